@@ -74,7 +74,7 @@ impl PerBatch for BenchRing {
 
     fn batch(&self, ring: &mut Ring, _: usize, mut batch: Batch, cx: &mut Cx) {
         cx.consumed(batch.len());
-        // What the path has split comes together again, as in a device's ring.
+        // Bursts that the path has split are joined again, as in a device's ring.
         match ring.waiting.back_mut() {
             Some(last) if last.len() + batch.len() <= cx.burst() => last.append(&mut batch),
             _ => ring.waiting.push_back(batch),

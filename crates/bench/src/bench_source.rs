@@ -3,7 +3,7 @@
 use super::traffic::{FLOWS, Frames, frames};
 use castanet_engine::prelude::*;
 
-/// Makes packets without end, in frames of the pool; whoever sends them drops
+/// Makes packets without end, in frames of the pool; the element that sends them drops
 /// them, and the frames go back.
 ///
 /// ```click
@@ -15,7 +15,7 @@ pub(crate) struct BenchSource;
 /// How long to wait for frames when there are none.
 const FAMINE: Duration = Duration::from_micros(10);
 
-/// Where in the traffic it is.
+/// Index of the next frame of the traffic.
 #[derive(Default, Local)]
 pub(crate) struct Supply {
     templates: Option<Frames>,
@@ -36,7 +36,7 @@ impl Source for BenchSource {
         let wanted = n.min(cx.burst()).min(cx.room());
         let n = cx.grant(wanted);
         if n == 0 && wanted > 0 {
-            // Nobody says when frames come back from another worker.
+            // No event tells that frames have come back from another worker.
             return Asked::At(cx.now() + FAMINE);
         }
         let mut batch = Batch::new();

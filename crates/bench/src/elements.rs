@@ -1,4 +1,4 @@
-//! `castanet bench elements`: what a packet costs in each class.
+//! `castanet bench elements`: cost of a packet in each element class.
 
 use castanet_engine::class::{Class, Library};
 use castanet_engine::example::{Measured, cost};
@@ -14,11 +14,11 @@ pub struct Record {
     pub class: &'static str,
     /// Its room.
     pub room: &'static str,
-    /// Which of the examples in its documentation was played, from 1.
+    /// Number of the example in its documentation that was played, from 1.
     pub example: Option<usize>,
-    /// How many packets came to it, or were made by it.
+    /// Packets that came to it, or that it made.
     pub packets: u64,
-    /// How many of them at once, in the mean.
+    /// Mean packets in a burst.
     pub burst: Option<f64>,
     /// Ticks of the time-stamp counter a packet.
     pub cycles: Option<f64>,

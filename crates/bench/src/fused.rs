@@ -2,7 +2,7 @@
 //!
 //! Every check, rewrite and checksum of the elements stands here once, on
 //! the bytes, with no batches, descriptors, fates or graph between them.
-//! Packets come in bursts, as from a device: whoever reads a packet right after
+//! Packets come in bursts, as from a device: code that reads a packet right after
 //! it was copied waits for the copy, which costs a third of the whole path.
 
 use super::traffic::{FLOWS, FRAME, Frames, frames, routes};
@@ -15,12 +15,12 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// As the pool lays frames out (an odd number of cache lines).
 const STRIDE: usize = 2240;
-/// Where the packet begins in its frame.
+/// Offset of the packet in its frame.
 const HEADROOM: usize = 192;
 /// Bytes of an Ethernet header.
 const ETHER: usize = size_of::<Ethernet>();
 
-/// What travels beside a packet, as annotations do.
+/// Annotations of a packet.
 #[derive(Clone, Copy, Default)]
 struct Marks {
     broadcast: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Fused {
     templates: Frames,
     table: Lpm,
     ether: Ethernet,
-    /// What did not get through; nothing, in this traffic.
+    /// Packets that did not get through; none, in this traffic.
     refused: u64,
     sent: u64,
 }

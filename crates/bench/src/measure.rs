@@ -20,7 +20,7 @@ pub(crate) struct Run {
     pub(crate) undisturbed: bool,
 }
 
-/// How often a run goes on that passed nothing.
+/// Times for which a run that passed nothing is repeated.
 const AGAIN: usize = 100;
 
 /// Times `run`, which keeps `workers` cores busy all the time and gives the

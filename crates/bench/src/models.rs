@@ -11,7 +11,7 @@ use std::time::Duration;
 /// One line of the table.
 #[derive(Serialize)]
 pub struct Record {
-    /// How the path is divided.
+    /// Division of the path between workers.
     pub case: &'static str,
     /// Workers that run it.
     pub workers: usize,
@@ -19,21 +19,21 @@ pub struct Record {
     pub mpps: f64,
     /// Nanoseconds of processor time a packet, all workers together.
     pub ns_per_packet: f64,
-    /// What share of the packets found a queue full.
+    /// Share of the packets that found a queue full.
     pub lost: f64,
-    /// What all are compared with.
+    /// Name of the reference.
     pub reference: &'static str,
     /// Its million packets a second.
     pub reference_mpps: f64,
 }
 
-/// How much to measure.
+/// Extent of the measurement.
 pub struct Plan {
     /// The models to measure; all of them if it is empty.
     pub cases: Vec<String>,
-    /// How often each runs.
+    /// Runs of each division.
     pub rounds: usize,
-    /// How long one run is.
+    /// Length of one run.
     pub time: Duration,
 }
 
@@ -128,7 +128,7 @@ fn counted(router: &mut Router) -> u64 {
     router::count(router, "end.count")
 }
 
-/// How many packets found a queue full; nothing else may drop any.
+/// Number of packets that found a queue full; nothing else may drop any.
 fn lost(router: &mut Router) -> Result<u64, String> {
     let drops = router.read("drops").map_err(|e| e.to_string())?;
     let full = |line: &str| line.split_once(" full ")?.1.parse::<u64>().ok();

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// One line of the table.
 #[derive(Serialize)]
 pub struct Record {
-    /// What was measured.
+    /// Name of the path that was measured.
     pub case: &'static str,
     /// Frames in use by each worker.
     pub frames: usize,
@@ -31,11 +31,11 @@ pub struct Record {
     pub mpps: f64,
     /// The fused loop beside it.
     pub limit_ns_per_packet: f64,
-    /// How many times the limit.
+    /// Cost as a multiple of the limit.
     pub ratio: f64,
 }
 
-/// How much to measure.
+/// Extent of the measurement.
 pub struct Plan {
     /// Frames in use, for each case.
     pub frames: Vec<usize>,
@@ -45,9 +45,9 @@ pub struct Plan {
     pub cases: Vec<String>,
     /// Whether the engine may run elements in a row as one pass.
     pub fuse: bool,
-    /// How often each side runs.
+    /// Runs of each side.
     pub rounds: usize,
-    /// How long one run is.
+    /// Length of one run.
     pub time: Duration,
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn path(w: usize, ways: u32, from: &str, to: &str) -> String {
     text
 }
 
-/// Says nothing: these configurations have nothing to say.
+/// A console that discards messages: these configurations write none.
 struct Silent;
 
 impl Console for Silent {

@@ -1,4 +1,4 @@
-//! `castanet bench shared`: what workers carry together that share connections or mappings.
+//! `castanet bench shared`: throughput of workers that share connections or mappings.
 
 use super::measure::{Run, median};
 use super::router::{Sample, build, count, rate, sample};
@@ -10,9 +10,9 @@ use std::time::Duration;
 /// One line of the table.
 #[derive(Serialize)]
 pub struct Record {
-    /// What workers share.
+    /// Name of the element that the workers share.
     pub case: &'static str,
-    /// How many they are.
+    /// Number of workers.
     pub workers: usize,
     /// Flows in the traffic of all of them.
     pub flows: usize,
@@ -20,13 +20,13 @@ pub struct Record {
     pub mpps: f64,
     /// Nanoseconds of processor time a packet.
     pub ns_per_packet: f64,
-    /// What all are compared with.
+    /// Name of the reference.
     pub reference: &'static str,
     /// Its million packets a second.
     pub reference_mpps: f64,
 }
 
-/// How much to measure.
+/// Extent of the measurement.
 pub struct Plan {
     /// The cases to measure; all of them if it is empty.
     pub cases: Vec<String>,
@@ -34,21 +34,21 @@ pub struct Plan {
     pub workers: Vec<usize>,
     /// Flows in the traffic.
     pub flows: usize,
-    /// How often each runs.
+    /// Runs of each case.
     pub rounds: usize,
-    /// How long one run is.
+    /// Length of one run.
     pub time: Duration,
 }
 
-/// What stands between packets and their end.
+/// An element that all packets pass.
 struct Case {
     name: &'static str,
     element: &'static str,
-    /// How many packets a flow has before another comes in its place.
+    /// Packets of a flow before another flow takes its place.
     packets: u32,
 }
 
-/// More than there will be.
+/// More packets than a run has.
 const ALWAYS: u32 = i32::MAX as u32;
 
 /// The cases.

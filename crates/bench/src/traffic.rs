@@ -5,16 +5,16 @@ use castanet_io::traffic::frame_between;
 use castanet_wire::MacAddr;
 use std::net::Ipv4Addr;
 
-/// How many different packets are in the traffic.
+/// Number of different packets in the traffic.
 pub(crate) const FLOWS: usize = 256;
-/// How many routes are in the table beside the default.
+/// Number of routes in the table beside the default.
 pub(crate) const ROUTES: u32 = 512;
 
-/// The same sequence of numbers every time.
+/// A pseudo-random generator with a fixed seed (xorshift64*).
 pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    /// The next one (xorshift64*).
+    /// The next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;

@@ -87,7 +87,7 @@ The rules are in docs/middlebox.md; the shell says `help`.")]
     },
 }
 
-/// Which workers there are, and where.
+/// Number of workers, and their cores.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Workers {
     /// How many workers, one a core
@@ -99,7 +99,7 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// How many there are.
+    /// Number of workers.
     pub(crate) fn count(&self) -> usize {
         self.threads.clamp(1, 256)
     }
@@ -117,7 +117,7 @@ fn cores(text: &str) -> Result<std::sync::Arc<[usize]>, String> {
     }
 }
 
-/// How much memory packets may take.
+/// Limits of the memory for packets.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Frames {
     /// Frames for devices and packets on their way; 16384, or more where the devices that are found
@@ -170,7 +170,7 @@ fn size(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(wrong)
 }
 
-/// What names a configuration.
+/// Words of a command line that name a configuration.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Configuration {
     /// The configuration file (`-` is standard input), and VAR=value settings

@@ -27,7 +27,7 @@ pub(crate) const NOT_INITIALIZED: &str = "Router could not be initialized!";
 struct Socket {
     name: String,
     config: String,
-    /// What asks for it.
+    /// Words of the option on the command line.
     words: String,
 }
 
@@ -37,7 +37,7 @@ impl Socket {
     }
 }
 
-/// What it takes, for its man page.
+/// The command line of `click`, for its man page.
 pub(crate) fn command() -> clap::Command {
     Click::command()
 }
@@ -103,7 +103,7 @@ impl Click {
         }
     }
 
-    /// How to build and run, of a configuration of this text.
+    /// Options to build and run a configuration of this text.
     fn options(&self, text: Option<String>) -> Options {
         let mut options = Options::new(Arc::new(Terminal));
         let wanted = self.threads.map(|n| usize::try_from(n).unwrap_or(1));

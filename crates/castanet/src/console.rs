@@ -1,4 +1,4 @@
-//! Where lines that elements write go.
+//! The console: destination of lines that elements write.
 
 use crate::terminal::{complain, say};
 use castanet_engine::worker::Console;

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Where a configuration comes from.
+/// Source of a configuration.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// A file; `-` is standard input.
@@ -21,11 +21,11 @@ pub(crate) enum Origin {
     Expression(String),
 }
 
-/// What a command line names: a configuration and its `VAR=value` settings.
+/// A configuration and its `VAR=value` settings, as a command line names them.
 pub(crate) type Named = (Origin, Vec<(String, String)>);
 
 impl Origin {
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) fn name(&self) -> String {
         match self {
             Origin::Expression(_) => "config".to_owned(),
@@ -35,11 +35,11 @@ impl Origin {
     }
 }
 
-/// A configuration on its way to a graph.
+/// A configuration that has been read, parsed and flattened.
 pub(crate) struct Loaded {
     /// Every text that took part.
     pub(crate) sources: SourceMap,
-    /// What was found wrong so far.
+    /// Errors and warnings so far.
     pub(crate) found: Diagnostics,
     /// The tree, if there was a text.
     pub(crate) tree: Option<Tree>,
@@ -49,7 +49,7 @@ pub(crate) struct Loaded {
     pub(crate) flat: FlatGraph,
 }
 
-/// The classes as the language asks for them.
+/// The library's classes, for the language's checks.
 struct Known<'a>(&'a Library);
 
 impl ClassInfo for Known<'_> {
@@ -64,8 +64,9 @@ impl ClassInfo for Known<'_> {
     }
 }
 
-/// What `require(package NAME)` may name besides a class: what Click at user level and FastClick
-/// provide by these names is built in. Packages of shared objects cannot be loaded.
+/// Names that `require(package NAME)` may give besides classes: the features that Click at user
+/// level and FastClick provide by these names are built in. Packages of shared objects cannot be
+/// loaded.
 pub(crate) const PACKAGES: &[&str] =
     &["batch", "castanet", "click", "fastclick", "int64", "ip6", "umultithread", "userlevel"];
 
@@ -216,7 +217,7 @@ impl Loaded {
         }
     }
 
-    /// What was found, in one form or the other.
+    /// The errors and warnings as text, in Click's or in Castanet's wording.
     pub(crate) fn rendered(&self, wording: Wording, colours: bool) -> String {
         let text = match wording {
             Wording::Click => self.found.render_click(&self.sources),

@@ -16,7 +16,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-/// What the exit status says.
+/// Exit statuses.
 pub(crate) mod exit {
     /// The configuration is wrong, or the router could not be started.
     pub(crate) const CONFIGURATION: i32 = 1;

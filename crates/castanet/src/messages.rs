@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Bytes of messages that may wait for their reader.
 const ROOM: usize = 4 << 20;
 
-/// How long a reader may take none of the last messages before the process ends without it.
+/// Time after which the process ends although its reader has not taken the last messages.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 /// Messages on their way to standard error.
@@ -21,7 +21,7 @@ struct Messages {
     progress: Condvar,
 }
 
-/// What waits.
+/// Messages that wait to be written.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<u8>,

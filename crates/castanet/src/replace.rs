@@ -5,11 +5,11 @@ use crate::terminal::complain;
 use castanet_engine::class::Library;
 use castanet_engine::router::{Options, Replacements, Wording};
 
-/// How a text becomes a configuration as if the command line had named it.
+/// Parameters with which a text is read as if the command line had named it.
 pub(crate) struct Reading {
     /// The `VAR=value` settings.
     pub(crate) vars: Vec<(String, String)>,
-    /// Where libraries are looked for, if not where the environment says.
+    /// Search path for libraries, if not the environment's.
     pub(crate) clickpath: Option<String>,
     /// Whether to print warnings.
     pub(crate) warnings: bool,

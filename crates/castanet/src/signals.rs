@@ -25,7 +25,7 @@ pub(crate) fn forward(router: &mut Router) -> std::io::Result<()> {
             };
             ends += i32::from(notice == Notice::Interrupted);
             if ends > 0 {
-                // Who writes data to nobody gives up, and the router can end.
+                // An element that writes data to a stopped reader gives up, and the router can end.
                 castanet_engine::streams::interrupt();
             }
             if ends > 1 || line.send(notice).is_err() {

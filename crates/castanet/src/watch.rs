@@ -28,7 +28,7 @@ struct Row {
     reasons: BTreeMap<String, u64>,
 }
 
-/// One look.
+/// The rates of all elements at one time.
 #[derive(Serialize)]
 struct Look {
     seconds: f64,
@@ -52,7 +52,7 @@ impl Watch {
         Watch { json, colours, started: now, last: (now, router.ledgers()), lines: 0 }
     }
 
-    /// Looks, and prints what has changed since the last look.
+    /// Prints the changes since the last call.
     pub(crate) fn look(&mut self, router: &mut Router) {
         let now = router.clock().now();
         let ledgers = router.ledgers();
@@ -84,7 +84,7 @@ impl Watch {
         self.print(&look);
     }
 
-    /// A last look, so that short runs show something too.
+    /// Prints the last rates, so that short runs show something too.
     pub(crate) fn end(&mut self, router: &mut Router) {
         self.look(router);
     }

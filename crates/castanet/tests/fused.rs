@@ -125,8 +125,8 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     let elements = router.graph().elements.len();
     let mut counts = String::new();
     for it in 0..elements {
-        let ledger = router.ledger(it);
-        counts += &format!("{} {ledger:?}\n", router.graph().elements[it].name);
+        let counters = router.ledger(it);
+        counts += &format!("{} {counters:?}\n", router.graph().elements[it].name);
     }
     let counts = ("counts".to_owned(), counts.into_bytes());
     assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });

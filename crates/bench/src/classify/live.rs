@@ -7,11 +7,11 @@ use castanet_engine::router::Router;
 use std::path::Path;
 use std::time::Duration;
 
-/// What changes cost while packets flow.
+/// Cost of rule changes while packets flow.
 pub(super) struct Live {
     /// Changes a second, each in force when it is answered.
     pub(super) changes: f64,
-    /// How many packets go on meanwhile, of as many as without changes.
+    /// Packet rate during changes, as a share of the rate without changes.
     pub(super) rate: f64,
 }
 
@@ -22,7 +22,7 @@ const FRAMES: usize = 4096;
 const ROUNDS: usize = 60;
 const PART: u32 = 20;
 const SHORTEST: Duration = Duration::from_millis(20);
-/// So many where less was asked for: somebody wants to see it run.
+/// Rounds where less time was asked for, as in a trial run.
 const FEW: usize = 3;
 
 /// A worker that replays packets through the rules of a file, and a script that adds `rule`

@@ -49,25 +49,25 @@ pub struct Record {
     pub remove_us: Option<f64>,
     /// Changes a second while packets flow, each in force when it is answered.
     pub live_changes: Option<f64>,
-    /// How many packets go on meanwhile, of as many as without changes.
+    /// Packet rate during changes, as a share of the rate without changes.
     pub live_rate: Option<f64>,
-    /// What a classifier does with packets, and why.
+    /// The matcher that a classifier uses, and the reason.
     pub matcher: Option<String>,
-    /// What it is compared with.
+    /// Name of the reference.
     pub reference: &'static str,
     /// Its nanoseconds for a packet.
     pub reference_ns: f64,
 }
 
-/// How much to measure.
+/// Extent of the measurement.
 pub struct Plan {
     /// The cases; all of them if it is empty.
     pub cases: Vec<String>,
     /// The most rules.
     pub most: usize,
-    /// How many flows.
+    /// Number of flows.
     pub flows: usize,
-    /// How long each case is measured.
+    /// Time for which each case is measured.
     pub time: Duration,
 }
 

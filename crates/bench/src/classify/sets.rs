@@ -5,11 +5,11 @@ use std::net::Ipv4Addr;
 
 /// A set of rules.
 pub(crate) struct Set {
-    /// What it is called.
+    /// Name in the table.
     pub(crate) case: &'static str,
-    /// How many rules it has.
+    /// Number of rules.
     pub(crate) count: usize,
-    /// What its rules are like.
+    /// Kind of its rules.
     pub(super) kind: Kind,
 }
 
@@ -63,7 +63,7 @@ fn address(number: u64) -> u32 {
     top << 24 | number as u32 & 0x00ff_ffff
 }
 
-/// What a rule of a set is about.
+/// Fields that a rule of a set tests.
 pub(super) struct Subject {
     pub(super) src: u32,
     pub(super) dst: u32,
@@ -106,7 +106,7 @@ impl Set {
                 let lengths = [32, 32, 24, 28, 16, 30, 27, 20, 32, 0];
                 let pick = |bits: u64| lengths[bits as usize % lengths.len()];
                 let (src, dst) = (pick(subject.random >> 8), pick(subject.random >> 16));
-                // What is about any source is about few destinations, and the other way.
+                // A rule for any source is for few destinations, and the other way round.
                 let narrow =
                     |length: u32, other: u32| if other < 20 { length.max(28) } else { length };
                 subject.lengths = (narrow(src, dst), narrow(dst, narrow(src, dst)));

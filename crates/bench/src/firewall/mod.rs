@@ -11,51 +11,51 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Who follows rules, or none.
+/// Names of the packet filters, in the order of `Backend`; the last has no rules.
 pub const PEERS: [&str; 6] =
     ["castanet", "nft-set", "nft", "iptables-nft", "iptables-legacy", "forwarding"];
 
-/// The numbers of rules, where nobody says otherwise.
+/// Default numbers of rules.
 pub const RULES: [usize; 4] = [10, 1000, 10_000, 100_000];
 
-/// How much to measure.
+/// Extent of the measurement.
 pub struct Plan {
-    /// Who is measured; all of them if it is empty.
+    /// Packet filters to measure; all of them if it is empty.
     pub peers: Vec<String>,
     /// Numbers of rules.
     pub rules: Vec<usize>,
     /// Runs of each.
     pub rounds: usize,
-    /// How long one run is.
+    /// Length of one run.
     pub time: Duration,
-    /// How long one of `iperf3` is, in seconds; none at 0.
+    /// Length of an `iperf3` run in seconds; 0 for no such run.
     pub seconds: u64,
-    /// How long rules may take to be loaded.
+    /// Time limit for loading rules.
     pub patience: Duration,
 }
 
-/// One peer with so many rules.
+/// Result for one packet filter with one number of rules.
 #[derive(Serialize)]
 pub struct Record {
-    /// Who follows them.
+    /// Name of the packet filter.
     pub peer: &'static str,
-    /// How many there are.
+    /// Number of rules.
     pub rules: usize,
-    /// How long they took to load, in seconds; with Castanet's own start.
+    /// Time to load the rules in seconds; for Castanet with the start of the process.
     pub load_seconds: Option<f64>,
     /// Million packets of 64 bytes a second of the core's time.
     pub mpps: Option<f64>,
-    /// What `iperf3` brings through, in gigabits a second.
+    /// Throughput of `iperf3` in gigabits a second.
     pub gbits: Option<f64>,
     /// Why something is missing.
     pub missing: Option<String>,
     /// Runs of small packets.
     pub rounds: usize,
-    /// How many of them had their cores to themselves.
+    /// Number of runs whose cores had no other load.
     pub undisturbed: usize,
 }
 
-/// Measures everybody who is wanted, with each number of rules.
+/// Measures every packet filter of the plan with each number of rules.
 pub fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, String> {
     require(&["ethtool", "ip", "iperf3"]).map_err(|error| error.to_string())?;
     let cores = Cores::choose();
@@ -73,7 +73,7 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, S
     Ok(records)
 }
 
-/// What one comes to.
+/// Measures one packet filter with one number of rules.
 fn measure(plan: &Plan, cores: (usize, usize), peer: Peer, rules: usize) -> Record {
     let mut record = Record {
         peer: peer.name(),
@@ -109,7 +109,7 @@ fn fill(plan: &Plan, cores: (usize, usize), peer: Peer, record: &mut Record) -> 
     Ok(())
 }
 
-/// Has Linux follow the rules of a file in a namespace; how long that took, in seconds.
+/// Loads the rules of a file into Linux in a namespace; returns the seconds that it took.
 fn load(
     plan: &Plan,
     peer: Peer,

@@ -1,13 +1,13 @@
-//! The same rules in everybody's words.
+//! The same rules in the language of each packet filter.
 //!
-//! Each but the last is about a sender and a port that nobody here has, and would drop; the last
-//! accepts everything that comes, and what no rule accepts is dropped.
+//! Each but the last drops a source address and a port that no host here has; the last
+//! accepts all traffic of the benchmark; a packet that no rule accepts is dropped.
 
 use std::fmt::Write;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
-/// Who follows rules.
+/// A packet filter that applies rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Peer {
     /// `castanet middlebox`.
@@ -20,7 +20,7 @@ pub(super) enum Peer {
     IptablesNft,
     /// iptables with its own part of the kernel.
     IptablesLegacy,
-    /// Nobody: Linux forwards.
+    /// No packet filter: Linux forwards.
     Forwarding,
 }
 

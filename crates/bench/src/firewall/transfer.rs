@@ -9,16 +9,16 @@ use castanet_lab::{Lab, Namespace, Port, Process};
 use std::path::Path;
 use std::time::Duration;
 
-/// What hosts and forwarder are called by each other.
+/// MAC addresses of the hosts and of the forwarder's two interfaces.
 const CLIENT: &str = "02:00:00:00:0c:01";
 const SERVER: &str = "02:00:00:00:0c:02";
 const NEAR: &str = "02:00:00:00:0f:01";
 const FAR: &str = "02:00:00:00:0f:02";
 
-/// How long it may take to start and to end.
+/// Time limit for start and end.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Two hosts, and who forwards between them.
+/// Two hosts and a forwarder between them.
 struct Line {
     client: Namespace,
     forwarder: Namespace,
@@ -29,7 +29,7 @@ struct Line {
 }
 
 impl Line {
-    /// Of hosts that give whoever routes, or each other, their packets.
+    /// Builds the network; the hosts' next hop is the forwarder if `routed`, else the other host.
     fn new(routed: bool) -> castanet_lab::Result<Line> {
         let lab = Lab::new("line")?;
         let [client, forwarder, server] =

@@ -15,7 +15,7 @@ use tables::{Map, Subject, Table};
 /// One line of the table.
 #[derive(Serialize)]
 pub struct Record {
-    /// What is done.
+    /// Operation on the table.
     pub case: &'static str,
     /// Flows in all tables together.
     pub flows: usize,
@@ -29,7 +29,7 @@ pub struct Record {
     pub longest_us: f64,
     /// Bytes for a flow, beside what is kept of it.
     pub bytes: f64,
-    /// What it is compared with.
+    /// Name of the reference.
     pub reference: &'static str,
     /// Its nanoseconds.
     pub reference_ns: f64,
@@ -37,7 +37,7 @@ pub struct Record {
     pub reference_longest_us: f64,
 }
 
-/// How much to measure.
+/// Extent of the measurement.
 pub struct Plan {
     /// Flows in all tables together, for each case.
     pub flows: Vec<usize>,
@@ -45,16 +45,16 @@ pub struct Plan {
     pub workers: Vec<usize>,
     /// Runs of each side.
     pub rounds: usize,
-    /// How long one case runs at least.
+    /// Least time for which one case runs.
     pub time: Duration,
 }
 
-/// What is done to a table, in this order.
+/// Operations on a table, in the order in which they run.
 const CASES: [&str; 5] = ["insert", "find", "find-one", "absent", "expire"];
 /// Flows that are asked for together.
 const BURST: usize = 32;
 
-/// What one case has cost one worker.
+/// Cost of one operation for one worker.
 #[derive(Clone, Copy)]
 struct Cost {
     ns: f64,
@@ -62,7 +62,7 @@ struct Cost {
     undisturbed: bool,
 }
 
-/// What all cases have cost, and how many bytes the table has for a flow.
+/// Costs of all operations, and the table's bytes for a flow.
 struct Run {
     costs: [Cost; CASES.len()],
     bytes: f64,
@@ -204,12 +204,12 @@ impl Watch {
         Watch { clock, flows: 0, longest: 0, spent: 0.0, wall, since }
     }
 
-    /// What comes now counts.
+    /// Starts the stop watch.
     fn begin(&mut self) {
         self.since = (thread_time(), Instant::now());
     }
 
-    /// What comes now does not count.
+    /// Stops the stop watch.
     fn end(&mut self) {
         self.spent += thread_time() - self.since.0;
         self.wall += self.since.1.elapsed();

@@ -1,4 +1,4 @@
-//! What is measured: the table of flows, and a hash map with a scan.
+//! The tables under test: the table of flows, and a hash map with a scan.
 
 use super::BURST;
 use castanet_kit::flow::{Flow, Flows, Seed, Slot, Tuple4};
@@ -21,7 +21,7 @@ pub(super) trait Subject {
     fn memory(&self) -> usize;
 }
 
-/// What is kept of a flow.
+/// State of a flow.
 #[derive(Default)]
 pub(super) struct Seen {
     packets: u32,

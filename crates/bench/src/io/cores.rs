@@ -1,4 +1,4 @@
-//! Which core forwards, and which feeds it.
+//! Cores of the forwarder and of the packet generator.
 
 use castanet_engine::cores::allowed;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -8,9 +8,9 @@ use std::path::Path;
 /// The cores of a benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cores {
-    /// For whoever forwards.
+    /// Core of the forwarder.
     pub(crate) forward: usize,
-    /// For whoever makes packets and takes them back, if there is another.
+    /// Core of the packet generator, which also receives the packets, if there is a second core.
     pub(crate) feed: Option<usize>,
 }
 
@@ -23,7 +23,7 @@ impl Cores {
         Cores { forward, feed: second(&cores, &halves(forward)) }
     }
 
-    /// The core of whoever feeds.
+    /// The core of the packet generator.
     pub(crate) fn feed(&self) -> Result<usize, String> {
         self.feed.ok_or_else(|| "it takes two cores".to_owned())
     }

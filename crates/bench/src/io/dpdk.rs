@@ -9,7 +9,7 @@ use castanet_lab::{Command, Lab, is_installed};
 use std::path::Path;
 use std::time::Duration;
 
-/// What both sides are told.
+/// Parameters of the ports, the same for both programs.
 pub(super) struct Settings {
     pub(super) descriptors: u16,
     pub(super) mbufs: u32,
@@ -20,19 +20,19 @@ pub(super) struct Settings {
 pub(super) const SETTINGS: Settings =
     Settings { descriptors: 1024, mbufs: 16384, mbuf_size: 2176, cache: 256 };
 
-/// How long a run goes before it is measured.
+/// Length of the warm-up before a run is measured.
 const WARM_UP: Duration = Duration::from_millis(200);
 
 /// A device and, where it leads to another process, that process's device.
 struct Device {
     name: &'static str,
-    /// The options of whoever forwards.
+    /// The forwarder's device options.
     ours: String,
-    /// Those of whoever feeds it.
+    /// The packet generator's device options.
     peer: Option<String>,
 }
 
-/// What they are called.
+/// Names of the devices.
 const NAMES: [&str; 4] = ["net_null", "net_pcap", "net_memif", "vhost"];
 
 /// All of them; their files lie in `folder`. `shared` says that processes can
@@ -43,8 +43,8 @@ fn devices(folder: &Path, shared: bool) -> [Device; 4] {
     let pcap = format!("net_pcap0,rx_pcap={capture},infinite_rx=1");
     let (memif, vhost) = (file("memif"), file("vhost"));
     let memif = format!("net_memif0,socket={memif},socket-abstract=no");
-    // Whoever forwards copies; the peer, where its memory can be shared, does
-    // not, so that it is not the peer that is measured.
+    // The forwarder copies; the peer, where its memory can be shared, does
+    // not, so that the peer does not limit the rate.
     let zero_copy = if shared { ",zero-copy=yes" } else { "" };
     let [null, repeated, shared_memory, card] = NAMES;
     [
@@ -163,7 +163,7 @@ fn needs(device: &Device, cores: &Cores) -> Result<(), String> {
     }
 }
 
-/// The rows of a device. What `net_null` makes is no IP packet.
+/// The rows of a device. `net_null` makes no IP packets.
 fn rows(device: &'static str) -> Vec<Row> {
     let row = |ours, case| Row { device, case, ours, theirs: 0 };
     let mut rows = vec![row(1, FORWARD), row(2, COUNTED)];
@@ -171,7 +171,7 @@ fn rows(device: &'static str) -> Vec<Row> {
     rows
 }
 
-/// A device, and who can be put to it.
+/// A device and the parameters of the forwarders that are run on it.
 struct Bed<'a> {
     device: &'a Device,
     folder: &'a Path,
@@ -197,10 +197,10 @@ impl Bed<'_> {
         words
     }
 
-    /// Whoever feeds the device: it sends the capture's packets again and
-    /// again, and drops what comes. It waits for room: mbufs that it drops because there is
-    /// none are the next that it offers to be written to, and lie in its own core's cache, so
-    /// that whoever forwards waits for that core.
+    /// Starts the packet generator of the device: it sends the capture's packets again and
+    /// again, and drops the packets that it receives. It waits for room: mbufs that it drops
+    /// for lack of room are the next that it offers to be written to, and lie in its own core's
+    /// cache, so that the forwarder would wait for that core.
     fn peer(&self) -> Result<Option<Testpmd>, String> {
         let Some(device) = &self.device.peer else { return Ok(None) };
         let capture = self.folder.join(CAPTURE);
@@ -247,7 +247,7 @@ impl Bed<'_> {
     }
 }
 
-/// The time of whoever feeds, if anybody does.
+/// The packet generator's meter, if there is a packet generator.
 fn feeder(peer: Option<&Testpmd>) -> Meter {
     peer.map(Testpmd::meter).unwrap_or_default()
 }

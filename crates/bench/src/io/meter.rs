@@ -1,4 +1,4 @@
-//! How much of its core somebody had, and how long it had to wait for others.
+//! Processor time that a thread or process had, and time for which it waited for its core.
 
 use crate::measure;
 use std::fs::read_to_string;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// disturbed one, as in `castanet bench router`.
 const DISTURBED: f64 = 0.03;
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     /// Million packets a second of processor time.
@@ -18,17 +18,18 @@ pub(crate) struct Sample {
     pub(crate) disturbed: bool,
 }
 
-/// In how many parts a run is measured.
+/// Number of parts in which a run is measured.
 pub(super) const PARTS: u32 = 8;
 
 /// With fewer packets in a run its parts say little, for packets come in bursts.
 const ENOUGH: f64 = 20_000.0;
 
-/// Measures a run in parts, each of which says how many million packets a second there were; of
-/// whoever forwards and whoever feeds him it needs the time. The run's rate is one that a quarter of
-/// its parts reach: others, a virtual machine's neighbours too, can only make a part slower, and do
-/// so for a tenth of a second, or for a second or two. That holds for whoever is fed all the time.
-/// Where there are few packets, all parts count; nothing where nothing came, or nobody had a core.
+/// Measures a run in parts. `part` returns million packets a second of one part; the meters give
+/// the processor time of the forwarder and of the packet generator. The run's rate is one that a
+/// quarter of its parts reach: other processes, and a virtual machine's neighbours too, can only make
+/// a part slower, and do so for a tenth of a second, or for a second or two. That holds for a
+/// forwarder that always has packets to forward. Where there are few packets, all parts count. A run
+/// without packets, or in which no thread had a core, gives 0.
 pub(super) fn in_parts(
     time: Duration,
     (forwarder, feeder): (&Meter, &Meter),
@@ -45,7 +46,7 @@ pub(super) fn in_parts(
     Ok(Sample { mpps, disturbed: ours.disturbed || theirs.disturbed })
 }
 
-/// What a quarter of these numbers reach.
+/// The upper quartile of these numbers.
 fn upper(mut rates: Vec<f64>) -> f64 {
     rates.sort_by(f64::total_cmp);
     rates.get(rates.len() * 3 / 4).copied().unwrap_or(f64::NAN)
@@ -79,7 +80,7 @@ pub(super) struct Reading {
 /// Shares of an interval.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
-    /// What share of a core was had or waited for; no more than one, which is all there is.
+    /// Share of a core that the threads had or waited for, at most 1.
     wanted: f64,
     /// Whether others had it too.
     pub(crate) disturbed: bool,
@@ -121,13 +122,13 @@ impl Meter {
         reading
     }
 
-    /// What there was of a core since `before`.
+    /// Shares of a core since `before`.
     pub(super) fn since(&self, before: Reading) -> Shares {
         shares(before, self.read())
     }
 }
 
-/// What there was of a core from one reading to the next.
+/// Shares of a core between two snapshots.
 fn shares(before: Reading, now: Reading) -> Shares {
     let seconds = (now.at - before.at).as_secs_f64();
     let had = (now.had - before.had) / seconds;

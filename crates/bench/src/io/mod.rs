@@ -14,11 +14,11 @@ use super::measure::are_calm;
 use serde::Serialize;
 use std::time::Duration;
 
-/// Where packets come from and go to.
+/// Devices between which packets are forwarded.
 pub const DEVICES: [&str; 7] =
     ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"];
 
-/// What happens to them.
+/// Paths of the packets.
 pub const CASES: [&str; 3] = [FORWARD, COUNTED, ROUTER];
 
 /// Packets go on as they came.
@@ -31,27 +31,27 @@ const ROUTER: &str = "router";
 /// One line of the table.
 #[derive(Serialize)]
 pub struct Record {
-    /// What happens to packets.
+    /// Path of the packets.
     pub case: &'static str,
-    /// Where they come from and go to.
+    /// Device between whose ports packets are forwarded.
     pub device: &'static str,
     /// Million packets a second of the core's time.
     pub mpps: f64,
-    /// Who was measured beside it.
+    /// Name of the reference.
     pub reference: &'static str,
     /// Its million packets a second.
     pub reference_mpps: f64,
-    /// What share of the reference that is.
+    /// Rate as a share of the reference's rate.
     pub ratio: f64,
-    /// What pages DPDK's memory had.
+    /// Kind of pages of DPDK's memory.
     pub memory: Option<String>,
     /// Runs of each side that were asked for.
     pub rounds: usize,
-    /// How many of them had their cores to themselves.
+    /// Number of runs whose cores had no other load.
     pub undisturbed: usize,
 }
 
-/// How much to measure.
+/// Extent of the measurement.
 pub struct Plan {
     /// The cases to measure; all of them if it is empty.
     pub cases: Vec<String>,
@@ -59,9 +59,9 @@ pub struct Plan {
     pub devices: Vec<String>,
     /// Whether DPDK may have huge pages.
     pub huge: bool,
-    /// How often each side runs.
+    /// Runs of each side.
     pub rounds: usize,
-    /// How long one run is.
+    /// Length of one run.
     pub time: Duration,
 }
 
@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-/// A row of the table: who is measured beside whom.
+/// A row of the table: indices of the forwarder and of its reference.
 #[derive(Clone, Copy)]
 struct Row {
     device: &'static str,
@@ -87,15 +87,15 @@ struct Row {
     theirs: usize,
 }
 
-/// Somebody who forwards packets, started anew for each run.
+/// A program that forwards packets, started anew for each run.
 struct Side<'a> {
     name: &'static str,
     run: Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>,
 }
 
-/// Who hears how it goes.
+/// Receiver of progress messages and results.
 pub trait Audience {
-    /// What is being done.
+    /// Tells which run is under way.
     fn progress(&mut self, doing: &str);
     /// A row is there.
     fn row(&mut self, record: &Record);

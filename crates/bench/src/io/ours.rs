@@ -8,16 +8,16 @@ use serde_json::Value;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-/// How long it may take to start, and for packets to come.
+/// Time limit for the start, and for packets to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What it says once it forwards.
+/// The line that it writes once it forwards.
 const READY: &str = "castanet: running";
 
-/// What the element is called that sends.
+/// Name of the element that sends.
 pub(super) const OUT: &str = "out";
 
-/// What lies between who receives and who sends.
+/// Elements between the one that receives and the one that sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Between {
     Nothing,
@@ -97,7 +97,7 @@ impl Castanet {
     }
 }
 
-/// What the sending element sends a second, from a line of `--watch --json`.
+/// The sending element's packets a second, from a line of `--watch --json`.
 fn rate(line: &str) -> Option<f64> {
     let look: Value = serde_json::from_str(line).ok()?;
     let elements = look.get("elements")?.as_array()?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// The program.
 pub(super) const PROGRAM: &str = "dpdk-testpmd";
 
-/// How long it may take to start, to answer, and for packets to come.
+/// Time limit for the start, for an answer, and for packets to come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The beginnings of the lines with what a port has sent, and how much a second.
@@ -57,7 +57,7 @@ impl Testpmd {
         ["stop", "set fwd io retry", "start"].into_iter().try_for_each(&mut say)
     }
 
-    /// What the first port has sent, and the rate since this was asked before.
+    /// Packets that the first port has sent, and their rate since the last call.
     fn ask(&mut self) -> Result<(u64, f64), String> {
         self.process.write_line("show port stats 0").map_err(|error| error.to_string())?;
         let deadline = Instant::now() + PATIENCE;

@@ -22,7 +22,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a run goes before it is measured.
+/// Length of the warm-up before a run is measured.
 const WARM_UP: Duration = Duration::from_millis(200);
 
 /// How many packets the generator makes before it looks at its stop sign: some
@@ -67,7 +67,7 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Ve
     }
 }
 
-/// How long to wait for the first packet.
+/// Time limit for the first packet.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The network.
@@ -178,7 +178,7 @@ impl Bed {
     }
 
     /// Sends packets and counts those that come through; `meter` is the time
-    /// of whoever forwards.
+    /// of the forwarder.
     pub(crate) fn measure(&self, time: Duration, meter: &Meter) -> Result<Sample, String> {
         // The counter's side of the work may be left to the kernel's thread.
         let meter = meter.clone().soft_interrupts(self.forward);
@@ -321,7 +321,7 @@ fn settle(core: usize, started: &Sender<PathBuf>) -> Result<(), String> {
     started.send(PathBuf::from("/proc").join(folder)).map_err(|error| error.to_string())
 }
 
-/// What became of a thread.
+/// Result of a thread that has ended.
 fn ended(thread: JoinHandle<castanet_lab::Result<Result<(), String>>>) -> Result<(), String> {
     thread
         .join()
@@ -329,7 +329,7 @@ fn ended(thread: JoinHandle<castanet_lab::Result<Result<(), String>>>) -> Result
         .map_err(|error| error.to_string())?
 }
 
-/// Who makes the packets.
+/// The thread that makes the packets.
 struct Generator(Worker);
 
 impl Generator {

@@ -47,8 +47,8 @@ fn read(router: &mut Router, path: &str) -> Result<String, String> {
     })
 }
 
-/// What `ELEMENT.H` names, where ELEMENT may be an element, a pattern such as
-/// `c*`, or a class; and whether it may be several.
+/// Handlers that `ELEMENT.H` names, where ELEMENT may be an element, a pattern such as
+/// `c*`, or a class; and whether it may name several.
 fn named(router: &Router, handler: &str) -> Result<(Vec<String>, bool), String> {
     let Some((element, name)) = handler.split_once('.') else {
         return Ok((vec![handler.to_owned()], false));

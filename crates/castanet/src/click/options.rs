@@ -98,7 +98,7 @@ pub(super) struct Click {
     help: Option<bool>,
 }
 
-/// How `click` wants to be called.
+/// Usage line of `click`.
 pub(super) const USAGE: &str =
     "Usage: click [OPTION]... [ROUTERFILE]\nTry 'click --help' for more information.";
 
@@ -196,7 +196,7 @@ fn as_given(long: &str, words: &[OsString]) -> String {
     }
 }
 
-/// What is wrong, in Click's words.
+/// Text of a command-line error, in Click's words.
 fn said(error: &clap::Error, words: &[OsString]) -> String {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::time::Duration;
 
-/// What `castanet bench` takes.
+/// Arguments of `castanet bench`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -29,7 +29,7 @@ enum Which {
   castanet bench router
   castanet bench router --case forward,router --frames 512 -j 1 --json")]
     Router(RouterArguments),
-    /// What a packet costs in each element class, from the manual's examples
+    #[command(about = "What a packet costs in each element class, from the manual's examples")]
     Elements(elements::Arguments),
     /// Devices: packets through one core, beside programs that only forward
     Io(io::Arguments),
@@ -45,7 +45,7 @@ enum Which {
     Firewall(firewall::Arguments),
 }
 
-/// What `castanet bench router` takes.
+/// Arguments of `castanet bench router`.
 #[derive(Args)]
 struct RouterArguments {
     /// Print records as JSON

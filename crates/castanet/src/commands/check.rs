@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// What `castanet check` takes.
+/// Arguments of `castanet check`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     if loaded.found.has_errors() { crate::exit::CONFIGURATION } else { written }
 }
 
-/// What to write to standard output; errors for people go to standard error.
+/// Text for standard output; errors for people go to standard error.
 fn answer(loaded: &Loaded, json: bool) -> String {
     if json {
         return as_json(loaded);

@@ -7,7 +7,7 @@ use castanet_lang::nearest;
 use clap::Args;
 use serde::Serialize;
 
-/// What `castanet elements` takes.
+/// Arguments of `castanet elements`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// Print as JSON
@@ -15,7 +15,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What `castanet element` takes.
+/// Arguments of `castanet element`.
 #[derive(Args)]
 pub(crate) struct PageArguments {
     /// The class

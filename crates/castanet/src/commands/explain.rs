@@ -9,7 +9,7 @@ use castanet_engine::graph::explain;
 use castanet_engine::router::{Wording, plan};
 use clap::Args;
 
-/// What `castanet explain` takes.
+/// Arguments of `castanet explain`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

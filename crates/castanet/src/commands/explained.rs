@@ -6,7 +6,7 @@ use castanet_engine::graph::devices::{Device, Share};
 use castanet_engine::router::Planned;
 use serde::Serialize;
 
-/// What follows from a configuration for the machine.
+/// Tasks, devices, threads and frames of a configuration on this machine.
 #[derive(Serialize)]
 pub(crate) struct Explained {
     workers: Vec<Worker>,
@@ -62,7 +62,7 @@ struct OfElement {
     workers: Vec<Queues>,
 }
 
-/// What one worker has of a device.
+/// Queues of a device that one worker serves.
 #[derive(Serialize)]
 struct Queues {
     worker: usize,

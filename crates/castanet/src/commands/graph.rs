@@ -9,7 +9,7 @@ use castanet_lang::print::{ConnectionKind, DrawingInfo, dot, svg};
 use clap::Args;
 use std::path::PathBuf;
 
-/// What `castanet graph` takes.
+/// Arguments of `castanet graph`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

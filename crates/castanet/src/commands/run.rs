@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What `castanet run` takes.
+/// Arguments of `castanet run`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -143,7 +143,7 @@ fn interfaces(router: &mut Router) -> BTreeMap<String, String> {
     for line in handlers.iter().filter_map(|handler| router.read(handler).ok()) {
         let Some((name, _)) = line.split_once(':') else { continue };
         let said = found.entry(name.to_owned()).or_default();
-        // Who receives says also how the same device sends.
+        // The line of the element that receives tells also how the same device sends.
         if said.len() < line.len() {
             *said = line;
         }

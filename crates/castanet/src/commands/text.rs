@@ -5,7 +5,7 @@ use crate::library::library;
 use clap::Args;
 use std::path::PathBuf;
 
-/// What they take.
+/// Arguments of `castanet flatten` and `castanet pretty`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

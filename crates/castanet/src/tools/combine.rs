@@ -26,7 +26,7 @@ pub(crate) struct Combine {
     /// Write the configuration only, not an archive
     #[arg(short, long)]
     config: bool,
-    /// What names routers, in its order.
+    /// Words that have to do with routers, in the order of the command line.
     #[arg(skip)]
     order: Vec<Word>,
 }
@@ -92,7 +92,7 @@ impl Tool for Combine {
     }
 }
 
-/// What a word says that is no option.
+/// Meaning of a word that is no option.
 enum Plain<'a> {
     Link,
     Router(Option<&'a str>, &'a str),

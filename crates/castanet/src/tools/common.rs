@@ -1,4 +1,4 @@
-//! What Click's tools have in common: options, reading and writing configurations, words to the user.
+//! Common parts of Click's tools: options, reading and writing configurations, messages.
 
 use crate::cli::{as_setting, told};
 use crate::library::library;
@@ -31,7 +31,7 @@ pub(crate) trait Tool: Parser {
     fn run(&self, desk: &Desk) -> Result<(), Failed>;
 }
 
-/// The tool could not do it; the user knows why.
+/// The tool failed; the user has been told why.
 #[derive(Debug)]
 pub(crate) struct Failed;
 
@@ -84,7 +84,7 @@ impl Common {
         Ok((vars, plain))
     }
 
-    /// Where the configuration comes from, `words` being files too.
+    /// Source of the configuration; `words` may name files too.
     pub(crate) fn origin(&self, words: &[&str], desk: &Desk) -> Result<Origin, Failed> {
         let files = words.iter().copied().chain(self.file.iter().map(String::as_str));
         let mut all: Vec<_> = files.map(|file| Origin::File(file.into())).collect();
@@ -155,7 +155,7 @@ fn put(bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// What a tool says to its user.
+/// Reads configurations for a tool, and writes its messages.
 pub(crate) struct Desk {
     tool: &'static str,
     quiet: bool,
@@ -212,7 +212,7 @@ pub(crate) enum Variables {
 pub(crate) struct Input {
     pub(crate) sources: SourceMap,
     pub(crate) tree: Tree,
-    /// What messages call it.
+    /// Its name in messages.
     pub(crate) name: String,
     vars: Vec<(String, String)>,
     /// Every class of Castanet's.
@@ -278,7 +278,7 @@ impl Input {
         Ok(flat)
     }
 
-    /// What came in an archive beside the configuration.
+    /// Members of the archive beside the configuration.
     pub(crate) fn members(&self) -> &[Member] {
         self.sources.members(self.tree.file)
     }
@@ -356,7 +356,7 @@ pub(crate) fn main<T: Tool>() -> i32 {
     i32::from(done.is_err())
 }
 
-/// What is wrong with a command line, in Click's words where it has words for it.
+/// Text of a command-line error, in Click's words where Click has such a message.
 fn said(error: &clap::Error) -> String {
     let context = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => text.as_str(),

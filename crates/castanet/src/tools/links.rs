@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// What stands where a link is to be.
+/// State of a path at which a link is to be made.
 enum Place {
     /// Nothing.
     Free,
@@ -66,7 +66,7 @@ fn links(dir: &Path) -> Result<String, Vec<String>> {
     Ok(text)
 }
 
-/// Where a link points: beside it, if the program is there, so that both can be moved.
+/// Target of a link: relative if the program lies beside it, so that both can be moved.
 fn target(program: &Path, dir: &Path) -> PathBuf {
     let beside = dir.canonicalize().is_ok_and(|dir| program.parent() == Some(&dir));
     match program.file_name() {

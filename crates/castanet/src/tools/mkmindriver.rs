@@ -15,8 +15,7 @@ use clap::Parser;
 pub(crate) struct Mkmindriver {
     #[command(flatten)]
     common: Common,
-    /// What the driver would be called
-    #[arg(short, long, value_name = "PACKAGE")]
+    #[arg(short, long, value_name = "PACKAGE", help = "What the driver would be called")]
     package: Option<String>,
     /// Look at the classes of compound elements that are not used too: makes no difference
     #[arg(short, long)]

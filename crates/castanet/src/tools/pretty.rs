@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 /// The page that is made unless another is given.
 const PAGE: &str = include_str!("pretty/page.html");
-/// What a graph's nodes show.
+/// Template of a graph's nodes.
 const NODE: &str = "<~if test=\"<~anonymous>\" then=\"<~type>\" else=\"<~name> :: <~type>\">";
 
 /// Makes a web page of a configuration: its text with what names mean, an index and a table of its

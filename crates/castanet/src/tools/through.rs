@@ -5,7 +5,7 @@ use crate::load::{Origin, io_error_text, open_bytes};
 use clap::Args;
 use std::io::Read;
 
-/// What can be said of the code that Click's tools write.
+/// Options about the code that Click's tools write.
 #[derive(Args)]
 pub(super) struct Code {
     /// Compile for a Linux kernel: makes no difference

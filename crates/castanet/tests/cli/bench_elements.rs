@@ -4,7 +4,7 @@ use crate::program::castanet;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What a run that goes well prints, as JSON.
+/// Standard output of a successful run, as JSON.
 fn records(words: &[&str]) -> Vec<Value> {
     let ran = castanet(words, b"");
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{words:?}");

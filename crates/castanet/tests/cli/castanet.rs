@@ -21,7 +21,7 @@ pub(crate) const COMMANDS: [&str; 11] = [
 
 const FIVE: &str = "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard";
 
-/// What a run that goes well prints.
+/// Standard output of a successful run.
 fn out(words: &[&str]) -> String {
     let Ran { status, out, err } = castanet(words, b"");
     assert_eq!(status, Some(0), "{words:?}\n{err}");

@@ -10,14 +10,14 @@ fn all(words: &[&str], input: &str) -> (Option<i32>, String, String) {
     (ran.status, ran.out, ran.err)
 }
 
-/// What a run that goes well, without a word to standard error, prints.
+/// Standard output of a successful run that writes nothing to standard error.
 fn out(words: &[&str], input: &str) -> String {
     let (status, out, err) = all(words, input);
     assert_eq!((status, err.as_str()), (Some(0), ""), "{words:?}");
     out
 }
 
-/// What a run that fails complains of.
+/// Standard error of a run that fails.
 fn complaints(words: &[&str]) -> String {
     let (status, out, err) = all(words, "");
     assert_eq!((status, out.as_str()), (Some(1), ""), "{words:?}\n{err}");
@@ -306,8 +306,8 @@ fn libraries_are_looked_for_in_the_path_given() {
     assert!(err.contains("library 'pair.click' not found"), "{err}");
 }
 
-/// What Click says while it reads a configuration. The router is never made,
-/// so nothing is said about it.
+/// Click's messages while it reads a configuration. The router is never made,
+/// so there is no message about it.
 #[test]
 fn reading_errors() {
     for (text, want) in [
@@ -343,7 +343,7 @@ fn reading_errors() {
     assert_eq!((status, err.as_str()), (Some(1), "<stdin>:1: undeclared element 'x'\n"));
 }
 
-/// What Click says of a router that it cannot make.
+/// Click's messages about a router that it cannot make.
 #[test]
 fn router_errors() {
     for (text, want) in [

@@ -39,7 +39,7 @@ fn what_a_browser_sends_is_not_obeyed() {
         assert!(!heard.contains("Write handler"), "{request}\n{heard}");
     }
     assert!(ask("READ c.count\nQUIT\n").contains("DATA 1\r\n5"));
-    // Somebody who knows the protocol may mistype.
+    // A user who types the protocol may mistype.
     let heard = ask("READ c.class\nRAED c.class\nREAD c.class\nQUIT\n");
     assert_eq!(heard.matches("DATA 7\r\nCounter").count(), 2, "{heard}");
     assert!(heard.contains("501 Command 'RAED' unimplemented\r\n"), "{heard}");
@@ -105,7 +105,7 @@ fn commands_of_all_clients_have_a_bound() {
     assert!(talk(&path, "READ cs.class\n").contains("DATA 13\r\nControlSocket"));
 }
 
-/// A process that ends with this.
+/// A process that is killed when this is dropped.
 struct Killed(std::process::Child);
 
 impl Drop for Killed {

@@ -238,7 +238,7 @@ fn a_killed_process_leaves_a_file_that_the_next_takes_over() {
     second.interrupt();
     assert!(second.finish(PATIENCE).unwrap().success());
     assert!(!first.path.exists());
-    // What is no socket is left alone.
+    // A file that is no socket is left alone.
     std::fs::write(&first.path, "mine").unwrap();
     assert!(!command(&config).output().unwrap().success());
     assert_eq!(std::fs::read(&first.path).unwrap(), b"mine");
@@ -318,7 +318,7 @@ fn the_options_of_click_open_sockets() {
     assert!(port >= 41950 && TcpStream::connect(("127.0.0.1", port)).is_ok());
     assert!(talk(&path, "WRITE stop\n").contains("200 "));
     assert!(process.finish(PATIENCE).unwrap().success());
-    // What is wrong is said where it was said.
+    // Errors are written where Click writes them.
     let wrong = click(&["-p", "99999", "-e", config], b"");
     assert_eq!(wrong.status, Some(1));
     assert!(wrong.err.contains("'-p' expects a TCP port number, not '99999'"), "{}", wrong.err);
@@ -465,7 +465,7 @@ fn chatter_is_heard_by_all_who_listen() {
     let process = start(&config);
     let hear = |path: &Path, bytes: usize| {
         let mut stream = connect(path);
-        // What is said to it is not read.
+        // The process does not read its socket.
         stream.write_all(b"READ list\n").unwrap();
         let mut heard = vec![0; bytes];
         stream.read_exact(&mut heard).unwrap();

@@ -1,4 +1,4 @@
-//! What elements cost and wait for, asked of a running router by its handlers.
+//! Cycles and waiting times of elements, read from a running router's handlers.
 
 use crate::program::click;
 
@@ -37,7 +37,7 @@ fn every_element_says_what_it_has_cost() {
             format!("write reset_cycles, write s.active true, wait 2s, print $({element}.cycles)");
         run(&["--simtime"], &ask)
     };
-    // Whoever has a task has at least as many turns as bursts.
+    // An element with a task has at least as many turns as bursts.
     let (s, u) = (cost("s"), cost("u"));
     assert!(matches!(calls(&s)[..], [("tasks", 10..)]), "{s}");
     assert!(matches!(calls(&u)[..], [("tasks", 10..)]), "{u}");

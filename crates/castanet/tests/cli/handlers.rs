@@ -27,11 +27,11 @@ const BY_HAND: [(&str, &str); 13] = [
 /// An example of the manual, made into a configuration that plays itself.
 struct Play {
     config: String,
-    /// What handlers must answer, by the number of the line.
+    /// Values that the handlers must return, with their line numbers.
     wanted: Vec<(usize, String)>,
 }
 
-/// What begins a line of the script rather than one of the configuration.
+/// Whether a line belongs to the script rather than to the configuration.
 fn is_script(line: &str) -> bool {
     line.starts_with(['>', '<', '=', '!', '~', '+']) && !line.starts_with("=>")
 }
@@ -136,7 +136,7 @@ fn is_sign(line: &str) -> bool {
 }
 
 impl Play {
-    /// What is otherwise than the example says.
+    /// Differences from the values that the example gives.
     fn wrong(&self) -> Vec<String> {
         let ran = play(&self.config);
         if ran.status != Some(0) || !ran.out.ends_with("<end>\n") {

@@ -83,7 +83,7 @@ pub(crate) struct Running {
     /// The element that it listens with.
     socket: String,
     pub(crate) process: Process,
-    /// Where that is.
+    /// Its path.
     _path: SocketFile,
 }
 
@@ -272,7 +272,7 @@ fn what_is_wrong_changes_nothing() {
     }
     assert!(it.client.read("handlers").contains("hotconfig\tw\n"));
     it.end();
-    // Who did not ask for it has no such handler.
+    // A router without the option has no such handler.
     let told = click(&["-e", "DriverManager(write hotconfig \"\", stop)"], b"");
     assert!(told.err.contains("hotconfig"), "{}", told.err);
 }
@@ -342,7 +342,7 @@ fn what_elements_share_stays_shared() {
     let mut it = run("shared", &[], &config(""));
     it.client.wait_for("q.length", "10");
     it.swap(&config("-> Null")).unwrap();
-    // What was recorded before is found after: none counts as unknown.
+    // Flows recorded before the swap are found after it: none counts as unknown.
     it.client.write("u.active", "true");
     it.client.wait_for("c.count", "10");
     assert_ne!(it.client.read("d.max"), "0");
@@ -360,7 +360,7 @@ fn an_arp_table_and_what_waits_in_it_stay_shared() {
     };
     let mut it = run("arp-table", &[], &config("", ""));
     it.client.wait_for("x.length", "3");
-    // What waited in its own table waits in that of all.
+    // Packets that waited in the element's own table wait in the shared table.
     it.swap(&config("t :: ARPTable;", ", TABLE t")).unwrap();
     it.client.wait_for("t.length", "3");
     assert_eq!((it.client.read("x.length"), it.client.read("x.count")), ("3".into(), "1".into()));
@@ -425,7 +425,7 @@ fn a_refused_configuration_leaves_files_alone() {
             assert!(!new.exists(), "{element}");
         }
     }
-    // Where nothing is wrong, another element takes the file over, and empties it.
+    // In a valid configuration, another element takes the file over, and empties it.
     let other = config.replace(" d ::", " e ::").replace("s ::", "t ::");
     it.swap(&other).unwrap();
     it.client.wait_for("e.count", "5");

@@ -7,7 +7,7 @@ use std::path::Path;
 struct Test {
     /// Its text.
     text: String,
-    /// What it shares with the tests of its file.
+    /// Text that it shares with the tests of its file.
     head: String,
 }
 
@@ -88,7 +88,7 @@ fn options(help: &str) -> Vec<String> {
     options
 }
 
-/// What no test has.
+/// Options without a test.
 fn missing(name: &str, help: &str, runs: impl Fn(&Test) -> bool) -> Vec<String> {
     let tests: Vec<Test> = tests().into_iter().filter(runs).collect();
     let untested = |option: &String| !tests.iter().any(|test| test.has(option));
@@ -211,7 +211,7 @@ fn every_handler_of_every_class_is_tested() {
             all += 1;
             let sign = if reads { "= " } else { "! " };
             let mut lines = examples.lines().filter_map(|line| line.strip_prefix(sign));
-            // What there is of each port is asked for by its number.
+            // Handlers of each port carry its number.
             let dotted = format!(".{}", name.trim_end_matches('_'));
             let in_example = lines.any(|line| line.contains(&dotted));
             // Functions of scripts are called without an element.

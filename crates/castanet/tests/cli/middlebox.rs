@@ -323,7 +323,7 @@ fn lines_of_a_pipe_are_commands() {
 
 #[test]
 fn rules_come_and_go_while_packets_flow() {
-    // What one rule is about is counted whole, whatever happens to others beside it.
+    // A rule's packets are counted completely, whatever happens to others beside it.
     let packet = "4500001c00000000401100000a000001 0a0000020009000900080000".replace(' ', "");
     let config = format!(
         "m :: Middlebox(all mod ip-ttl 9, MTU 1400);

@@ -74,7 +74,7 @@ fn handlers_open_no_files_unless_they_may() {
     assert!(std::fs::read_to_string(it.file("secret")).unwrap().starts_with("root"));
     let heard = talk(&it.path, &format!("WRITE m.save {}\n", it.file("new")));
     assert!(heard.contains("--handler-files DIR"), "{heard}");
-    // What the configuration names, it may.
+    // Files that the configuration names are allowed.
     let heard = talk(&it.path, "READ own.run\n");
     assert!(heard.contains("for all"), "{heard}");
     assert!(std::fs::read_to_string(it.file("own")).unwrap().contains('5'));
@@ -95,7 +95,7 @@ fn handlers_open_files_below_a_folder_and_follow_no_links() {
     it.refused(&it.file("inner/link"));
     it.refused(&it.file("inner/up/secret"));
     it.refused(&it.file("inner/zero"));
-    // What is no file, either: it would have to be waited for.
+    // A FIFO is refused as well: the router would have to wait for it.
     let fifo = it.file("inner/fifo");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     it.refused(&fifo);

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What a run came to.
+/// Output and exit status of a run.
 pub(crate) struct Ran {
     /// Its exit status; `None` if a signal ended it.
     pub(crate) status: Option<i32>,

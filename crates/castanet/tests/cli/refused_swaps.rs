@@ -191,7 +191,7 @@ fn members_of_groups_go_on_sending_and_receiving() {
         sent += 1;
         // Nor does it hear what another socket of this process has sent in its place.
         it.client.wait_for("c.count", &sent.to_string());
-        // What came before does not count.
+        // Earlier data does not count.
         hears.set_nonblocking(true).unwrap();
         while hears.recv(&mut bytes).is_ok() {}
         hears.set_nonblocking(false).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::program::{castanet, click, folder};
 
-/// What a script prints: to standard output, to standard error.
+/// Standard output and standard error of a script.
 fn run(config: &str) -> (String, String) {
     let ran = click(&["--simtime", "-e", config], b"");
     assert_eq!(ran.status, Some(0), "{config}\n{}", ran.err);
@@ -19,7 +19,7 @@ fn complains(config: &str, want: &str) {
     assert_eq!(err, want, "{config}");
 }
 
-/// What is said of a configuration that cannot be.
+/// Error message for an invalid configuration.
 fn refused(config: &str, want: &str) {
     let ran = click(&["-e", config], b"");
     assert_eq!(ran.status, Some(1), "{config}");

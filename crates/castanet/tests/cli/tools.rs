@@ -15,14 +15,14 @@ fn all(tool: &str, words: &[&str], input: &str) -> (Option<i32>, String, String)
     (ran.status, ran.out, ran.err)
 }
 
-/// What a tool that has nothing to complain of prints.
+/// Standard output of a tool that succeeds and writes nothing to standard error.
 fn out(tool: &str, words: &[&str], input: &str) -> String {
     let (status, out, err) = all(tool, words, input);
     assert_eq!((status, err.as_str()), (Some(0), ""), "{tool} {words:?}\n{out}");
     out
 }
 
-/// What a tool that fails complains of.
+/// Standard error of a tool that fails.
 fn complaints(tool: &str, words: &[&str], input: &str) -> String {
     let (status, out, err) = all(tool, words, input);
     assert_eq!((status, out.as_str()), (Some(1), ""), "{tool} {words:?}\n{err}");
@@ -66,7 +66,7 @@ pub(crate) const EVERY: [&str; 13] = [
 const TEXT: &str = "i :: InfiniteSource -> d :: Discard;";
 const FLAT: &str = "i :: InfiniteSource;\nd :: Discard;\n\ni -> d;\n";
 
-/// What a filter makes of `TEXT`.
+/// Output of a filter tool for `TEXT`.
 fn made(tool: &str) -> &'static str {
     match tool {
         "click-fastclassifier" | "click-devirtualize" => TEXT,

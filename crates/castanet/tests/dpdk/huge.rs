@@ -9,7 +9,7 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Where DPDK looks for them.
+/// Directory in which DPDK looks for them.
 const MOUNT: &str = "/dev/hugepages";
 const COUNT: &str = "/proc/sys/vm/nr_hugepages";
 
@@ -18,12 +18,12 @@ static ONE: Mutex<()> = Mutex::new(());
 
 /// The machine's huge pages as a test needs them, until dropped.
 struct HugePages {
-    /// How many there were.
+    /// Number of pages before the test.
     before: String,
     /// Whether they were mounted by us, and where.
     mounted: bool,
     made: bool,
-    /// What processes of the test call themselves.
+    /// DPDK's file prefix of the test's processes.
     prefix: String,
     _alone: MutexGuard<'static, ()>,
 }
@@ -66,7 +66,7 @@ impl HugePages {
         process
     }
 
-    /// What `castanet run` says that cannot start.
+    /// Error message of a `castanet run` that cannot start.
     fn refused(&self, more: &str) -> String {
         let words = ["run", "--dpdk", &self.options(more), "-e", "Idle -> Discard"];
         let Ran { status, err, .. } = castanet(&words, b"");

@@ -29,7 +29,7 @@ fn ports_with_an_mtu_for_them_send_long_packets_in_several_mbufs() {
     assert!(free(&said) >= 1024, "{said}");
 }
 
-/// How many mbufs of the first pool are free.
+/// Number of free mbufs of the first pool.
 fn free(said: &str) -> usize {
     said.split("i.pool_count:\n0 ").nth(1).unwrap().lines().next().unwrap().parse().unwrap()
 }

@@ -32,7 +32,7 @@ const TO_SERVER: u16 = 1;
 /// Set in a descriptor whose packet goes on in the next.
 const NEXT: u16 = 1;
 
-// Where a ring has what.
+// Offsets in a memif ring.
 const HEAD: u64 = 6;
 const TAIL: u64 = 64;
 const DESCRIPTORS: u64 = 128;
@@ -41,7 +41,7 @@ const DESCRIPTORS: u64 = 128;
 struct Peer {
     _connection: OwnedFd,
     regions: Vec<File>,
-    /// Where the ring to the client lies: region, offset, descriptors.
+    /// Position of the ring to the client: region, offset, descriptors.
     ring: (usize, u64, u16),
     tail: u16,
 }

@@ -194,8 +194,8 @@ fn packets_shared_in_frames_that_are_no_mbufs_are_copied_into_mbufs() {
 
 #[test]
 fn no_mbuf_is_lost_however_packets_end() {
-    // More packets than mbufs by far: dropped, kept in a queue, copied on
-    // write, sent. What is not free in the end would be missing.
+    // Far more packets than mbufs: dropped, kept in a queue, copied on
+    // write, sent. An mbuf that is not freed would be missing in the end.
     let said = run(
         "--vdev net_null0,size=64",
         "i :: DPDKInfo(1024, MBUF_CACHE_SIZE 32);

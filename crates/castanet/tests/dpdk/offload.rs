@@ -53,7 +53,7 @@ pub(crate) fn beside_a_tap(name: &str, config: &str, handlers: &[&str]) -> Strin
     castanet.timeout(PATIENCE).check().unwrap_or_else(|error| panic!("{error}")).stdout
 }
 
-/// What the kernel receives from the tap, until it is so many packets.
+/// Packets that the kernel receives from the tap, once there are `count`.
 fn kernel_receives(dump: &Path, count: usize) -> String {
     format!(
         "k :: FromDevice(dtap0, SNIFFER true, PROMISC true, METHOD AF_PACKET)
@@ -65,7 +65,7 @@ fn kernel_receives(dump: &Path, count: usize) -> String {
     )
 }
 
-/// What comes back from a loop, until it is so many packets.
+/// Packets that come back from a loop, once there are `count`.
 fn comes_back(dump: &Path, count: usize) -> String {
     format!(
         "f :: FromDPDKDevice(0) -> c :: Counter -> ToDump({}, SNAPLEN 0);

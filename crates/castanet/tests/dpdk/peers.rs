@@ -91,7 +91,7 @@ fn a_virtual_machine_reaches_castanet_as_its_switch() {
 #[test]
 fn a_peer_may_come_late_die_and_come_back() {
     let [near, far] = memif("late", "");
-    // What cannot be sent is dropped at once, so that all can be counted.
+    // A packet that cannot be sent is dropped at once, so that all can be counted.
     let config = "DPDKInfo(8192);
          s :: RatedSource(RATE 2000) -> all :: Counter -> t :: ToDPDKDevice(0, IQUEUE 0);
          f :: FromDPDKDevice(0) -> c :: Counter -> Discard;
@@ -166,7 +166,7 @@ fn the_kernel_pings_castanet_over_a_tap() {
     assert_eq!(castanet.finish(PATIENCE).unwrap().stdout, "3\n");
 }
 
-/// How often the threads of a process have gone to sleep.
+/// Number of times that the threads of a process have gone to sleep.
 fn sleeps(process: u32) -> u64 {
     let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let of_thread = |entry: std::fs::DirEntry| -> u64 {
@@ -193,7 +193,7 @@ fn a_port_s_interrupt_wakes_who_sleeps_until_then() {
         assert_eq!(castanet.finish(PATIENCE).unwrap().stdout, "6\n");
         slept
     };
-    // Who looks now and then does it every millisecond.
+    // A worker that polls does so every millisecond.
     let (called, looks) = (slept(", RX_INTR 0"), slept(""));
     assert!(called < 100 && looks > 300, "{called} and {looks} times");
 }
@@ -202,7 +202,7 @@ fn a_port_s_interrupt_wakes_who_sleeps_until_then() {
 fn who_sleeps_until_an_interrupt_wakes_after_the_port_was_set_up_anew() {
     let lab = Lab::new("dpdk-anew").unwrap_or_else(|error| panic!("{error}"));
     let host = lab.namespace("host").unwrap();
-    // Somebody wants a second queue one way, which net_tap does not do: it starts again as it was.
+    // A second queue in one direction only is refused by net_tap: the port restarts as it was.
     let script = "Script(wait 1s, print \"anew\",
         writeq hotconfig \"FromDPDKDevice(0, QUEUE 1) -> Discard\", print \"so\")";
     let mut castanet = answers(&host, ", RX_INTR 0", script);

@@ -1,4 +1,4 @@
-//! What ports say: of packets, of themselves, of what they have counted.
+//! Ports' packet annotations, link state and counters.
 
 use super::{QUIET, capture, number, pcap, require_dpdk, run, save};
 use crate::offload::beside_a_tap;
@@ -73,7 +73,7 @@ fn a_port_tells_what_it_is_and_what_it_has_counted() {
     assert_eq!(counts[..2], [300, 300], "{said}");
     assert_eq!(counts[2], counts[3]);
     assert_eq!(counts[4..9], [0, 0, 1400, 1, 512], "{said}");
-    // What the driver says of a link that is none: ten gigabits, full duplex, fixed.
+    // The driver's link state without a link: ten gigabits, full duplex, fixed.
     assert_eq!(counts[9..12], [1, 0, 10_000], "{said}");
     assert!(said.contains("f.driver:\nnet_pcap\n"), "{said}");
     assert!(said.contains("tx_good_packets[1] = 300\n"), "{said}");

@@ -5,11 +5,11 @@ use super::{QUIET, number, require_dpdk};
 use castanet_lab::Command;
 use std::time::Duration;
 
-/// How long the load lasts where nobody says otherwise.
+/// Default length of the load.
 const SECONDS: u64 = 4;
-/// How many mbufs there are.
+/// Number of mbufs.
 const MBUFS: u64 = 16384;
-/// How many packets the queue holds, once it is full.
+/// Capacity of the queue in packets.
 const HELD: u64 = 5000;
 /// How much memory may come after a quarter of the time: an allocator may keep what it was given
 /// once, but no packet may cost any.

@@ -1,9 +1,9 @@
-//! What goes from one port to the next without a look: as if there were an element between.
+//! Bursts that pass directly from one port to the next count as if an element lay between.
 
 use super::{capture, number, packets, pcap, run, save};
 use crate::program::folder;
 
-/// What each side has to say at the end.
+/// Handlers of each port that are read at the end.
 const HANDLERS: [&str; 9] = [
     "f.count",
     "f.byte_count",
@@ -59,7 +59,7 @@ fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
 fn what_finds_no_room_behind_others_waits_or_is_dropped() {
     let (from, _) = capture("straight-full", (0..3000).map(|n| 60 + n % 100));
     let devices = format!("--vdev net_pcap0,rx_pcap={} --vdev net_ring0", from.display());
-    // Nobody takes what lies in the ring.
+    // No process takes the packets out of the ring.
     let pass = |between| {
         let how = "1, NDESC 512, IQUEUE 100, BLOCKING false";
         numbers(&devices, between, how, "$(f.count) 3000").0

@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long the attacks last where nobody says otherwise.
+/// Default length of the attacks.
 const SECONDS: u64 = 10;
 /// The attack from each port behind the first two, and its frames a second.
 const ATTACKS: [(&str, u32); 5] =
     [("neighbours", 2000), ("sweep", 3000), ("fragments", 4000), ("flows", 3000), ("broken", 1000)];
-/// Which port each attack comes from; the last has two.
+/// Port from which each attack comes; the last has two.
 const FROM: [usize; 5] = [3, 4, 5, 6, 3];
 /// Pings a second, and how many in a row may stay unanswered on a machine that has other work.
 const PINGS: u32 = 50;

@@ -36,7 +36,7 @@ fn found(records: &[Value], device: &str, case: &str, reference: &str) {
     assert_eq!(record["memory"].is_string(), device.starts_with("net_") || device == "vhost");
 }
 
-/// What networks or folders are left of a process that has ended.
+/// Network namespaces and directories that a process has left behind.
 fn left_behind(id: u32) -> Vec<String> {
     let names = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten();
@@ -61,7 +61,7 @@ fn veth_pairs_are_measured_and_removed() {
     found(&records, "af_xdp", "counted", "minimal AF_XDP forwarder");
     found(&records, "af_xdp", "router", "minimal AF_XDP forwarder");
     assert_eq!(left_behind(id), [""; 0]);
-    // Nobody watches: no progress.
+    // Standard error is no terminal: no progress messages.
     assert_eq!(output.stderr, "");
 }
 

@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 
 use crate::under_test::{SOON, number, program};
 
-/// How long the load lasts where nobody says otherwise.
+/// Default length of the load.
 const SECONDS: u64 = 4;
-/// How many packets the queue holds, once it is full.
+/// Capacity of the queue in packets.
 const HELD: usize = 5000;
-/// What the load is sent in.
+/// Packets of one portion of the load.
 const PACKETS: u32 = 1 << 16;
-/// How long it rests in between.
+/// Pause between portions.
 const REST: Duration = Duration::from_millis(20);
 /// How much memory may come after a quarter of the time: an allocator may keep
 /// what it was given once, but no packet may cost any.
 const SLACK: u64 = 512 << 10;
 
-/// How long the load lasts, if somebody says.
+/// Length of the load, if the environment gives one.
 pub(crate) fn told() -> Option<u64> {
     let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
     told.map(|text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))

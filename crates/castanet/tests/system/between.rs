@@ -28,14 +28,14 @@ impl Between {
             }
             outer.ip(&format!("address add fd09::{n}/64 dev {name} nodad")).unwrap();
         }
-        // Addresses that nobody has: behind them is whoever sends from them.
+        // Addresses that no interface has: a sender uses them as its source.
         for address in ["10.9.0.77", "10.9.0.99", "fd09::99"] {
             right.ip(&format!("neigh add {address} lladdr 06:00:00:00:00:01 dev right")).unwrap();
         }
         left.ip("neigh add 10.9.0.2 lladdr 06:00:00:00:00:02 dev left").unwrap();
         let socket = lab.directory().join("control");
         let words = ["middlebox", "--in", "to-left", "--out", "to-right", "--control"];
-        // Where tests put the files that they load.
+        // The directory into which tests put the files that they load.
         let files = ["--handler-files", lab.directory().to_str().unwrap()];
         let command = middle.command(program()).args(words).arg(&socket).args(files);
         let mut process = command.spawn().unwrap();

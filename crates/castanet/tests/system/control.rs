@@ -21,7 +21,7 @@ impl Control {
         line.trim_end().to_owned()
     }
 
-    /// What a handler says.
+    /// Value of a read handler.
     pub(crate) fn read(&mut self, handler: &str) -> String {
         self.0.get_mut().write_all(format!("READ {handler}\r\n").as_bytes()).unwrap();
         let said = self.line();

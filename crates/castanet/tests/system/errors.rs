@@ -1,4 +1,4 @@
-//! What cannot be forwarded is answered with the ICMP error that RFC 1812 asks for.
+//! Packets that cannot be forwarded are answered with the ICMP error that RFC 1812 asks for.
 
 use castanet_lab::NetworkOptions;
 
@@ -66,7 +66,7 @@ fn an_unknown_network_is_unreachable(bed: &Bed) {
 fn a_closed_port_of_the_router_is_unreachable(bed: &Bed) {
     let [h1, ..] = bed.hosts();
     let mut capture = h1.namespace.capture_arriving("eth0", "icmp").unwrap();
-    // What nc makes of the answer differs; what arrives must not.
+    // Versions of nc treat the answer differently; the packets must be the same.
     h1.command("sh").args(["-c", "echo anybody | nc -n -u -w 1 10.0.1.1 9"]).output().unwrap();
     capture.wait_for("10.0.1.1 udp port 9 unreachable", SOON).unwrap();
     let seen = capture.finish().unwrap();

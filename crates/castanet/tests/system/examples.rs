@@ -7,7 +7,7 @@ use castanet_lab::{Lab, require};
 
 use crate::bed::{SOON, conf, program, root};
 
-/// What an example's opening comment says.
+/// Interfaces and commands that an example's opening comment gives.
 struct Said {
     /// The words of the command.
     command: Vec<String>,

@@ -9,7 +9,7 @@ use crate::bed::{LATER, SOON, program};
 use crate::control::Control;
 use crate::nat::World;
 
-/// How long idle UDP is kept, in seconds; TCP before it is established and after it is over; and
+/// Timeouts in seconds: of idle UDP; of TCP before it is established and after it is over; and
 /// TCP in between.
 const UDP: u64 = 3;
 const TRANSIENT: u64 = 2;
@@ -77,7 +77,7 @@ for line in sys.stdin:
     else: last["tcp"].sendall(b"news")
 "#;
 
-/// Who keeps flows between a client and a server, and how it tells.
+/// A configuration that tracks flows between a client and a server, and its handlers.
 struct Keeper {
     client: Process,
     server: Process,
@@ -135,7 +135,7 @@ impl Keeper {
         assert_eq!(self.control.of(self.events, "expired"), expired + 1, "{what}");
     }
 
-    /// What the server says unasked is a stranger's word.
+    /// Packets that the server sends after the flow's expiry belong to no flow.
     fn is_forgotten(&mut self, protocol: &str) {
         let before = self.strangers();
         self.server.write_line(protocol).unwrap();
@@ -241,7 +241,7 @@ fn mappings_of_a_nat_gateway_end_in_time() {
          TCP_TIMEOUT {ESTABLISHED}, CAPACITY $capacity"
     );
     let mut world = World::told("natexpiry", "", &[("CAPACITY $capacity", &times)]);
-    // Nobody answers for it.
+    // No host answers for it.
     world.beyond.ip("route add blackhole 20.0.0.0/8").unwrap();
     let [client, server] = Keeper::talk([&world.client, &world.server], ["10.0.3.2", "20.0.0.1"]);
     let mut keeper = Keeper {

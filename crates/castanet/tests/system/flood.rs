@@ -1,5 +1,5 @@
-//! SYN floods of distinct flows: memory stays bounded, whoever is connected stays so, and who
-//! wants to be gets in. Some hundred thousand flows by default; `CASTANET_FLOOD_FLOWS=10000000`
+//! SYN floods of distinct flows: memory stays bounded, established connections persist, and new
+//! connections can be made. Some hundred thousand flows by default; `CASTANET_FLOOD_FLOWS=10000000`
 //! makes it ten million.
 
 use std::collections::HashSet;
@@ -17,19 +17,19 @@ use crate::bed::{LATER, SOON, number, program};
 use crate::control::Control;
 use crate::nat::World;
 
-/// How many flows there are where nobody says otherwise.
+/// Default number of flows.
 const FLOWS: u64 = 200_000;
-/// How many connections have room in the tables, of which few floods and many are told apart.
+/// Capacity of the tables in connections, above which a flood counts as long.
 const ROOM: [u64; 2] = [1 << 14, 1 << 20];
-/// How fast a flood comes, in packets a second, and a long one.
+/// Rates of a short and of a long flood, in packets a second.
 const RATES: [u64; 2] = [25_000, 50_000];
 /// More than that many flows are many.
 const FEW: u64 = 8 << 20;
-/// What a connection may take: its entry, and its part of the index.
+/// Bytes that a connection may take: its entry, and its share of the index.
 const EACH: u64 = 200;
-/// How much memory may come once a table is full: its index may become a little denser.
+/// Memory growth allowed once a table is full: its index may become a little denser.
 const SLACK: u64 = 2 << 20;
-/// How many connections are held while the flood goes on.
+/// Number of connections held during the flood.
 const HELD: usize = 40;
 
 /// Flood, room and rate.
@@ -57,10 +57,10 @@ struct Flood<'a> {
     device: &'a str,
     /// The frame in hexadecimal, without checksums.
     frame: String,
-    /// Where the three bytes are that differ, and what stands in the five behind them.
+    /// Offset of the three bytes that differ, and the five bytes behind them.
     varies: usize,
     behind: String,
-    /// What else becomes of the frames.
+    /// Elements that process the frames further.
     then: &'a str,
     /// The word of a summary that tells the flows apart.
     field: &'a str,
@@ -104,7 +104,7 @@ impl Flood<'_> {
     }
 }
 
-/// How many different addresses a file names.
+/// Number of different addresses in a file.
 fn distinct(list: &Path) -> u64 {
     let lines = BufReader::new(File::open(list).unwrap()).lines();
     let bits = lines.map(|line| line.unwrap().parse::<Ipv4Addr>().unwrap().to_bits());
@@ -128,8 +128,8 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// Holds connections, and makes others one after the other; what comes back has to be what was
-/// sent. Whatever goes wrong ends it.
+/// Holds connections, and makes others one after the other; each must echo the data that was
+/// sent. Any error ends the script.
 const CLIENTS: &str = r#"
 import asyncio, os, sys, time
 server, held = sys.argv[1], int(sys.argv[2])
@@ -170,7 +170,7 @@ async def main():
 asyncio.run(main())
 "#;
 
-/// What is shown in the end.
+/// Numbers that the test writes at its end.
 struct Kept {
     exchanges: u64,
     fresh: u64,
@@ -256,7 +256,7 @@ memory {before:.1} MB, {full:.1} once the table is full, {after:.1} at the end
 const OUTSIDE: &str = "06:00:00:00:00:01";
 const INSIDE: &str = "06:00:00:00:00:02";
 const SERVER: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
-/// Where nobody is.
+/// An address that no host has.
 const NOBODY: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 99);
 
 /// A server behind a firewall by one stateful rule.

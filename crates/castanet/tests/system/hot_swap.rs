@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::bed::{SOON, program};
 
-/// How many datagrams are on their way at a time: as many as sockets have room for.
+/// Number of datagrams in flight: as many as sockets have room for.
 const WINDOW: usize = 128;
 /// Between two configurations.
 const PACE: Duration = Duration::from_millis(100);
@@ -87,7 +87,7 @@ fn generate(stop: &AtomicBool) -> std::io::Result<(u64, u64)> {
             socket.send(&sent.to_be_bytes())?;
             sent += 1;
         }
-        // What is lost is missed here, once nothing comes any more.
+        // Lost datagrams are counted here, once no more arrive.
         match socket.recv(&mut buffer) {
             Ok(_) => back += 1,
             Err(_) => break,
@@ -321,7 +321,7 @@ fn swaps(name: &str, method: &'static str) {
         let count: u64 = read(&mut control, &format!("{counter}.count")).parse().unwrap();
         assert_eq!(count, sent, "{counter}");
     }
-    // Who was asked for once is known since, and asked again only to see that he stays.
+    // A resolved neighbour stays known, and is asked again only to confirm that it is reachable.
     let most = 1 + opened.elapsed().as_secs() / POLL.as_secs();
     for side in ["arp0", "arp1"] {
         let queries: u64 = read(&mut control, &format!("{side}.queries")).parse().unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::bed::{SOON, program};
 
-/// How long there is nothing to do.
+/// Length of the idle time.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// The most of one core that may take, in percent. A worker that polls takes 100.

@@ -14,7 +14,7 @@ struct Hosts {
 
 const A: &str = "2001:db8:1::2";
 const B: &str = "2001:db8:2::2";
-/// What the second network's link carries.
+/// MTU of the second network's link.
 const SMALL: u32 = 1400;
 
 impl Hosts {
@@ -118,7 +118,7 @@ fn neighbours_are_found(hosts: &Hosts) {
     }
 }
 
-/// What the router has to say about packets that it cannot send on.
+/// ICMPv6 errors for packets that the router cannot forward.
 fn the_router_explains(hosts: &Hosts) {
     let mut capture = hosts.a.capture_arriving("eth0", "icmp6").unwrap();
     // 48 bytes of headers: too long for the second link by one byte, then just right.

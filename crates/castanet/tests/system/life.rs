@@ -1,4 +1,4 @@
-//! How the program ends, and how it begins again.
+//! Exit and restart of the program.
 
 use castanet_lab::{NetworkOptions, Router};
 

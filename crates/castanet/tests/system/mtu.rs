@@ -4,7 +4,7 @@ use castanet_lab::{Lab, Namespace, Port, Router, require};
 
 use crate::bed::{SOON, number, program};
 
-/// Two hosts with the same network, and who forwards between them.
+/// Two hosts with the same network, and a forwarder between them.
 struct Hosts {
     a: Namespace,
     middle: Namespace,

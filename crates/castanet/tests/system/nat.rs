@@ -4,7 +4,7 @@
 //! client 10.0.1.2 ── 10.0.1.1 NAT 10.0.2.1 ── 10.0.2.2 Linux 10.0.3.1 ── 10.0.3.2 server
 //! ```
 //!
-//! Nobody outside has a route to the client's network: what is not rewritten gets no answer.
+//! No host outside has a route to the client's network: a packet that is not rewritten gets no answer.
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
@@ -117,7 +117,7 @@ fn pings_find_their_way(world: &World) {
         let said = world.ping(&["-c", "1"], gateway);
         assert!(said.contains("1 received"), "{said}");
     }
-    // Nobody may ping the clients, but everybody the gateway.
+    // No host may ping the clients, but every host may ping the gateway.
     let ping = |to: &str| {
         let command = world.beyond.command("ping").args(["-n", "-c", "1", "-W", "1"]);
         command.arg(to).output().unwrap().printed()
@@ -146,7 +146,7 @@ fn errors_find_their_way(world: &World) {
     assert!(Capture::wrong_checksums(&seen).is_empty(), "{seen}");
 }
 
-/// How many downloads there are at once.
+/// Number of downloads at once.
 const DOWNLOADS: usize = 1000;
 
 /// Serves files over HTTP, but answers nobody until all have asked.

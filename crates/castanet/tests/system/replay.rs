@@ -7,7 +7,7 @@ use castanet_lab::{Capture, Lab, demo};
 
 use crate::bed::{conf, program};
 
-/// What tcpdump prints for a pcap file.
+/// Output of tcpdump for a pcap file.
 fn read(path: &std::path::Path) -> String {
     let output =
         Command::new("tcpdump").args(["-n", "-e", "-vv", "-r"]).arg(path).output().unwrap();
@@ -24,7 +24,7 @@ fn the_sample_is_routed_and_answered() {
     for sent in [&first, &second, &third] {
         assert!(Capture::wrong_checksums(sent).is_empty(), "{sent}");
         assert_eq!(sent.matches("Reply 10.0.").count(), 1, "ARP: {sent}");
-        // What an ICMP error quotes is indented by a tab, and was longer when it was refused.
+        // A packet that an ICMP error quotes is indented by a tab, and was longer when it was refused.
         let own = sent.lines().filter(|line| !line.starts_with('\t'));
         let too_long = own.filter_map(|line| {
             line.split("proto ").nth(1)?.split("length ").nth(1)?.split([')', ',']).next()

@@ -33,7 +33,7 @@ impl Networks {
             lab.link(port, Port::new(&router, &format!("lan{n}"))).unwrap();
         }
         let rules = lab.directory().join("rules");
-        // Nobody sees the client's address, by TCP; and a service is closed.
+        // No server sees the client's address, by TCP; and one service is closed.
         let text = "add-stateful in lan1 ip-proto tcp map ip-saddr 10.0.2.1 shuffle tcp-sport
             tcp-dport 9 drop\n";
         std::fs::write(&rules, text).unwrap();

@@ -39,7 +39,7 @@ fn raw_sockets_carry_whole_ipv4_packets() {
     let taken = a.command(program()).args(["run", "-e", "Socket(UDP, 0.0.0.0, 5000) -> Discard"]);
     let told = taken.timeout(PATIENCE).output().unwrap();
     assert!(told.printed().contains("bind: Address already in use"), "{}", told.printed());
-    // What is no IP packet cannot be sent.
+    // Data that is no IP packet cannot be sent.
     let config = "InfiniteSource(DATA short, LIMIT 3, STOP true) -> r :: RawSocket(UDP);
                   DriverManager(pause, print r.drops)";
     let ran = b.command(program()).args(["run", "-e", config]).timeout(PATIENCE).output().unwrap();

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use crate::bed::{SOON, number, program};
 
-/// Two hosts and, between them, who forwards from `m0` to `m1` and back.
+/// Two hosts and a forwarder between them, from `m0` to `m1` and back.
 struct Between {
     hosts: [Namespace; 2],
     middle: Namespace,
@@ -55,8 +55,8 @@ fn frames() -> Vec<Vec<u8>> {
 
 const HANDLERS: [&str; 5] = ["f.count", "f.byte_count", "t.count", "t.byte_count", "t.errors"];
 
-/// What gets through, and the numbers that are left, with `path` between the interfaces. Sends so
-/// few at a time that none is lost; waits for those that `fit`. It ends once all have come.
+/// Packets that get through with `path` between the interfaces, and the counters at the end. Sends
+/// so few at a time that none is lost; waits for those that `fit`. It ends once all have come.
 fn passed(
     net: &Between,
     path: &str,

@@ -113,7 +113,7 @@ impl Between {
         let handlers: Vec<String> = names.map(|name| format!("{name}.count")).collect();
         let counts = self.carry(config, workers, &handlers);
         assert_eq!(counts[..2], [DATAGRAMS; 2], "{handlers:?} {counts:?}");
-        // Whatever else was on the links went on as well.
+        // All other traffic of the links was forwarded as well.
         assert_eq!((counts[2], counts[4]), (counts[3], counts[5]), "{handlers:?} {counts:?}");
         assert!(counts[2] > DATAGRAMS && counts[4] > DATAGRAMS, "{handlers:?} {counts:?}");
         let took_part: Vec<usize> = (0..workers).filter(|w| counts[6 + w] > 0).collect();

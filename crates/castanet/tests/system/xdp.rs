@@ -58,7 +58,7 @@ fn said(bed: &Bed, config: &str) -> String {
     command.timeout(LATER).output().unwrap().printed()
 }
 
-/// What a FromDevice says about its device before it stops.
+/// A FromDevice's handlers about its device before it stops.
 fn device(bed: &Bed, arguments: &str) -> String {
     said(bed, &probe(arguments))
 }

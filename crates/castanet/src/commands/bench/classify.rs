@@ -6,7 +6,7 @@ use castanet_bench::classify::{Plan, Record, run};
 use clap::Args;
 use std::time::Duration;
 
-/// What `castanet bench classify` takes.
+/// Arguments of `castanet bench classify`.
 #[derive(Args)]
 #[command(
     long_about = "Rules of the element Middlebox, and patterns of classifiers, in bursts of 32 packets.

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Nanoseconds a packet from which on a class is marked.
 const MUCH: f64 = 100.0;
 
-/// What `castanet bench elements` takes.
+/// Arguments of `castanet bench elements`.
 #[derive(Args)]
 #[command(
     long_about = "What a packet costs in each element class, from the examples in its manual page.
@@ -69,7 +69,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
     }
     for (n, class) in classes.into_iter().enumerate() {
         if live {
-            // Where nobody can hear it, there is nothing to be done.
+            // Progress messages are lost if standard error is closed.
             let name = class.1.spec.class;
             _ = write!(std::io::stderr(), "\r\x1b[K{} of {count}: {name}", n + 1);
         }

@@ -7,7 +7,7 @@ use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// What `castanet bench firewall` takes.
+/// Arguments of `castanet bench firewall`.
 #[derive(Args)]
 #[command(
     long_about = "Rules by the thousand: castanet middlebox beside nftables, iptables and Linux forwarding.
@@ -74,7 +74,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
     let live = std::io::stderr().is_terminal();
     let mut progress = |doing: &str| {
         if live {
-            // Where nobody can hear it, there is nothing to be done.
+            // Progress messages are lost if standard error is closed.
             _ = write!(std::io::stderr(), "\r\x1b[K{doing}");
         }
     };

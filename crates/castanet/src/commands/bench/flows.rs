@@ -5,7 +5,7 @@ use castanet_bench::flows::{Plan, Record, run};
 use clap::Args;
 use std::time::Duration;
 
-/// What `castanet bench flows` takes.
+/// Arguments of `castanet bench flows`.
 #[derive(Args)]
 #[command(
     long_about = "A table of flows, such as connection tracking and NAT keep.

@@ -7,7 +7,7 @@ use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-/// What `castanet bench io` takes.
+/// Arguments of `castanet bench io`.
 #[derive(Args)]
 #[command(
     long_about = "Devices: packets through one core, beside programs that only forward.
@@ -102,7 +102,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
     }
 }
 
-/// Writes the table line by line, and on a terminal what is being done.
+/// Writes the table line by line, and on a terminal the run that is under way.
 struct Teller {
     json: bool,
     live: bool,
@@ -118,7 +118,7 @@ impl Teller {
         }
     }
 
-    /// What is to be known about the table.
+    /// Writes the notes below the table.
     fn close(&mut self, records: &[Record]) {
         let mut text = String::new();
         if let Some(memory) = records.iter().find_map(|record| record.memory.as_ref()) {
@@ -134,7 +134,7 @@ impl Teller {
 impl Audience for Teller {
     fn progress(&mut self, doing: &str) {
         if self.live {
-            // Where nobody can hear it, there is nothing to be done.
+            // Progress messages are lost if standard error is closed.
             _ = write!(std::io::stderr(), "\r\x1b[K{doing}");
         }
     }

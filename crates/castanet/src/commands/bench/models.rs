@@ -8,7 +8,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::time::Duration;
 
-/// What `castanet bench models` takes.
+/// Arguments of `castanet bench models`.
 #[derive(Args)]
 #[command(
     long_about = "Ways to divide one path between workers (FastClick paper, 5.3).

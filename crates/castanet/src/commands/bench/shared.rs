@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::time::Duration;
 
-/// What `castanet bench shared` takes.
+/// Arguments of `castanet bench shared`.
 #[derive(Args)]
 #[command(
     long_about = "What workers carry together that share connections or mappings.

@@ -18,10 +18,10 @@ pub(super) struct Client {
     gone: bool,
 }
 
-/// What is said when nobody is there any more.
+/// Error message for a closed connection.
 const GONE: &str = "the middlebox has gone";
 
-/// What a command came to: the text, or what was wrong.
+/// Result of a command: the text, or the error message.
 pub(super) type Answer = Result<String, String>;
 
 impl Client {
@@ -43,7 +43,7 @@ impl Client {
         self.gone
     }
 
-    /// What came of reading or writing.
+    /// Result of reading or writing; an error means that the connection is closed.
     fn came<T>(&mut self, done: std::io::Result<T>) -> Result<T, String> {
         use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
         done.map_err(|error| {
@@ -101,8 +101,8 @@ impl Client {
         self.ask(&format!("WRITE {ELEMENT}.{handler} {value}")).map(|_| ())
     }
 
-    /// Does what a line of the language says. What is wrong with the line itself is
-    /// shown with the word it is about.
+    /// Executes a line of the language. An error in the line itself is
+    /// shown with the word in question.
     pub(super) fn obey(&mut self, line: &str) -> Answer {
         let command = command(line).map_err(|fault| {
             let mut sources = SourceMap::new();
@@ -126,7 +126,7 @@ impl Client {
     }
 }
 
-/// What an error says, without what the protocol says around it.
+/// Text of an error response, without the protocol's words around it.
 fn told(lines: &[String]) -> String {
     let own = lines.iter().filter(|line| !line.starts_with("Write handler "));
     own.map(|line| line.trim()).collect::<Vec<_>>().join("\n")

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// What `castanet middlebox` takes.
+/// Arguments of `castanet middlebox`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The interface on the one side
@@ -32,8 +32,12 @@ pub(crate) struct Arguments {
     /// The address on the other side
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "in_address")]
     out_address: Vec<Own>,
-    /// Who forwards what is for neither network
-    #[arg(long, value_name = "ADDRESS", requires = "in_address")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        requires = "in_address",
+        help = "Who forwards what is for neither network"
+    )]
     gateway: Vec<IpAddr>,
     /// Listen for commands at this socket in the file system
     #[arg(long, value_name = "SOCKET", requires = "input")]
@@ -133,7 +137,7 @@ fn is_right(path: &Path, with_warnings: bool) -> bool {
 
 /// Adds what is doubtful about the rules of a text.
 fn doubts(text: &str, commands: Vec<(usize, Command)>, file: FileId, found: &mut Diagnostics) {
-    /// How much is said.
+    /// Verbosity of messages.
     const MOST: usize = 100;
     let rules = commands.into_iter().filter_map(|(start, command)| match command {
         Command::Add(rule) => Some((start, rule)),

@@ -42,10 +42,10 @@ impl Own {
     }
 }
 
-/// What a router knows of its networks, of one family.
+/// A router's networks and gateway, of one address family.
 struct Family {
     own: [Own; 2],
-    /// Who knows the way elsewhere, and on which side.
+    /// The gateway's address, and the index of the interface behind which it is.
     gateway: Option<(IpAddr, usize)>,
 }
 

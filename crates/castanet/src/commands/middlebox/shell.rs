@@ -83,7 +83,7 @@ fn obey(client: &mut Client, line: &str, stop: &AtomicBool) -> Answer {
 
 /// Shows the rules once a second; on a terminal in the same place.
 fn watch(client: &mut Client, seconds: Option<&str>, stop: &AtomicBool) -> Answer {
-    /// How soon Ctrl-C is heard.
+    /// Interval at which Ctrl-C is polled.
     const STEP: Duration = Duration::from_millis(20);
     let seconds = seconds.map_or(Ok(10), str::parse::<u32>);
     let seconds = seconds.map_err(|_| "`watch` wants a number of seconds".to_owned())?;
@@ -148,7 +148,7 @@ fn help(what: Option<&str>) -> String {
     }
 }
 
-/// Where lines are kept from one time to the next.
+/// Path of the history file.
 fn history() -> Option<PathBuf> {
     let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
     let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));

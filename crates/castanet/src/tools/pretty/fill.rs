@@ -11,7 +11,7 @@ const DEEPEST: usize = 50;
 /// Longer than any page needs to be.
 const LONGEST: usize = 1 << 28;
 
-/// What a tag speaks of: an element or the class of one, perhaps one of its ports.
+/// Subject of a tag: an element or its class, perhaps one of its ports.
 #[derive(Clone, Copy)]
 struct About {
     element: usize,
@@ -36,13 +36,13 @@ impl Side {
     }
 }
 
-/// One filling.
+/// A template being filled in.
 pub(super) struct Fill<'a> {
     subject: &'a Subject<'a>,
     /// The `<~elements>` tag under way.
     main: Option<Tag>,
     out: String,
-    /// What goes before the next piece of text, if any comes.
+    /// Separator to write before the next text, if there is any.
     separator: String,
     depth: usize,
 }
@@ -58,7 +58,7 @@ impl<'a> Fill<'a> {
         self.out
     }
 
-    /// What a template says of one element.
+    /// Fills in a template for one element.
     pub(super) fn entry(mut self, template: &str, element: usize) -> String {
         self.main = Some(Tag::default());
         self.run(template, About { element, class: false, port: None });
@@ -209,7 +209,7 @@ impl<'a> Fill<'a> {
         links.element_anchor(links.outline.scopes.len().saturating_sub(1), element)
     }
 
-    /// What a tag stands for that is one piece of text.
+    /// Value of a tag that stands for a single text.
     fn value(&self, tag: &Tag, about: About) -> String {
         let Some(file) = self.file() else { return String::new() };
         let it = &file.graph.elements[about.element];
@@ -327,7 +327,7 @@ impl<'a> Fill<'a> {
         self.separator.clear();
     }
 
-    /// What a template comes to, without writing it.
+    /// Text of a filled template, which is not written.
     fn silently(&mut self, template: &str, about: About) -> String {
         let separator = std::mem::take(&mut self.separator);
         let start = self.out.len();

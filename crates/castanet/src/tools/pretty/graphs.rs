@@ -4,7 +4,7 @@ use castanet_lang::print::escape;
 use castanet_lang::{FlatGraph, Processing};
 use std::fmt::Write;
 
-/// What to write on an element.
+/// Returns the label of an element.
 pub(super) type Label<'a> = &'a dyn Fn(usize) -> String;
 
 /// For Graphviz: records with a field a port.

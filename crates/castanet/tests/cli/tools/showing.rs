@@ -121,7 +121,7 @@ fn pages_show_errors_where_they_are() {
     assert_eq!(err, "<stdin>:1: archive has no 'config' section\n");
 }
 
-/// What a template for elements makes of a small configuration.
+/// A template for elements, filled in for a small configuration.
 fn filled(template: &str) -> String {
     let text = "i :: InfiniteSource(DATA <00>, LIMIT 2) -> t :: Tee -> q2 :: Queue -> d :: Discard; t[1] -> q10 :: Queue; q10 -> Discard";
     out("click-pretty", &["--template-text", template, "-e", text], "")

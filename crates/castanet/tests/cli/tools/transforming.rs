@@ -40,7 +40,7 @@ fn flattening() {
         assert_eq!(out(tool, &[option, "-e", COMPOUND], ""), lines);
     }
     assert_eq!(out(tool, &["-c", "-d", "-n", "-c", "-e", TEXT], ""), "Discard\nInfiniteSource\n");
-    // What is flattened means the same.
+    // A flattened configuration stays as it is.
     assert_eq!(out(tool, &[], &kept), kept);
     // Classes need not exist.
     assert!(out(tool, &["-e", "Foo -> Bar"], "").contains("Foo@1 -> Bar@2;"));
@@ -55,7 +55,7 @@ fn bundle(text: &str) -> Vec<u8> {
     archive(&[member("config", text), member("notes.txt", "odd")])
 }
 
-/// What lies in an archive: the configuration, and the names of the others.
+/// Members of an archive: the configuration, and the names of the others.
 fn unbundle(path: &str) -> (String, Vec<String>) {
     let mut sources = SourceMap::new();
     let id = sources.load(path).unwrap();
