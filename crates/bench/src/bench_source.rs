@@ -17,21 +17,21 @@ const FAMINE: Duration = Duration::from_micros(10);
 
 /// Index of the next frame of the traffic.
 #[derive(Default, Local)]
-pub(crate) struct Supply {
+pub(crate) struct BenchSourceState {
     templates: Option<Frames>,
     next: usize,
 }
 
 impl Source for BenchSource {
-    type Local = Supply;
+    type Local = BenchSourceState;
     type Fate = ();
 
-    fn begin(&self, supply: &mut Supply, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, supply: &mut BenchSourceState, _: &mut Cx) -> Result<(), ArgError> {
         supply.templates = Some(frames());
         Ok(())
     }
 
-    fn ask(&self, supply: &mut Supply, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, supply: &mut BenchSourceState, n: usize, cx: &mut Cx) -> Asked {
         let Some(templates) = &supply.templates else { return Asked::Done };
         let wanted = n.min(cx.burst()).min(cx.room());
         let n = cx.grant(wanted);

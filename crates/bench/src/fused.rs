@@ -22,7 +22,7 @@ const ETHER: usize = size_of::<Ethernet>();
 
 /// Annotations of a packet.
 #[derive(Clone, Copy, Default)]
-struct Marks {
+struct Annotations {
     broadcast: bool,
     paint: u8,
     fix_source: bool,
@@ -31,9 +31,9 @@ struct Marks {
 /// A worker's frames and tables.
 // Two cache lines: no two workers may count in the same one.
 #[repr(align(128))]
-pub(crate) struct Fused {
+pub(crate) struct FusedLoop {
     memory: Vec<u8>,
-    marks: Vec<Marks>,
+    marks: Vec<Annotations>,
     templates: Frames,
     table: Lpm,
     ether: Ethernet,
@@ -42,12 +42,12 @@ pub(crate) struct Fused {
     sent: u64,
 }
 
-impl Fused {
+impl FusedLoop {
     /// With that many frames in use.
-    pub(crate) fn new(in_use: usize) -> Fused {
-        Fused {
+    pub(crate) fn new(in_use: usize) -> FusedLoop {
+        FusedLoop {
             memory: vec![0; in_use * STRIDE],
-            marks: vec![Marks::default(); in_use],
+            marks: vec![Annotations::default(); in_use],
             templates: frames(),
             table: Lpm::build(routes(1)),
             ether: Ethernet::new(
@@ -79,7 +79,7 @@ impl Fused {
     fn rounds(
         &mut self,
         time: std::time::Duration,
-        mut each: impl FnMut(&mut Fused, usize),
+        mut each: impl FnMut(&mut FusedLoop, usize),
     ) -> u64 {
         let (started, mut packets) = (Instant::now(), 0);
         let (mut template, frames) = (0, self.marks.len());

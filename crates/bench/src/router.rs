@@ -2,7 +2,7 @@
 
 use super::bench_ring::BenchRing;
 use super::bench_source::BenchSource;
-use super::fused::Fused;
+use super::fused::FusedLoop;
 use super::measure::{Run, median, middle, ticks_per_ns, watched};
 use super::traffic::routes;
 use castanet_engine::class::{Class, Library, duplex, source};
@@ -103,7 +103,7 @@ fn compare(
         plan.fuse,
         library,
     )?;
-    let mut fused: Vec<Fused> = (0..workers).map(|_| Fused::new(frames)).collect();
+    let mut fused: Vec<FusedLoop> = (0..workers).map(|_| FusedLoop::new(frames)).collect();
     let (mut ours, mut limits) = (Vec::<Run>::new(), Vec::<Run>::new());
     for round in 0..=plan.rounds {
         let mine = watched(workers, || run_router(&mut router, workers, plan.time));
@@ -178,8 +178,8 @@ pub(crate) fn count(router: &mut Router, handler: &str) -> u64 {
 }
 
 /// Runs the fused loops for as long; packets of all.
-fn run_fused(fused: &mut [Fused], ways: u32, time: Duration) -> u64 {
-    let one = |it: &mut Fused| if ways == 0 { it.forward(time) } else { it.route(time) };
+fn run_fused(fused: &mut [FusedLoop], ways: u32, time: Duration) -> u64 {
+    let one = |it: &mut FusedLoop| if ways == 0 { it.forward(time) } else { it.route(time) };
     std::thread::scope(|scope| {
         let threads: Vec<_> = fused.iter_mut().map(|it| scope.spawn(move || one(it))).collect();
         threads.into_iter().map(|t| t.join().unwrap_or(0)).sum()
@@ -228,9 +228,9 @@ pub(crate) fn path(w: usize, ways: u32, from: &str, to: &str) -> String {
 }
 
 /// A console that discards messages: these configurations write none.
-struct Silent;
+struct SilentConsole;
 
-impl Console for Silent {
+impl Console for SilentConsole {
     fn chatter(&self, _: &str) {}
     fn print(&self, _: &str) {}
 }
@@ -252,7 +252,7 @@ pub(crate) fn build(
     let known = |class: &str| library.get(class).is_some();
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
-    let mut options = Options::new(Arc::new(Silent));
+    let mut options = Options::new(Arc::new(SilentConsole));
     options.workers = workers;
     options.pin = true;
     options.fuse = fuse;

@@ -82,7 +82,7 @@ pub fn names() -> [&'static str; CASES.len()] {
 }
 
 /// One case with one number of workers.
-struct Bed {
+struct CaseRun {
     workers: usize,
     router: Router,
     samples: Vec<Sample>,
@@ -102,10 +102,10 @@ pub fn run(
         for workers in [1].into_iter().chain(plan.workers.iter().copied().filter(|&n| n > 1)) {
             let text = configuration(case, workers, plan.flows);
             let router = build(&text, FRAMES, workers, true, library)?;
-            beds.push(Bed { workers, router, samples: Vec::new() });
+            beds.push(CaseRun { workers, router, samples: Vec::new() });
         }
         for round in 0..=plan.rounds {
-            for Bed { workers, router, samples } in &mut beds {
+            for CaseRun { workers, router, samples } in &mut beds {
                 let sample = sample(router, *workers, plan.time, |it| count(it, "end.count"));
                 // The first round makes the flows known.
                 if round > 0 {
@@ -114,7 +114,7 @@ pub fn run(
             }
         }
         let reference_mpps = beds.first().map_or(f64::NAN, |bed| rate(&bed.samples));
-        for Bed { workers, mut router, samples } in beds {
+        for CaseRun { workers, mut router, samples } in beds {
             lost_nothing(&mut router)?;
             let (runs, flows): (Vec<Run>, _) =
                 (samples.iter().map(|s| s.run).collect(), plan.flows);

@@ -11,9 +11,9 @@ pub(crate) const FLOWS: usize = 256;
 pub(crate) const ROUTES: u32 = 512;
 
 /// A pseudo-random generator with a fixed seed (xorshift64*).
-pub(crate) struct Numbers(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Numbers {
+impl Rng {
     /// The next number.
     pub(crate) fn next(&mut self) -> u64 {
         self.0 ^= self.0 >> 12;
@@ -28,14 +28,14 @@ pub(crate) type Frames = Box<[[u8; FRAME]; FLOWS]>;
 
 /// Makes them.
 pub(crate) fn frames() -> Frames {
-    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    let mut numbers = Rng(0x1234_5678_9abc_def1);
     let mut frames = Box::new([[0; FRAME]; FLOWS]);
     frames.iter_mut().for_each(|frame| *frame = one(&mut numbers));
     frames
 }
 
 /// The next frame.
-fn one(numbers: &mut Numbers) -> [u8; FRAME] {
+fn one(numbers: &mut Rng) -> [u8; FRAME] {
     // 1.x.x.x to 223.x.x.x without 10 and 127: unicast, routable.
     let mut address = || loop {
         let a = Ipv4Addr::from(numbers.next() as u32);
@@ -52,7 +52,7 @@ fn one(numbers: &mut Numbers) -> [u8; FRAME] {
 /// `ways` next hops; which one depends on the top bits, so that traffic is
 /// spread evenly.
 pub(crate) fn routes(ways: u32) -> Vec<(u32, u32, u32)> {
-    let mut numbers = Numbers(0xfeed_beef_cafe_f00d);
+    let mut numbers = Rng(0xfeed_beef_cafe_f00d);
     let way = |address: u32| (address >> 24) % ways;
     let mut routes: Vec<(u32, u32, u32)> =
         (0..256).map(|top: u32| (top << 24, 8, way(top << 24))).collect();

@@ -1,7 +1,7 @@
 //! The command line of `castanet`.
 
 use crate::commands;
-use crate::load::{Named, Origin};
+use crate::load::{Origin, OriginAndVariables};
 use crate::terminal::complain;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
@@ -193,7 +193,7 @@ impl Configuration {
     }
 
     /// The configuration and the variables; or what is wrong with the words.
-    pub(crate) fn sort(&self) -> Result<Named, String> {
+    pub(crate) fn sort(&self) -> Result<OriginAndVariables, String> {
         let files: Vec<_> =
             self.words.iter().filter(|word| as_setting(word).is_none()).cloned().collect();
         let vars = self.settings();

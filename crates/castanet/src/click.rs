@@ -5,8 +5,8 @@ mod options;
 
 use crate::console::Terminal;
 use crate::library::library;
-use crate::load::{Loaded, Origin, load};
-use crate::replace::Reading;
+use crate::load::{LoadedConfiguration, Origin, load};
+use crate::replace::ReplacementReader;
 use crate::terminal::{complain, say};
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
@@ -32,7 +32,7 @@ struct Socket {
 }
 
 impl Socket {
-    fn add(&self, loaded: &mut Loaded) {
+    fn add(&self, loaded: &mut LoadedConfiguration) {
         loaded.add(&self.name, "ControlSocket", &self.config, &self.words);
     }
 }
@@ -148,7 +148,7 @@ impl Click {
             return 1;
         };
         if self.allow_reconfigure {
-            let how = Reading {
+            let how = ReplacementReader {
                 vars: vars.to_vec(),
                 clickpath: self.clickpath.clone(),
                 warnings: !self.no_warnings,
@@ -181,7 +181,7 @@ impl Click {
         ports.chain(files).chain(given).enumerate().map(socket).collect()
     }
 
-    fn report(&self, loaded: &mut Loaded) {
+    fn report(&self, loaded: &mut LoadedConfiguration) {
         if self.no_warnings {
             loaded.found.remove_warnings();
         }

@@ -22,7 +22,7 @@ pub(crate) enum Origin {
 }
 
 /// A configuration and its `VAR=value` settings, as a command line names them.
-pub(crate) type Named = (Origin, Vec<(String, String)>);
+pub(crate) type OriginAndVariables = (Origin, Vec<(String, String)>);
 
 impl Origin {
     /// Its name in messages.
@@ -36,7 +36,7 @@ impl Origin {
 }
 
 /// A configuration that has been read, parsed and flattened.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedConfiguration {
     /// Every text that took part.
     pub(crate) sources: SourceMap,
     /// Errors and warnings so far.
@@ -50,9 +50,9 @@ pub(crate) struct Loaded {
 }
 
 /// The library's classes, for the language's checks.
-struct Known<'a>(&'a Library);
+struct LibraryClasses<'a>(&'a Library);
 
-impl ClassInfo for Known<'_> {
+impl ClassInfo for LibraryClasses<'_> {
     fn knows(&self, class: &str) -> bool {
         self.0.get(class).is_some()
     }
@@ -71,12 +71,12 @@ pub(crate) const PACKAGES: &[&str] =
     &["batch", "castanet", "click", "fastclick", "int64", "ip6", "umultithread", "userlevel"];
 
 /// `require(library FILE)`: beside the file that asks, then in `CLICKPATH`.
-struct Neighbours {
+struct LibraryPath {
     /// Folders, with colons between them.
     path: String,
 }
 
-impl Libraries for Neighbours {
+impl Libraries for LibraryPath {
     fn library(
         &mut self,
         sources: &mut SourceMap,
@@ -108,12 +108,12 @@ pub(crate) fn load(
     vars: &[(String, String)],
     library: &Library,
     clickpath: Option<&str>,
-) -> Loaded {
+) -> LoadedConfiguration {
     let mut loaded = open(origin, clickpath);
     if let Some(tree) = &loaded.tree
         && !loaded.found.has_errors()
     {
-        let (flat, found) = expand(tree, &Known(library), vars);
+        let (flat, found) = expand(tree, &LibraryClasses(library), vars);
         loaded.flat = flat;
         loaded.found.append(found);
     }
@@ -121,16 +121,20 @@ pub(crate) fn load(
 }
 
 /// Reads and parses; everything wrong is in `found`.
-pub(crate) fn open(origin: &Origin, clickpath: Option<&str>) -> Loaded {
+pub(crate) fn open(origin: &Origin, clickpath: Option<&str>) -> LoadedConfiguration {
     open_in(SourceMap::new(), origin, clickpath)
 }
 
 /// [`open`] beside texts that were read before.
-pub(crate) fn open_in(mut sources: SourceMap, origin: &Origin, clickpath: Option<&str>) -> Loaded {
+pub(crate) fn open_in(
+    mut sources: SourceMap,
+    origin: &Origin,
+    clickpath: Option<&str>,
+) -> LoadedConfiguration {
     match read(origin, &mut sources) {
         Ok(file) => parsed(sources, file, clickpath),
         Err(error) => {
-            let mut loaded = Loaded::new(sources);
+            let mut loaded = LoadedConfiguration::new(sources);
             loaded.found.push(error);
             loaded
         }
@@ -138,16 +142,20 @@ pub(crate) fn open_in(mut sources: SourceMap, origin: &Origin, clickpath: Option
 }
 
 /// [`open`] for what was read already, under the name that messages call it.
-pub(crate) fn open_bytes(name: String, bytes: &[u8], clickpath: Option<&str>) -> Loaded {
+pub(crate) fn open_bytes(
+    name: String,
+    bytes: &[u8],
+    clickpath: Option<&str>,
+) -> LoadedConfiguration {
     let mut sources = SourceMap::new();
     let file = sources.add(name, bytes);
     parsed(sources, file, clickpath)
 }
 
-fn parsed(sources: SourceMap, file: FileId, clickpath: Option<&str>) -> Loaded {
+fn parsed(sources: SourceMap, file: FileId, clickpath: Option<&str>) -> LoadedConfiguration {
     let ours = || std::env::var("CLICKPATH").unwrap_or_default();
-    let mut neighbours = Neighbours { path: clickpath.map_or_else(ours, str::to_owned) };
-    let mut loaded = Loaded::new(sources);
+    let mut neighbours = LibraryPath { path: clickpath.map_or_else(ours, str::to_owned) };
+    let mut loaded = LoadedConfiguration::new(sources);
     loaded.text = Some(loaded.sources.text(file).to_string());
     let (tree, found) = parse_with(&mut loaded.sources, file, &mut neighbours);
     loaded.found.append(found);
@@ -170,10 +178,10 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
     }
 }
 
-impl Loaded {
+impl LoadedConfiguration {
     fn new(sources: SourceMap) -> Self {
         let (found, flat) = (Diagnostics::new(), FlatGraph::default());
-        Loaded { sources, found, tree: None, text: None, flat }
+        LoadedConfiguration { sources, found, tree: None, text: None, flat }
     }
 
     /// Adds an element that the command line asks for, in these words.

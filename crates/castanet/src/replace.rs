@@ -1,12 +1,12 @@
 //! Texts that replace a running configuration.
 
-use crate::load::{Loaded, Origin, load};
+use crate::load::{LoadedConfiguration, Origin, load};
 use crate::terminal::complain;
 use castanet_engine::class::Library;
 use castanet_engine::router::{Options, Replacements, Wording};
 
 /// Parameters with which a text is read as if the command line had named it.
-pub(crate) struct Reading {
+pub(crate) struct ReplacementReader {
     /// The `VAR=value` settings.
     pub(crate) vars: Vec<(String, String)>,
     /// Search path for libraries, if not the environment's.
@@ -14,10 +14,10 @@ pub(crate) struct Reading {
     /// Whether to print warnings.
     pub(crate) warnings: bool,
     /// Adds the elements that the command line asks for.
-    pub(crate) add: Box<dyn Fn(&mut Loaded) + Send>,
+    pub(crate) add: Box<dyn Fn(&mut LoadedConfiguration) + Send>,
 }
 
-impl Reading {
+impl ReplacementReader {
     /// For a router of these classes, built with these options.
     pub(crate) fn replacements(self, library: &Library, options: &Options) -> Replacements {
         let (ours, wording) = (library.clone(), options.wording);

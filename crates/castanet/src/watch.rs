@@ -15,7 +15,7 @@ const NAME: usize = 30;
 
 /// One element's rates.
 #[derive(Serialize)]
-struct Row {
+struct ElementRates {
     element: String,
     class: &'static str,
     /// Its first argument: of a device, the interface.
@@ -30,13 +30,13 @@ struct Row {
 
 /// The rates of all elements at one time.
 #[derive(Serialize)]
-struct Look {
+struct Snapshot {
     seconds: f64,
-    elements: Vec<Row>,
+    elements: Vec<ElementRates>,
 }
 
 /// A live view of a running router.
-pub(crate) struct Watch {
+pub(crate) struct RateDisplay {
     json: bool,
     colours: bool,
     started: Time,
@@ -44,12 +44,12 @@ pub(crate) struct Watch {
     lines: usize,
 }
 
-impl Watch {
+impl RateDisplay {
     /// Starts counting now.
-    pub(crate) fn new(router: &mut Router, json: bool) -> Watch {
+    pub(crate) fn new(router: &mut Router, json: bool) -> RateDisplay {
         let now = router.clock().now();
         let colours = crate::terminal::colours_on_stdout();
-        Watch { json, colours, started: now, last: (now, router.ledgers()), lines: 0 }
+        RateDisplay { json, colours, started: now, last: (now, router.ledgers()), lines: 0 }
     }
 
     /// Prints the changes since the last call.
@@ -68,7 +68,7 @@ impl Watch {
             if packets == 0 || !(is_end || drops > 0) {
                 continue;
             }
-            rows.push(Row {
+            rows.push(ElementRates {
                 element: it.name.clone(),
                 class: it.class.spec.class,
                 argument: first_argument(&it.config),
@@ -79,7 +79,7 @@ impl Watch {
                 reasons: router.losses(i, new).into_iter().collect(),
             });
         }
-        let look = Look { seconds: (now - self.started).as_secs_f64(), elements: rows };
+        let look = Snapshot { seconds: (now - self.started).as_secs_f64(), elements: rows };
         self.last = (now, ledgers);
         self.print(&look);
     }
@@ -89,7 +89,7 @@ impl Watch {
         self.look(router);
     }
 
-    fn print(&mut self, look: &Look) {
+    fn print(&mut self, look: &Snapshot) {
         let mut out = StandardOutput;
         let text = match self.json {
             true => serde_json::to_string(look).unwrap_or_default() + "\n",
@@ -99,7 +99,7 @@ impl Watch {
         _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
     }
 
-    fn table(&mut self, look: &Look) -> String {
+    fn table(&mut self, look: &Snapshot) -> String {
         let mut text = String::new();
         if self.colours && self.lines > 0 {
             // Back to the first line of the table, and clear what follows.

@@ -13,17 +13,17 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
-struct Silent;
+struct SilentConsole;
 
-impl Console for Silent {
+impl Console for SilentConsole {
     fn chatter(&self, _: &str) {}
     fn print(&self, _: &str) {}
 }
 
 /// xorshift: the same numbers every run.
-struct Numbers(u64);
+struct Rng(u64);
 
-impl Numbers {
+impl Rng {
     fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -33,7 +33,7 @@ impl Numbers {
 }
 
 /// A frame: mostly sound, with any of the faults and fates that a router knows.
-fn frame(numbers: &mut Numbers) -> Vec<u8> {
+fn frame(numbers: &mut Rng) -> Vec<u8> {
     let payload = if numbers.below(8) == 0 { 700 } else { numbers.below(80) as usize };
     let dst = Ipv4Addr::new(10, numbers.below(4) as u8, 0, 2);
     let src = if numbers.below(16) == 0 { 255 } else { 9 };
@@ -110,7 +110,7 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     let planned = plan(&flat, &library, &Cores::here(1, &[]), Wording::Castanet, &mut found);
     let rows = explain::passes(&planned.graph, &planned.fused);
     assert_eq!(rows.lines().count(), 2, "one pass in and one out: {rows}");
-    let mut options = Options::new(Arc::new(Silent));
+    let mut options = Options::new(Arc::new(SilentConsole));
     (options.simulated, options.fuse) = (true, fuse);
     let router = Router::build(&flat, &library, &options, &mut found);
     let mut router = router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)));
@@ -139,7 +139,7 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
 fn passes_do_what_their_elements_do() {
     let folder = std::env::temp_dir().join(format!("castanet-fused-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let mut numbers = Numbers(0x1234_5678_9abc_def1);
+    let mut numbers = Rng(0x1234_5678_9abc_def1);
     let frames: Vec<_> = (0..5000).map(|_| frame(&mut numbers)).collect();
     std::fs::write(folder.join("in.pcap"), capture(&frames)).unwrap();
     let (fused, apart) = (run(&folder, true, false), run(&folder, false, false));

@@ -1,6 +1,6 @@
 //! The classifiers against sets of patterns, beside the same as tests.
 
-use super::sets::{Kind, Set, Subject, prefix};
+use super::sets::{Kind, RuleFields, Set, prefix};
 use super::{ASKED, Plan, Record};
 use castanet_engine::class::Library;
 use castanet_engine::example::{Measured, cost_of};
@@ -47,7 +47,7 @@ impl Filter {
 
     /// A pattern of the set, in the language of the class.
     fn pattern(&self, n: usize) -> String {
-        let Subject { src, dst, lengths, port, random } = self.set.about(n);
+        let RuleFields { src, dst, lengths, port, random } = self.set.about(n);
         if self.class == "Classifier" {
             return format!("12/0800 23/11 26/{src:08x} 30/{dst:08x} 36/{port:04x}");
         }

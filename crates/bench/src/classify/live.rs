@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Cost of rule changes while packets flow.
-pub(super) struct Live {
+pub(super) struct LiveCost {
     /// Changes a second, each in force when it is answered.
     pub(super) changes: f64,
     /// Packet rate during changes, as a share of the rate without changes.
@@ -34,7 +34,7 @@ pub(super) fn live(
     rule: &str,
     time: Duration,
     library: &Library,
-) -> Result<Live, String> {
+) -> Result<LiveCost, String> {
     let packets = format!(
         "ring :: BenchRing({FRAMES}) -> m :: Middlebox(FILE {}) -> ring;\n",
         file.display()
@@ -58,7 +58,7 @@ pub(super) fn live(
     }
     let [alone, meanwhile, changes] =
         [alone, meanwhile, changes].map(|it| middle(it.into_iter()).0);
-    Ok(Live { changes: changes / time.as_secs_f64(), rate: meanwhile / alone })
+    Ok(LiveCost { changes: changes / time.as_secs_f64(), rate: meanwhile / alone })
 }
 
 /// The packets of one run, and whether cores were at full speed before and after.

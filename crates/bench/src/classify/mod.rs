@@ -111,7 +111,7 @@ fn measure(set: &Set, plan: &Plan, library: &Library) -> Result<Record, String> 
     let masks = active_rules.tables().masks().count();
     let (insert_us, remove_us) = changed(&mut matcher, active_rules, set)?;
     drop(matcher);
-    let file = Scratch::of(&text)?;
+    let file = RulesFile::of(&text)?;
     let Measured { cycles, ns, undisturbed, .. } = element(&file.0, &packets, plan, library)?;
     let live = live(&file.0, set.count, &set.rule(set.count), plan.time, library)?;
     Ok(Record {
@@ -201,19 +201,19 @@ fn changed(
 }
 
 /// A file of rules, for as long as it is measured.
-struct Scratch(PathBuf);
+struct RulesFile(PathBuf);
 
-impl Scratch {
-    fn of(text: &str) -> Result<Scratch, String> {
+impl RulesFile {
+    fn of(text: &str) -> Result<RulesFile, String> {
         let path = std::env::temp_dir().join(format!("castanet-bench-{}.mmb", std::process::id()));
-        let scratch = Scratch(path);
+        let scratch = RulesFile(path);
         let place = scratch.0.display();
         std::fs::write(&scratch.0, text).map_err(|error| format!("{place}: {error}"))?;
         Ok(scratch)
     }
 }
 
-impl Drop for Scratch {
+impl Drop for RulesFile {
     fn drop(&mut self) {
         _ = std::fs::remove_file(&self.0);
     }

@@ -1,6 +1,6 @@
 //! Sets of rules, and packets that they are about.
 
-use crate::traffic::Numbers;
+use crate::traffic::Rng;
 use std::net::Ipv4Addr;
 
 /// A set of rules.
@@ -51,8 +51,8 @@ pub(crate) fn sets(most: usize) -> Vec<Set> {
 }
 
 /// The same numbers for the same rule.
-fn numbers(of: usize) -> Numbers {
-    let mut numbers = Numbers((of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+fn numbers(of: usize) -> Rng {
+    let mut numbers = Rng((of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     numbers.next();
     numbers
 }
@@ -64,7 +64,7 @@ fn address(number: u64) -> u32 {
 }
 
 /// Fields that a rule of a set tests.
-pub(super) struct Subject {
+pub(super) struct RuleFields {
     pub(super) src: u32,
     pub(super) dst: u32,
     pub(super) lengths: (u32, u32),
@@ -72,11 +72,11 @@ pub(super) struct Subject {
     pub(super) random: u64,
 }
 
-fn subject(n: usize) -> Subject {
+fn subject(n: usize) -> RuleFields {
     let mut numbers = numbers(n);
     let (src, dst) = (address(numbers.next()), address(numbers.next()));
     let (port, random) = ((numbers.next() >> 17) as u16 | 1, numbers.next());
-    Subject { src, dst, lengths: (32, 32), port, random }
+    RuleFields { src, dst, lengths: (32, 32), port, random }
 }
 
 pub(super) fn prefix(address: u32, length: u32) -> String {
@@ -90,7 +90,7 @@ impl Set {
         (0..self.count).fold(String::new(), |text, n| text + &self.rule(n) + "\n")
     }
 
-    pub(super) fn about(&self, n: usize) -> Subject {
+    pub(super) fn about(&self, n: usize) -> RuleFields {
         let mut subject = subject(n);
         match self.kind {
             Kind::Masks(masks) => {
@@ -118,7 +118,7 @@ impl Set {
 
     /// One rule, as a command; there are more than the set has.
     pub(crate) fn rule(&self, n: usize) -> String {
-        let Subject { src, dst, lengths, port, random } = self.about(n);
+        let RuleFields { src, dst, lengths, port, random } = self.about(n);
         let ends = || {
             let (src, dst) = (prefix(src, lengths.0), prefix(dst, lengths.1));
             format!("ip-saddr {src} ip-daddr {dst}")
@@ -156,7 +156,7 @@ impl Set {
 
     /// A packet of a flow, one that a rule is about.
     pub(crate) fn packet(&self, flow: usize) -> String {
-        let Subject { src, dst, port, random, .. } = self.about(flow % self.count);
+        let RuleFields { src, dst, port, random, .. } = self.about(flow % self.count);
         let sport = 1024 + (flow / self.count + random as usize) % 60_000;
         let (src, dst) = (Ipv4Addr::from(src), Ipv4Addr::from(dst));
         match self.kind {

@@ -6,7 +6,7 @@ mod transfer;
 
 use super::io::cores::Cores;
 use castanet_lab::{Lab, require};
-use rules::Peer;
+use rules::Backend;
 use serde::Serialize;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -62,9 +62,9 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, S
     let feed = cores.feed()?;
     let mut records = Vec::new();
     for &rules in &plan.rules {
-        for peer in Peer::ALL {
+        for peer in Backend::ALL {
             let wanted = plan.peers.is_empty() || plan.peers.iter().any(|it| it == peer.name());
-            if wanted && (rules == plan.rules[0] || peer != Peer::Forwarding) {
+            if wanted && (rules == plan.rules[0] || peer != Backend::Forwarding) {
                 progress(&format!("{} with {rules} rules", peer.name()));
                 records.push(measure(plan, (cores.forward, feed), peer, rules));
             }
@@ -74,7 +74,7 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, S
 }
 
 /// Measures one packet filter with one number of rules.
-fn measure(plan: &Plan, cores: (usize, usize), peer: Peer, rules: usize) -> Record {
+fn measure(plan: &Plan, cores: (usize, usize), peer: Backend, rules: usize) -> Record {
     let mut record = Record {
         peer: peer.name(),
         rules,
@@ -91,7 +91,12 @@ fn measure(plan: &Plan, cores: (usize, usize), peer: Peer, rules: usize) -> Reco
     record
 }
 
-fn fill(plan: &Plan, cores: (usize, usize), peer: Peer, record: &mut Record) -> Result<(), String> {
+fn fill(
+    plan: &Plan,
+    cores: (usize, usize),
+    peer: Backend,
+    record: &mut Record,
+) -> Result<(), String> {
     if let Some(program) = peer.program() {
         require(&[program]).map_err(|error| error.to_string())?;
     }
@@ -112,7 +117,7 @@ fn fill(plan: &Plan, cores: (usize, usize), peer: Peer, record: &mut Record) -> 
 /// Loads the rules of a file into Linux in a namespace; returns the seconds that it took.
 fn load(
     plan: &Plan,
-    peer: Peer,
+    peer: Backend,
     namespace: &castanet_lab::Namespace,
     file: &Path,
 ) -> Result<Option<f64>, String> {

@@ -1,9 +1,9 @@
 //! Small packets past rules: 65536 flows of UDP, which the kernel makes.
 
-use super::rules::Peer;
+use super::rules::Backend;
 use super::{Plan, load};
 use crate::io::meter::Sample;
-use crate::io::veth::Bed;
+use crate::io::veth::VethNetwork;
 use std::path::Path;
 use std::time::Instant;
 
@@ -11,12 +11,12 @@ use std::time::Instant;
 pub(super) fn run(
     plan: &Plan,
     (forward, feed): (usize, usize),
-    peer: Peer,
+    peer: Backend,
     file: &Path,
 ) -> Result<(Vec<Sample>, Option<f64>), String> {
-    let bed = Bed::new(forward, feed)?;
+    let bed = VethNetwork::new(forward, feed)?;
     let rounds = 0..plan.rounds;
-    if peer == Peer::Castanet {
+    if peer == Backend::Castanet {
         let (from, to) = bed.interfaces();
         let configuration = format!(
             "in :: FromDevice({from}, PROMISC true, METHOD AF_XDP, SNIFFER false)

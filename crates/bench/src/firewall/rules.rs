@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// A packet filter that applies rules.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Peer {
+pub(super) enum Backend {
     /// `castanet middlebox`.
     Castanet,
     /// nftables with all that is to be dropped in one set, in which it looks.
@@ -34,14 +34,14 @@ fn rule(n: usize) -> (Ipv4Addr, &'static str, u16) {
     (sender, protocol, (n % 50_000) as u16 + 1)
 }
 
-impl Peer {
-    pub(super) const ALL: [Peer; 6] = [
-        Peer::Castanet,
-        Peer::NftSet,
-        Peer::Nft,
-        Peer::IptablesNft,
-        Peer::IptablesLegacy,
-        Peer::Forwarding,
+impl Backend {
+    pub(super) const ALL: [Backend; 6] = [
+        Backend::Castanet,
+        Backend::NftSet,
+        Backend::Nft,
+        Backend::IptablesNft,
+        Backend::IptablesLegacy,
+        Backend::Forwarding,
     ];
 
     pub(super) fn name(self) -> &'static str {
@@ -51,10 +51,10 @@ impl Peer {
     /// The program that loads its rules.
     pub(super) fn program(self) -> Option<&'static str> {
         match self {
-            Peer::NftSet | Peer::Nft => Some("nft"),
-            Peer::IptablesNft => Some("iptables-nft-restore"),
-            Peer::IptablesLegacy => Some("iptables-legacy-restore"),
-            Peer::Castanet | Peer::Forwarding => None,
+            Backend::NftSet | Backend::Nft => Some("nft"),
+            Backend::IptablesNft => Some("iptables-nft-restore"),
+            Backend::IptablesLegacy => Some("iptables-legacy-restore"),
+            Backend::Castanet | Backend::Forwarding => None,
         }
     }
 
@@ -71,20 +71,20 @@ impl Peer {
         let drops = (0..count.saturating_sub(1)).map(rule);
         let mut text = String::new();
         match self {
-            Peer::Castanet => {
+            Backend::Castanet => {
                 for (sender, protocol, port) in drops {
                     let _ = writeln!(text, "ip-saddr {sender} {protocol}-dport {port} drop");
                 }
                 text += "ip-saddr 10.0.0.0/8 accept\nall drop\n";
             }
-            Peer::Nft => {
+            Backend::Nft => {
                 text += CHAIN;
                 for (sender, protocol, port) in drops {
                     let _ = writeln!(text, "ip saddr {sender} {protocol} dport {port} drop");
                 }
                 text += "ip saddr 10.0.0.0/8 accept\n}\n}\n";
             }
-            Peer::NftSet => {
+            Backend::NftSet => {
                 text += "table ip bench {\nset bad {\ntypeof ip saddr . meta l4proto . th dport\n";
                 let list =
                     drops.map(|(sender, protocol, port)| format!("{sender} . {protocol} . {port}"));
@@ -97,7 +97,7 @@ impl Peer {
                 text += "ip saddr . meta l4proto . th dport @bad drop\n";
                 text += "ip saddr 10.0.0.0/8 accept\n}\n}\n";
             }
-            Peer::IptablesNft | Peer::IptablesLegacy => {
+            Backend::IptablesNft | Backend::IptablesLegacy => {
                 text += "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n:OUTPUT ACCEPT [0:0]\n";
                 for (sender, protocol, port) in drops {
                     let _ = writeln!(
@@ -107,7 +107,7 @@ impl Peer {
                 }
                 text += "-A FORWARD -s 10.0.0.0/8 -j ACCEPT\nCOMMIT\n";
             }
-            Peer::Forwarding => {}
+            Backend::Forwarding => {}
         }
         text
     }
@@ -124,18 +124,21 @@ mod tests {
 
     #[test]
     fn everybody_has_as_many_rules() {
-        let lines = |peer: Peer, word: &str| peer.text(1000).matches(word).count();
-        assert_eq!(lines(Peer::Castanet, " drop\n") + lines(Peer::Castanet, " accept\n"), 1001);
-        assert_eq!(lines(Peer::Nft, " drop\n") + lines(Peer::Nft, " accept\n"), 1000);
-        assert_eq!(lines(Peer::NftSet, "198.18."), 999);
-        assert_eq!(lines(Peer::IptablesNft, "-A FORWARD"), 1000);
-        assert_eq!(Peer::Forwarding.text(1000), "");
+        let lines = |peer: Backend, word: &str| peer.text(1000).matches(word).count();
+        assert_eq!(
+            lines(Backend::Castanet, " drop\n") + lines(Backend::Castanet, " accept\n"),
+            1001
+        );
+        assert_eq!(lines(Backend::Nft, " drop\n") + lines(Backend::Nft, " accept\n"), 1000);
+        assert_eq!(lines(Backend::NftSet, "198.18."), 999);
+        assert_eq!(lines(Backend::IptablesNft, "-A FORWARD"), 1000);
+        assert_eq!(Backend::Forwarding.text(1000), "");
     }
 
     #[test]
     fn castanet_reads_its_rules_and_names_are_in_order() {
-        assert!(castanet_middlebox::language::commands(&Peer::Castanet.text(100)).is_ok());
-        let names = Peer::ALL.map(Peer::name);
+        assert!(castanet_middlebox::language::commands(&Backend::Castanet.text(100)).is_ok());
+        let names = Backend::ALL.map(Backend::name);
         assert_eq!(names, super::super::PEERS);
         // All are different.
         let rules: std::collections::HashSet<_> = (0..100_000).map(rule).collect();

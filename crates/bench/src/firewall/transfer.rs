@@ -1,6 +1,6 @@
 //! A TCP transfer past rules: `iperf3` from one host to another.
 
-use super::rules::Peer;
+use super::rules::Backend;
 use super::{Plan, load};
 use crate::io::cores;
 use crate::io::veth::{pin_receiver, set_threaded};
@@ -19,7 +19,7 @@ const FAR: &str = "02:00:00:00:0f:02";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Two hosts and a forwarder between them.
-struct Line {
+struct TransferNetwork {
     client: Namespace,
     forwarder: Namespace,
     server: Namespace,
@@ -28,9 +28,9 @@ struct Line {
     _lab: Lab,
 }
 
-impl Line {
+impl TransferNetwork {
     /// Builds the network; the hosts' next hop is the forwarder if `routed`, else the other host.
-    fn new(routed: bool) -> castanet_lab::Result<Line> {
+    fn new(routed: bool) -> castanet_lab::Result<TransferNetwork> {
         let lab = Lab::new("line")?;
         let [client, forwarder, server] =
             ["client", "forwarder", "server"].map(|name| lab.namespace(name));
@@ -55,7 +55,7 @@ impl Line {
             forwarder.sysctl(&format!("net/ipv4/conf/{device}/rp_filter"), "0")?;
         }
         forwarder.sysctl("net/ipv4/conf/all/rp_filter", "0")?;
-        Ok(Line { client, forwarder, server, devices, _lab: lab })
+        Ok(TransferNetwork { client, forwarder, server, devices, _lab: lab })
     }
 
     /// Has Linux forward, in threads on one core.
@@ -102,12 +102,13 @@ impl Line {
 pub(super) fn run(
     plan: &Plan,
     (forward, feed): (usize, usize),
-    peer: Peer,
+    peer: Backend,
     file: &Path,
 ) -> Result<f64, String> {
-    let line = Line::new(peer != Peer::Castanet).map_err(|error| error.to_string())?;
+    let line =
+        TransferNetwork::new(peer != Backend::Castanet).map_err(|error| error.to_string())?;
     let _castanet = match peer {
-        Peer::Castanet => Some(line.castanet(forward, file)?),
+        Backend::Castanet => Some(line.castanet(forward, file)?),
         _ => {
             line.forward(forward)?;
             load(plan, peer, &line.forwarder, file)?;

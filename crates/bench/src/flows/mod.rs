@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
-use tables::{Map, Subject, Table};
+use tables::{FlowStore, Map, Table};
 
 /// One line of the table.
 #[derive(Serialize)]
@@ -111,7 +111,7 @@ fn summary(runs: &[Run], case: usize) -> (f64, f64) {
 
 /// Runs all cases on workers that do the same at the same time, each with its
 /// share of the flows.
-fn together<S: Subject>(flows: usize, workers: usize, time: Duration) -> Vec<Run> {
+fn together<S: FlowStore>(flows: usize, workers: usize, time: Duration) -> Vec<Run> {
     let barrier = Barrier::new(workers);
     std::thread::scope(|scope| {
         let one = |_| scope.spawn(|| alone::<S>((flows / workers).max(BURST), time, &barrier));
@@ -121,10 +121,10 @@ fn together<S: Subject>(flows: usize, workers: usize, time: Duration) -> Vec<Run
 }
 
 /// Runs all cases on one worker.
-fn alone<S: Subject>(flows: usize, time: Duration, barrier: &Barrier) -> Run {
+fn alone<S: FlowStore>(flows: usize, time: Duration, barrier: &Barrier) -> Run {
     let flows = flows / BURST * BURST;
     let mut subject = S::new(flows);
-    let (mut turn, mut keys) = (Scattered::new(), Vec::with_capacity(BURST));
+    let (mut turn, mut keys) = (RandomNumbers::new(), Vec::with_capacity(BURST));
     let insert = timed(time, barrier, |watch| {
         subject.clear();
         for first in (0..flows).step_by(BURST) {
@@ -156,7 +156,7 @@ fn alone<S: Subject>(flows: usize, time: Duration, barrier: &Barrier) -> Run {
         if !std::mem::take(&mut filled) {
             (0..flows).for_each(|n| subject.insert(key(n)));
         }
-        watch.begin();
+        watch.start();
         while watch.burst_of(|| subject.expire(BURST)) > 0 {}
     });
     assert_eq!(subject.len(), 0, "not all flows have ended");
@@ -172,11 +172,11 @@ fn key(n: usize) -> Tuple4 {
 }
 
 /// Numbers in no order.
-struct Scattered(u64);
+struct RandomNumbers(u64);
 
-impl Scattered {
-    fn new() -> Scattered {
-        Scattered(0x2545_f491_4f6c_dd1d)
+impl RandomNumbers {
+    fn new() -> RandomNumbers {
+        RandomNumbers(0x2545_f491_4f6c_dd1d)
     }
 
     fn next(&mut self, below: usize) -> usize {
@@ -188,7 +188,7 @@ impl Scattered {
 }
 
 /// Counts flows, and times bursts of them.
-struct Watch {
+struct StopWatch {
     clock: quanta::Clock,
     flows: usize,
     longest: u64,
@@ -197,20 +197,20 @@ struct Watch {
     since: (f64, Instant),
 }
 
-impl Watch {
-    fn new() -> Watch {
+impl StopWatch {
+    fn new() -> StopWatch {
         let since = (thread_time(), Instant::now());
         let (clock, wall) = (quanta::Clock::new(), Duration::ZERO);
-        Watch { clock, flows: 0, longest: 0, spent: 0.0, wall, since }
+        StopWatch { clock, flows: 0, longest: 0, spent: 0.0, wall, since }
     }
 
     /// Starts the stop watch.
-    fn begin(&mut self) {
+    fn start(&mut self) {
         self.since = (thread_time(), Instant::now());
     }
 
     /// Stops the stop watch.
-    fn end(&mut self) {
+    fn stop(&mut self) {
         self.spent += thread_time() - self.since.0;
         self.wall += self.since.1.elapsed();
     }
@@ -231,9 +231,9 @@ impl Watch {
     }
 }
 
-fn timed(time: Duration, barrier: &Barrier, mut work: impl FnMut(&mut Watch)) -> Cost {
+fn timed(time: Duration, barrier: &Barrier, mut work: impl FnMut(&mut StopWatch)) -> Cost {
     timed_with(time, barrier, &mut (), |(), watch| {
-        watch.begin();
+        watch.start();
         work(watch);
     })
 }
@@ -243,13 +243,13 @@ fn timed_with<S>(
     time: Duration,
     barrier: &Barrier,
     subject: &mut S,
-    mut work: impl FnMut(&mut S, &mut Watch),
+    mut work: impl FnMut(&mut S, &mut StopWatch),
 ) -> Cost {
     barrier.wait();
-    let mut watch = Watch::new();
+    let mut watch = StopWatch::new();
     while watch.wall < time {
         work(subject, &mut watch);
-        watch.end();
+        watch.stop();
     }
     Cost {
         ns: watch.spent * 1e9 / watch.flows as f64,

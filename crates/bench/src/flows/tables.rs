@@ -5,7 +5,7 @@ use castanet_kit::flow::{Flow, Flows, Seed, Slot, Tuple4};
 use rapidhash::RapidHashMap;
 
 /// A table of flows.
-pub(super) trait Subject {
+pub(super) trait FlowStore {
     /// Bytes that are kept of each flow.
     const KEPT: usize;
     fn new(flows: usize) -> Self;
@@ -23,11 +23,11 @@ pub(super) trait Subject {
 
 /// State of a flow.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct FlowState {
     packets: u32,
 }
 
-impl Flow for Seen {
+impl Flow for FlowState {
     type Key = Tuple4;
 }
 
@@ -37,13 +37,13 @@ const OVER: u64 = 2 * ENDS;
 
 /// Castanet's table.
 pub(super) struct Table {
-    flows: Flows<Seen>,
+    flows: Flows<FlowState>,
     found: [Slot; BURST],
     now: u64,
 }
 
-impl Subject for Table {
-    const KEPT: usize = size_of::<Seen>();
+impl FlowStore for Table {
+    const KEPT: usize = size_of::<FlowState>();
 
     fn new(flows: usize) -> Table {
         let found = [Slot::NONE; BURST];
@@ -56,7 +56,7 @@ impl Subject for Table {
 
     fn insert(&mut self, key: Tuple4) {
         // There is room for as many as are inserted.
-        _ = self.flows.insert(key, Seen::default(), self.now + ENDS, |_| false);
+        _ = self.flows.insert(key, FlowState::default(), self.now + ENDS, |_| false);
     }
 
     fn find_all(&mut self, keys: &[Tuple4]) -> usize {
@@ -101,10 +101,10 @@ impl Subject for Table {
 }
 
 /// A hash map, and when flows end beside what is kept of them.
-pub(super) struct Map(RapidHashMap<Tuple4, (Seen, u64)>);
+pub(super) struct Map(RapidHashMap<Tuple4, (FlowState, u64)>);
 
-impl Subject for Map {
-    const KEPT: usize = size_of::<Seen>();
+impl FlowStore for Map {
+    const KEPT: usize = size_of::<FlowState>();
 
     fn new(_: usize) -> Map {
         Map(RapidHashMap::default())
@@ -115,7 +115,7 @@ impl Subject for Map {
     }
 
     fn insert(&mut self, key: Tuple4) {
-        self.0.insert(key, (Seen::default(), ENDS));
+        self.0.insert(key, (FlowState::default(), ENDS));
     }
 
     fn find_all(&mut self, keys: &[Tuple4]) -> usize {
@@ -144,6 +144,6 @@ impl Subject for Map {
     }
 
     fn memory(&self) -> usize {
-        self.0.capacity() * size_of::<(Tuple4, (Seen, u64))>()
+        self.0.capacity() * size_of::<(Tuple4, (FlowState, u64))>()
     }
 }

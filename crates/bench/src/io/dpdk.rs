@@ -1,10 +1,13 @@
 //! DPDK's devices: what the driver carries, by `dpdk-testpmd` and by Castanet.
 
+use super::castanet::{Castanet, ForwardPath, OUT};
 use super::cores::Cores;
 use super::meter::{Meter, PARTS, Sample, in_parts};
-use super::ours::{Between, Castanet, OUT};
 use super::testpmd::{PROGRAM, Testpmd};
-use super::{Audience, COUNTED, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named, packets};
+use super::{
+    COUNTED, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
+    packets,
+};
 use castanet_lab::{Command, Lab, is_installed};
 use std::path::Path;
 use std::time::Duration;
@@ -116,7 +119,7 @@ impl Memory {
 }
 
 /// Measures the rows of DPDK's devices.
-pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Vec<Record> {
+pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Reporter) -> Vec<Record> {
     if NAMES.iter().all(|name| plan.rows(&rows(name)).is_empty()) {
         return Vec::new();
     }
@@ -135,7 +138,7 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Ve
         let ready = lab.as_ref().map_err(Clone::clone).and_then(|_| needs(device, cores));
         match ready {
             Ok(()) => {
-                let bed = Bed { device, folder, memory, cores };
+                let bed = DeviceBench { device, folder, memory, cores };
                 let mut sides = bed.sides();
                 let pages = Some(memory.shown());
                 records.extend(compare(plan, &rows, &mut sides, pages.as_deref(), audience));
@@ -164,29 +167,29 @@ fn needs(device: &Device, cores: &Cores) -> Result<(), String> {
 }
 
 /// The rows of a device. `net_null` makes no IP packets.
-fn rows(device: &'static str) -> Vec<Row> {
-    let row = |ours, case| Row { device, case, ours, theirs: 0 };
+fn rows(device: &'static str) -> Vec<Comparison> {
+    let row = |ours, case| Comparison { device, case, ours, theirs: 0 };
     let mut rows = vec![row(1, FORWARD), row(2, COUNTED)];
     rows.extend((device != NAMES[0]).then(|| row(3, ROUTER)));
     rows
 }
 
 /// A device and the parameters of the forwarders that are run on it.
-struct Bed<'a> {
+struct DeviceBench<'a> {
     device: &'a Device,
     folder: &'a Path,
     memory: Memory,
     cores: &'a Cores,
 }
 
-impl Bed<'_> {
-    fn sides(&self) -> [Side<'_>; 4] {
-        let ours = |between: Between| move |time| self.castanet(between, time);
+impl DeviceBench<'_> {
+    fn sides(&self) -> [Forwarder<'_>; 4] {
+        let ours = |between: ForwardPath| move |time| self.castanet(between, time);
         [
-            Side { name: PROGRAM, run: Box::new(|time| self.testpmd(time)) },
-            Side { name: "castanet forward", run: Box::new(ours(Between::Nothing)) },
-            Side { name: "castanet counted", run: Box::new(ours(Between::Counter)) },
-            Side { name: "castanet router", run: Box::new(ours(Between::Router)) },
+            Forwarder { name: PROGRAM, run: Box::new(|time| self.testpmd(time)) },
+            Forwarder { name: "castanet forward", run: Box::new(ours(ForwardPath::Nothing)) },
+            Forwarder { name: "castanet counted", run: Box::new(ours(ForwardPath::Counter)) },
+            Forwarder { name: "castanet router", run: Box::new(ours(ForwardPath::Router)) },
         ]
     }
 
@@ -228,7 +231,7 @@ impl Bed<'_> {
         forwards.measure(time, &feeder(peer.as_ref()))
     }
 
-    fn castanet(&self, between: Between, time: Duration) -> Result<Sample, String> {
+    fn castanet(&self, between: ForwardPath, time: Duration) -> Result<Sample, String> {
         self.clear();
         let core = self.cores.forward;
         let mut words: Vec<String> = self.environment(&[&self.device.ours]);
@@ -255,7 +258,7 @@ fn feeder(peer: Option<&Testpmd>) -> Meter {
 /// One port, and what lies between its two sides. It looks
 /// for packets all the time, as dpdk-testpmd does: who sleeps while the peer has
 /// no core would seem to need less time.
-fn configuration(between: Between) -> String {
+fn configuration(between: ForwardPath) -> String {
     let Settings { descriptors, mbufs, mbuf_size, cache } = SETTINGS;
     let path = between.path();
     format!(

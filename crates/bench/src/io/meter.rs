@@ -69,7 +69,7 @@ pub(crate) struct Meter {
 
 /// Seconds so far.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
+pub(super) struct CpuTimes {
     at: Instant,
     /// Had of a core.
     had: f64,
@@ -79,7 +79,7 @@ pub(super) struct Reading {
 
 /// Shares of an interval.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shares {
+pub(super) struct CpuShares {
     /// Share of a core that the threads had or waited for, at most 1.
     wanted: f64,
     /// Whether others had it too.
@@ -108,8 +108,8 @@ impl Meter {
     }
 
     /// Reads the clock, and all threads' time.
-    pub(super) fn read(&self) -> Reading {
-        let mut reading = Reading { at: Instant::now(), had: 0.0, waited: 0.0 };
+    pub(super) fn read(&self) -> CpuTimes {
+        let mut reading = CpuTimes { at: Instant::now(), had: 0.0, waited: 0.0 };
         let inside = self.processes.iter().filter_map(|it| std::fs::read_dir(it).ok());
         let inside = inside.flatten().filter_map(|entry| Some(entry.ok()?.path()));
         for thread in self.threads.iter().cloned().chain(inside) {
@@ -123,19 +123,19 @@ impl Meter {
     }
 
     /// Shares of a core since `before`.
-    pub(super) fn since(&self, before: Reading) -> Shares {
+    pub(super) fn since(&self, before: CpuTimes) -> CpuShares {
         shares(before, self.read())
     }
 }
 
 /// Shares of a core between two snapshots.
-fn shares(before: Reading, now: Reading) -> Shares {
+fn shares(before: CpuTimes, now: CpuTimes) -> CpuShares {
     let seconds = (now.at - before.at).as_secs_f64();
     let had = (now.had - before.had) / seconds;
     // A kernel that does not count gives no reason to doubt.
     let had = if now.had > 0.0 { had } else { 1.0 };
     let waited = (now.waited - before.waited) / seconds;
-    Shares { wanted: (had + waited).min(1.0), disturbed: waited > DISTURBED }
+    CpuShares { wanted: (had + waited).min(1.0), disturbed: waited > DISTURBED }
 }
 
 /// A kernel's thread whose name begins so: its number, and its folder in `/proc`.
@@ -197,8 +197,11 @@ mod tests {
     #[test]
     fn what_was_had_and_waited_for_is_what_was_wanted() {
         let at = Instant::now();
-        let reading =
-            |seconds, had, waited| Reading { at: at + Duration::from_millis(seconds), had, waited };
+        let reading = |seconds, had, waited| CpuTimes {
+            at: at + Duration::from_millis(seconds),
+            had,
+            waited,
+        };
         let before = reading(0, 5.0, 1.0);
         for (had, waited, wanted, disturbed) in [
             (6.0, 1.0, 0.5, false),

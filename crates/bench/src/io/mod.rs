@@ -1,9 +1,9 @@
 //! `castanet bench io`: what devices carry through one core, beside those who do nothing but forward.
 
+mod castanet;
 pub(super) mod cores;
 mod dpdk;
 pub(super) mod meter;
-mod ours;
 mod packets;
 mod testpmd;
 pub(super) mod veth;
@@ -72,14 +72,14 @@ impl Plan {
     }
 
     /// The rows of a bed that are wanted.
-    fn rows(&self, bed: &[Row]) -> Vec<Row> {
+    fn rows(&self, bed: &[Comparison]) -> Vec<Comparison> {
         bed.iter().filter(|row| self.wants(row.device, row.case)).copied().collect()
     }
 }
 
 /// A row of the table: indices of the forwarder and of its reference.
 #[derive(Clone, Copy)]
-struct Row {
+struct Comparison {
     device: &'static str,
     case: &'static str,
     /// Numbers of the sides.
@@ -88,13 +88,13 @@ struct Row {
 }
 
 /// A program that forwards packets, started anew for each run.
-struct Side<'a> {
+struct Forwarder<'a> {
     name: &'static str,
     run: Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>,
 }
 
 /// Receiver of progress messages and results.
-pub trait Audience {
+pub trait Reporter {
     /// Tells which run is under way.
     fn progress(&mut self, doing: &str);
     /// A row is there.
@@ -104,14 +104,14 @@ pub trait Audience {
 }
 
 /// Rows by their devices and cases.
-fn named(rows: &[Row]) -> String {
+fn named(rows: &[Comparison]) -> String {
     let names: Vec<String> =
         rows.iter().map(|row| format!("{} {}", row.device, row.case)).collect();
     names.join(", ")
 }
 
 /// Measures every row that is wanted and can be.
-pub fn run(plan: &Plan, audience: &mut dyn Audience) -> Vec<Record> {
+pub fn run(plan: &Plan, audience: &mut dyn Reporter) -> Vec<Record> {
     let cores = Cores::choose();
     let mut records = dpdk::run(plan, &cores, audience);
     records.extend(veth::run(plan, &cores, audience));
@@ -125,10 +125,10 @@ const MOST: usize = 2;
 /// Runs all sides that the rows need in turn, round by round.
 fn compare(
     plan: &Plan,
-    rows: &[Row],
-    sides: &mut [Side<'_>],
+    rows: &[Comparison],
+    sides: &mut [Forwarder<'_>],
     memory: Option<&str>,
-    audience: &mut dyn Audience,
+    audience: &mut dyn Reporter,
 ) -> Vec<Record> {
     let mut found: Vec<Result<Vec<Sample>, String>> =
         sides.iter().map(|_| Ok(Vec::new())).collect();
@@ -155,7 +155,7 @@ fn compare(
         }
     }
     let mut records = Vec::new();
-    for &Row { device, case, ours, theirs } in rows {
+    for &Comparison { device, case, ours, theirs } in rows {
         match (&found[ours], &found[theirs]) {
             (Ok(mine), Ok(other)) => {
                 let (mpps, undisturbed) = meter::middle(mine);

@@ -6,10 +6,12 @@
 //!   counter out0 ─ out ┘           the other core: forwards, sends, and counts
 //! ```
 
+use super::castanet::{Castanet, ForwardPath, OUT};
 use super::cores::{self, Cores};
 use super::meter::{self, Meter, Sample};
-use super::ours::{Between, Castanet, OUT};
-use super::{Audience, COUNTED, FORWARD, Plan, ROUTER, Record, Row, Side, compare, named};
+use super::{
+    COUNTED, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
+};
 use castanet_io::af_xdp::MinimalForwarder;
 use castanet_io::interface::Interface;
 use castanet_io::traffic::{self, Shortcut, Sink, Source};
@@ -42,23 +44,24 @@ const XDP: usize = 5;
 const XDP_COUNTED: usize = 6;
 const XDP_ROUTER: usize = 7;
 
-const ROWS: [Row; 6] = [
-    Row { device: "kernel", case: ROUTER, ours: KERNEL, theirs: SHORTCUT },
-    Row { device: "af_packet", case: FORWARD, ours: PACKET, theirs: KERNEL },
-    Row { device: "af_packet", case: ROUTER, ours: PACKET_ROUTER, theirs: KERNEL },
-    Row { device: "af_xdp", case: FORWARD, ours: XDP, theirs: MINIMAL },
-    Row { device: "af_xdp", case: COUNTED, ours: XDP_COUNTED, theirs: MINIMAL },
-    Row { device: "af_xdp", case: ROUTER, ours: XDP_ROUTER, theirs: MINIMAL },
+const ROWS: [Comparison; 6] = [
+    Comparison { device: "kernel", case: ROUTER, ours: KERNEL, theirs: SHORTCUT },
+    Comparison { device: "af_packet", case: FORWARD, ours: PACKET, theirs: KERNEL },
+    Comparison { device: "af_packet", case: ROUTER, ours: PACKET_ROUTER, theirs: KERNEL },
+    Comparison { device: "af_xdp", case: FORWARD, ours: XDP, theirs: MINIMAL },
+    Comparison { device: "af_xdp", case: COUNTED, ours: XDP_COUNTED, theirs: MINIMAL },
+    Comparison { device: "af_xdp", case: ROUTER, ours: XDP_ROUTER, theirs: MINIMAL },
 ];
 
 /// Measures the rows between veth pairs.
-pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Vec<Record> {
+pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Reporter) -> Vec<Record> {
     let rows = plan.rows(&ROWS);
     if rows.is_empty() {
         return Vec::new();
     }
     let tools = || require(TOOLS).map_err(|error| error.to_string());
-    match cores.feed().and_then(|feed| tools().and_then(|()| Bed::new(cores.forward, feed))) {
+    match cores.feed().and_then(|feed| tools().and_then(|()| VethNetwork::new(cores.forward, feed)))
+    {
         Ok(bed) => compare(plan, &rows, &mut bed.sides(), None, audience),
         Err(why) => {
             audience.missing(&named(&rows), &why);
@@ -71,7 +74,7 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Audience) -> Ve
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The network.
-pub(crate) struct Bed {
+pub(crate) struct VethNetwork {
     forward: usize,
     feed: usize,
     /// The forwarder's interfaces.
@@ -99,9 +102,9 @@ fn within<T: Send + 'static>(
     done.join().map_err(|_| "a thread of the benchmark died")?.map_err(|error| error.to_string())?
 }
 
-impl Bed {
+impl VethNetwork {
     /// Makes it.
-    pub(crate) fn new(forward: usize, feed: usize) -> Result<Bed, String> {
+    pub(crate) fn new(forward: usize, feed: usize) -> Result<VethNetwork, String> {
         let said = |error: castanet_lab::Error| error.to_string();
         let lab = Lab::new("bench").map_err(said)?;
         let [generator, forwarder, counter] =
@@ -137,7 +140,7 @@ impl Bed {
             forwarder.sysctl(&name, "0").map_err(said)?;
         }
         let source = Arc::new(source);
-        Ok(Bed { forward, feed, from, to, generator, forwarder, source, sink, _lab: lab })
+        Ok(VethNetwork { forward, feed, from, to, generator, forwarder, source, sink, _lab: lab })
     }
 
     /// The forwarder.
@@ -150,7 +153,7 @@ impl Bed {
         (&self.from, &self.to)
     }
 
-    fn sides(&self) -> [Side<'_>; 8] {
+    fn sides(&self) -> [Forwarder<'_>; 8] {
         let ours = |method, between| move |time| self.castanet(method, between, time);
         let names = [
             "kernel forwarding",
@@ -167,14 +170,14 @@ impl Bed {
             Box::new(|time| self.kernel(time)),
             Box::new(|time| self.shortcut(time)),
             Box::new(|time| self.minimal(time)),
-            Box::new(ours("AF_PACKET", Between::Nothing)),
-            Box::new(ours("AF_PACKET", Between::Router)),
-            Box::new(ours("AF_XDP", Between::Nothing)),
-            Box::new(ours("AF_XDP", Between::Counter)),
-            Box::new(ours("AF_XDP", Between::Router)),
+            Box::new(ours("AF_PACKET", ForwardPath::Nothing)),
+            Box::new(ours("AF_PACKET", ForwardPath::Router)),
+            Box::new(ours("AF_XDP", ForwardPath::Nothing)),
+            Box::new(ours("AF_XDP", ForwardPath::Counter)),
+            Box::new(ours("AF_XDP", ForwardPath::Router)),
         ];
         let mut names = names.into_iter();
-        runs.map(|run| Side { name: names.next().unwrap_or_default(), run })
+        runs.map(|run| Forwarder { name: names.next().unwrap_or_default(), run })
     }
 
     /// Sends packets and counts those that come through; `meter` is the time
@@ -250,7 +253,12 @@ impl Bed {
         Castanet::start(self.forward, command, &[], configuration, time)
     }
 
-    fn castanet(&self, method: &str, between: Between, time: Duration) -> Result<Sample, String> {
+    fn castanet(
+        &self,
+        method: &str,
+        between: ForwardPath,
+        time: Duration,
+    ) -> Result<Sample, String> {
         let (from, to) = (&self.from, &self.to);
         // Linux is not to look at the packets as well.
         let path = between.path();
@@ -333,7 +341,7 @@ fn ended(thread: JoinHandle<castanet_lab::Result<Result<(), String>>>) -> Result
 struct Generator(Worker);
 
 impl Generator {
-    fn start(bed: &Bed) -> Result<(Generator, Meter), String> {
+    fn start(bed: &VethNetwork) -> Result<(Generator, Meter), String> {
         let source = Arc::clone(&bed.source);
         let worker = Worker::start(&bed.generator, bed.feed, move |stop| {
             while !stop.load(Ordering::Relaxed) {

@@ -1,7 +1,7 @@
 //! Click's options, and what is wrong with a command line in Click's words.
 
 use crate::cli::{Frames, as_setting, told};
-use crate::load::{Named, Origin};
+use crate::load::{Origin, OriginAndVariables};
 use crate::terminal::complain;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Parser};
@@ -122,7 +122,7 @@ impl Click {
     }
 
     /// The configuration and the variables; or what was said twice.
-    pub(super) fn sort(&self) -> Result<Named, &'static str> {
+    pub(super) fn sort(&self) -> Result<OriginAndVariables, &'static str> {
         let mut vars: Vec<(String, String)> = Vec::new();
         for (name, value) in self.words.iter().filter_map(|word| as_setting(word)) {
             // The first value stays, as in Click.

@@ -19,11 +19,11 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    which: Which,
+    benchmark: Benchmark,
 }
 
 #[derive(Subcommand)]
-enum Which {
+enum Benchmark {
     /// Bare forwarding and the whole router path, replayed from memory
     #[command(after_help = "Examples:
   castanet bench router
@@ -73,15 +73,15 @@ struct RouterArguments {
 
 /// Measures; gives the exit status.
 pub(crate) fn main(arguments: &Arguments) -> i32 {
-    match &arguments.which {
-        Which::Router(arguments) => router(arguments),
-        Which::Elements(arguments) => elements::main(arguments),
-        Which::Io(arguments) => io::main(arguments),
-        Which::Models(arguments) => models::main(arguments),
-        Which::Flows(arguments) => flows::main(arguments),
-        Which::Shared(arguments) => shared::main(arguments),
-        Which::Classify(arguments) => classify::main(arguments),
-        Which::Firewall(arguments) => firewall::main(arguments),
+    match &arguments.benchmark {
+        Benchmark::Router(arguments) => router(arguments),
+        Benchmark::Elements(arguments) => elements::main(arguments),
+        Benchmark::Io(arguments) => io::main(arguments),
+        Benchmark::Models(arguments) => models::main(arguments),
+        Benchmark::Flows(arguments) => flows::main(arguments),
+        Benchmark::Shared(arguments) => shared::main(arguments),
+        Benchmark::Classify(arguments) => classify::main(arguments),
+        Benchmark::Firewall(arguments) => firewall::main(arguments),
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::cli::Configuration;
 use crate::console::Terminal;
 use crate::library::library;
-use crate::load::{Loaded, load};
+use crate::load::{LoadedConfiguration, load};
 use crate::terminal::complain;
 use castanet_engine::router::{Options, Router, Wording};
 use castanet_lang::Severity;
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Serialize)]
-struct Finding<'a> {
+struct Message<'a> {
     severity: &'static str,
     file: Option<String>,
     line: Option<usize>,
@@ -53,7 +53,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
 }
 
 /// Text for standard output; errors for people go to standard error.
-fn answer(loaded: &Loaded, json: bool) -> String {
+fn answer(loaded: &LoadedConfiguration, json: bool) -> String {
     if json {
         return as_json(loaded);
     }
@@ -65,13 +65,13 @@ fn answer(loaded: &Loaded, json: bool) -> String {
     format!("right: {elements} elements, {connections} connections\n")
 }
 
-fn as_json(loaded: &Loaded) -> String {
-    let findings: Vec<Finding> = loaded
+fn as_json(loaded: &LoadedConfiguration) -> String {
+    let findings: Vec<Message> = loaded
         .found
         .iter()
         .map(|d| {
             let at = d.span.map(|span| loaded.sources.location(span));
-            Finding {
+            Message {
                 severity: match d.severity {
                     Severity::Error => "error",
                     Severity::Warning => "warning",

@@ -1,6 +1,6 @@
 //! `castanet explain`: every step from the text to running workers.
 
-use super::explained::explained;
+use super::explanation::explain;
 use crate::cli::{Configuration, Frames, Workers};
 use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout, complain};
@@ -50,7 +50,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         }
     };
     if arguments.json {
-        let text = serde_json::to_string_pretty(&explained(&planned, sizes)).unwrap_or_default();
+        let text = serde_json::to_string_pretty(&explain(&planned, sizes)).unwrap_or_default();
         return super::write_out(None, &(text + "\n"));
     }
     let (graph, assigned) = (&planned.graph, &planned.assigned);

@@ -23,9 +23,9 @@ pub(crate) struct Arguments {
 }
 
 /// Push and pull by connection, room by element.
-struct Resolved<'a>(&'a Graph);
+struct ResolvedGraph<'a>(&'a Graph);
 
-impl DrawingInfo for Resolved<'_> {
+impl DrawingInfo for ResolvedGraph<'_> {
     fn connection(&self, connection: usize) -> ConnectionKind {
         match self.0.edges.get(connection).map(|e| e.flow) {
             Some(Flow::Push) => ConnectionKind::Push,
@@ -63,7 +63,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     }
     let output = arguments.output.as_deref();
     let extension = output.and_then(|p| p.extension()).and_then(|e| e.to_str());
-    let kinds = Resolved(&planned.graph);
+    let kinds = ResolvedGraph(&planned.graph);
     let text = match arguments.dot || matches!(extension, Some("dot" | "gv")) {
         true => dot(&loaded.flat, &kinds),
         false => svg(&loaded.flat, &kinds),

@@ -4,7 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod elements;
 pub(crate) mod explain;
-mod explained;
+mod explanation;
 pub(crate) mod graph;
 pub(crate) mod man;
 pub(crate) mod middlebox;
@@ -12,7 +12,7 @@ pub(crate) mod run;
 pub(crate) mod text;
 
 use crate::cli::Configuration;
-use crate::load::{Loaded, io_error_text, load};
+use crate::load::{LoadedConfiguration, io_error_text, load};
 use crate::terminal::{complain, say};
 use castanet_engine::class::Library;
 use castanet_engine::router::Wording;
@@ -32,7 +32,7 @@ pub(crate) fn start_dpdk(options: Option<&str>) -> Result<(), i32> {
 pub(crate) fn load_or_report(
     configuration: &Configuration,
     library: &Library,
-) -> Result<Loaded, i32> {
+) -> Result<LoadedConfiguration, i32> {
     let (origin, vars) = configuration.sort().map_err(|message| {
         complain(format_args!("castanet: {message}"));
         crate::exit::USAGE

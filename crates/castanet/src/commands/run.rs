@@ -3,9 +3,9 @@
 use crate::cli::{Configuration, Frames, Workers};
 use crate::console::{Terminal, is_unwritten};
 use crate::library::library;
-use crate::replace::Reading;
+use crate::replace::ReplacementReader;
 use crate::terminal::{complain, say};
-use crate::watch::Watch;
+use crate::watch::RateDisplay;
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::router::{Options, Outcome, Router, Wording};
 use clap::Args;
@@ -107,7 +107,8 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     let Some(mut router) = built else { return crate::exit::CONFIGURATION };
     if arguments.allow_reconfigure {
         let vars = arguments.configuration.settings();
-        let how = Reading { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
+        let how =
+            ReplacementReader { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
         router.allow_replacements(how.replacements(&library, &options));
     }
     if let Err(e) = crate::signals::forward(&mut router) {
@@ -126,7 +127,7 @@ fn run(router: &mut Router, arguments: &Arguments) -> Outcome {
     if !arguments.watch {
         return router.run(None);
     }
-    let mut watch = Watch::new(router, arguments.json);
+    let mut watch = RateDisplay::new(router, arguments.json);
     let every = Duration::try_from_secs_f64(arguments.interval.max(0.01));
     let outcome = router.run(Some((every.unwrap_or(Duration::from_secs(1)), &mut |router| {
         watch.look(router);

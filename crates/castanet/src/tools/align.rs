@@ -1,6 +1,6 @@
 //! `click-align`: packets where in memory elements want them.
 
-use super::common::{Common, Desk, Failed, Tool, Variables};
+use super::common::{CommonOptions, Failure, Tool, ToolContext, Variables};
 use castanet_lang::transform::{align, assert_alignment};
 use clap::Parser;
 
@@ -11,7 +11,7 @@ use clap::Parser;
 for others, and runs here as well.")]
 pub(crate) struct Align {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// Add CheckAlign elements that stop at a wrong packet, instead of Align elements
     #[arg(long)]
     assertions: bool,
@@ -32,11 +32,11 @@ pub(crate) struct Align {
 impl Tool for Align {
     const NAME: &'static str = "click-align";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let input = self.common.input(desk)?;
         let flat = input.flat(Variables::Expand, desk)?;

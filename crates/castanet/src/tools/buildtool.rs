@@ -1,6 +1,6 @@
 //! `click-buildtool`: what Castanet has no use for.
 
-use super::common::{Common, Desk, Failed, Tool};
+use super::common::{CommonOptions, Failure, Tool, ToolContext};
 use clap::Parser;
 
 /// Says why there is nothing to build: elements are part of the program.
@@ -12,17 +12,17 @@ use clap::Parser;
 )]
 pub(crate) struct Buildtool {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
 }
 
 impl Tool for Buildtool {
     const NAME: &'static str = "click-buildtool";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         Err(desk.fail(
             "nothing to build: Castanet's elements are built with it, by cargo; `castanet elements` \
              lists them",

@@ -1,6 +1,6 @@
 //! `click-check`: whether a configuration is right.
 
-use super::common::{Common, Desk, Failed, Tool, Variables};
+use super::common::{CommonOptions, Failure, Tool, ToolContext, Variables};
 use crate::console::Terminal;
 use castanet_engine::router::{Options, Router, Wording};
 use clap::{ArgAction, Parser};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 have are warnings; the connections and arguments are looked at if there are none.")]
 pub(crate) struct Check {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// Write the configuration to standard output if it is right
     #[arg(short = 'p', long)]
     filter: bool,
@@ -30,11 +30,11 @@ pub(crate) struct Check {
 impl Tool for Check {
     const NAME: &'static str = "click-check";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         let target = self.common.target(desk)?;
         if self.filter && !self.common.output.is_empty() {
             return Err(desk.usage("output file specified twice"));
@@ -66,7 +66,7 @@ impl Tool for Check {
 
 impl Check {
     /// Castanet has one driver.
-    fn drivers(&self, name: &str, desk: &Desk) -> Result<(), Failed> {
+    fn drivers(&self, name: &str, desk: &ToolContext) -> Result<(), Failure> {
         let asked = [(self.linuxmodule, "linuxmodule"), (self.bsdmodule, "bsdmodule")];
         let mut done = Ok(());
         for (_, driver) in asked.into_iter().filter(|(asked, _)| *asked) {

@@ -1,6 +1,6 @@
 //! `click2xml`: a configuration as XML.
 
-use super::common::{Common, Desk, Failed, Tool, Variables};
+use super::common::{CommonOptions, Failure, Tool, ToolContext, Variables};
 use castanet_lang::print::xml;
 use castanet_lang::{Outline, Span};
 use clap::Parser;
@@ -10,7 +10,7 @@ use clap::Parser;
 #[derive(Parser)]
 pub(crate) struct Click2xml {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// Expand compound elements first
     #[arg(short = 'F', long, overrides_with = "no_flatten")]
     flatten: bool,
@@ -31,11 +31,11 @@ pub(crate) struct Click2xml {
 impl Tool for Click2xml {
     const NAME: &'static str = "click2xml";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let input = self.common.input(desk)?;
         let graph = input.flat(Variables::Expand, desk)?;

@@ -1,6 +1,6 @@
 //! `click-combine`: several routers as one configuration.
 
-use super::common::{Common, Desk, Failed, Input, Tool, Variables};
+use super::common::{CommonOptions, Failure, Input, Tool, ToolContext, Variables};
 use crate::load::Origin;
 use castanet_lang::transform::{RouterComponent, combine};
 use castanet_lang::{SourceMap, Span};
@@ -16,7 +16,7 @@ their places. click-uncombine takes the routers apart again."
 )]
 pub(crate) struct Combine {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// The next router will be called NAME
     #[arg(short, long, value_name = "NAME")]
     name: Vec<String>,
@@ -28,12 +28,12 @@ pub(crate) struct Combine {
     config: bool,
     /// Words that have to do with routers, in the order of the command line.
     #[arg(skip)]
-    order: Vec<Word>,
+    order: Vec<RouterWord>,
 }
 
 /// A word that has to do with a router.
 #[derive(Clone, Debug)]
-enum Word {
+enum RouterWord {
     Name(String),
     Router(Origin),
     Plain(String),
@@ -42,35 +42,35 @@ enum Word {
 impl Tool for Combine {
     const NAME: &'static str = "click-combine";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
     fn ordered(&mut self, matches: &ArgMatches) {
-        let mut all: Vec<(usize, Word)> = Vec::new();
-        let mut gather = |id: &str, word: fn(String) -> Word| {
+        let mut all: Vec<(usize, RouterWord)> = Vec::new();
+        let mut gather = |id: &str, word: fn(String) -> RouterWord| {
             let values = matches.get_many::<String>(id).into_iter().flatten().cloned();
             all.extend(matches.indices_of(id).into_iter().flatten().zip(values.map(word)));
         };
-        gather("name", Word::Name);
-        gather("file", |file| Word::Router(Origin::File(file.into())));
-        gather("expression", |text| Word::Router(Origin::Expression(text)));
-        gather("words", Word::Plain);
+        gather("name", RouterWord::Name);
+        gather("file", |file| RouterWord::Router(Origin::File(file.into())));
+        gather("expression", |text| RouterWord::Router(Origin::Expression(text)));
+        gather("words", RouterWord::Plain);
         all.sort_by_key(|(at, _)| *at);
         self.order = all.into_iter().map(|(_, word)| word).collect();
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let mut routers = Routers { next: None, parts: Vec::new() };
         let mut links = self.link.clone();
         for word in &self.order {
             match word {
-                Word::Name(name) => routers.name(name, desk),
-                Word::Router(origin) => routers.read(origin, &self.common, desk)?,
-                Word::Plain(word) => match split(word) {
-                    Plain::Link => links.push(word.clone()),
-                    Plain::Router(name, file) => {
+                RouterWord::Name(name) => routers.name(name, desk),
+                RouterWord::Router(origin) => routers.read(origin, &self.common, desk)?,
+                RouterWord::Plain(word) => match split(word) {
+                    PlainWord::Link => links.push(word.clone()),
+                    PlainWord::Router(name, file) => {
                         if let Some(name) = name {
                             routers.name(name, desk);
                         }
@@ -84,7 +84,7 @@ impl Tool for Combine {
         let span = Span { file, start: 0, end: 0 };
         let combined = combine(&routers.parts, &links, span).map_err(|errors| {
             errors.iter().for_each(|error| _ = desk.fail(error));
-            Failed
+            Failure
         })?;
         combined.warnings.iter().for_each(|warning| desk.warn(warning));
         let members = if self.config { &[][..] } else { &combined.members };
@@ -93,20 +93,20 @@ impl Tool for Combine {
 }
 
 /// Meaning of a word that is no option.
-enum Plain<'a> {
+enum PlainWord<'a> {
     Link,
     Router(Option<&'a str>, &'a str),
 }
 
 /// `NAME:FILE`, `NAME=FILE`, `NAME.ELEMENT=NAME.ELEMENT` or `FILE`.
-fn split(word: &str) -> Plain<'_> {
+fn split(word: &str) -> PlainWord<'_> {
     if let Some((name, file)) = word.split_once(':') {
-        return Plain::Router(Some(name), file);
+        return PlainWord::Router(Some(name), file);
     }
     match word.split_once('=') {
-        Some((left, _)) if left.contains('.') => Plain::Link,
-        Some((name, file)) => Plain::Router(Some(name), file),
-        None => Plain::Router(None, word),
+        Some((left, _)) if left.contains('.') => PlainWord::Link,
+        Some((name, file)) => PlainWord::Router(Some(name), file),
+        None => PlainWord::Router(None, word),
     }
 }
 
@@ -116,13 +116,18 @@ struct Routers {
 }
 
 impl Routers {
-    fn name(&mut self, name: &str, desk: &Desk) {
+    fn name(&mut self, name: &str, desk: &ToolContext) {
         if let Some(before) = self.next.replace(name.to_owned()) {
             desk.warn(format_args!("router name specified twice ('{before}' and '{name}')"));
         }
     }
 
-    fn read(&mut self, origin: &Origin, common: &Common, desk: &Desk) -> Result<(), Failed> {
+    fn read(
+        &mut self,
+        origin: &Origin,
+        common: &CommonOptions,
+        desk: &ToolContext,
+    ) -> Result<(), Failure> {
         let input = Input::read(origin, Vec::new(), common, desk)?;
         let graph = input.flat(Variables::Expand, desk)?;
         let number = self.parts.len() + 1;

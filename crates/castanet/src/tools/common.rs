@@ -2,7 +2,7 @@
 
 use crate::cli::{as_setting, told};
 use crate::library::library;
-use crate::load::{Loaded, Origin, io_error_text, open_in};
+use crate::load::{LoadedConfiguration, Origin, io_error_text, open_in};
 use crate::terminal::{complain, say};
 use castanet_engine::class::Library;
 use castanet_engine::graph::ports::code;
@@ -22,22 +22,22 @@ pub(crate) trait Tool: Parser {
     const NAME: &'static str;
 
     /// The options that all have.
-    fn common(&self) -> &Common;
+    fn common(&self) -> &CommonOptions;
 
     /// For tools where the order of different options matters.
     fn ordered(&mut self, _matches: &ArgMatches) {}
 
     /// Does it.
-    fn run(&self, desk: &Desk) -> Result<(), Failed>;
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure>;
 }
 
 /// The tool failed; the user has been told why.
 #[derive(Debug)]
-pub(crate) struct Failed;
+pub(crate) struct Failure;
 
 /// The options that all tools have.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Common {
+pub(crate) struct CommonOptions {
     /// The configuration file (`-`, or none: standard input), and VAR=value settings
     #[arg(value_name = "ROUTERFILE or VAR=value")]
     pub(crate) words: Vec<String>,
@@ -67,9 +67,9 @@ pub(crate) struct Common {
 /// `VAR=value` settings.
 pub(crate) type Settings = Vec<(String, String)>;
 
-impl Common {
+impl CommonOptions {
     /// `VAR=value` settings and the other words.
-    pub(crate) fn sort(&self, desk: &Desk) -> Result<(Settings, Vec<&str>), Failed> {
+    pub(crate) fn sort(&self, desk: &ToolContext) -> Result<(Settings, Vec<&str>), Failure> {
         let mut vars = Settings::new();
         let mut plain = Vec::new();
         for word in &self.words {
@@ -85,7 +85,7 @@ impl Common {
     }
 
     /// Source of the configuration; `words` may name files too.
-    pub(crate) fn origin(&self, words: &[&str], desk: &Desk) -> Result<Origin, Failed> {
+    pub(crate) fn origin(&self, words: &[&str], desk: &ToolContext) -> Result<Origin, Failure> {
         let files = words.iter().copied().chain(self.file.iter().map(String::as_str));
         let mut all: Vec<_> = files.map(|file| Origin::File(file.into())).collect();
         all.extend(self.expression.iter().cloned().map(Origin::Expression));
@@ -97,14 +97,14 @@ impl Common {
     }
 
     /// Reads the one configuration that the words and options name.
-    pub(crate) fn input(&self, desk: &Desk) -> Result<Input, Failed> {
+    pub(crate) fn input(&self, desk: &ToolContext) -> Result<Input, Failure> {
         let (vars, words) = self.sort(desk)?;
         let origin = self.origin(&words, desk)?;
         Input::read(&origin, vars, self, desk)
     }
 
     /// The file to write to; none for standard output.
-    pub(crate) fn target(&self, desk: &Desk) -> Result<Option<&str>, Failed> {
+    pub(crate) fn target(&self, desk: &ToolContext) -> Result<Option<&str>, Failure> {
         match &self.output[..] {
             [] => Ok(None),
             [file] if file == "-" => Ok(None),
@@ -114,7 +114,7 @@ impl Common {
     }
 
     /// Writes the tool's output.
-    pub(crate) fn write(&self, bytes: &[u8], desk: &Desk) -> Result<(), Failed> {
+    pub(crate) fn write(&self, bytes: &[u8], desk: &ToolContext) -> Result<(), Failure> {
         let written = match self.target(desk)? {
             Some(file) => {
                 std::fs::write(file, bytes).map_err(|e| format!("{file}: {}", io_error_text(&e)))
@@ -129,8 +129,8 @@ impl Common {
         &self,
         graph: &FlatGraph,
         members: &[Member],
-        desk: &Desk,
-    ) -> Result<(), Failed> {
+        desk: &ToolContext,
+    ) -> Result<(), Failure> {
         let config = Member { name: "config".into(), data: print::flat(graph).into_bytes() };
         if members.is_empty() {
             return self.write(&config.data, desk);
@@ -156,25 +156,25 @@ fn put(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// Reads configurations for a tool, and writes its messages.
-pub(crate) struct Desk {
+pub(crate) struct ToolContext {
     tool: &'static str,
     quiet: bool,
 }
 
-impl Desk {
+impl ToolContext {
     /// Says what went wrong.
-    pub(crate) fn fail(&self, message: impl std::fmt::Display) -> Failed {
+    pub(crate) fn fail(&self, message: impl std::fmt::Display) -> Failure {
         complain(format_args!("{}: {message}", self.tool));
-        Failed
+        Failure
     }
 
     /// Says what is wrong with the command line.
-    pub(crate) fn usage(&self, message: impl std::fmt::Display) -> Failed {
+    pub(crate) fn usage(&self, message: impl std::fmt::Display) -> Failure {
         let tool = self.tool;
         self.fail(message);
         complain(format_args!("Usage: {tool} [OPTION]... [ROUTERFILE]"));
         complain(format_args!("Try '{tool} --help' for more information."));
-        Failed
+        Failure
     }
 
     /// Says what is odd, unless nobody wants to hear it.
@@ -190,14 +190,18 @@ impl Desk {
     }
 
     /// Prints what was found; stops if there is an error.
-    pub(crate) fn report(&self, mut found: Diagnostics, sources: &SourceMap) -> Result<(), Failed> {
+    pub(crate) fn report(
+        &self,
+        mut found: Diagnostics,
+        sources: &SourceMap,
+    ) -> Result<(), Failure> {
         if self.quiet {
             found.remove_warnings();
         }
         if !found.is_empty() {
             complain(found.render_click(sources).trim_end());
         }
-        if found.has_errors() { Err(Failed) } else { Ok(()) }
+        if found.has_errors() { Err(Failure) } else { Ok(()) }
     }
 }
 
@@ -220,9 +224,9 @@ pub(crate) struct Input {
 }
 
 /// To the tools, which need not know what a class does, any capitalised name is one, as in Click.
-struct AnyOr<'a>(&'a Library);
+struct LenientClasses<'a>(&'a Library);
 
-impl ClassInfo for AnyOr<'_> {
+impl ClassInfo for LenientClasses<'_> {
     fn knows(&self, class: &str) -> bool {
         AnyClass.knows(class) || self.0.get(class).is_some()
     }
@@ -233,23 +237,23 @@ impl Input {
     pub(crate) fn read(
         origin: &Origin,
         vars: Vec<(String, String)>,
-        common: &Common,
-        desk: &Desk,
-    ) -> Result<Self, Failed> {
+        common: &CommonOptions,
+        desk: &ToolContext,
+    ) -> Result<Self, Failure> {
         let loaded = open_in(SourceMap::new(), origin, common.clickpath.as_deref());
         Input::of(loaded, origin.name(), vars, desk)
     }
 
     /// A configuration that was read; what is wrong with it is reported.
     pub(crate) fn of(
-        mut loaded: Loaded,
+        mut loaded: LoadedConfiguration,
         name: String,
         vars: Vec<(String, String)>,
-        desk: &Desk,
-    ) -> Result<Self, Failed> {
+        desk: &ToolContext,
+    ) -> Result<Self, Failure> {
         let Some(tree) = loaded.tree.take() else {
             loaded.report(Wording::Click);
-            return Err(Failed);
+            return Err(Failure);
         };
         if loaded.sources.text(tree.file).is_empty() && !loaded.found.has_errors() {
             desk.note(format_args!("warning: {name}: empty configuration"));
@@ -268,8 +272,12 @@ impl Input {
     }
 
     /// The flat graph.
-    pub(crate) fn flat(&self, variables: Variables, desk: &Desk) -> Result<FlatGraph, Failed> {
-        let classes = AnyOr(&self.library);
+    pub(crate) fn flat(
+        &self,
+        variables: Variables,
+        desk: &ToolContext,
+    ) -> Result<FlatGraph, Failure> {
+        let classes = LenientClasses(&self.library);
         let (flat, found) = match variables {
             Variables::Stay => expand_keeping_variables(&self.tree, &classes, &self.vars),
             Variables::Expand => expand(&self.tree, &classes, &self.vars),
@@ -285,7 +293,7 @@ impl Input {
 
     /// The configuration as it is written, and what is wrong with it.
     pub(crate) fn outline(&self) -> (Outline, Diagnostics) {
-        outline(&self.tree, &AnyOr(&self.library))
+        outline(&self.tree, &LenientClasses(&self.library))
     }
 
     /// Click's processing code of a class, if Castanet has it.
@@ -296,10 +304,10 @@ impl Input {
     /// The patterns that it holds, for `click-xform`.
     pub(crate) fn patterns(
         &self,
-        desk: &Desk,
-    ) -> Result<Vec<castanet_lang::transform::Pattern>, Failed> {
+        desk: &ToolContext,
+    ) -> Result<Vec<castanet_lang::transform::Pattern>, Failure> {
         let (patterns, found) =
-            castanet_lang::transform::patterns(&self.tree, &AnyOr(&self.library));
+            castanet_lang::transform::patterns(&self.tree, &LenientClasses(&self.library));
         desk.report(found, &self.sources)?;
         Ok(patterns)
     }
@@ -339,12 +347,12 @@ pub(crate) fn main<T: Tool>() -> i32 {
         Ok(tool) => tool,
         Err(e) if !e.use_stderr() => return told(&e, T::NAME).unwrap_or(0),
         Err(e) => {
-            let desk = Desk { tool: T::NAME, quiet: false };
+            let desk = ToolContext { tool: T::NAME, quiet: false };
             desk.usage(said(&e));
             return 1;
         }
     };
-    let desk = Desk { tool: T::NAME, quiet: tool.common().quiet };
+    let desk = ToolContext { tool: T::NAME, quiet: tool.common().quiet };
     let done = match tool.common().version {
         true => {
             let ours = env!("CARGO_PKG_VERSION");

@@ -1,7 +1,7 @@
 //! `click-devirtualize`: what Castanet does by itself.
 
-use super::common::{Common, Desk, Failed, Tool};
-use super::through::{self, Code};
+use super::common::{CommonOptions, Failure, Tool, ToolContext};
+use super::through::{self, CodeOptions};
 use clap::Parser;
 
 /// Why there is nothing to do.
@@ -13,9 +13,9 @@ const WHY: &str = "click-devirtualize: the configuration is passed on unchanged:
 #[derive(Parser)]
 pub(crate) struct Devirtualize {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     #[command(flatten)]
-    code: Code,
+    code: CodeOptions,
     /// Leave this class alone: makes no difference
     #[arg(short, long, value_name = "CLASS")]
     no_devirtualize: Vec<String>,
@@ -27,11 +27,11 @@ pub(crate) struct Devirtualize {
 impl Tool for Devirtualize {
     const NAME: &'static str = "click-devirtualize";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         if self.code.source {
             return Err(desk.fail(
                 "there is no source code: Castanet runs elements that follow each other as one pass",

@@ -1,7 +1,7 @@
 //! `click-fastclassifier`: what Castanet does by itself.
 
-use super::common::{Common, Desk, Failed, Tool};
-use super::through::{self, Code};
+use super::common::{CommonOptions, Failure, Tool, ToolContext};
+use super::through::{self, CodeOptions};
 use clap::Parser;
 
 /// Why there is nothing to do.
@@ -13,19 +13,19 @@ const WHY: &str = "click-fastclassifier: the configuration is passed on unchange
 #[derive(Parser)]
 pub(crate) struct Fastclassifier {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     #[command(flatten)]
-    code: Code,
+    code: CodeOptions,
 }
 
 impl Tool for Fastclassifier {
     const NAME: &'static str = "click-fastclassifier";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         if self.code.source {
             return Err(desk.fail(
                 "there is no source code: Castanet compiles the patterns of each classifier when a \

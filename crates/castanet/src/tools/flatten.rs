@@ -1,6 +1,6 @@
 //! `click-flatten`: compounds expanded.
 
-use super::common::{Common, Desk, Failed, Tool, Variables};
+use super::common::{CommonOptions, Failure, Tool, ToolContext, Variables};
 use castanet_lang::print;
 use clap::Parser;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 #[command(after_help = "Of several options that say what to print, the last counts.")]
 pub(crate) struct Flatten {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// Print the classes in use, one a line
     #[arg(short, long, overrides_with_all = ["names", "declarations", "config"])]
     classes: bool,
@@ -34,11 +34,11 @@ pub(crate) struct Flatten {
 impl Tool for Flatten {
     const NAME: &'static str = "click-flatten";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let input = self.common.input(desk)?;
         let variables = if self.expand_vars { Variables::Expand } else { Variables::Stay };

@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 /// State of a path at which a link is to be made.
-enum Place {
+enum LinkState {
     /// Nothing.
     Free,
     /// A link to this program.
@@ -46,10 +46,12 @@ fn links(dir: &Path) -> Result<String, Vec<String>> {
     let (mut errors, mut text, mut work) = (Vec::new(), String::new(), Vec::new());
     for link in names.map(|name| dir.join(name)) {
         match place(&link, &program) {
-            Place::Ours => text += &format!("{} is there\n", link.display()),
-            Place::Taken(what) => errors.push(format!("{} is {what}, and stays", link.display())),
-            Place::Free => work.push((link, false)),
-            Place::Old => work.push((link, true)),
+            LinkState::Ours => text += &format!("{} is there\n", link.display()),
+            LinkState::Taken(what) => {
+                errors.push(format!("{} is {what}, and stays", link.display()))
+            }
+            LinkState::Free => work.push((link, false)),
+            LinkState::Old => work.push((link, true)),
         }
     }
     if !errors.is_empty() {
@@ -75,21 +77,21 @@ fn target(program: &Path, dir: &Path) -> PathBuf {
     }
 }
 
-fn place(link: &Path, program: &Path) -> Place {
+fn place(link: &Path, program: &Path) -> LinkState {
     match std::fs::symlink_metadata(link) {
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Place::Free,
-        Err(e) => Place::Taken(format!("not to be seen ({})", io_error_text(&e))),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => LinkState::Free,
+        Err(e) => LinkState::Taken(format!("not to be seen ({})", io_error_text(&e))),
         Ok(found) if found.is_symlink() => {
             let points = std::fs::read_link(link).unwrap_or_default();
             if link.canonicalize().is_ok_and(|end| end == program) {
-                Place::Ours
+                LinkState::Ours
             } else if points.file_name() == program.file_name() {
-                Place::Old
+                LinkState::Old
             } else {
-                Place::Taken(format!("a link to {}", points.display()))
+                LinkState::Taken(format!("a link to {}", points.display()))
             }
         }
-        Ok(found) if found.is_dir() => Place::Taken("a directory".to_owned()),
-        Ok(_) => Place::Taken("a file that castanet did not make".to_owned()),
+        Ok(found) if found.is_dir() => LinkState::Taken("a directory".to_owned()),
+        Ok(_) => LinkState::Taken("a file that castanet did not make".to_owned()),
     }
 }

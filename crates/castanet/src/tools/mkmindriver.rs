@@ -1,6 +1,6 @@
 //! `click-mkmindriver`: whether Castanet has every class that configurations name.
 
-use super::common::{Common, Desk, Failed, Input, Tool, Variables};
+use super::common::{CommonOptions, Failure, Input, Tool, ToolContext, Variables};
 use crate::load::Origin;
 use castanet_lang::{Diagnostic, nearest};
 use clap::Parser;
@@ -14,7 +14,7 @@ use clap::Parser;
 )]
 pub(crate) struct Mkmindriver {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     #[arg(short, long, value_name = "PACKAGE", help = "What the driver would be called")]
     package: Option<String>,
     /// Look at the classes of compound elements that are not used too: makes no difference
@@ -43,11 +43,11 @@ pub(crate) struct Mkmindriver {
 impl Tool for Mkmindriver {
     const NAME: &'static str = "click-mkmindriver";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         if self.package.is_none() {
             return Err(desk.usage("fatal error: no package name specified"));
         }
@@ -76,7 +76,7 @@ impl Tool for Mkmindriver {
             }
         }
         if missing {
-            return Err(Failed);
+            return Err(Failure);
         }
         desk.note(
             "click-mkmindriver: no driver is built: castanet has every class that is needed; call \
@@ -88,7 +88,7 @@ impl Tool for Mkmindriver {
 
 impl Mkmindriver {
     /// Whether a class of `-E` is missing; says which.
-    fn named(&self, desk: &Desk) -> bool {
+    fn named(&self, desk: &ToolContext) -> bool {
         let library = crate::library::library();
         let classes = self.elements.iter().flat_map(|list| list.split_whitespace());
         let mut missing = false;

@@ -20,7 +20,7 @@ mod xform;
 use common::Tool;
 
 /// A name by which the program is one of Click's tools.
-pub(crate) struct Named {
+pub(crate) struct ToolName {
     /// The name.
     pub(crate) name: &'static str,
     /// Runs it; gives its exit status.
@@ -29,12 +29,12 @@ pub(crate) struct Named {
     pub(crate) command: fn() -> clap::Command,
 }
 
-const fn tool<T: Tool>() -> Named {
-    Named { name: T::NAME, main: common::main::<T>, command: common::command::<T> }
+const fn tool<T: Tool>() -> ToolName {
+    ToolName { name: T::NAME, main: common::main::<T>, command: common::command::<T> }
 }
 
 /// Every tool.
-pub(crate) const TOOLS: &[Named] = &[
+pub(crate) const TOOLS: &[ToolName] = &[
     tool::<align::Align>(),
     tool::<buildtool::Buildtool>(),
     tool::<check::Check>(),
@@ -51,6 +51,6 @@ pub(crate) const TOOLS: &[Named] = &[
 ];
 
 /// The tool of a name.
-pub(crate) fn find(name: &str) -> Option<&'static Named> {
+pub(crate) fn find(name: &str) -> Option<&'static ToolName> {
     TOOLS.iter().find(|tool| tool.name == name)
 }

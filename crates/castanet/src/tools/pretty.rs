@@ -4,13 +4,13 @@ mod fill;
 mod graphs;
 mod tags;
 
-use super::common::{Common, Desk, Failed, Input, Tool};
+use super::common::{CommonOptions, Failure, Input, Tool, ToolContext};
 use crate::load::{io_error_text, open};
 use castanet_engine::router::Wording;
 use castanet_lang::print::HtmlLinks;
 use castanet_lang::{Diagnostics, Outline, Processing};
 use clap::Parser;
-use fill::Fill;
+use fill::TemplateFiller;
 use std::collections::HashMap;
 
 /// The page that is made unless another is given.
@@ -28,7 +28,7 @@ shows the one that is built in."
 )]
 pub(crate) struct Pretty {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// Fill in the template in FILE instead of the one that is built in
     #[arg(short, long, value_name = "FILE")]
     template: Option<String>,
@@ -68,7 +68,7 @@ pub(crate) struct Pretty {
 }
 
 /// A configuration as a template sees it.
-struct Subject<'a> {
+struct TemplateSource<'a> {
     links: HtmlLinks<'a>,
     /// The text with its marks.
     text: String,
@@ -80,11 +80,11 @@ struct Subject<'a> {
 impl Tool for Pretty {
     const NAME: &'static str = "click-pretty";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let template = self.template(desk)?;
         if self.write_template {
@@ -98,7 +98,7 @@ impl Tool for Pretty {
         let mut loaded = open(&origin, self.common.clickpath.as_deref());
         let Some(tree) = loaded.tree.take() else {
             loaded.report(Wording::Click);
-            return Err(Failed);
+            return Err(Failure);
         };
         if loaded.sources.text(tree.file).is_empty() && loaded.found.has_errors() {
             // Of an archive that is broken there is no text to show it in.
@@ -112,7 +112,7 @@ impl Tool for Pretty {
         let processing = outline.processing(&|class| input.code(class));
         let docs = |class: &str| self.docs(class, &input);
         let links = HtmlLinks { outline: &outline, docs: &docs };
-        let subject = Subject {
+        let subject = TemplateSource {
             text: castanet_lang::print::html(&input.tree, &found, &links),
             processing: processing.last().map_or(&[], Vec::as_slice),
             links,
@@ -124,7 +124,7 @@ impl Tool for Pretty {
 }
 
 impl Pretty {
-    fn template(&self, desk: &Desk) -> Result<String, Failed> {
+    fn template(&self, desk: &ToolContext) -> Result<String, Failure> {
         match (&self.template, &self.template_text) {
             (Some(file), _) => std::fs::read_to_string(file)
                 .map_err(|e| desk.fail(format_args!("{file}: {}", io_error_text(&e)))),
@@ -134,14 +134,14 @@ impl Pretty {
         }
     }
 
-    fn fill(&self, template: &str, subject: &Subject, outline: &Outline) -> String {
+    fn fill(&self, template: &str, subject: &TemplateSource, outline: &Outline) -> String {
         let Some(file) = outline.file() else { return String::new() };
-        let label = |element: usize| Fill::new(subject).entry(template, element);
+        let label = |element: usize| TemplateFiller::new(subject).entry(template, element);
         match (self.dot, self.gml, self.graphml) {
             (true, ..) => graphs::dot(&file.graph, &label),
             (_, true, _) => graphs::gml(&file.graph, &label),
             (.., true) => graphs::graphml(&file.graph, subject.processing, &label),
-            _ => Fill::new(subject).page(template),
+            _ => TemplateFiller::new(subject).page(template),
         }
     }
 

@@ -1,13 +1,13 @@
 //! Configurations passed on as they are, by tools that Castanet has no work for.
 
-use super::common::{Common, Desk, Failed, Input, Variables};
+use super::common::{CommonOptions, Failure, Input, ToolContext, Variables};
 use crate::load::{Origin, io_error_text, open_bytes};
 use clap::Args;
 use std::io::Read;
 
 /// Options about the code that Click's tools write.
 #[derive(Args)]
-pub(super) struct Code {
+pub(super) struct CodeOptions {
     /// Compile for a Linux kernel: makes no difference
     #[arg(short, long, short_alias = 'l', alias = "linuxmodule")]
     kernel: bool,
@@ -26,7 +26,7 @@ pub(super) struct Code {
 }
 
 /// Writes the configuration out byte by byte, if it can be read at all; says why nothing is done.
-pub(super) fn pass(common: &Common, why: &str, desk: &Desk) -> Result<(), Failed> {
+pub(super) fn pass(common: &CommonOptions, why: &str, desk: &ToolContext) -> Result<(), Failure> {
     common.target(desk)?;
     let (vars, words) = common.sort(desk)?;
     let origin = common.origin(&words, desk)?;

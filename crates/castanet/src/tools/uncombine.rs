@@ -1,6 +1,6 @@
 //! `click-uncombine`: one router out of several.
 
-use super::common::{Common, Desk, Failed, Input, Tool, Variables};
+use super::common::{CommonOptions, Failure, Input, Tool, ToolContext, Variables};
 use castanet_lang::transform::{components, uncombine};
 use clap::Parser;
 
@@ -9,7 +9,7 @@ use clap::Parser;
 #[command(override_usage = "click-uncombine [OPTION]... [ROUTERFILE [COMPONENT]]")]
 pub(crate) struct Uncombine {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// Take out the router called NAME
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
@@ -21,11 +21,11 @@ pub(crate) struct Uncombine {
 impl Tool for Uncombine {
     const NAME: &'static str = "click-uncombine";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let (vars, mut words) = self.common.sort(desk)?;
         let named = !self.common.file.is_empty() || !self.common.expression.is_empty();
@@ -51,7 +51,7 @@ impl Tool for Uncombine {
         let Some(name) = name else { return Err(desk.fail("no component specified")) };
         let graph = uncombine(&flat, &mut members, name).map_err(|errors| {
             errors.iter().for_each(|e| _ = desk.fail(format_args!("{}: {e}", input.name)));
-            Failed
+            Failure
         })?;
         self.common.write_graph(&graph, &members, desk)
     }

@@ -1,6 +1,6 @@
 //! `click-undead`: dead elements removed.
 
-use super::common::{Common, Desk, Failed, Tool, Variables};
+use super::common::{CommonOptions, Failure, Tool, ToolContext, Variables};
 use castanet_lang::transform::undead;
 use clap::Parser;
 
@@ -8,7 +8,7 @@ use clap::Parser;
 #[derive(Parser)]
 pub(crate) struct Undead {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// The configuration is for a Linux kernel: makes no difference
     #[arg(short, long)]
     kernel: bool,
@@ -26,11 +26,11 @@ pub(crate) struct Undead {
 impl Tool for Undead {
     const NAME: &'static str = "click-undead";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let input = self.common.input(desk)?;
         let flat = input.flat(Variables::Expand, desk)?;
@@ -40,7 +40,7 @@ impl Tool for Undead {
             desk.note(format_args!("{}: {text}", input.sources.landmark(*span)));
         }
         let reported = desk.report(done.diagnostics, &input.sources);
-        let Some(graph) = done.graph else { return Err(Failed) };
+        let Some(graph) = done.graph else { return Err(Failure) };
         let members = if self.config { &[][..] } else { input.members() };
         self.common.write_graph(&graph, members, desk)?;
         reported

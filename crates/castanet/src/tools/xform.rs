@@ -1,6 +1,6 @@
 //! `click-xform`: patterns of elements replaced.
 
-use super::common::{Common, Desk, Failed, Input, Tool, Variables};
+use super::common::{CommonOptions, Failure, Input, Tool, ToolContext, Variables};
 use crate::load::{Origin, open_in};
 use castanet_lang::SourceMap;
 use castanet_lang::transform::{Pattern, transform};
@@ -13,7 +13,7 @@ use clap::Parser;
 Words after the configuration file are files of patterns too.")]
 pub(crate) struct Xform {
     #[command(flatten)]
-    common: Common,
+    common: CommonOptions,
     /// Read patterns from this file; may be given several times
     #[arg(short, long, value_name = "PATTERNFILE")]
     patterns: Vec<String>,
@@ -28,11 +28,11 @@ pub(crate) struct Xform {
 impl Tool for Xform {
     const NAME: &'static str = "click-xform";
 
-    fn common(&self) -> &Common {
+    fn common(&self) -> &CommonOptions {
         &self.common
     }
 
-    fn run(&self, desk: &Desk) -> Result<(), Failed> {
+    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
         self.common.target(desk)?;
         let (vars, words) = self.common.sort(desk)?;
         let (file, more) = words.split_at(words.len().min(1));

@@ -1,6 +1,6 @@
 //! The commands of `castanet`.
 
-use crate::program::{Ran, castanet, folder, root};
+use crate::program::{RunResult, castanet, folder, root};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const FIVE: &str = "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discar
 
 /// Standard output of a successful run.
 fn out(words: &[&str]) -> String {
-    let Ran { status, out, err } = castanet(words, b"");
+    let RunResult { status, out, err } = castanet(words, b"");
     assert_eq!(status, Some(0), "{words:?}\n{err}");
     out
 }
@@ -91,7 +91,7 @@ fn values_for_variables_that_there_are_not_are_errors() {
     }
     // Click takes it silently.
     let words = ["-e", text, "pakcets=7", "-h", "c.count"];
-    let Ran { status, out, err } = crate::program::click(&words, b"");
+    let RunResult { status, out, err } = crate::program::click(&words, b"");
     assert_eq!((status, out.as_str()), (Some(0), "5\n"), "{err}");
     assert!(err.contains("warning: pakcets=7: the configuration has no variable"), "{err}");
     let words = ["-w", "-e", text, "pakcets=7"];
@@ -290,7 +290,7 @@ fn workers_keep_to_the_cores_that_are_named() {
     {
         assert!(text.contains(line), "{text}");
     }
-    let Ran { status, err, .. } = castanet(&["run", "--affinity", "2-1", "-e", config], b"");
+    let RunResult { status, err, .. } = castanet(&["run", "--affinity", "2-1", "-e", config], b"");
     assert_eq!(status, Some(2));
     assert!(err.contains("this is no list of cores such as 0,4-7"), "{err}");
 }

@@ -106,9 +106,9 @@ fn commands_of_all_clients_have_a_bound() {
 }
 
 /// A process that is killed when this is dropped.
-struct Killed(std::process::Child);
+struct KillOnDrop(std::process::Child);
 
-impl Drop for Killed {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         _ = self.0.kill();
         _ = self.0.wait();
@@ -116,7 +116,7 @@ impl Drop for Killed {
 }
 
 /// A router whose programs stand still until its standard output is read.
-fn held_back(path: &std::path::Path) -> Killed {
+fn held_back(path: &std::path::Path) -> KillOnDrop {
     let config = format!(
         "ControlSocket(UNIX, {0}); ControlSocket(UNIX, {0}-2); m :: Idle -> Discard;
          Script(set i 0, wait 100ms, label again, set i $(add $i 1),
@@ -126,7 +126,7 @@ fn held_back(path: &std::path::Path) -> Killed {
     );
     let mut command = crate::program::command();
     command.args(["run", "-q", "-e", &config]).stdin(Stdio::null()).stdout(Stdio::piped());
-    let child = Killed(command.spawn().unwrap());
+    let child = KillOnDrop(command.spawn().unwrap());
     let begun = std::time::Instant::now();
     while UnixStream::connect(path).is_err() {
         assert!(begun.elapsed() < PATIENCE, "nobody listens");

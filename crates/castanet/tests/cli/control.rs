@@ -75,17 +75,17 @@ pub(crate) fn talk(path: &Path, said: &str) -> String {
 }
 
 /// A router that listens at a socket.
-struct Served {
+struct SocketRouter {
     path: SocketFile,
     process: Process,
 }
 
-impl Served {
-    fn new(name: &str, arguments: &str) -> Served {
+impl SocketRouter {
+    fn new(name: &str, arguments: &str) -> SocketRouter {
         let path = socket(name);
         let socket = format!("cs :: ControlSocket(unix, {}{arguments});", path.display());
         let process = start(&format!("{COUNTING}; {socket}"));
-        Served { path, process }
+        SocketRouter { path, process }
     }
 
     fn talk(&self, said: &str) -> String {
@@ -95,7 +95,7 @@ impl Served {
 
 #[test]
 fn handlers_are_read_written_and_looked_for() {
-    let it = Served::new("all", "");
+    let it = SocketRouter::new("all", "");
     while it.talk("READ c.count\n") != "200 Read handler 'c.count' OK\r\nDATA 1\r\n5" {}
     let dialogue = [
         ("read c.count\r\n", "200 Read handler 'c.count' OK\r\nDATA 1\r\n5"),
@@ -154,7 +154,7 @@ fn handlers_are_read_written_and_looked_for() {
 
 #[test]
 fn many_clients_at_once_get_their_own_answers() {
-    let it = Served::new("many", "");
+    let it = SocketRouter::new("many", "");
     let clients: Vec<_> = (0..20)
         .map(|n| {
             let path = it.path.to_path_buf();
@@ -175,7 +175,7 @@ fn many_clients_at_once_get_their_own_answers() {
 
 #[test]
 fn large_values_pass_both_ways_and_too_large_ones_end_the_connection() {
-    let it = Served::new("large", "");
+    let it = SocketRouter::new("large", "");
     // More than sockets hold, by a client that does not listen meanwhile.
     let count = 40_000;
     let heard = it.talk(&"READ cs.class\n".repeat(count));
@@ -191,7 +191,7 @@ fn large_values_pass_both_ways_and_too_large_ones_end_the_connection() {
 
 #[test]
 fn a_read_only_socket_writes_nothing() {
-    let it = Served::new("readonly", ", READONLY true");
+    let it = SocketRouter::new("readonly", ", READONLY true");
     assert_eq!(it.talk("WRITE q.capacity 1\n"), "530 Permission denied for 'q.capacity'\r\n");
     assert_eq!(it.talk("CHECKWRITE q.capacity\n"), "530 Permission denied for 'q.capacity'\r\n");
     assert_eq!(it.talk("WRITE stop\n"), "530 Permission denied for 'stop'\r\n");
@@ -200,7 +200,7 @@ fn a_read_only_socket_writes_nothing() {
 
 #[test]
 fn a_stop_is_answered_and_the_socket_goes() {
-    let Served { path, process } = Served::new("stop", ", VERBOSE true");
+    let SocketRouter { path, process } = SocketRouter::new("stop", ", VERBOSE true");
     assert!(path.metadata().unwrap().file_type().is_socket());
     // One that is connected meanwhile is closed.
     let mut idle = connect(&path);
@@ -219,7 +219,7 @@ fn a_stop_is_answered_and_the_socket_goes() {
 
 #[test]
 fn a_killed_process_leaves_a_file_that_the_next_takes_over() {
-    let mut first = Served::new("killed", "");
+    let mut first = SocketRouter::new("killed", "");
     let config = format!("ControlSocket(UNIX, {})", first.path.display());
     // While somebody listens there nobody else can.
     let refused = command(&config).output().unwrap();
@@ -413,7 +413,7 @@ fn a_proxy_answers_for_all_elements() {
 
 #[test]
 fn low_level_calls_are_answered_by_those_who_know_them() {
-    let it = Served::new(
+    let it = SocketRouter::new(
         "llrpc",
         "); w :: Switch(1); Idle -> w -> Discard; w[1] -> Discard; t :: Script(end",
     );

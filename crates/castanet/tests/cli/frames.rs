@@ -1,7 +1,7 @@
 //! Packets that are kept in great number: none is lost that a file still has, none keeps others
 //! from their frames, and sizes that cannot be are errors.
 
-use crate::program::{Ran, castanet, click, folder, named};
+use crate::program::{RunResult, castanet, click, folder, named};
 
 /// How many packets the capture has: more than there are frames for devices.
 const PACKETS: usize = 30_000;
@@ -18,7 +18,7 @@ fn capture(name: &str) -> String {
 }
 
 /// Runs a configuration in simulated time and prints what these handlers say, a number each.
-fn numbers(words: &[&str], config: &str, handlers: &[&str]) -> (Vec<usize>, Ran) {
+fn numbers(words: &[&str], config: &str, handlers: &[&str]) -> (Vec<usize>, RunResult) {
     let prints = handlers.iter().map(|handler| format!("print {handler}, "));
     let script = format!("DriverManager(wait 400s, {}stop)", prints.collect::<String>());
     let config = format!("{config}; {script}");

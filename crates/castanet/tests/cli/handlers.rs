@@ -1,7 +1,7 @@
 //! Handlers of every class from outside: the examples of the manual, played by `click` and a
 //! Script, answer as they say.
 
-use crate::program::{Ran, click, folder, link, root, run};
+use crate::program::{RunResult, click, folder, link, root, run};
 use castanet_wire::sketch::{self, Layer};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -25,7 +25,7 @@ const BY_HAND: [(&str, &str); 13] = [
 ];
 
 /// An example of the manual, made into a configuration that plays itself.
-struct Play {
+struct ExampleScript {
     config: String,
     /// Values that the handlers must return, with their line numbers.
     wanted: Vec<(usize, String)>,
@@ -42,7 +42,7 @@ fn examples(page: &str, text: &str) -> Vec<(String, String)> {
     blocks.enumerate().map(|(n, it)| (format!("{page}, example {}", n + 1), it.into())).collect()
 }
 
-fn play(config: &str) -> Ran {
+fn play(config: &str) -> RunResult {
     click(&["--simtime"], config.as_bytes())
 }
 
@@ -95,7 +95,7 @@ fn split(line: &str) -> (&str, &str) {
 }
 
 /// `None` if packets have annotations that no element sets.
-fn plan(text: &str) -> Option<Play> {
+fn plan(text: &str) -> Option<ExampleScript> {
     let shown: Vec<(usize, &str)> = text.lines().map(str::trim).enumerate().collect();
     let config: Vec<&str> = shown.iter().filter(|it| !is_script(it.1)).map(|it| it.1).collect();
     let mut config = config.join("\n") + ";\n";
@@ -126,7 +126,7 @@ fn plan(text: &str) -> Option<Play> {
         _ = writeln!(ports, "{end} :: Discard;");
     }
     _ = writeln!(config, "Script(wait 0.000000001, {steps}print \"<end>\", stop);");
-    Some(Play { config: ports + &config, wanted })
+    Some(ExampleScript { config: ports + &config, wanted })
 }
 
 /// Whether a line says which answer comes next, or that it is the end.
@@ -135,7 +135,7 @@ fn is_sign(line: &str) -> bool {
     inside.is_some_and(|it| it == "end" || it.parse::<usize>().is_ok())
 }
 
-impl Play {
+impl ExampleScript {
     /// Differences from the values that the example gives.
     fn wrong(&self) -> Vec<String> {
         let ran = play(&self.config);

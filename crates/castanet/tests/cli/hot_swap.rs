@@ -78,7 +78,7 @@ impl Client {
 }
 
 /// A router that can be replaced.
-pub(crate) struct Running {
+pub(crate) struct SwapRouter {
     pub(crate) client: Client,
     /// The element that it listens with.
     socket: String,
@@ -87,16 +87,16 @@ pub(crate) struct Running {
     _path: SocketFile,
 }
 
-pub(crate) fn run(name: &str, words: &[&str], config: &str) -> Running {
+pub(crate) fn run(name: &str, words: &[&str], config: &str) -> SwapRouter {
     let path = socket(name);
     let socket = format!("cs :: ControlSocket(UNIX, {});\n", path.display());
     let mut process =
         command(&format!("{socket}{config}")).args(["-R"]).args(words).spawn().unwrap();
     process.wait_for("castanet: running", PATIENCE).unwrap();
-    Running { client: Client::new(&path), socket, process, _path: path }
+    SwapRouter { client: Client::new(&path), socket, process, _path: path }
 }
 
-impl Running {
+impl SwapRouter {
     pub(crate) fn swap(&mut self, config: &str) -> Result<(), String> {
         self.client.swap(&format!("{}{config}", self.socket))
     }
@@ -222,7 +222,7 @@ fn rules_keep_their_connections() {
         it.client.write("s.active", "true");
         it.client.wait_for("c.count", "9");
         let events = "1\tadded\n0\texpired\n0\tevicted\n0\trefused\n";
-        let connection = |position: u32, it: &mut Running| {
+        let connection = |position: u32, it: &mut SwapRouter| {
             assert_eq!(it.client.read("m.connection_events"), events);
             assert_eq!(it.client.read(&format!("m.packets{position}")), "9");
             let listed = it.client.read("m.connections");
@@ -495,7 +495,7 @@ fn scripts_begin_anew_and_may_ask_themselves() {
 }
 
 /// Runs a configuration that another replaces after its step, and prints when it is over.
-fn replaced(name: &str, words: &[&str], first: &str, second: &str) -> crate::program::Ran {
+fn replaced(name: &str, words: &[&str], first: &str, second: &str) -> crate::program::RunResult {
     let file = folder("hot-swap").join(name);
     std::fs::write(&file, second).unwrap();
     let first = first.replace("SECOND", &format!("$(cat {})", file.display()));

@@ -150,18 +150,18 @@ fn addresses_make_it_a_router() {
 }
 
 /// A middlebox without interfaces that listens.
-pub(crate) struct Served {
+pub(crate) struct MiddleboxProcess {
     child: Child,
     pub(crate) socket: SocketFile,
 }
 
-impl Served {
-    pub(crate) fn new(name: &str) -> Served {
-        Served::with(name, "Idle")
+impl MiddleboxProcess {
+    pub(crate) fn new(name: &str) -> MiddleboxProcess {
+        MiddleboxProcess::with(name, "Idle")
     }
 
     /// With a source of packets.
-    pub(crate) fn with(name: &str, source: &str) -> Served {
+    pub(crate) fn with(name: &str, source: &str) -> MiddleboxProcess {
         let socket = socket(&format!("middlebox-{name}"));
         let config = format!(
             "{source} -> rules :: Middlebox(INTERFACES a b) -> Discard; Idle -> [1] rules [1] -> Discard;
@@ -171,7 +171,7 @@ impl Served {
         let mut run = command();
         let files = folder("middlebox").display().to_string();
         let run = run.args(["run", "--handler-files", &files, "-e", &config]).stderr(Stdio::null());
-        let served = Served { child: run.spawn().unwrap(), socket };
+        let served = MiddleboxProcess { child: run.spawn().unwrap(), socket };
         let started = Instant::now();
         while !served.socket.exists() {
             assert!(started.elapsed() < Duration::from_secs(30), "nobody listens");
@@ -194,7 +194,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for MiddleboxProcess {
     fn drop(&mut self) {
         _ = self.child.kill();
         _ = self.child.wait();
@@ -203,7 +203,7 @@ impl Drop for Served {
 
 #[test]
 fn every_command_reaches_one_that_runs() {
-    let it = Served::new("commands");
+    let it = MiddleboxProcess::new("commands");
     assert_eq!(
         it.told(&["add", "tcp-dport==80", "mod", "tcp-dport", "443"]),
         "1 id1 add tcp-dport 80 mod tcp-dport 443\n"
@@ -257,7 +257,7 @@ fn every_command_reaches_one_that_runs() {
 
 #[test]
 fn what_is_wrong_with_a_command_is_said_and_changes_nothing() {
-    let it = Served::new("wrong");
+    let it = MiddleboxProcess::new("wrong");
     it.told(&["add", "all", "accept"]);
     let elsewhere = file("elsewhere.mmb", "all accept\nout wlan9 drop\n");
     let broken = file("broken.mmb", "all accept\nall what\nflush\n");
@@ -288,7 +288,7 @@ fn what_is_wrong_with_a_command_is_said_and_changes_nothing() {
 /// A warning is for a person: what is answered stays what it was.
 #[test]
 fn warnings_come_beside_answers() {
-    let it = Served::new("warnings");
+    let it = MiddleboxProcess::new("warnings");
     let ask = |words: &[&str]| it.ask(words, "");
     let warning = "warning: `ip-proto udp`: IPv6 passes by this rule: ip-proto is about IPv4 alone; \
                    `proto udp` is about both, and `net-proto ip4` beside it says that one is meant\n";
@@ -311,7 +311,7 @@ fn warnings_come_beside_answers() {
 
 #[test]
 fn lines_of_a_pipe_are_commands() {
-    let it = Served::new("lines");
+    let it = MiddleboxProcess::new("lines");
     let lines = "# rules\nadd all mod ip-ttl 3\n\nadd udp-dport 53 drop\nlits\nquit\nflush\n";
     let (status, out, err) = it.ask(&[], lines);
     assert_eq!(out, "1 id1 add all mod ip-ttl 3\n2 id2 add udp-dport 53 drop\n");

@@ -6,15 +6,15 @@ use castanet_lab::Process;
 use std::path::PathBuf;
 
 /// A router that counts, and its folder.
-struct Served {
+struct CountingRouter {
     path: SocketFile,
     folder: PathBuf,
     _process: Process,
 }
 
-impl Served {
+impl CountingRouter {
     /// With handlers allowed to open files below a folder, or none.
-    fn new(name: &str, allowed: bool) -> Served {
+    fn new(name: &str, allowed: bool) -> CountingRouter {
         let (path, folder) = (socket(name), folder("named-files").join(name));
         _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(folder.join("inner")).unwrap();
@@ -39,7 +39,7 @@ impl Served {
         while !talk(&path, "READ c.count\n").ends_with("\r\n5") {
             assert!(begun.elapsed() < PATIENCE, "no packets");
         }
-        Served { path, folder, _process: process }
+        CountingRouter { path, folder, _process: process }
     }
 
     fn file(&self, name: &str) -> String {
@@ -66,7 +66,7 @@ impl Served {
 
 #[test]
 fn handlers_open_no_files_unless_they_may() {
-    let it = Served::new("none", false);
+    let it = CountingRouter::new("none", false);
     it.refused("/etc/passwd");
     it.refused(&it.file("secret"));
     it.refused(&it.file("new"));
@@ -82,7 +82,7 @@ fn handlers_open_no_files_unless_they_may() {
 
 #[test]
 fn handlers_open_files_below_a_folder_and_follow_no_links() {
-    let it = Served::new("below", true);
+    let it = CountingRouter::new("below", true);
     it.refused("/etc/passwd");
     it.refused(&it.file("secret"));
     it.refused(&it.file("inner/../secret"));

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Output and exit status of a run.
-pub(crate) struct Ran {
+pub(crate) struct RunResult {
     /// Its exit status; `None` if a signal ended it.
     pub(crate) status: Option<i32>,
     /// Standard output.
@@ -20,7 +20,7 @@ pub(crate) struct Ran {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs `castanet` with these words and this standard input.
-pub(crate) fn castanet(words: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn castanet(words: &[&str], input: &[u8]) -> RunResult {
     run(command().args(words), input)
 }
 
@@ -32,12 +32,12 @@ pub(crate) fn command() -> Command {
 }
 
 /// Runs the program by the name `click`.
-pub(crate) fn click(words: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn click(words: &[&str], input: &[u8]) -> RunResult {
     named("click", words, input)
 }
 
 /// Runs the program by another name.
-pub(crate) fn named(name: &str, words: &[&str], input: &[u8]) -> Ran {
+pub(crate) fn named(name: &str, words: &[&str], input: &[u8]) -> RunResult {
     run(Command::new(link(name)).args(words).current_dir(root()), input)
 }
 
@@ -63,7 +63,7 @@ pub(crate) fn folder(name: &str) -> PathBuf {
 }
 
 /// Runs a command, fails the test if it takes too long or panics.
-pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ran {
+pub(crate) fn run(command: &mut Command, input: &[u8]) -> RunResult {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -96,5 +96,5 @@ pub(crate) fn run(command: &mut Command, input: &[u8]) -> Ran {
     _ = feeder.join();
     let (out, err) = (out.join().expect("reads"), err.join().expect("reads"));
     assert!(!err.contains("panicked at"), "{command:?} panicked:\n{err}");
-    Ran { status: status.code(), out, err }
+    RunResult { status: status.code(), out, err }
 }

@@ -1,7 +1,7 @@
 //! A configuration that is refused leaves sockets and files of the running one as they are.
 
 use crate::control::{PATIENCE, socket};
-use crate::hot_swap::{Running, run};
+use crate::hot_swap::{SwapRouter, run};
 use crate::program::folder;
 use rustix::net::{AddressFamily, SocketType};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ const WRONG: [(&str, &str); 3] = [
 
 /// Refuses `named` as it is, under another name, with other arguments (`other`), without it, each
 /// for every reason, and `check`s each time. `named` has the element `x`.
-fn refuse(it: &mut Running, named: &str, other: &str, mut check: impl FnMut(&mut Running)) {
+fn refuse(it: &mut SwapRouter, named: &str, other: &str, mut check: impl FnMut(&mut SwapRouter)) {
     check(it);
     let renamed = |text: &str| text.replace("x ::", "y ::").replace("-> x", "-> y");
     for config in [
@@ -46,18 +46,18 @@ fn free_port() -> u16 {
 }
 
 /// A stream with a time limit.
-trait Timed: Read + Write + Sized {
+trait TimeLimit: Read + Write + Sized {
     fn timed(self) -> Self;
 }
 
-impl Timed for TcpStream {
+impl TimeLimit for TcpStream {
     fn timed(self) -> Self {
         self.set_read_timeout(Some(PATIENCE)).unwrap();
         self
     }
 }
 
-impl Timed for UnixStream {
+impl TimeLimit for UnixStream {
     fn timed(self) -> Self {
         self.set_read_timeout(Some(PATIENCE)).unwrap();
         self
@@ -220,7 +220,7 @@ fn servers_of_streams_keep_place_and_client() {
     let unix = format!("UNIX, {}", file.display());
     for place in [tcp, unix] {
         // No other client came, for as long as the first is there.
-        let opened = |it: &Running| it.process.stderr().matches("opened connection").count();
+        let opened = |it: &SwapRouter| it.process.stderr().matches("opened connection").count();
         let named = format!("x :: Socket({place}, VERBOSE true) -> x");
         let other = format!("x :: Socket({place}, VERBOSE true, SNAPLEN 99) -> x");
         let mut it = run("rs-streams", &[], &named);

@@ -1,6 +1,6 @@
 //! The shell of `castanet middlebox` on a terminal: keys that are pressed, and what is seen.
 
-use crate::middlebox::Served;
+use crate::middlebox::MiddleboxProcess;
 use crate::program::{command, folder};
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -17,19 +17,19 @@ const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
 const PROMPT: &str = "middlebox> ";
 
-type Seen = Arc<(Mutex<String>, Condvar)>;
+type TerminalOutput = Arc<(Mutex<String>, Condvar)>;
 
 /// A shell on a pseudo terminal, which script(1) makes.
 struct Shell {
     child: Child,
     keys: ChildStdin,
-    seen: Seen,
+    seen: TerminalOutput,
     /// Up to where it was looked at.
     at: usize,
 }
 
 impl Shell {
-    fn new(it: &Served, state: &PathBuf) -> Shell {
+    fn new(it: &MiddleboxProcess, state: &PathBuf) -> Shell {
         let program = command().get_program().to_str().unwrap().to_owned();
         // The shell that runs it would die of Ctrl-C afterwards.
         let line = format!("exec {program} middlebox --connect {}", it.socket.display());
@@ -39,7 +39,7 @@ impl Shell {
         let mut child =
             script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script(1)");
         let (keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let seen = Seen::default();
+        let seen = TerminalOutput::default();
         let shared = Arc::clone(&seen);
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
@@ -111,7 +111,7 @@ fn fresh(name: &str) -> PathBuf {
 
 #[test]
 fn words_are_completed_and_commands_answered() {
-    let it = Served::new("shell-words");
+    let it = MiddleboxProcess::new("shell-words");
     let mut shell = Shell::new(&it, &fresh("words"));
     // One that it can be: whole, and on to the next.
     shell.press("ad");
@@ -141,7 +141,7 @@ fn words_are_completed_and_commands_answered() {
 
 #[test]
 fn lines_are_kept_from_one_time_to_the_next() {
-    let (it, state) = (Served::new("shell-history"), fresh("history"));
+    let (it, state) = (MiddleboxProcess::new("shell-history"), fresh("history"));
     let mut shell = Shell::new(&it, &state);
     shell.says(&format!("timeout udp 77{ENTER}"), "timeout 77 s");
     shell.says(&format!("list{ENTER}"), "packets");
@@ -164,7 +164,7 @@ fn lines_are_kept_from_one_time_to_the_next() {
 fn counters_are_live_until_ctrl_c() {
     let packet = "\\<4500001c00000000401100000a000001 0a0000020009000900080000>";
     let source = format!("RatedSource({packet}, 1000) -> MarkIPHeader");
-    let it = Served::with("shell-live", &source);
+    let it = MiddleboxProcess::with("shell-live", &source);
     let mut shell = Shell::new(&it, &fresh("live"));
     shell.says(&format!("all mod ip-ttl 9{ENTER}"), "1 id1 add all mod ip-ttl 9");
     shell.press(&format!("watch 1000{ENTER}"));
@@ -186,7 +186,7 @@ fn counters_are_live_until_ctrl_c() {
 
 #[test]
 fn a_middlebox_that_goes_ends_the_shell() {
-    let it = Served::new("shell-gone");
+    let it = MiddleboxProcess::new("shell-gone");
     let mut shell = Shell::new(&it, &fresh("gone"));
     shell.says(&format!("list{ENTER}"), "packets");
     drop(it);

@@ -1,10 +1,10 @@
 //! Click's tools by their names, each option of each: process in, text out.
 
-mod combining;
+mod combine;
 mod links;
-mod needless;
-mod showing;
-mod transforming;
+mod no_op_tools;
+mod transform;
+mod xml_and_pretty;
 
 use crate::program::{folder, named};
 use std::path::PathBuf;

@@ -6,17 +6,17 @@
 #[allow(dead_code)]
 mod program;
 
-mod huge;
-mod long;
-mod lying;
+mod direct_forwarding;
+mod hostile_memif;
+mod huge_pages;
+mod jumbo;
 mod offload;
-mod peers;
-mod refused;
-mod said;
+mod port_state;
+mod refused_swap;
 mod soak;
-mod straight;
+mod virtual_devices;
 
-use program::{Ran, castanet, click, folder};
+use program::{RunResult, castanet, click, folder};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ fn run(devices: &str, config: &str, handlers: &[&str]) -> String {
     let options = format!("{QUIET} {devices}");
     let mut words = vec!["run", "--quiet", "--dpdk", &options, "-e", config];
     handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
-    let Ran { status, out, err } = castanet(&words, b"");
+    let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{config}\n{err}");
     out
 }
@@ -264,7 +264,7 @@ fn rings_of_the_elements_join_two_workers() {
     require_dpdk();
     let mut words = vec!["run", "-j", "2", "--quiet", "--dpdk", QUIET, "-e", config];
     handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
-    let Ran { status, out, err } = castanet(&words, b"");
+    let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{err}");
     let counts: Vec<u64> = handlers[..9].iter().map(|handler| number(&out, handler)).collect();
     assert_eq!(counts, [5000, 5000, 5000, 0, 100, 4890, 100, 1, 5000], "{out}");
@@ -304,7 +304,7 @@ fn queues_workers_and_ports() {
     let handlers = ["a.device", "b.device", "a.nb_rx_queues", "a.how", "t.how", "a.carrier"];
     let mut words = vec!["run", "-j", "2", "--quiet", "--dpdk", &options, "-e", config];
     handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
-    let Ran { status, out, err } = castanet(&words, b"");
+    let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{err}");
     assert_eq!((number(&out, "a.device"), number(&out, "b.device")), (0, 1));
     assert_eq!((number(&out, "a.nb_rx_queues"), number(&out, "a.carrier")), (1, 1));
@@ -328,7 +328,7 @@ fn workers_receive_from_one_port_by_queues_of_their_own() {
     let mut words = vec!["run", "-j", "2", "--quiet", "--dpdk", &options, "-e", config];
     let counts = ["f.count", "t.count", "w0.count", "w1.count", "f.hw_count", "f.nb_rx_queues"];
     counts.iter().chain(&["f.how"]).for_each(|handler| words.extend(["--handler", handler]));
-    let Ran { status, out, err } = castanet(&words, b"");
+    let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{err}");
     let counts = counts.map(|handler| number(&out, handler));
     assert_eq!(counts, [1600, 1600, 700, 900, 1600, 2], "{out}");
@@ -337,7 +337,7 @@ fn workers_receive_from_one_port_by_queues_of_their_own() {
     assert!(packets(&outs[0]) == first && packets(&outs[1]) == second);
     // Before it is opened, it can be told who will have what.
     let words = ["explain", "-j", "2", "--dpdk", &options, "-e", config];
-    let Ran { status, out, err } = castanet(&words, b"");
+    let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{err}");
     for line in [
         "f :: FromDPDKDevice: net_pcap0: DPDK port 0, driver net_pcap",
@@ -414,7 +414,7 @@ fn what_finds_no_room_waits_and_then_is_dropped_and_counted() {
 fn explain_says_what_it_can_without_dpdk_running() {
     require_dpdk();
     let config = "FromDPDKDevice(0, MAXQUEUES 2) -> ToDPDKDevice(1, N_QUEUES 1)";
-    let Ran { status, out, err } = castanet(&["explain", "-j", "3", "-e", config], b"");
+    let RunResult { status, out, err } = castanet(&["explain", "-j", "3", "-e", config], b"");
     assert_eq!(status, Some(0), "{err}");
     for line in [
         "port 0 of DPDK, which is not started; give its options with --dpdk to know more",
@@ -434,7 +434,7 @@ fn click_takes_dpdk_options_up_to_the_dashes() {
     words.extend(["--vdev", "net_null0", "--"]);
     words.extend(["-e", "f :: FromDPDKDevice(0) -> Discard; Script(wait 20ms, stop)"]);
     words.extend(["-h", "f.device"]);
-    let Ran { status, out, err } = click(&words, b"");
+    let RunResult { status, out, err } = click(&words, b"");
     assert_eq!((status, out.as_str()), (Some(0), "0\n"), "{err}");
 }
 
@@ -446,7 +446,7 @@ fn errors_say_what_would_be_right() {
         let mut words = vec!["run"];
         dpdk.iter().for_each(|options| words.extend(["--dpdk", *options]));
         words.extend(["-e", config]);
-        let Ran { status, err, .. } = castanet(&words, b"");
+        let RunResult { status, err, .. } = castanet(&words, b"");
         assert_eq!(status, Some(1), "{err}");
         err
     };
@@ -467,6 +467,6 @@ fn errors_say_what_would_be_right() {
     assert!(err.contains("castanet: cannot start DPDK: "), "{err}");
     // A port that may be missing.
     let may = "FromDPDKDevice(7, ALLOW_NONEXISTENT true) -> Discard; Script(wait 10ms, stop)";
-    let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", may], b"");
+    let RunResult { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", may], b"");
     assert_eq!(status, Some(0), "{err}");
 }

@@ -3,8 +3,8 @@
 //! hosts go on pinging and downloading. Ten seconds by default; `CASTANET_SOAK_SECONDS=600` makes
 //! it ten minutes.
 
+use crate::program::{LATER, SOON, program};
 use crate::soak::told;
-use crate::under_test::{LATER, SOON, program};
 use castanet_lab::{Lab, Namespace, Port, Process, RandomFile, Router, require};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -71,14 +71,14 @@ fn configuration(method: &str) -> String {
 }
 
 /// A router of six ports with a host at each.
-struct Six {
+struct SixPortRouter {
     hosts: Vec<Namespace>,
     router: Process,
     lab: Lab,
 }
 
-impl Six {
-    fn new(name: &str, method: &str) -> Six {
+impl SixPortRouter {
+    fn new(name: &str, method: &str) -> SixPortRouter {
         require(&["curl", "ethtool", "ip", "ping", "python3", "sha256sum"]).unwrap();
         let lab = Lab::new(name).unwrap();
         let middle = lab.namespace("router").unwrap();
@@ -101,7 +101,7 @@ impl Six {
         let command = middle.command("nice").args(["-n", "-10"]).arg(program());
         let mut router = command.arg("run").arg(path).spawn().unwrap();
         router.wait_for(Router::READY, SOON).unwrap();
-        Six { hosts, router, lab }
+        SixPortRouter { hosts, router, lab }
     }
 
     /// Starts all attacks, which end by themselves.
@@ -148,7 +148,7 @@ fn silence(answers: &[u32], sent: u32) -> u32 {
 
 /// Insists that two hosts go on while the others attack.
 fn goes_on(name: &str, method: &str) {
-    let mut six = Six::new(name, method);
+    let mut six = SixPortRouter::new(name, method);
     let time = Duration::from_secs(told().unwrap_or(SECONDS));
     let file = six.lab.random_file("file", 1).unwrap();
     let _web = six.hosts[1].serve("10.0.2.2", 8001).unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use castanet_lab::{Command, Output, require};
 use serde_json::Value;
 
-use crate::under_test::{LATER, SOON, program};
+use crate::program::{LATER, SOON, program};
 
 /// `castanet bench io` with short runs, whose numbers mean nothing.
 fn bench(words: &[&str]) -> Command {

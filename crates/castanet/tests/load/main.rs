@@ -6,6 +6,6 @@
 
 mod attack;
 mod bench;
+#[path = "../system/program.rs"]
+mod program;
 mod soak;
-#[path = "../system/under_test.rs"]
-mod under_test;

@@ -7,7 +7,7 @@ use castanet_io::traffic::{Source, frame};
 use castanet_lab::{Command, Lab, Namespace, Port, Router, require};
 use std::time::{Duration, Instant};
 
-use crate::under_test::{SOON, number, program};
+use crate::program::{SOON, number, program};
 
 /// Default length of the load.
 const SECONDS: u64 = 4;

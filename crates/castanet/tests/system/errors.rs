@@ -2,11 +2,11 @@
 
 use castanet_lab::NetworkOptions;
 
-use crate::bed::{Bed, SOON, through_all};
+use crate::testbed::{SOON, TestNetwork, through_all};
 
 through_all! {
     an_expired_packet_is_reported(castanet_lab::NetworkOptions::default());
-    what_must_not_be_fragmented_is_refused(crate::reach::jumbo());
+    what_must_not_be_fragmented_is_refused(crate::reachability::jumbo());
     a_detour_is_redirected(super::with_neighbour());
     an_unknown_network_is_unreachable(castanet_lab::NetworkOptions::default());
     a_closed_port_of_the_router_is_unreachable(super::without_offloads());
@@ -21,14 +21,14 @@ fn without_offloads() -> NetworkOptions {
     NetworkOptions { offloads: false, ..NetworkOptions::default() }
 }
 
-fn an_expired_packet_is_reported(bed: &Bed) {
+fn an_expired_packet_is_reported(bed: &TestNetwork) {
     let [h1, h2, _] = bed.hosts();
     let said = bed.ping(h1, &["-c", "2", "-t", "1"], &h2.address);
     assert!(said.contains("0 received"), "{said}");
     assert!(said.contains("From 10.0.1.1 icmp_seq=1 Time to live exceeded"), "{said}");
 }
 
-fn what_must_not_be_fragmented_is_refused(bed: &Bed) {
+fn what_must_not_be_fragmented_is_refused(bed: &TestNetwork) {
     let [h1, h2, _] = bed.hosts();
     let said = bed.ping(h1, &["-c", "1", "-M", "do", "-s", "1600"], &h2.address);
     assert!(
@@ -42,7 +42,7 @@ fn what_must_not_be_fragmented_is_refused(bed: &Bed) {
     assert!(said.contains("1 received"), "{said}");
 }
 
-fn a_detour_is_redirected(bed: &Bed) {
+fn a_detour_is_redirected(bed: &TestNetwork) {
     let [h1, ..] = bed.hosts();
     // The neighbour is on the same network, but the host believes it behind the router.
     h1.namespace.sysctl("net/ipv4/conf/all/accept_redirects", "0").unwrap();
@@ -57,13 +57,13 @@ fn a_detour_is_redirected(bed: &Bed) {
     assert!(castanet_lab::Capture::wrong_checksums(&seen).is_empty(), "{seen}");
 }
 
-fn an_unknown_network_is_unreachable(bed: &Bed) {
+fn an_unknown_network_is_unreachable(bed: &TestNetwork) {
     let [h1, ..] = bed.hosts();
     let said = bed.ping(h1, &["-c", "1"], "192.0.2.1");
     assert!(said.contains("From 10.0.1.1 icmp_seq=1 Destination Net Unreachable"), "{said}");
 }
 
-fn a_closed_port_of_the_router_is_unreachable(bed: &Bed) {
+fn a_closed_port_of_the_router_is_unreachable(bed: &TestNetwork) {
     let [h1, ..] = bed.hosts();
     let mut capture = h1.namespace.capture_arriving("eth0", "icmp").unwrap();
     // Versions of nc treat the answer differently; the packets must be the same.

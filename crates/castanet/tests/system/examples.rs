@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use castanet_lab::{Lab, require};
 
-use crate::bed::{SOON, conf, program, root};
+use crate::testbed::{SOON, conf, program, root};
 
 /// Interfaces and commands that an example's opening comment gives.
-struct Said {
+struct ExampleHeader {
     /// The words of the command.
     command: Vec<String>,
     /// The lines it prints, in order; `…` stands for anything.
@@ -16,11 +16,11 @@ struct Said {
 }
 
 /// Reads the opening comment: of its indented lines the first is the command.
-fn said(text: &str) -> Said {
+fn said(text: &str) -> ExampleHeader {
     let comment = text.lines().map_while(|line| line.strip_prefix("//"));
     let mut indented = comment.filter_map(|line| line.strip_prefix("   "));
     let command = indented.next().expect("a command in the opening comment");
-    Said {
+    ExampleHeader {
         command: command.split_whitespace().map(str::to_owned).collect(),
         prints: indented.map(str::to_owned).collect(),
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
 
-use crate::bed::{LATER, SOON, program};
 use crate::control::Control;
-use crate::nat::World;
+use crate::nat::NatNetwork;
+use crate::testbed::{LATER, SOON, program};
 
 /// Timeouts in seconds: of idle UDP; of TCP before it is established and after it is over; and
 /// TCP in between.
@@ -78,7 +78,7 @@ for line in sys.stdin:
 "#;
 
 /// A configuration that tracks flows between a client and a server, and its handlers.
-struct Keeper {
+struct FlowTracker {
     client: Process,
     server: Process,
     control: Control,
@@ -90,7 +90,7 @@ struct Keeper {
     said: usize,
 }
 
-impl Keeper {
+impl FlowTracker {
     fn talk(namespaces: [&Namespace; 2], addresses: [&str; 2]) -> [Process; 2] {
         let python =
             |namespace: &Namespace, script| namespace.command("python3").args(["-u", "-c", script]);
@@ -218,9 +218,9 @@ fn connections_of_a_firewall_end_in_time() {
         let command = wall.command(program()).args(["middlebox", "--connect"]).arg(&socket);
         command.args(["timeout", kind, &seconds.to_string()]).check().unwrap();
     }
-    let talk = Keeper::talk([&outside, &inside], ["192.168.7.2", "192.168.7.99"]);
+    let talk = FlowTracker::talk([&outside, &inside], ["192.168.7.2", "192.168.7.99"]);
     let [client, server] = talk;
-    let mut keeper = Keeper {
+    let mut keeper = FlowTracker {
         client,
         server,
         control: Control::connect(&socket),
@@ -240,11 +240,12 @@ fn mappings_of_a_nat_gateway_end_in_time() {
         "UDP_TIMEOUT {UDP}, TCP_NODATA_TIMEOUT {TRANSIENT}, TCP_DONE_TIMEOUT {TRANSIENT},
          TCP_TIMEOUT {ESTABLISHED}, CAPACITY $capacity"
     );
-    let mut world = World::told("natexpiry", "", &[("CAPACITY $capacity", &times)]);
+    let mut world = NatNetwork::told("natexpiry", "", &[("CAPACITY $capacity", &times)]);
     // No host answers for it.
     world.beyond.ip("route add blackhole 20.0.0.0/8").unwrap();
-    let [client, server] = Keeper::talk([&world.client, &world.server], ["10.0.3.2", "20.0.0.1"]);
-    let mut keeper = Keeper {
+    let [client, server] =
+        FlowTracker::talk([&world.client, &world.server], ["10.0.3.2", "20.0.0.1"]);
+    let mut keeper = FlowTracker {
         client,
         server,
         control: Control::connect(&world.lab.directory().join("control")),

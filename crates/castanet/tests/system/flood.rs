@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use castanet_lab::{Lab, Namespace, Port, Process, RandomFile, Router, require};
 
-use crate::bed::{LATER, SOON, number, program};
 use crate::control::Control;
-use crate::nat::World;
+use crate::nat::NatNetwork;
+use crate::testbed::{LATER, SOON, number, program};
 
 /// Default number of flows.
 const FLOWS: u64 = 200_000;
@@ -171,7 +171,7 @@ asyncio.run(main())
 "#;
 
 /// Numbers that the test writes at its end.
-struct Kept {
+struct FloodResult {
     exchanges: u64,
     fresh: u64,
     slowest: u64,
@@ -185,7 +185,7 @@ fn among_clients<T>(
     (server, address): (&Namespace, &str),
     file: &RandomFile,
     flood: impl FnOnce() -> T,
-) -> (T, Kept) {
+) -> (T, FloodResult) {
     let python =
         |namespace: &Namespace, script| namespace.command("python3").args(["-u", "-c", script]);
     let mut echo = python(server, ECHO).arg(address).spawn().unwrap();
@@ -222,7 +222,7 @@ fn among_clients<T>(
     assert!(exchanges > HELD as u64 && fresh > 0 && transfers > 0, "{said}");
     let pings = ping.stdout().lines().rev().find(|it| it.contains("received")).unwrap().to_owned();
     assert!(!pings.contains(" 0 received"), "{pings}");
-    (done, Kept { exchanges, fresh, slowest, transfers, pings })
+    (done, FloodResult { exchanges, fresh, slowest, transfers, pings })
 }
 
 /// The processes' memory in the course of a flood.
@@ -240,9 +240,9 @@ impl Memory {
     }
 }
 
-fn show(size: Size, memory: &Memory, kept: &Kept, counters: &str) {
+fn show(size: Size, memory: &Memory, kept: &FloodResult, counters: &str) {
     let [before, full, after] = memory.0.map(|bytes| bytes as f64 / 1e6);
-    let Kept { exchanges, fresh, slowest, transfers, pings } = kept;
+    let FloodResult { exchanges, fresh, slowest, transfers, pings } = kept;
     println!(
         "{} flows, {} a second at the most, room for {}
 memory {before:.1} MB, {full:.1} once the table is full, {after:.1} at the end
@@ -260,7 +260,7 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 const NOBODY: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 99);
 
 /// A server behind a firewall by one stateful rule.
-struct Walled {
+struct FirewallNetwork {
     process: Process,
     socket: PathBuf,
     outside: Namespace,
@@ -268,8 +268,8 @@ struct Walled {
     lab: Lab,
 }
 
-impl Walled {
-    fn new(room: u64) -> Walled {
+impl FirewallNetwork {
+    fn new(room: u64) -> FirewallNetwork {
         require(&["curl", "ip", "ping", "python3", "sha256sum"]).unwrap();
         let lab = Lab::new("flood").unwrap();
         let [outside, wall, inside] = ["out", "wall", "in"].map(|it| lab.namespace(it).unwrap());
@@ -294,7 +294,7 @@ impl Walled {
         let command = command.arg("--control").arg(&socket).arg("--connections");
         let mut process = command.arg(room.to_string()).arg(&rules).spawn().unwrap();
         process.wait_for(Router::READY, SOON).unwrap();
-        Walled { process, socket, outside, inside, lab }
+        FirewallNetwork { process, socket, outside, inside, lab }
     }
 
     /// From addresses of a /8: a third to a port that is served, a third to one that is not,
@@ -328,7 +328,7 @@ impl Walled {
 #[test]
 fn a_firewall_withstands_a_flood() {
     let size = Size::told();
-    let mut wall = Walled::new(size.room);
+    let mut wall = FirewallNetwork::new(size.room);
     let file = wall.lab.random_file("file", 1).unwrap();
     let half = (size.flows / 2, size.rate);
     let ((memory, sent), kept) =
@@ -381,7 +381,7 @@ fn a_nat_gateway_withstands_a_flood() {
     let size = Size::told();
     let room = size.room.max(2 * size.rate);
     let mut world =
-        World::told("natflood", "", &[("$capacity 1000000", &format!("$capacity {room}"))]);
+        NatNetwork::told("natflood", "", &[("$capacity 1000000", &format!("$capacity {room}"))]);
     world.beyond.ip("route add blackhole 20.0.0.0/7").unwrap();
     let file = world.lab.random_file("file", 1).unwrap();
     let flood = |net: u8| {

@@ -1,8 +1,8 @@
 //! `castanet middlebox` and fragments: what Linux behind it answers, as scapy sees it.
 
-use crate::between::Between;
+use crate::middlebox_network::MiddleboxNetwork;
 
 #[test]
 fn fragments_pass_rules_as_their_packets_do() {
-    Between::new("frags").check("fragments.py", "checks are right");
+    MiddleboxNetwork::new("frags").check("fragments.py", "checks are right");
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::bed::{SOON, program};
+use crate::testbed::{SOON, program};
 
 /// Number of datagrams in flight: as many as sockets have room for.
 const WINDOW: usize = 128;
@@ -113,7 +113,7 @@ fn echo(stop: &AtomicBool, bound: &AtomicBool) -> std::io::Result<u64> {
 }
 
 /// A router that can be replaced, between two hosts.
-struct Bed {
+struct SwapNetwork {
     lab: Lab,
     a: Namespace,
     b: Namespace,
@@ -123,9 +123,9 @@ struct Bed {
     socket: PathBuf,
 }
 
-impl Bed {
+impl SwapNetwork {
     /// Runs the configuration that has a control socket there.
-    fn new(name: &str, config: impl FnOnce(&Path) -> String) -> Bed {
+    fn new(name: &str, config: impl FnOnce(&Path) -> String) -> SwapNetwork {
         require(&["ethtool", "ip"]).unwrap();
         let lab = Lab::new(name).unwrap();
         let [a, middle, b] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
@@ -142,7 +142,7 @@ impl Bed {
         let mut control = UnixStream::connect(&socket).unwrap();
         control.set_read_timeout(Some(SOON)).unwrap();
         assert!(control.read(&mut [0; 64]).is_ok(), "it greets");
-        Bed { lab, a, b, middle, process, control, socket }
+        SwapNetwork { lab, a, b, middle, process, control, socket }
     }
 }
 
@@ -159,8 +159,8 @@ fn swap(control: &mut UnixStream, socket: &Path, rest: &str) -> String {
 #[test]
 fn a_refused_configuration_leaves_the_hosts_side_of_a_tap_alone() {
     let first = "KernelTap(10.20.0.1/24, DEVNAME t0) -> Discard";
-    let Bed { lab: _lab, middle, mut process, mut control, socket, .. } =
-        Bed::new("swap-tap", |socket| with_control(socket, first));
+    let SwapNetwork { lab: _lab, middle, mut process, mut control, socket, .. } =
+        SwapNetwork::new("swap-tap", |socket| with_control(socket, first));
     let addresses = || middle.ip("-4 -o address show dev t0").unwrap();
     assert!(addresses().contains("10.20.0.1/24"), "{}", addresses());
     let other = "other :: KernelTap(10.30.0.1/24, DEVNAME t0) -> Discard";
@@ -189,8 +189,8 @@ fn a_refused_configuration_leaves_the_hosts_devices_working() {
         )
     };
     let first = config("", "");
-    let Bed { lab: _lab, middle, mut process, mut control, socket, .. } =
-        Bed::new("swap-host", |socket| with_control(socket, &first));
+    let SwapNetwork { lab: _lab, middle, mut process, mut control, socket, .. } =
+        SwapNetwork::new("swap-host", |socket| with_control(socket, &first));
     let works = |control: &mut UnixStream| {
         for (counter, place) in [("c", "10.20.0.9"), ("d", "10.21.0.255")] {
             let count = |control: &mut UnixStream| read(control, &format!("{counter}.count"));
@@ -241,8 +241,8 @@ fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
     let first = format!(
         "FromDevice(m0, {xdp}) -> ToDevice(m1, {xdp}); FromDevice(m1, {xdp}) -> ToDevice(m0, {xdp})"
     );
-    let Bed { lab: _lab, a, b, mut process, mut control, socket, .. } =
-        Bed::new("swap-taken", |socket| with_control(socket, &first));
+    let SwapNetwork { lab: _lab, a, b, mut process, mut control, socket, .. } =
+        SwapNetwork::new("swap-taken", |socket| with_control(socket, &first));
     // Another target, another name, another choice of what the host receives.
     for rest in [
         format!(
@@ -283,8 +283,8 @@ fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
 }
 
 fn swaps(name: &str, method: &'static str) {
-    let Bed { lab: _lab, a, b, mut process, mut control, socket, .. } =
-        Bed::new(name, |socket| router(0, socket, method));
+    let SwapNetwork { lab: _lab, a, b, mut process, mut control, socket, .. } =
+        SwapNetwork::new(name, |socket| router(0, socket, method));
     let (stop, stop_echo) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let words = |error: std::io::Error| error.to_string();
     let (theirs, ours) = (stop_echo.clone(), stop.clone());

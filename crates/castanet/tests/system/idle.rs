@@ -3,7 +3,7 @@
 use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
 use std::time::{Duration, Instant};
 
-use crate::bed::{SOON, program};
+use crate::testbed::{SOON, program};
 
 /// Length of the idle time.
 const QUIET: Duration = Duration::from_secs(2);

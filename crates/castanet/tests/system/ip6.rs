@@ -2,7 +2,7 @@
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
-use crate::bed::{LATER, SOON, conf, program};
+use crate::testbed::{LATER, SOON, conf, program};
 
 /// Two hosts on networks of their own, and who forwards between them.
 struct Hosts {

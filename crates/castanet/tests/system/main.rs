@@ -5,28 +5,28 @@
 //! Needs root and the programs in `.ci/packages`, and fails without them.
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
-mod bed;
-mod between;
 mod control;
+mod direct_forwarding;
 mod errors;
 mod examples;
 mod expiry;
 mod flood;
 mod fragments;
+mod frame_exhaustion;
 mod hot_swap;
 mod idle;
 mod ip6;
-mod keepers;
-mod life;
+mod lifecycle;
+mod middlebox_network;
 mod mtu;
 mod nat;
-mod reach;
+mod program;
+mod reachability;
 mod replay;
 mod route;
 mod rules;
 mod sockets;
-mod straight;
+mod testbed;
 mod transfer;
-mod under_test;
 mod workers;
 mod xdp;

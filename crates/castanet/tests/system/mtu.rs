@@ -2,7 +2,7 @@
 
 use castanet_lab::{Lab, Namespace, Port, Router, require};
 
-use crate::bed::{SOON, number, program};
+use crate::testbed::{SOON, number, program};
 
 /// Two hosts with the same network, and a forwarder between them.
 struct Hosts {

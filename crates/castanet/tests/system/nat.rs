@@ -8,7 +8,7 @@
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
-use crate::bed::{LATER, SOON, conf, program};
+use crate::testbed::{LATER, SOON, conf, program};
 
 const CLIENT: &str = "10.0.1.2";
 const SERVER: &str = "10.0.3.2";
@@ -18,7 +18,7 @@ const PYTHON: &str = "/usr/bin/python3";
 const SMALL: u32 = 1400;
 
 /// The network, and who rewrites in it, and has a control socket in the lab's directory.
-pub(crate) struct World {
+pub(crate) struct NatNetwork {
     pub(crate) nat: Process,
     pub(crate) client: Namespace,
     pub(crate) beyond: Namespace,
@@ -26,14 +26,14 @@ pub(crate) struct World {
     pub(crate) lab: Lab,
 }
 
-impl World {
+impl NatNetwork {
     /// With devices opened by this method.
-    fn new(name: &str, method: &str) -> World {
-        World::told(name, method, &[])
+    fn new(name: &str, method: &str) -> NatNetwork {
+        NatNetwork::told(name, method, &[])
     }
 
     /// The same with other words in the configuration.
-    pub(crate) fn told(name: &str, method: &str, other: &[(&str, &str)]) -> World {
+    pub(crate) fn told(name: &str, method: &str, other: &[(&str, &str)]) -> NatNetwork {
         let tools = ["curl", "ethtool", "ip", "iperf3", "ping", "python3", "sha256sum"];
         require(&tools).and_then(|()| require(&["tcpdump", "traceroute"])).unwrap();
         let lab = Lab::new(name).unwrap();
@@ -55,7 +55,7 @@ impl World {
             namespace.sysctl("net/ipv4/icmp_ratemask", "0").unwrap();
         }
         let nat = rewrite(&lab, &gateway, method, other);
-        World { nat, client, beyond, server, lab }
+        NatNetwork { nat, client, beyond, server, lab }
     }
 
     fn ping(&self, args: &[&str], to: &str) -> String {
@@ -72,7 +72,7 @@ impl World {
     }
 }
 
-impl Drop for World {
+impl Drop for NatNetwork {
     /// A failing check shows what the gateway said.
     fn drop(&mut self) {
         if std::thread::panicking() {
@@ -103,7 +103,7 @@ fn rewrite(lab: &Lab, gateway: &Namespace, method: &str, other: &[(&str, &str)])
 
 /// Pings of two clients at once that have the same identifier, large ones too, and the gateway's
 /// own answers.
-fn pings_find_their_way(world: &World) {
+fn pings_find_their_way(world: &NatNetwork) {
     for from in [CLIENT, "10.0.1.3"] {
         let said = world.ping(&["-c", "3", "-e", "77", "-I", from], SERVER);
         assert!(said.contains("3 received, 0% packet loss"), "{said}");
@@ -130,7 +130,7 @@ fn pings_find_their_way(world: &World) {
 }
 
 /// Errors about rewritten packets come back as errors about what was sent.
-fn errors_find_their_way(world: &World) {
+fn errors_find_their_way(world: &NatNetwork) {
     let mut capture = world.client.capture_arriving("eth0", "icmp").unwrap();
     for how in ["-U", "-I", "-T"] {
         let hops = world.client.traceroute(&[how], SERVER, 5).unwrap();
@@ -182,7 +182,7 @@ async def main():
 asyncio.run(main())
 "#;
 
-fn a_thousand_downloads_at_once_arrive_whole(world: &World) {
+fn a_thousand_downloads_at_once_arrive_whole(world: &NatNetwork) {
     world.server.sysctl("net/core/somaxconn", "4096").unwrap();
     let mut server = world.serve(PATIENT_SERVER, &[&DOWNLOADS.to_string()]);
     // One curl does 300 at once.
@@ -212,7 +212,7 @@ fn a_thousand_downloads_at_once_arrive_whole(world: &World) {
     sums.current_dir(world.lab.directory()).timeout(LATER).check().unwrap();
 }
 
-fn iperf3_runs_all_ways(world: &World) {
+fn iperf3_runs_all_ways(world: &NatNetwork) {
     for (way, megabits) in [("--forceflush", 10.0), ("--reverse", 10.0), ("--udp", 1.0)] {
         let mut server = world
             .server
@@ -253,7 +253,7 @@ server.serve_forever()
 "#;
 
 /// By `PORT` and `EPRT`, several files in one session, up and down, and passive for comparison.
-fn ftp_brings_its_data(world: &World) {
+fn ftp_brings_its_data(world: &NatNetwork) {
     let library = world.server.command(PYTHON).args(["-c", "import pyftpdlib"]);
     library.check().unwrap_or_else(|e| panic!("{e}\ninstall the package python3-pyftpdlib"));
     let server = world.serve(FTP_SERVER, &[]);
@@ -285,7 +285,7 @@ fn ftp_brings_its_data(world: &World) {
     assert!(sums.check().unwrap().stdout.starts_with(&files[0].sha256));
 }
 
-fn all_of_it(mut world: World) {
+fn all_of_it(mut world: NatNetwork) {
     pings_find_their_way(&world);
     errors_find_their_way(&world);
     a_thousand_downloads_at_once_arrive_whole(&world);
@@ -297,10 +297,10 @@ fn all_of_it(mut world: World) {
 
 #[test]
 fn clients_share_an_address() {
-    all_of_it(World::new("nat", ""));
+    all_of_it(NatNetwork::new("nat", ""));
 }
 
 #[test]
 fn clients_share_an_address_by_packet_sockets() {
-    all_of_it(World::new("natp", ", METHOD AF_PACKET"));
+    all_of_it(NatNetwork::new("natp", ", METHOD AF_PACKET"));
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use castanet_lab::{Capture, Lab, demo};
 
-use crate::bed::{conf, program};
+use crate::testbed::{conf, program};
 
 /// Output of tcpdump for a pcap file.
 fn read(path: &std::path::Path) -> String {

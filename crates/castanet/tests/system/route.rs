@@ -2,7 +2,7 @@
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
-use crate::bed::{LATER, SOON, program};
+use crate::testbed::{LATER, SOON, program};
 
 /// The longest packet that the router forwards.
 const MTU: u32 = 1400;

@@ -2,12 +2,12 @@
 
 use castanet_lab::Namespace;
 
-use crate::bed::{LATER, SOON, program};
-use crate::between::Between;
+use crate::middlebox_network::MiddleboxNetwork;
+use crate::testbed::{LATER, SOON, program};
 
 #[test]
 fn rules_do_on_the_wire_what_they_say() {
-    Between::new("rules").check("rules.py", "cases are right");
+    MiddleboxNetwork::new("rules").check("rules.py", "cases are right");
 }
 
 /// Answers with what it hears.
@@ -34,7 +34,7 @@ for line in sys.stdin:
 /// still have its rules, and these keep their identifiers and go on counting.
 #[test]
 fn a_translated_connection_goes_on_while_rules_are_loaded() {
-    let between = Between::new("reload");
+    let between = MiddleboxNetwork::new("reload");
     let control = between.lab.directory().join("control");
     let command = |words: &[&str]| {
         let command = between.left.command(program()).args(["middlebox", "--connect"]);

@@ -1,6 +1,6 @@
 //! Raw and multicast sockets between two hosts.
 
-use crate::bed::program;
+use crate::testbed::program;
 use castanet_lab::{Lab, Namespace, Port, Process};
 use std::time::Duration;
 

@@ -2,14 +2,14 @@
 
 use castanet_lab::{Capture, NetworkOptions};
 
-use crate::bed::{Bed, LATER, SOON, through_all};
+use crate::testbed::{LATER, SOON, TestNetwork, through_all};
 
 through_all! {
     a_large_file_arrives_whole(castanet_lab::NetworkOptions::default());
     iperf3_runs_both_ways(castanet_lab::NetworkOptions::default());
 }
 
-fn a_large_file_arrives_whole(bed: &Bed) {
+fn a_large_file_arrives_whole(bed: &TestNetwork) {
     let [h1, h2, h3] = bed.hosts();
     let file = bed.network.lab().random_file("large", 100).unwrap();
     let _server = h2.namespace.serve(&h2.address, 8000).unwrap();
@@ -22,7 +22,7 @@ fn a_large_file_arrives_whole(bed: &Bed) {
     assert_eq!((got.bytes, &got.sha256), (100 << 20, &file.sha256));
 }
 
-fn iperf3_runs_both_ways(bed: &Bed) {
+fn iperf3_runs_both_ways(bed: &TestNetwork) {
     let [h1, h2, _] = bed.hosts();
     for (way, megabits) in [("--forceflush", 10.0), ("--reverse", 10.0), ("--udp", 1.0)] {
         let mut server = h2
@@ -42,7 +42,7 @@ fn iperf3_runs_both_ways(bed: &Bed) {
 
 /// Sends all kinds of traffic and returns what tcpdump, on the receivers, makes of it; an error
 /// if it lost packets.
-fn seen_by_receivers(bed: &Bed) -> castanet_lab::Result<String> {
+fn seen_by_receivers(bed: &TestNetwork) -> castanet_lab::Result<String> {
     let [h1, h2, h3] = bed.hosts();
     let at_h2 = h2.namespace.capture_arriving("eth0", "ip").unwrap();
     let at_h1 = h1.namespace.capture_arriving("eth0", "ip").unwrap();
@@ -61,11 +61,11 @@ fn seen_by_receivers(bed: &Bed) -> castanet_lab::Result<String> {
 
 /// The same from a try in which tcpdump kept up: on a busy machine it may lose packets, and what
 /// it has not seen it cannot judge.
-fn all_seen_by_receivers(bed: &Bed) -> String {
+fn all_seen_by_receivers(bed: &TestNetwork) -> String {
     (0..5).find_map(|_| seen_by_receivers(bed).ok()).expect("tcpdump keeps up once")
 }
 
-fn no_checksum_is_wrong(bed: &Bed) {
+fn no_checksum_is_wrong(bed: &TestNetwork) {
     let seen = all_seen_by_receivers(bed);
     let wrong = Capture::wrong_checksums(&seen);
     assert!(wrong.is_empty(), "{} wrong, the first: {}", wrong.len(), wrong[0]);
@@ -79,35 +79,35 @@ fn no_checksum_is_wrong(bed: &Bed) {
 fn castanet_completes_checksums_and_segments() {
     // With offloads on, the hosts leave checksums to "hardware": the router is the first to see
     // them, and nobody tells an XDP program that they are not finished.
-    no_checksum_is_wrong(&Bed::castanet("checksums", &NetworkOptions::default()));
+    no_checksum_is_wrong(&TestNetwork::castanet("checksums", &NetworkOptions::default()));
 }
 
 #[test]
 fn packet_sockets_complete_checksums_and_segments() {
-    no_checksum_is_wrong(&Bed::packet("checksums", &NetworkOptions::default()));
+    no_checksum_is_wrong(&TestNetwork::packet("checksums", &NetworkOptions::default()));
 }
 
 #[test]
 fn packet_sockets_leave_complete_checksums_right() {
     let wiring = NetworkOptions { offloads: false, ..NetworkOptions::default() };
-    no_checksum_is_wrong(&Bed::packet("checksums", &wiring));
+    no_checksum_is_wrong(&TestNetwork::packet("checksums", &wiring));
 }
 
 #[test]
 fn castanet_leaves_complete_checksums_right() {
     let wiring = NetworkOptions { offloads: false, ..NetworkOptions::default() };
-    no_checksum_is_wrong(&Bed::castanet("checksums", &wiring));
+    no_checksum_is_wrong(&TestNetwork::castanet("checksums", &wiring));
 }
 
 #[test]
 fn kernel_leaves_complete_checksums_right() {
     let wiring = NetworkOptions { offloads: false, ..NetworkOptions::default() };
-    no_checksum_is_wrong(&Bed::kernel("checksums", &wiring));
+    no_checksum_is_wrong(&TestNetwork::kernel("checksums", &wiring));
 }
 
 #[test]
 fn a_wrong_checksum_would_be_noticed() {
     // Linux forwards unfinished checksums between veth pairs as they are, and tcpdump says so.
-    let bed = Bed::kernel("unfinished", &NetworkOptions::default());
+    let bed = TestNetwork::kernel("unfinished", &NetworkOptions::default());
     assert!(!Capture::wrong_checksums(&all_seen_by_receivers(&bed)).is_empty());
 }

@@ -2,7 +2,7 @@
 
 use castanet_lab::{Lab, Namespace, Port, Router, require};
 
-use crate::bed::{LATER, SOON, program};
+use crate::testbed::{LATER, SOON, program};
 
 /// Datagrams that a client sends, by 64 flows, and gets back.
 const DATAGRAMS: u64 = 8192;
@@ -41,14 +41,14 @@ print(len(seen), sum(seen.values()))
 ";
 
 /// Two hosts and, between them, a machine with an interface of several queues to each.
-struct Between {
+struct MultiQueueNetwork {
     a: Namespace,
     middle: Namespace,
     b: Namespace,
     lab: Lab,
 }
 
-fn between(name: &str, queues: u32) -> Between {
+fn between(name: &str, queues: u32) -> MultiQueueNetwork {
     require(&["ip", "ping", "python3"]).unwrap();
     let lab = Lab::new(name).unwrap();
     let [a, middle, b] = ["a", "m", "b"].map(|name| lab.namespace(name).unwrap());
@@ -56,10 +56,10 @@ fn between(name: &str, queues: u32) -> Between {
         let host = Port::new(host, "eth0").address(address).queues(queues);
         lab.link(host, Port::new(&middle, device).queues(queues)).unwrap();
     }
-    Between { a, middle, b, lab }
+    MultiQueueNetwork { a, middle, b, lab }
 }
 
-impl Between {
+impl MultiQueueNetwork {
     /// A bridge that counts UDP, and by which worker it came from `m0`.
     fn bridge(&self, workers: usize, from: &str, to: &str) -> String {
         let by_worker = |w| format!("s[{w}] -> w{w} :: Counter -> o1;\n");

@@ -2,20 +2,20 @@
 
 use castanet_lab::{Namespace, NetworkOptions, Process, Router};
 
-use crate::bed::{Bed, LATER, SOON, program, router_config};
+use crate::testbed::{LATER, SOON, TestNetwork, program, router_config};
 
 /// Whether an XDP program is on an interface.
 fn has_program(namespace: &Namespace, device: &str) -> bool {
     namespace.ip(&format!("link show {device}")).unwrap().contains("prog/xdp")
 }
 
-fn programs(bed: &Bed) -> [bool; 3] {
+fn programs(bed: &TestNetwork) -> [bool; 3] {
     ["lan1", "lan2", "lan3"].map(|device| has_program(&bed.network.router, device))
 }
 
 #[test]
 fn it_takes_its_program_along_and_starts_again() {
-    let mut bed = Bed::castanet("xdp-again", &NetworkOptions::default());
+    let mut bed = TestNetwork::castanet("xdp-again", &NetworkOptions::default());
     for _ in 0..3 {
         assert_eq!(programs(&bed), [true; 3]);
         bed.reached();
@@ -32,7 +32,7 @@ fn it_takes_its_program_along_and_starts_again() {
 
 #[test]
 fn kill_9_in_traffic_leaves_no_program_and_it_starts_again() {
-    let mut bed = Bed::castanet("xdp-kill", &NetworkOptions::default());
+    let mut bed = TestNetwork::castanet("xdp-kill", &NetworkOptions::default());
     // Not from where others ping: what answers a flood would fill their sockets, too.
     let [_, h2, h3] = bed.hosts().clone();
     let mut flood = h3.command("ping").args(["-q", "-f", "-w", "60", &h2.address]).spawn().unwrap();
@@ -51,7 +51,7 @@ fn kill_9_in_traffic_leaves_no_program_and_it_starts_again() {
 }
 
 /// Runs a configuration in the router's namespace and returns what it says.
-fn said(bed: &Bed, config: &str) -> String {
+fn said(bed: &TestNetwork, config: &str) -> String {
     let path = bed.network.lab().directory().join("said.click");
     std::fs::write(&path, config).unwrap();
     let command = bed.network.router.command(program()).arg("run").arg(&path);
@@ -59,7 +59,7 @@ fn said(bed: &Bed, config: &str) -> String {
 }
 
 /// A FromDevice's handlers about its device before it stops.
-fn device(bed: &Bed, arguments: &str) -> String {
+fn device(bed: &TestNetwork, arguments: &str) -> String {
     said(bed, &probe(arguments))
 }
 
@@ -69,7 +69,7 @@ fn probe(arguments: &str) -> String {
 
 #[test]
 fn what_was_chosen_and_why_is_said() {
-    let bed = Bed::kernel("xdp-why", &NetworkOptions::default());
+    let bed = TestNetwork::kernel("xdp-why", &NetworkOptions::default());
     let router = &bed.network.router;
     // The kernel forwards here, so it has addresses.
     let text = device(&bed, "lan1");
@@ -94,7 +94,7 @@ fn what_was_chosen_and_why_is_said() {
 
 #[test]
 fn where_it_cannot_work_the_message_says_why() {
-    let bed = Bed::kernel("xdp-cannot", &NetworkOptions::default());
+    let bed = TestNetwork::kernel("xdp-cannot", &NetworkOptions::default());
     let router = &bed.network.router;
     router.ip("address flush dev lan1").unwrap();
     let text = device(&bed, "lan1, METHOD AF_XDP, SNIFFER true");
@@ -112,7 +112,7 @@ fn where_it_cannot_work_the_message_says_why() {
 
 #[test]
 fn chosen_packets_are_left_to_the_host() {
-    let bed = Bed::kernel("xdp-host", &NetworkOptions::default());
+    let bed = TestNetwork::kernel("xdp-host", &NetworkOptions::default());
     let (router, [h1, ..]) = (&bed.network.router, bed.hosts());
     let (arp, text) = ("HOST_FRAMES 12/0806", "print f.device");
     let config = format!(
@@ -142,7 +142,7 @@ fn chosen_packets_are_left_to_the_host() {
 
 #[test]
 fn without_the_right_to_load_programs_it_does_with_less() {
-    let bed = Bed::kernel("xdp-right", &NetworkOptions::default());
+    let bed = TestNetwork::kernel("xdp-right", &NetworkOptions::default());
     let router = &bed.network.router;
     router.ip("address flush dev lan1").unwrap();
     let with_less = |arguments: &str| {
@@ -160,7 +160,7 @@ fn without_the_right_to_load_programs_it_does_with_less() {
 
 #[test]
 fn a_second_one_on_the_same_interface_is_told() {
-    let bed = Bed::castanet("xdp-second", &NetworkOptions::default());
+    let bed = TestNetwork::castanet("xdp-second", &NetworkOptions::default());
     // Also if it would take any method: no packet would be left for it.
     let text = device(&bed, "lan1");
     assert!(text.contains("on lan1: another program holds it"), "{text}");
@@ -169,7 +169,7 @@ fn a_second_one_on_the_same_interface_is_told() {
 
 #[test]
 fn a_link_that_goes_and_comes_is_used_again() {
-    let bed = Bed::castanet("xdp-link", &NetworkOptions::default());
+    let bed = TestNetwork::castanet("xdp-link", &NetworkOptions::default());
     bed.reached();
     bed.network.router.ip("link set lan2 down").unwrap();
     let [h1, h2, _] = bed.hosts();
@@ -181,7 +181,7 @@ fn a_link_that_goes_and_comes_is_used_again() {
 
 #[test]
 fn an_interface_that_is_removed_is_reported_once() {
-    let mut bed = Bed::castanet("xdp-gone", &NetworkOptions::default());
+    let mut bed = TestNetwork::castanet("xdp-gone", &NetworkOptions::default());
     bed.network.router.ip("link del lan3").unwrap();
     bed.reached();
     let process: &mut Process = bed.process.as_mut().unwrap();
@@ -196,7 +196,7 @@ fn an_interface_that_is_removed_is_reported_once() {
 #[test]
 fn several_queues_are_one_device() {
     let wiring = NetworkOptions { queues: 4, ..NetworkOptions::default() };
-    let bed = Bed::castanet("xdp-queues", &wiring);
+    let bed = TestNetwork::castanet("xdp-queues", &wiring);
     bed.reached();
     let [h1, h2, _] = bed.hosts();
     let file = bed.network.lab().random_file("spread", 10).unwrap();
@@ -207,7 +207,7 @@ fn several_queues_are_one_device() {
 
 #[test]
 fn workers_share_what_an_interface_sends() {
-    let mut bed = Bed::kernel("xdp-workers", &NetworkOptions::default());
+    let mut bed = TestNetwork::kernel("xdp-workers", &NetworkOptions::default());
     for device in ["lan1", "lan2", "lan3"] {
         bed.network.router.ip(&format!("address flush dev {device}")).unwrap();
     }
@@ -235,7 +235,7 @@ fn workers_share_what_an_interface_sends() {
 
 #[test]
 fn generic_mode_serves_where_the_driver_cannot() {
-    let bed = Bed::kernel("xdp-generic", &NetworkOptions::default());
+    let bed = TestNetwork::kernel("xdp-generic", &NetworkOptions::default());
     let router = &bed.network.router;
     router.ip("link add br0 type bridge").unwrap();
     router.ip("link set br0 up").unwrap();
@@ -249,7 +249,7 @@ fn generic_mode_serves_where_the_driver_cannot() {
 
 #[test]
 fn explain_foresees_it() {
-    let bed = Bed::castanet("xdp-explain", &NetworkOptions::default());
+    let bed = TestNetwork::castanet("xdp-explain", &NetworkOptions::default());
     let explain = bed.network.router.command(program()).arg("explain").arg(router_config());
     let said = explain.args(["dev0=lan1", "dev1=lan2", "dev2=no-such0"]).check().unwrap().stdout;
     assert!(said.contains("FromDevice: lan1 by AF_XDP where its driver supports it"), "{said}");

@@ -2,7 +2,7 @@
 
 use crate::commands::write_out;
 use crate::terminal::{bold, colours_on_stdout, complain};
-use castanet_bench::io::{Audience, CASES, DEVICES, Plan, Record, run};
+use castanet_bench::io::{CASES, DEVICES, Plan, Record, Reporter, run};
 use clap::Args;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
@@ -83,7 +83,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: seconds.unwrap_or(milliseconds).max(Duration::from_millis(10)),
     };
-    let mut teller = Teller {
+    let mut teller = TableReporter {
         json: arguments.json,
         live: std::io::stderr().is_terminal(),
         titled: false,
@@ -103,7 +103,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
 }
 
 /// Writes the table line by line, and on a terminal the run that is under way.
-struct Teller {
+struct TableReporter {
     json: bool,
     live: bool,
     /// Whether the table's head stands.
@@ -111,7 +111,7 @@ struct Teller {
     status: i32,
 }
 
-impl Teller {
+impl TableReporter {
     fn print(&mut self, text: &str) {
         if self.status == 0 {
             self.status = write_out(None, text);
@@ -131,7 +131,7 @@ impl Teller {
     }
 }
 
-impl Audience for Teller {
+impl Reporter for TableReporter {
     fn progress(&mut self, doing: &str) {
         if self.live {
             // Progress messages are lost if standard error is closed.

@@ -12,7 +12,7 @@ use castanet_middlebox::analysis::warnings_of_all;
 use castanet_middlebox::language::{self, Command};
 use castanet_middlebox::rule::Rule;
 use clap::Args;
-use route::{Own, Routes};
+use route::{InterfaceAddress, Routes};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -28,10 +28,10 @@ pub(crate) struct Arguments {
     output: Option<String>,
     /// Route, with this address on the one side; once for IPv4 and once for IPv6
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "out_address")]
-    in_address: Vec<Own>,
+    in_address: Vec<InterfaceAddress>,
     /// The address on the other side
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "in_address")]
-    out_address: Vec<Own>,
+    out_address: Vec<InterfaceAddress>,
     #[arg(
         long,
         value_name = "ADDRESS",

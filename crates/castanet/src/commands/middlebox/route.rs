@@ -7,25 +7,25 @@ use std::str::FromStr;
 
 /// An address of the router's own, with the prefix of its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Own {
+pub(super) struct InterfaceAddress {
     address: IpAddr,
     length: u8,
 }
 
-impl FromStr for Own {
+impl FromStr for InterfaceAddress {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Own, String> {
+    fn from_str(text: &str) -> Result<InterfaceAddress, String> {
         let wrong = || "it takes an address and the length of its prefix, 10.0.1.1/24".to_owned();
         let (address, length) = text.split_once('/').ok_or_else(wrong)?;
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let length = length.parse().ok().filter(|length| *length <= most).ok_or_else(wrong)?;
-        Ok(Own { address, length })
+        Ok(InterfaceAddress { address, length })
     }
 }
 
-impl Own {
+impl InterfaceAddress {
     /// Whether an address is of the same network.
     fn has(&self, other: IpAddr) -> bool {
         match (self.address, other) {
@@ -43,22 +43,25 @@ impl Own {
 }
 
 /// A router's networks and gateway, of one address family.
-struct Family {
-    own: [Own; 2],
+struct FamilyRoutes {
+    own: [InterfaceAddress; 2],
     /// The gateway's address, and the index of the interface behind which it is.
     gateway: Option<(IpAddr, usize)>,
 }
 
 /// The routers of both families.
 pub(super) struct Routes {
-    families: [Option<Family>; 2],
+    families: [Option<FamilyRoutes>; 2],
 }
 
 const NAMES: [&str; 2] = ["IPv4", "IPv6"];
 
 impl Routes {
     /// By the addresses on either side, and gateways; says what does not fit.
-    pub(super) fn new(sides: [&[Own]; 2], gateways: &[IpAddr]) -> Result<Routes, String> {
+    pub(super) fn new(
+        sides: [&[InterfaceAddress]; 2],
+        gateways: &[IpAddr],
+    ) -> Result<Routes, String> {
         let mut families = [None, None];
         for (family, is_ip4) in [(0, true), (1, false)] {
             let own = sides.map(|side| {
@@ -81,7 +84,7 @@ impl Routes {
                 None => Err(format!("the gateway {gateway} is on neither network")),
             };
             let gateway = gateway.map(side).transpose()?;
-            families[family] = Some(Family { own, gateway });
+            families[family] = Some(FamilyRoutes { own, gateway });
         }
         Ok(Routes { families })
     }
@@ -123,7 +126,7 @@ frames{n}[6] -> Discard;
     }
 }
 
-impl Family {
+impl FamilyRoutes {
     /// Routes, as tables of both families have them: to the sides, to the router itself, and
     /// elsewhere.
     fn routes(&self) -> String {
@@ -131,7 +134,7 @@ impl Family {
         let all = if whole == 32 { "0.0.0.0/0" } else { "::/0" };
         let mut routes = Vec::new();
         for (side, own) in self.own.iter().enumerate() {
-            let Own { address, length } = own;
+            let InterfaceAddress { address, length } = own;
             routes.push(format!("{address}/{whole} 2"));
             // A router alone on its network is not its own neighbour.
             if *length < whole {
@@ -243,11 +246,11 @@ nowhere6[1] -> ICMP6Error({far}, 1, 0) -> [0] rules;
 mod tests {
     use super::*;
 
-    fn own(text: &str) -> Own {
+    fn own(text: &str) -> InterfaceAddress {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    fn wrong(sides: [&[Own]; 2], gateways: &[&str]) -> String {
+    fn wrong(sides: [&[InterfaceAddress]; 2], gateways: &[&str]) -> String {
         let gateways: Vec<IpAddr> = gateways.iter().filter_map(|it| it.parse().ok()).collect();
         Routes::new(sides, &gateways).err().unwrap_or_default()
     }
@@ -260,7 +263,7 @@ mod tests {
         assert!(in_it("1::1/64", "1::ffff") && !in_it("1::1/64", "2::1"));
         assert!(in_it("1::1/0", "2::") && !in_it("1::1/64", "10.0.1.1"));
         for text in ["10.0.1.1", "10.0.1.1/33", "x/24", "1::/129", "10.0.1.1/x"] {
-            assert!(text.parse::<Own>().is_err(), "{text}");
+            assert!(text.parse::<InterfaceAddress>().is_err(), "{text}");
         }
     }
 

@@ -194,7 +194,7 @@ fn talk(client: &mut Client) -> i32 {
 
 /// An editor of lines, and what says that Ctrl-C was pressed while a command was at work;
 /// pressed twice, it ends the shell.
-fn ready() -> Result<(Editor<Words, DefaultHistory>, Arc<AtomicBool>), String> {
+fn ready() -> Result<(Editor<CommandCompleter, DefaultHistory>, Arc<AtomicBool>), String> {
     let config = Config::builder().completion_type(CompletionType::List).build();
     let mut editor = Editor::with_config(config).map_err(|error| error.to_string())?;
     // After the editor, which would have it for itself.
@@ -203,15 +203,15 @@ fn ready() -> Result<(Editor<Words, DefaultHistory>, Arc<AtomicBool>), String> {
     twice(SIGINT, crate::exit::INTERRUPTED, Arc::clone(&stop))
         .and_then(|_| signal_hook::flag::register(SIGINT, Arc::clone(&stop)))
         .map_err(|error| crate::load::io_error_text(&error))?;
-    editor.set_helper(Some(Words));
+    editor.set_helper(Some(CommandCompleter));
     Ok((editor, stop))
 }
 
 /// Completes words of the language.
 #[derive(Helper, Highlighter, Hinter, Validator)]
-struct Words;
+struct CommandCompleter;
 
-impl Completer for Words {
+impl Completer for CommandCompleter {
     type Candidate = String;
 
     fn complete(

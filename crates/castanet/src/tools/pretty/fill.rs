@@ -1,6 +1,6 @@
 //! A template filled in: tags replaced by what they say of the configuration.
 
-use super::Subject;
+use super::TemplateSource;
 use super::tags::{References, Tag, next, unquote};
 use castanet_lang::print::escape;
 use castanet_lang::{FlatGraph, OutlineScope};
@@ -13,32 +13,32 @@ const LONGEST: usize = 1 << 28;
 
 /// Subject of a tag: an element or its class, perhaps one of its ports.
 #[derive(Clone, Copy)]
-struct About {
+struct TagSubject {
     element: usize,
     /// The element stands for its class.
     class: bool,
-    port: Option<(usize, Side)>,
+    port: Option<(usize, PortSide)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum PortSide {
     Input,
     Output,
 }
 
-impl Side {
+impl PortSide {
     /// The words that attributes begin with.
     fn word(self) -> &'static str {
         match self {
-            Side::Input => "input",
-            Side::Output => "output",
+            PortSide::Input => "input",
+            PortSide::Output => "output",
         }
     }
 }
 
 /// A template being filled in.
-pub(super) struct Fill<'a> {
-    subject: &'a Subject<'a>,
+pub(super) struct TemplateFiller<'a> {
+    subject: &'a TemplateSource<'a>,
     /// The `<~elements>` tag under way.
     main: Option<Tag>,
     out: String,
@@ -47,9 +47,15 @@ pub(super) struct Fill<'a> {
     depth: usize,
 }
 
-impl<'a> Fill<'a> {
-    pub(super) fn new(subject: &'a Subject<'a>) -> Self {
-        Fill { subject, main: None, out: String::new(), separator: String::new(), depth: 0 }
+impl<'a> TemplateFiller<'a> {
+    pub(super) fn new(subject: &'a TemplateSource<'a>) -> Self {
+        TemplateFiller {
+            subject,
+            main: None,
+            out: String::new(),
+            separator: String::new(),
+            depth: 0,
+        }
     }
 
     /// A whole page.
@@ -61,7 +67,7 @@ impl<'a> Fill<'a> {
     /// Fills in a template for one element.
     pub(super) fn entry(mut self, template: &str, element: usize) -> String {
         self.main = Some(Tag::default());
-        self.run(template, About { element, class: false, port: None });
+        self.run(template, TagSubject { element, class: false, port: None });
         self.out
     }
 
@@ -103,15 +109,15 @@ impl<'a> Fill<'a> {
     /// `<~elements>`: an entry for each element and class, by name, of one of several columns.
     fn elements(&mut self, tag: Tag) {
         let Some(graph) = self.graph() else { return };
-        let mut all: Vec<(&str, About)> = Vec::new();
+        let mut all: Vec<(&str, TagSubject)> = Vec::new();
         let mut classes: Vec<&str> = Vec::new();
         for (element, it) in graph.elements.iter().enumerate() {
             if !tag.get("entry").is_empty() {
-                all.push((&it.name, About { element, class: false, port: None }));
+                all.push((&it.name, TagSubject { element, class: false, port: None }));
             }
             if !tag.get("typeentry").is_empty() && !classes.contains(&it.class.as_str()) {
                 classes.push(&it.class);
-                all.push((&it.class, About { element, class: true, port: None }));
+                all.push((&it.class, TagSubject { element, class: true, port: None }));
             }
         }
         all.sort_by(|a, b| compare(a.0, b.0));
@@ -151,7 +157,7 @@ impl<'a> Fill<'a> {
     }
 
     /// Tags that speak of an element.
-    fn run(&mut self, template: &str, about: About) {
+    fn run(&mut self, template: &str, about: TagSubject) {
         let mut rest = if self.enter() { template } else { "" };
         loop {
             let (before, tag) = next(rest, References::Resolve);
@@ -168,7 +174,7 @@ impl<'a> Fill<'a> {
     }
 
     /// Fills one tag in; what to put before the next text is its answer.
-    fn tag(&mut self, tag: &Tag, about: About) -> String {
+    fn tag(&mut self, tag: &Tag, about: TagSubject) -> String {
         match tag.name.as_str() {
             "name" | "type" | "anonymous" | "config" | "ninputs" | "noutputs" | "port"
             | "processing" | "processingcode" => {
@@ -184,10 +190,10 @@ impl<'a> Fill<'a> {
                     return tag.get("sep").to_owned();
                 }
             }
-            "inputs" if !about.class => self.ports(tag, about, Side::Input),
-            "outputs" if !about.class => self.ports(tag, about, Side::Output),
-            "inputconnections" => self.connections(tag, about, Side::Input),
-            "outputconnections" => self.connections(tag, about, Side::Output),
+            "inputs" if !about.class => self.ports(tag, about, PortSide::Input),
+            "outputs" if !about.class => self.ports(tag, about, PortSide::Output),
+            "inputconnections" => self.connections(tag, about, PortSide::Input),
+            "outputconnections" => self.connections(tag, about, PortSide::Output),
             "if" => {
                 let chosen = if self.holds(tag, about) { "then" } else { "else" };
                 self.run(tag.get(chosen), about);
@@ -210,7 +216,7 @@ impl<'a> Fill<'a> {
     }
 
     /// Value of a tag that stands for a single text.
-    fn value(&self, tag: &Tag, about: About) -> String {
+    fn value(&self, tag: &Tag, about: TagSubject) -> String {
         let Some(file) = self.file() else { return String::new() };
         let it = &file.graph.elements[about.element];
         let (inputs, outputs) = file.graph.ports()[about.element];
@@ -252,11 +258,11 @@ impl<'a> Fill<'a> {
         }
     }
 
-    fn flow(&self, element: usize, (port, side): (usize, Side)) -> &'static str {
+    fn flow(&self, element: usize, (port, side): (usize, PortSide)) -> &'static str {
         let it = self.subject.processing.get(element);
         let letter = it.and_then(|it| match side {
-            Side::Input => it.inputs.get(port),
-            Side::Output => it.outputs.get(port),
+            PortSide::Input => it.inputs.get(port),
+            PortSide::Output => it.outputs.get(port),
         });
         match letter {
             Some('h') => "push",
@@ -266,7 +272,7 @@ impl<'a> Fill<'a> {
     }
 
     /// `<~typerefs>`: the elements of a class.
-    fn references(&mut self, tag: &Tag, about: About) {
+    fn references(&mut self, tag: &Tag, about: TagSubject) {
         let Some(graph) = self.graph() else { return };
         let text = self.either(tag, "entry", "typeref");
         let class = &graph.elements[about.element].class;
@@ -274,38 +280,38 @@ impl<'a> Fill<'a> {
             graph.elements.iter().enumerate().filter(|(_, it)| it.class == *class).collect();
         all.sort_by(|a, b| compare(&a.1.name, &b.1.name));
         for (element, _) in all {
-            self.run(&text, About { element, class: false, port: None });
+            self.run(&text, TagSubject { element, class: false, port: None });
             tag.get("sep").clone_into(&mut self.separator);
         }
         self.separator.clear();
     }
 
     /// `<~inputs>` and `<~outputs>`.
-    fn ports(&mut self, tag: &Tag, about: About, side: Side) {
+    fn ports(&mut self, tag: &Tag, about: TagSubject, side: PortSide) {
         let Some(graph) = self.graph() else { return };
         let (inputs, outputs) = graph.ports()[about.element];
-        let count = if side == Side::Input { inputs } else { outputs };
+        let count = if side == PortSide::Input { inputs } else { outputs };
         if count == 0 {
             let text = self.either(tag, "noentry", &format!("no{}entry", side.word()));
-            return self.run(&text, About { port: None, ..about });
+            return self.run(&text, TagSubject { port: None, ..about });
         }
         let text = self.either(tag, "entry", &format!("{}entry", side.word()));
         for port in 0..count {
-            self.run(&text, About { port: Some((port, side)), ..about });
+            self.run(&text, TagSubject { port: Some((port, side)), ..about });
             tag.get("sep").clone_into(&mut self.separator);
         }
         self.separator.clear();
     }
 
     /// `<~inputconnections>` and `<~outputconnections>`: the ports at the other end.
-    fn connections(&mut self, tag: &Tag, about: About, side: Side) {
+    fn connections(&mut self, tag: &Tag, about: TagSubject, side: PortSide) {
         let (Some(graph), Some((port, at))) = (self.graph(), about.port) else { return };
         if at != side {
             return;
         }
         let other = |c: &castanet_lang::Connection| match side {
-            Side::Input => (c.to, c.from, Side::Output),
-            Side::Output => (c.from, c.to, Side::Input),
+            PortSide::Input => (c.to, c.from, PortSide::Output),
+            PortSide::Output => (c.from, c.to, PortSide::Input),
         };
         let ends = graph.connections.iter().map(other);
         let mut ends: Vec<_> =
@@ -321,14 +327,14 @@ impl<'a> Fill<'a> {
         let text = self.either(tag, "entry", &format!("{}connection", side.word()));
         for (_, far, side) in ends {
             let port = Some((far.port, side));
-            self.run(&text, About { element: far.element, class: false, port });
+            self.run(&text, TagSubject { element: far.element, class: false, port });
             tag.get("sep").clone_into(&mut self.separator);
         }
         self.separator.clear();
     }
 
     /// Text of a filled template, which is not written.
-    fn silently(&mut self, template: &str, about: About) -> String {
+    fn silently(&mut self, template: &str, about: TagSubject) -> String {
         let separator = std::mem::take(&mut self.separator);
         let start = self.out.len();
         self.run(template, about);
@@ -337,7 +343,7 @@ impl<'a> Fill<'a> {
     }
 
     /// Whether the comparison of an `<~if>` is true.
-    fn holds(&mut self, tag: &Tag, about: About) -> bool {
+    fn holds(&mut self, tag: &Tag, about: TagSubject) -> bool {
         let test = self.silently(tag.get("test"), about);
         match ["eq", "ne", "gt", "lt", "ge", "le"].into_iter().find(|name| tag.has(name)) {
             Some(name) => {

@@ -8,11 +8,11 @@ use serde::Serialize;
 
 /// Tasks, devices, threads and frames of a configuration on this machine.
 #[derive(Serialize)]
-pub(crate) struct Explained {
+pub(crate) struct Explanation {
     workers: Vec<Worker>,
-    devices: Vec<OfElement>,
+    devices: Vec<DeviceUse>,
     frames: Frames,
-    elements: Vec<Reached>,
+    elements: Vec<ElementThreads>,
     /// Whether every packet stays on the worker that received it.
     full_push: bool,
 }
@@ -50,7 +50,7 @@ struct Task {
 
 /// A device, as one element uses it.
 #[derive(Serialize)]
-struct OfElement {
+struct DeviceUse {
     element: String,
     class: &'static str,
     device: String,
@@ -77,7 +77,7 @@ struct Queues {
 
 /// An element and its thread vector.
 #[derive(Serialize)]
-struct Reached {
+struct ElementThreads {
     element: String,
     home: usize,
     workers: Vec<usize>,
@@ -87,7 +87,7 @@ struct Reached {
 }
 
 /// The plan as data.
-pub(crate) fn explained(planned: &Planned, sizes: Sizes) -> Explained {
+pub(crate) fn explain(planned: &Planned, sizes: Sizes) -> Explanation {
     let (graph, plan) = (&planned.graph, &planned.assigned);
     let worker = |worker| {
         let core = planned.cores.of(worker);
@@ -102,7 +102,7 @@ pub(crate) fn explained(planned: &Planned, sizes: Sizes) -> Explained {
     let of_element = |(n, device): (usize, &Option<Device>)| {
         let (device, it) = (device.as_ref()?, &graph.elements[n]);
         let sockets = device.queues.sockets;
-        Some(OfElement {
+        Some(DeviceUse {
             element: it.name.clone(),
             class: it.class.spec.class,
             device: device.name.clone(),
@@ -113,14 +113,14 @@ pub(crate) fn explained(planned: &Planned, sizes: Sizes) -> Explained {
             workers: plan.shares[n].iter().map(|share| queues(share, sockets)).collect(),
         })
     };
-    let reached = |(n, it): (usize, &castanet_engine::graph::Element)| Reached {
+    let reached = |(n, it): (usize, &castanet_engine::graph::Element)| ElementThreads {
         element: it.name.clone(),
         home: plan.homes[n],
         workers: plan.reaching(n).collect(),
         moves_with: plan.with[n].map(|with| graph.elements[with].name.clone()),
     };
     let Sizes { devices, reserve, storage, frame: bytes } = sizes;
-    Explained {
+    Explanation {
         frames: Frames { devices, reserve, storage, bytes },
         workers: (0..plan.workers).map(worker).collect(),
         devices: planned.devices.iter().enumerate().filter_map(of_element).collect(),

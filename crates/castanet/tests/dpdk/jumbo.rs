@@ -1,7 +1,7 @@
 //! Packets that are longer than one mbuf.
 
 use super::{QUIET, capture, number, packets, pcap, require_dpdk, run};
-use crate::program::{Ran, castanet, folder};
+use crate::program::{RunResult, castanet, folder};
 
 #[test]
 fn ports_with_an_mtu_for_them_send_long_packets_in_several_mbufs() {
@@ -63,7 +63,7 @@ fn a_ring_of_the_elements_takes_packets_of_any_length() {
         dump.display()
     );
     let words = ["run", "--quiet", "--dpdk", QUIET, "-e", &config];
-    let Ran { status, out, err } = castanet(
+    let RunResult { status, out, err } = castanet(
         &[&words[..], &["--handler", "t.n_sent", "--handler", "i.pool_count"]].concat(),
         b"",
     );

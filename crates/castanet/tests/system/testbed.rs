@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use castanet_lab::{Host, NetworkOptions, Process, Router, ThreeHosts, require};
 
-pub(crate) use crate::under_test::{LATER, SOON, number, program};
+pub(crate) use crate::program::{LATER, SOON, number, program};
 
 /// All programs that the checks run.
 const TOOLS: &[&str] = &[
@@ -22,37 +22,41 @@ const TOOLS: &[&str] = &[
 ];
 
 /// Three hosts and a router that forwards between them.
-pub(crate) struct Bed {
+pub(crate) struct TestNetwork {
     pub(crate) process: Option<Process>,
     pub(crate) network: ThreeHosts,
 }
 
-impl Bed {
+impl TestNetwork {
     /// A network with `castanet run conf/router.click` between the hosts.
-    pub(crate) fn castanet(name: &str, wiring: &NetworkOptions) -> Bed {
-        Bed::new(name, wiring, Router::Castanet { program: program(), config: &router_config() })
+    pub(crate) fn castanet(name: &str, wiring: &NetworkOptions) -> TestNetwork {
+        TestNetwork::new(
+            name,
+            wiring,
+            Router::Castanet { program: program(), config: &router_config() },
+        )
     }
 
     /// The same by packet sockets, where nothing better is to be had.
-    pub(crate) fn packet(name: &str, wiring: &NetworkOptions) -> Bed {
+    pub(crate) fn packet(name: &str, wiring: &NetworkOptions) -> TestNetwork {
         require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
         let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
         let config = packet_config(&network);
         let router = Router::Castanet { program: program(), config: &config };
         let process = network.start(router).unwrap_or_else(|error| panic!("{error}"));
-        Bed { process, network }
+        TestNetwork { process, network }
     }
 
     /// A network in which Linux forwards.
-    pub(crate) fn kernel(name: &str, wiring: &NetworkOptions) -> Bed {
-        Bed::new(name, wiring, Router::Kernel)
+    pub(crate) fn kernel(name: &str, wiring: &NetworkOptions) -> TestNetwork {
+        TestNetwork::new(name, wiring, Router::Kernel)
     }
 
-    fn new(name: &str, wiring: &NetworkOptions, router: Router<'_>) -> Bed {
+    fn new(name: &str, wiring: &NetworkOptions, router: Router<'_>) -> TestNetwork {
         require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
         let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
         let process = network.start(router).unwrap_or_else(|error| panic!("{error}"));
-        Bed { process, network }
+        TestNetwork { process, network }
     }
 
     pub(crate) fn hosts(&self) -> &[Host; 3] {
@@ -79,7 +83,7 @@ impl Bed {
     }
 }
 
-impl Drop for Bed {
+impl Drop for TestNetwork {
     /// A failing check shows what the router said.
     fn drop(&mut self) {
         if let (true, Some(process)) = (std::thread::panicking(), &self.process) {
@@ -123,17 +127,17 @@ macro_rules! through_all {
     ($($(#[$doc:meta])* $check:ident($wiring:expr);)*) => {
         mod castanet {
             $($(#[$doc])* #[test] fn $check() {
-                super::$check(&crate::bed::Bed::castanet(stringify!($check), &$wiring));
+                super::$check(&crate::testbed::TestNetwork::castanet(stringify!($check), &$wiring));
             })*
         }
         mod packet {
             $($(#[$doc])* #[test] fn $check() {
-                super::$check(&crate::bed::Bed::packet(stringify!($check), &$wiring));
+                super::$check(&crate::testbed::TestNetwork::packet(stringify!($check), &$wiring));
             })*
         }
         mod kernel {
             $($(#[$doc])* #[test] fn $check() {
-                super::$check(&crate::bed::Bed::kernel(stringify!($check), &$wiring));
+                super::$check(&crate::testbed::TestNetwork::kernel(stringify!($check), &$wiring));
             })*
         }
     };

@@ -3,7 +3,7 @@
 
 use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
 
-use crate::bed::{LATER, SOON, program};
+use crate::testbed::{LATER, SOON, program};
 
 /// Frames for devices: far fewer than packets that are kept.
 const FRAMES: &str = "1024";

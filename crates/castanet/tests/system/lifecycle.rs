@@ -2,11 +2,11 @@
 
 use castanet_lab::{NetworkOptions, Router};
 
-use crate::bed::{Bed, LATER, SOON, conf, packet_config, program};
+use crate::testbed::{LATER, SOON, TestNetwork, conf, packet_config, program};
 
 #[test]
 fn ctrl_c_ends_it_cleanly_and_it_starts_again() {
-    let mut bed = Bed::castanet("interrupt", &NetworkOptions::default());
+    let mut bed = TestNetwork::castanet("interrupt", &NetworkOptions::default());
     for _ in 0..3 {
         bed.reached();
         let mut process = bed.process.take().unwrap();
@@ -21,7 +21,7 @@ fn ctrl_c_ends_it_cleanly_and_it_starts_again() {
 
 #[test]
 fn after_kill_9_it_starts_again() {
-    let mut bed = Bed::castanet("kill", &NetworkOptions::default());
+    let mut bed = TestNetwork::castanet("kill", &NetworkOptions::default());
     for _ in 0..3 {
         let mut process = bed.process.take().unwrap();
         process.kill();
@@ -33,7 +33,7 @@ fn after_kill_9_it_starts_again() {
 
 #[test]
 fn a_second_one_on_the_same_devices_does_no_harm() {
-    let mut bed = Bed::packet("twice", &NetworkOptions::default());
+    let mut bed = TestNetwork::packet("twice", &NetworkOptions::default());
     bed.reached();
     // With packet sockets each sees every packet: both forward a copy.
     let config = packet_config(&bed.network);
@@ -56,7 +56,7 @@ fn a_second_one_on_the_same_devices_does_no_harm() {
 
 #[test]
 fn a_missing_device_is_named() {
-    let bed = Bed::castanet("missing", &NetworkOptions::default());
+    let bed = TestNetwork::castanet("missing", &NetworkOptions::default());
     let wrong = bed.network.router.command(program()).arg("run").arg(conf("router.click"));
     let said = wrong.args(["dev0=lan1", "dev1=no-such0", "dev2=lan3"]).output().unwrap();
     assert!(said.status.code().is_some_and(|code| code != 0), "{}", said.printed());
@@ -66,7 +66,7 @@ fn a_missing_device_is_named() {
 
 #[test]
 fn a_missing_right_is_named() {
-    let bed = Bed::kernel("right", &NetworkOptions::default());
+    let bed = TestNetwork::kernel("right", &NetworkOptions::default());
     let router = &bed.network.router;
     router.ip("address flush dev lan1").unwrap();
     let without = |text: &str| {
@@ -101,7 +101,7 @@ fn the_demo_sees_all_as_it_should_be() {
 
 #[test]
 fn it_says_how_packets_come_unless_nobody_wants_to_know() {
-    let mut bed = Bed::castanet("how", &NetworkOptions::default());
+    let mut bed = TestNetwork::castanet("how", &NetworkOptions::default());
     let said = bed.process.as_ref().unwrap().stderr();
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 4, "{said}");

@@ -38,7 +38,7 @@ const TAIL: u64 = 64;
 const DESCRIPTORS: u64 = 128;
 
 /// The peer, once it is connected.
-struct Peer {
+struct MemifPeer {
     _connection: OwnedFd,
     regions: Vec<File>,
     /// Position of the ring to the client: region, offset, descriptors.
@@ -50,16 +50,16 @@ fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
 }
 
-impl Peer {
+impl MemifPeer {
     /// Waits for a client.
-    fn connect(path: &Path) -> (OwnedFd, impl FnOnce(&OwnedFd) -> Peer) {
+    fn connect(path: &Path) -> (OwnedFd, impl FnOnce(&OwnedFd) -> MemifPeer) {
         let door = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         bind(&door, &SocketAddrUnix::new(path).unwrap()).unwrap();
         listen(&door, 1).unwrap();
-        (door, |door| Peer::greet(accept(door).unwrap()))
+        (door, |door| MemifPeer::greet(accept(door).unwrap()))
     }
 
-    fn greet(connection: OwnedFd) -> Peer {
+    fn greet(connection: OwnedFd) -> MemifPeer {
         let say = |kind: u16, rest: &[u8]| {
             let mut message = [0; MESSAGE];
             message[..2].copy_from_slice(&kind.to_le_bytes());
@@ -86,7 +86,7 @@ impl Peer {
             say(ACK, &[]);
         }
         say(CONNECTED, &[0; 32]);
-        Peer { _connection: connection, regions, ring: ring.unwrap(), tail: 0 }
+        MemifPeer { _connection: connection, regions, ring: ring.unwrap(), tail: 0 }
     }
 
     fn read(&self, at: u64) -> u16 {
@@ -139,7 +139,7 @@ fn a_peer_that_lies_about_lengths_reads_no_memory() {
     let path = folder("dpdk").join(format!("lying-{}.sock", std::process::id()));
     let dump = folder("dpdk").join("lying.pcap");
     _ = std::fs::remove_file(&path);
-    let (door, greet) = Peer::connect(&path);
+    let (door, greet) = MemifPeer::connect(&path);
     let devices = format!(
         "--no-huge -m 256 --no-pci --no-shconf --no-telemetry --single-file-segments --log-level=3 \
          --vdev net_memif0,role=client,socket={},socket-abstract=no,zero-copy=yes",

@@ -2,18 +2,18 @@
 
 use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
 
-use crate::bed::{LATER, SOON, program, root};
+use crate::testbed::{LATER, SOON, program, root};
 
 /// A middlebox between two hosts.
-pub(crate) struct Between {
+pub(crate) struct MiddleboxNetwork {
     pub(crate) lab: Lab,
     pub(crate) left: Namespace,
     pub(crate) right: Namespace,
     pub(crate) process: Process,
 }
 
-impl Between {
-    pub(crate) fn new(name: &str) -> Between {
+impl MiddleboxNetwork {
+    pub(crate) fn new(name: &str) -> MiddleboxNetwork {
         require(&["ip", "python3", "scapy"]).unwrap_or_else(|error| panic!("{error}"));
         let lab = Lab::new(name).unwrap();
         let [left, middle, right] =
@@ -40,7 +40,7 @@ impl Between {
         let command = middle.command(program()).args(words).arg(&socket).args(files);
         let mut process = command.spawn().unwrap();
         process.wait_for(Router::READY, SOON).unwrap();
-        Between { lab, left, right, process }
+        MiddleboxNetwork { lab, left, right, process }
     }
 
     /// Runs a script of this folder at the left host, which is to say `right` in the end; then ends

@@ -2,7 +2,7 @@
 
 use super::{QUIET, capture, number, pcap, require_dpdk, run, save};
 use crate::offload::beside_a_tap;
-use crate::program::{Ran, castanet, folder};
+use crate::program::{RunResult, castanet, folder};
 
 #[test]
 fn ports_tell_which_checksums_are_wrong_and_drop_nothing_for_it() {
@@ -126,7 +126,8 @@ fn what_a_driver_cannot_do_is_an_error_that_says_so() {
     ] {
         let config = format!("DPDKInfo(1024); FromDPDKDevice(0, {argument}) -> Discard");
         let options = format!("{QUIET} {device}");
-        let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", &config], b"");
+        let RunResult { status, err, .. } =
+            castanet(&["run", "--dpdk", &options, "-e", &config], b"");
         assert_eq!(status, Some(1), "{argument}");
         assert!(err.contains(what), "{err}");
         assert!(!err.contains("without hardware"), "{err}");
@@ -144,7 +145,7 @@ fn a_port_goes_on_as_it_was_when_it_cannot_be_set_up_as_others_want_it() {
                set count $(c.count), wait 50ms, print $(gt $(c.count) $count) $(f.mac), stop)";
     let options = format!("{QUIET} --vdev net_null0");
     let words = ["run", "-R", "--quiet", "--dpdk", &options, "-e", config];
-    let Ran { status, out, err } = castanet(&words, b"");
+    let RunResult { status, out, err } = castanet(&words, b"");
     assert!(err.contains("its driver net_null does not do that with pause frames"), "{err}");
     let mac = out.lines().next().unwrap_or_default();
     assert_eq!((status, &*out), (Some(0), &*format!("{mac}\ntrue {mac}\n")), "{err}");
@@ -168,15 +169,15 @@ fn another_configuration_goes_on_with_the_queues_it_would_open() {
         let options = format!("{QUIET} {device}");
         castanet(&["run", "-R", "--quiet", "--dpdk", &options, "-e", &config], b"")
     };
-    let Ran { status, out, err } = swapped(", BURST 16", ", IQUEUE 10, BLOCKING false");
+    let RunResult { status, out, err } = swapped(", BURST 16", ", IQUEUE 10, BLOCKING false");
     assert_eq!((status, &*out), (Some(0), "true 100 100 0\ntrue 100 100 16\n"), "{err}");
     // Another element takes the queue of one that ends.
-    let Ran { status, out, err } = swapped(", NDESC 512", "");
+    let RunResult { status, out, err } = swapped(", NDESC 512", "");
     assert_eq!((status, &*err), (Some(0), ""), "{out}");
     assert_eq!(out.lines().count(), 2, "{out}");
     // A queue cannot be two elements'.
     let twice = "); FromDPDKDevice(0, QUEUE 0) -> Discard; Idle -> ToDPDKDevice(0";
-    let Ran { status, out, err } = swapped("", twice);
+    let RunResult { status, out, err } = swapped("", twice);
     assert!(err.contains("f :: FromDPDKDevice: cannot open DPDK port 0: "), "{err}");
     assert_eq!((status, &*out), (Some(0), "true 100 100 0\n"));
 }
@@ -195,7 +196,7 @@ fn another_worker_opens_its_own_queue_under_another_configuration() {
         config("StaticThreadSched(s 1);", &format!("writeq hotconfig \"{next}\", print no,"));
     let options = format!("{QUIET} --vdev net_null0");
     let words = ["run", "-R", "-j", "2", "--quiet", "--dpdk", &options, "-e", &config];
-    let Ran { status, out, err } = castanet(&words, b"");
+    let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!((status, &*out), (Some(0), "true 0\ntrue 0\n"), "{err}");
 }
 
@@ -205,7 +206,7 @@ fn elements_agree_about_what_a_port_has_once() {
     let options = format!("{QUIET} --vdev net_null0");
     let config = "DPDKInfo(2048); FromDPDKDevice(0, MAC 2:0:0:0:0:1) -> Discard;
                   FromDPDKDevice(0, MAC 2:0:0:0:0:2) -> Discard";
-    let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", config], b"");
+    let RunResult { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", config], b"");
     assert_eq!(status, Some(1), "{err}");
     assert!(err.contains("another element gives it another Ethernet address (MAC)"), "{err}");
 }
@@ -237,11 +238,12 @@ fn modes_that_do_not_exist_here_are_errors() {
         ("fast", "MODE: `fast` is not rss or none"),
     ] {
         let config = format!("FromDPDKDevice(0, MODE {mode}) -> Discard");
-        let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", &config], b"");
+        let RunResult { status, err, .. } =
+            castanet(&["run", "--dpdk", &options, "-e", &config], b"");
         assert_eq!(status, Some(1));
         assert!(err.contains(what), "{err}");
     }
     let config = "f :: FromDPDKDevice(0, MODE none) -> Discard; Script(wait 10ms, stop)";
-    let Ran { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", config], b"");
+    let RunResult { status, err, .. } = castanet(&["run", "--dpdk", &options, "-e", config], b"");
     assert_eq!(status, Some(0), "{err}");
 }

@@ -19,19 +19,19 @@ pub(super) const OUT: &str = "out";
 
 /// Elements between the one that receives and the one that sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Between {
+pub(super) enum ForwardPath {
     Nothing,
     Counter,
     Router,
 }
 
-impl Between {
+impl ForwardPath {
     /// The way of packets from `in` to [`OUT`].
     pub(super) fn path(self) -> String {
         match self {
-            Between::Nothing => format!("in -> {OUT};\n"),
-            Between::Counter => format!("in -> Counter -> {OUT};\n"),
-            Between::Router => router::path(0, 1, "in", OUT),
+            ForwardPath::Nothing => format!("in -> {OUT};\n"),
+            ForwardPath::Counter => format!("in -> Counter -> {OUT};\n"),
+            ForwardPath::Router => router::path(0, 1, "in", OUT),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use castanet_lab::NetworkOptions;
 
-use crate::bed::{Bed, through_all};
+use crate::testbed::{TestNetwork, through_all};
 
 through_all! {
     all_pairs_ping(castanet_lab::NetworkOptions::default());
@@ -19,7 +19,7 @@ pub(crate) fn jumbo() -> NetworkOptions {
     NetworkOptions { first_mtu: 1800, ..NetworkOptions::default() }
 }
 
-fn all_pairs_ping(bed: &Bed) {
+fn all_pairs_ping(bed: &TestNetwork) {
     for from in bed.hosts() {
         for to in bed.hosts().iter().filter(|to| to.address != from.address) {
             let said = bed.ping(from, &["-c", "3"], &to.address);
@@ -31,7 +31,7 @@ fn all_pairs_ping(bed: &Bed) {
     }
 }
 
-fn fragments_pass(bed: &Bed) {
+fn fragments_pass(bed: &TestNetwork) {
     let [h1, h2, h3] = bed.hosts();
     for (from, to) in [(h1, h2), (h3, h1)] {
         let said = bed.ping(from, &["-c", "3", "-s", "4000"], &to.address);
@@ -40,7 +40,7 @@ fn fragments_pass(bed: &Bed) {
     }
 }
 
-fn the_router_answers_ping(bed: &Bed) {
+fn the_router_answers_ping(bed: &TestNetwork) {
     for host in bed.hosts() {
         // The near side of the router, and a far one.
         for address in [host.gateway.as_str(), "10.0.2.1"] {
@@ -51,7 +51,7 @@ fn the_router_answers_ping(bed: &Bed) {
     }
 }
 
-fn the_router_answers_arp(bed: &Bed) {
+fn the_router_answers_arp(bed: &TestNetwork) {
     for host in bed.hosts() {
         let arping = |address: &str| {
             let command = host.command("arping").args(["-I", "eth0", "-c", "2", "-w", "3"]);
@@ -66,7 +66,7 @@ fn the_router_answers_arp(bed: &Bed) {
     }
 }
 
-fn traceroute_sees_the_router(bed: &Bed) {
+fn traceroute_sees_the_router(bed: &TestNetwork) {
     let [h1, h2, h3] = bed.hosts();
     let hops = |from: &castanet_lab::Host, how: &str, to: &str| {
         from.namespace.traceroute(&[how], to, 4).unwrap()
@@ -79,7 +79,7 @@ fn traceroute_sees_the_router(bed: &Bed) {
     }
 }
 
-fn the_route_is_recorded(bed: &Bed) {
+fn the_route_is_recorded(bed: &TestNetwork) {
     let [h1, h2, _] = bed.hosts();
     let said = bed.ping(h1, &["-c", "1", "-R"], &h2.address);
     assert!(said.contains("1 received"), "{said}");
@@ -90,12 +90,12 @@ fn the_route_is_recorded(bed: &Bed) {
     assert_eq!(route, ["10.0.1.2", "10.0.2.1", "10.0.2.2", "10.0.2.2", "10.0.1.1", "10.0.1.2"]);
 }
 
-fn large_packets_are_fragmented(bed: &Bed) {
+fn large_packets_are_fragmented(bed: &TestNetwork) {
     let [h1, h2, _] = bed.hosts();
     let mut capture = h2.namespace.capture_arriving("eth0", "icmp").unwrap();
     let said = bed.ping(h1, &["-c", "2", "-M", "dont", "-s", "1600"], &h2.address);
     assert!(said.contains("2 received, 0% packet loss"), "{said}");
-    capture.wait_for("offset 1480", crate::bed::SOON).unwrap();
+    capture.wait_for("offset 1480", crate::testbed::SOON).unwrap();
     let seen = capture.finish().unwrap();
     // The router cut it: what arrives has two parts, the first as large as the link allows.
     assert_eq!(seen.matches("offset 0, flags [+]").count(), 2, "{seen}");

@@ -10,17 +10,17 @@ use castanet_wire::MacAddr;
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-use crate::bed::{SOON, number, program};
+use crate::testbed::{SOON, number, program};
 
 /// Two hosts and a forwarder between them, from `m0` to `m1` and back.
-struct Between {
+struct ForwarderNetwork {
     hosts: [Namespace; 2],
     middle: Namespace,
     // Last, so that processes in the namespaces are gone before them.
     _lab: Lab,
 }
 
-fn between(name: &str, mtu: [u32; 2], queues: u32) -> Between {
+fn between(name: &str, mtu: [u32; 2], queues: u32) -> ForwarderNetwork {
     require(&["ip", "ping"]).unwrap();
     let lab = Lab::new(name).unwrap();
     let [a, middle, b] = ["a", "m", "b"].map(|it| lab.namespace(it).unwrap());
@@ -29,7 +29,7 @@ fn between(name: &str, mtu: [u32; 2], queues: u32) -> Between {
         let there = Port::new(&middle, &format!("m{n}")).mtu(mtu[n]);
         lab.link(here.queues(queues), there.queues(queues)).unwrap();
     }
-    Between { hosts: [a, b], middle, _lab: lab }
+    ForwarderNetwork { hosts: [a, b], middle, _lab: lab }
 }
 
 /// A packet socket on a host's `eth0`.
@@ -58,7 +58,7 @@ const HANDLERS: [&str; 5] = ["f.count", "f.byte_count", "t.count", "t.byte_count
 /// Packets that get through with `path` between the interfaces, and the counters at the end. Sends
 /// so few at a time that none is lost; waits for those that `fit`. It ends once all have come.
 fn passed(
-    net: &Between,
+    net: &ForwarderNetwork,
     path: &str,
     workers: u32,
     fit: impl Fn(&[u8]) -> bool,

@@ -5,9 +5,9 @@ use crate::program::castanet;
 use std::fmt::Write;
 
 /// The same numbers every run.
-struct Numbers(u64);
+struct Rng(u64);
 
-impl Numbers {
+impl Rng {
     fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -99,7 +99,7 @@ const RIGHT: &str = "
     Script(wait 1ms, stop);
 ";
 
-fn damaged(numbers: &mut Numbers) -> Vec<u8> {
+fn damaged(numbers: &mut Rng) -> Vec<u8> {
     let mut text = RIGHT.as_bytes().to_vec();
     const PIECES: &[&str] = &[
         "->",
@@ -175,7 +175,7 @@ fn written_faults_are_pointed_at() {
 
 #[test]
 fn damaged_configurations_never_panic_or_hang() {
-    let mut numbers = Numbers(0x1bad_b002_dead_beef);
+    let mut numbers = Rng(0x1bad_b002_dead_beef);
     let mut refused = 0;
     for _ in 0..450 {
         let text = damaged(&mut numbers);
@@ -196,7 +196,7 @@ fn damaged_configurations_never_panic_or_hang() {
 
 #[test]
 fn garbage_by_the_megabyte_is_refused_in_few_words() {
-    let mut numbers = Numbers(77);
+    let mut numbers = Rng(77);
     let garbage: Vec<u8> = (0..1 << 20).map(|_| numbers.next() as u8).collect();
     let printable: Vec<u8> = garbage.iter().map(|b| b' ' + b % 95).collect();
     for text in [garbage, printable] {

@@ -1,7 +1,7 @@
 //! Huge pages: processes that share them, are in each other's way, or find none.
 
 use super::{number, require_dpdk};
-use crate::program::{Ran, castanet};
+use crate::program::{RunResult, castanet};
 use castanet_lab::{Command, Process};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -69,7 +69,7 @@ impl HugePages {
     /// Error message of a `castanet run` that cannot start.
     fn refused(&self, more: &str) -> String {
         let words = ["run", "--dpdk", &self.options(more), "-e", "Idle -> Discard"];
-        let Ran { status, err, .. } = castanet(&words, b"");
+        let RunResult { status, err, .. } = castanet(&words, b"");
         assert_eq!(status, Some(1), "{err}");
         err.lines().find(|line| line.starts_with("castanet: ")).unwrap_or_default().to_owned()
     }
