@@ -37,7 +37,7 @@ pub struct Plan {
     pub time: Duration,
 }
 
-/// A way to divide the path: what stands between its halves, and who runs what.
+/// A way to divide the path: the elements between its halves, and the worker of each half.
 struct Model {
     name: &'static str,
     between: &'static str,

@@ -98,14 +98,14 @@ pub fn run(
     let mut records = Vec::new();
     let wanted = |case: &&Case| plan.cases.is_empty() || plan.cases.iter().any(|c| c == case.name);
     for case in CASES.iter().filter(wanted) {
-        let mut beds = Vec::new();
+        let mut case_runs = Vec::new();
         for workers in [1].into_iter().chain(plan.workers.iter().copied().filter(|&n| n > 1)) {
             let text = configuration(case, workers, plan.flows);
             let router = build(&text, FRAMES, workers, true, library)?;
-            beds.push(CaseRun { workers, router, samples: Vec::new() });
+            case_runs.push(CaseRun { workers, router, samples: Vec::new() });
         }
         for round in 0..=plan.rounds {
-            for CaseRun { workers, router, samples } in &mut beds {
+            for CaseRun { workers, router, samples } in &mut case_runs {
                 let sample = sample(router, *workers, plan.time, |it| count(it, "end.count"));
                 // The first round makes the flows known.
                 if round > 0 {
@@ -113,8 +113,8 @@ pub fn run(
                 }
             }
         }
-        let reference_mpps = beds.first().map_or(f64::NAN, |bed| rate(&bed.samples));
-        for CaseRun { workers, mut router, samples } in beds {
+        let reference_mpps = case_runs.first().map_or(f64::NAN, |run| rate(&run.samples));
+        for CaseRun { workers, mut router, samples } in case_runs {
             lost_nothing(&mut router)?;
             let (runs, flows): (Vec<Run>, _) =
                 (samples.iter().map(|s| s.run).collect(), plan.flows);

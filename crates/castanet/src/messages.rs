@@ -1,4 +1,4 @@
-//! Standard error, which nobody waits for while a router runs.
+//! Standard error. No thread waits for its reader while a router runs.
 
 use castanet_engine::streams::Stream;
 use std::collections::VecDeque;
@@ -42,13 +42,13 @@ static MESSAGES: LazyLock<Messages> = LazyLock::new(|| {
     }
 });
 
-/// Writes text to standard error; while a router runs, without waiting for who reads it.
+/// Writes text to standard error; while a router runs, without waiting for the reader.
 pub(crate) fn write(text: &str) {
     MESSAGES.write(text);
 }
 
-/// Says that a router runs: from now on no message makes anybody wait, those that a bug in an
-/// element has the runtime write included.
+/// Tells that a router runs: from now on no thread waits until its message is written. That holds
+/// for panic messages of the runtime too.
 pub(crate) fn router_runs() {
     MESSAGES.queue().runs = true;
     std::panic::set_hook(Box::new(|panic| {
@@ -57,7 +57,7 @@ pub(crate) fn router_runs() {
     }));
 }
 
-/// Waits for the last messages, as long as somebody reads them.
+/// Waits until the last messages are written, as long as their reader takes them.
 pub(crate) fn finish() {
     MESSAGES.finish();
 }

@@ -1,5 +1,4 @@
-//! Words to the user: written once for all commands, in colours only where
-//! somebody sees them.
+//! Output to the user, for all commands; in colours only on a terminal.
 
 use crate::load::io_error_text;
 use anstyle::{AnsiColor, Style};
@@ -17,8 +16,7 @@ pub(crate) fn say(text: &str) -> Result<(), String> {
     }
 }
 
-/// Writes a line to standard error. Where nobody can hear it, a complaint is
-/// no reason to stop.
+/// Writes a line to standard error. A closed standard error is ignored.
 pub(crate) fn complain(line: impl Display) {
     crate::messages::write(&format!("{line}\n"));
 }

@@ -136,7 +136,7 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
 }
 
 #[test]
-fn passes_do_what_their_elements_do() {
+fn fused_passes_act_as_their_elements() {
     let folder = std::env::temp_dir().join(format!("castanet-fused-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let mut numbers = Rng(0x1234_5678_9abc_def1);

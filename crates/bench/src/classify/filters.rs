@@ -20,7 +20,7 @@ const WAYS: usize = 16;
 /// Outputs of a `Classifier`, at most.
 const OUTPUTS: usize = 200;
 
-/// All sets with at most so many patterns.
+/// All sets with at most `most` patterns.
 pub(super) fn filters(most: usize) -> Vec<Filter> {
     let tuples = Kind::Tuples { stateful: false };
     let mut filters = Vec::new();
@@ -187,7 +187,7 @@ mod tests {
     use super::{Program, filters};
 
     #[test]
-    fn elements_say_what_their_tests_say() {
+    fn elements_classify_as_their_tests() {
         for filter in filters(200) {
             let rules = filter.rules(&filter.arguments()).unwrap();
             let program = Program::compile(&rules);

@@ -26,8 +26,8 @@ const SHORTEST: Duration = Duration::from_millis(20);
 const FEW: usize = 3;
 
 /// A worker that replays packets through the rules of a file, and a script that adds `rule`
-/// behind all `rules` and deletes it again, thousands of times a second. By the clock: what
-/// the script's core does is nobody's loss.
+/// behind all `rules` and deletes it again, thousands of times a second. Rates are by the clock:
+/// the script runs on another core.
 pub(super) fn live(
     file: &Path,
     rules: usize,

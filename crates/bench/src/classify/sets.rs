@@ -17,7 +17,7 @@ pub(crate) struct Set {
 pub(super) enum Kind {
     /// Addresses, protocol, destination port: one mask.
     Tuples { stateful: bool },
-    /// Prefixes of so many pairs of lengths.
+    /// Prefixes with this number of different pairs of lengths.
     Masks(usize),
     /// As ClassBench's access lists: nested prefixes, ports exact, any and in ranges.
     AccessList,
@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Nat,
 }
 
-/// All sets with at most so many rules.
+/// All sets with at most `most` rules.
 pub(crate) fn sets(most: usize) -> Vec<Set> {
     let mut sets = Vec::new();
     let mut add = |case, count, kind| {
@@ -154,7 +154,7 @@ impl Set {
         }
     }
 
-    /// A packet of a flow, one that a rule is about.
+    /// A packet of a flow that matches a rule.
     pub(crate) fn packet(&self, flow: usize) -> String {
         let RuleFields { src, dst, port, random, .. } = self.about(flow % self.count);
         let sport = 1024 + (flow / self.count + random as usize) % 60_000;

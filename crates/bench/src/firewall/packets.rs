@@ -14,10 +14,10 @@ pub(super) fn run(
     peer: Backend,
     file: &Path,
 ) -> Result<(Vec<Sample>, Option<f64>), String> {
-    let bed = VethNetwork::new(forward, feed)?;
+    let testbed = VethNetwork::new(forward, feed)?;
     let rounds = 0..plan.rounds;
     if peer == Backend::Castanet {
-        let (from, to) = bed.interfaces();
+        let (from, to) = testbed.interfaces();
         let configuration = format!(
             "in :: FromDevice({from}, PROMISC true, METHOD AF_XDP, SNIFFER false)
                  -> Middlebox(FILE \"{}\", INTERFACES {from}, OUT {to})
@@ -27,14 +27,14 @@ pub(super) fn run(
         let mut started = None;
         let samples = rounds.map(|_| {
             let began = Instant::now();
-            let castanet = bed.start(&configuration, plan.time)?;
+            let castanet = testbed.start(&configuration, plan.time)?;
             started = started.or(Some(began.elapsed().as_secs_f64()));
-            bed.measure(plan.time, &castanet.meter())
+            testbed.measure(plan.time, &castanet.meter())
         });
         let samples = samples.collect::<Result<_, _>>()?;
         return Ok((samples, started));
     }
-    let loaded = load(plan, peer, bed.forwarder(), file)?;
-    let samples = rounds.map(|_| bed.kernel(plan.time)).collect::<Result<_, _>>()?;
+    let loaded = load(plan, peer, testbed.forwarder(), file)?;
+    let samples = rounds.map(|_| testbed.kernel(plan.time)).collect::<Result<_, _>>()?;
     Ok((samples, loaded))
 }

@@ -66,7 +66,7 @@ impl Backend {
         Some(words.into_iter().flatten().collect())
     }
 
-    /// So many rules.
+    /// The text of `count` rules.
     pub(super) fn text(self, count: usize) -> String {
         let drops = (0..count.saturating_sub(1)).map(rule);
         let mut text = String::new();
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everybody_has_as_many_rules() {
+    fn every_backend_has_as_many_rules() {
         let lines = |peer: Backend, word: &str| peer.text(1000).matches(word).count();
         assert_eq!(
             lines(Backend::Castanet, " drop\n") + lines(Backend::Castanet, " accept\n"),

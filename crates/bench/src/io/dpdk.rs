@@ -119,7 +119,7 @@ impl Memory {
 }
 
 /// Measures the rows of DPDK's devices.
-pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Reporter) -> Vec<Record> {
+pub(super) fn run(plan: &Plan, cores: &Cores, reporter: &mut dyn Reporter) -> Vec<Record> {
     if NAMES.iter().all(|name| plan.rows(&rows(name)).is_empty()) {
         return Vec::new();
     }
@@ -138,12 +138,12 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Reporter) -> Ve
         let ready = lab.as_ref().map_err(Clone::clone).and_then(|_| needs(device, cores));
         match ready {
             Ok(()) => {
-                let bed = DeviceBench { device, folder, memory, cores };
-                let mut sides = bed.sides();
+                let testbed = DeviceBench { device, folder, memory, cores };
+                let mut sides = testbed.sides();
                 let pages = Some(memory.shown());
-                records.extend(compare(plan, &rows, &mut sides, pages.as_deref(), audience));
+                records.extend(compare(plan, &rows, &mut sides, pages.as_deref(), reporter));
             }
-            Err(why) => audience.missing(&named(&rows), &why),
+            Err(why) => reporter.missing(&named(&rows), &why),
         }
     }
     records
@@ -255,9 +255,9 @@ fn feeder(peer: Option<&Testpmd>) -> Meter {
     peer.map(Testpmd::meter).unwrap_or_default()
 }
 
-/// One port, and what lies between its two sides. It looks
-/// for packets all the time, as dpdk-testpmd does: who sleeps while the peer has
-/// no core would seem to need less time.
+/// One port, and the path between its two directions. It polls all the time, as
+/// dpdk-testpmd does: a forwarder that sleeps while the peer has no core would seem
+/// to need less time.
 fn configuration(between: ForwardPath) -> String {
     let Settings { descriptors, mbufs, mbuf_size, cache } = SETTINGS;
     let path = between.path();

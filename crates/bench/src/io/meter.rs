@@ -26,10 +26,10 @@ const ENOUGH: f64 = 20_000.0;
 
 /// Measures a run in parts. `part` returns million packets a second of one part; the meters give
 /// the processor time of the forwarder and of the packet generator. The run's rate is one that a
-/// quarter of its parts reach: other processes, and a virtual machine's neighbours too, can only make
-/// a part slower, and do so for a tenth of a second, or for a second or two. That holds for a
-/// forwarder that always has packets to forward. Where there are few packets, all parts count. A run
-/// without packets, or in which no thread had a core, gives 0.
+/// quarter of its parts reach: other processes, and a virtual machine's neighbours too, can only
+/// make a part slower, and do so for a tenth of a second, or for a second or two. That holds for a
+/// forwarder that always has packets to forward. Where there are few packets, all parts count. A
+/// run without packets, or in which no thread had a core, gives 0.
 pub(super) fn in_parts(
     time: Duration,
     (forwarder, feeder): (&Meter, &Meter),
@@ -41,7 +41,7 @@ pub(super) fn in_parts(
     let (rates, packets) = (rates?, 1e6 * time.as_secs_f64());
     let all = rates.iter().sum::<f64>() / f64::from(PARTS);
     let rate = if all * packets < ENOUGH { all } else { upper(rates) };
-    // In its better parts it has had what it wanted; who has had nothing has not been measured.
+    // In its better parts the forwarder has had its core; without a core nothing was measured.
     let mpps = if ours.wanted > 0.0 { rate / ours.wanted } else { 0.0 };
     Ok(Sample { mpps, disturbed: ours.disturbed || theirs.disturbed })
 }
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_had_and_waited_for_is_what_was_wanted() {
+    fn cpu_time_and_waiting_time_add_up() {
         let at = Instant::now();
         let reading = |seconds, had, waited| CpuTimes {
             at: at + Duration::from_millis(seconds),

@@ -1,4 +1,5 @@
-//! `castanet bench io`: what devices carry through one core, beside those who do nothing but forward.
+//! `castanet bench io`: packet rates of devices through one core, beside programs that only
+//! forward.
 
 mod castanet;
 pub(super) mod cores;
@@ -111,10 +112,10 @@ fn named(rows: &[Comparison]) -> String {
 }
 
 /// Measures every row that is wanted and can be.
-pub fn run(plan: &Plan, audience: &mut dyn Reporter) -> Vec<Record> {
+pub fn run(plan: &Plan, reporter: &mut dyn Reporter) -> Vec<Record> {
     let cores = Cores::choose();
-    let mut records = dpdk::run(plan, &cores, audience);
-    records.extend(veth::run(plan, &cores, audience));
+    let mut records = dpdk::run(plan, &cores, reporter);
+    records.extend(veth::run(plan, &cores, reporter));
     records
 }
 
@@ -128,7 +129,7 @@ fn compare(
     rows: &[Comparison],
     sides: &mut [Forwarder<'_>],
     memory: Option<&str>,
-    audience: &mut dyn Reporter,
+    reporter: &mut dyn Reporter,
 ) -> Vec<Record> {
     let mut found: Vec<Result<Vec<Sample>, String>> =
         sides.iter().map(|_| Ok(Vec::new())).collect();
@@ -140,7 +141,7 @@ fn compare(
             let calm = list.iter().filter(|sample| !sample.disturbed).count();
             if needed && calm < plan.rounds {
                 let (name, rounds) = (side.name, plan.rounds);
-                audience.progress(&format!(
+                reporter.progress(&format!(
                     "{device}: {name}, run {round}, {calm} of {rounds} counted"
                 ));
                 let was_calm = are_calm();
@@ -171,10 +172,10 @@ fn compare(
                     rounds: plan.rounds,
                     undisturbed: undisturbed.min(calm),
                 };
-                audience.row(&record);
+                reporter.row(&record);
                 records.push(record);
             }
-            (Err(why), _) | (_, Err(why)) => audience.missing(&format!("{device} {case}"), why),
+            (Err(why), _) | (_, Err(why)) => reporter.missing(&format!("{device} {case}"), why),
         }
     }
     records

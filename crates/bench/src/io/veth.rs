@@ -1,4 +1,4 @@
-//! Two veth pairs between namespaces: who forwards from one to the other, and how fast.
+//! Two veth pairs between namespaces: packet rates of forwarders from one to the other.
 //!
 //! ```text
 //! generator in0 ── in ┐            the generator's core: makes packets, and brings
@@ -54,7 +54,7 @@ const ROWS: [Comparison; 6] = [
 ];
 
 /// Measures the rows between veth pairs.
-pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Reporter) -> Vec<Record> {
+pub(super) fn run(plan: &Plan, cores: &Cores, reporter: &mut dyn Reporter) -> Vec<Record> {
     let rows = plan.rows(&ROWS);
     if rows.is_empty() {
         return Vec::new();
@@ -62,9 +62,9 @@ pub(super) fn run(plan: &Plan, cores: &Cores, audience: &mut dyn Reporter) -> Ve
     let tools = || require(TOOLS).map_err(|error| error.to_string());
     match cores.feed().and_then(|feed| tools().and_then(|()| VethNetwork::new(cores.forward, feed)))
     {
-        Ok(bed) => compare(plan, &rows, &mut bed.sides(), None, audience),
+        Ok(testbed) => compare(plan, &rows, &mut testbed.sides(), None, reporter),
         Err(why) => {
-            audience.missing(&named(&rows), &why);
+            reporter.missing(&named(&rows), &why);
             Vec::new()
         }
     }
@@ -341,9 +341,9 @@ fn ended(thread: JoinHandle<castanet_lab::Result<Result<(), String>>>) -> Result
 struct Generator(Worker);
 
 impl Generator {
-    fn start(bed: &VethNetwork) -> Result<(Generator, Meter), String> {
-        let source = Arc::clone(&bed.source);
-        let worker = Worker::start(&bed.generator, bed.feed, move |stop| {
+    fn start(testbed: &VethNetwork) -> Result<(Generator, Meter), String> {
+        let source = Arc::clone(&testbed.source);
+        let worker = Worker::start(&testbed.generator, testbed.feed, move |stop| {
             while !stop.load(Ordering::Relaxed) {
                 source.send(STRIDE)?;
             }

@@ -1,4 +1,4 @@
-//! `castanet explain --json`: who runs what, as data.
+//! `castanet explain --json`: tasks of workers, devices and frames as JSON.
 
 use castanet_engine::class::Role;
 use castanet_engine::frames::Sizes;

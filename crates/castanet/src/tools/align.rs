@@ -36,19 +36,19 @@ impl Tool for Align {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
-        let input = self.common.input(desk)?;
-        let flat = input.flat(Variables::Expand, desk)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
+        let input = self.common.input(context)?;
+        let flat = input.flat(Variables::Expand, context)?;
         if self.assertions {
-            return self.common.write_graph(&assert_alignment(&flat), input.members(), desk);
+            return self.common.write_graph(&assert_alignment(&flat), input.members(), context);
         }
         let done = align(&flat);
-        done.notes.iter().filter(|_| self.verbose).for_each(|note| desk.note(note));
+        done.notes.iter().filter(|_| self.verbose).for_each(|note| context.note(note));
         if done.added > 0 {
             let s = if done.added == 1 { "" } else { "s" };
-            desk.note(format_args!("warning: added {} Align element{s}", done.added));
+            context.note(format_args!("warning: added {} Align element{s}", done.added));
         }
-        self.common.write_graph(&done.graph, input.members(), desk)
+        self.common.write_graph(&done.graph, input.members(), context)
     }
 }

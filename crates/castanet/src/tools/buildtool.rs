@@ -22,8 +22,8 @@ impl Tool for Buildtool {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        Err(desk.fail(
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        Err(context.fail(
             "nothing to build: Castanet's elements are built with it, by cargo; `castanet elements` \
              lists them",
         ))

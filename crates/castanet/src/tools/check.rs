@@ -34,31 +34,31 @@ impl Tool for Check {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        let target = self.common.target(desk)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        let target = self.common.target(context)?;
         if self.filter && !self.common.output.is_empty() {
-            return Err(desk.usage("output file specified twice"));
+            return Err(context.usage("output file specified twice"));
         }
-        let input = self.common.input(desk)?;
-        let flat = input.flat(Variables::Expand, desk)?;
+        let input = self.common.input(context)?;
+        let flat = input.flat(Variables::Expand, context)?;
         let unknown = input.unknown(&flat);
         let known = unknown.is_empty();
-        desk.report(unknown, &input.sources)?;
+        context.report(unknown, &input.sources)?;
         if known {
             let mut options = Options::new(Arc::new(Terminal));
             options.interfaces = Some(castanet_io::elements::address_of);
             options.wording = Wording::Click;
             let mut found = castanet_lang::Diagnostics::new();
             Router::check(&flat, &input.library, &options, &mut found);
-            desk.report(found, &input.sources)?;
+            context.report(found, &input.sources)?;
         }
-        self.drivers(&input.name, desk)?;
+        self.drivers(&input.name, context)?;
         if self.filter || target.is_some() || !self.common.output.is_empty() {
-            let flat = input.flat(Variables::Stay, desk)?;
-            return self.common.write_graph(&flat, input.members(), desk);
+            let flat = input.flat(Variables::Stay, context)?;
+            return self.common.write_graph(&flat, input.members(), context);
         }
         if known {
-            desk.note(format_args!("{}: configuration OK in userlevel driver", input.name));
+            context.note(format_args!("{}: configuration OK in userlevel driver", input.name));
         }
         Ok(())
     }
@@ -66,12 +66,12 @@ impl Tool for Check {
 
 impl Check {
     /// Castanet has one driver.
-    fn drivers(&self, name: &str, desk: &ToolContext) -> Result<(), Failure> {
+    fn drivers(&self, name: &str, context: &ToolContext) -> Result<(), Failure> {
         let asked = [(self.linuxmodule, "linuxmodule"), (self.bsdmodule, "bsdmodule")];
         let mut done = Ok(());
         for (_, driver) in asked.into_iter().filter(|(asked, _)| *asked) {
             let message = format!("{name}: Castanet runs at user level only, not as {driver}");
-            done = Err(desk.fail(message));
+            done = Err(context.fail(message));
         }
         done
     }

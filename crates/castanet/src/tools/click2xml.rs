@@ -35,17 +35,17 @@ impl Tool for Click2xml {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
-        let input = self.common.input(desk)?;
-        let graph = input.flat(Variables::Expand, desk)?;
-        desk.report(input.unknown(&graph), &input.sources)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
+        let input = self.common.input(context)?;
+        let graph = input.flat(Variables::Expand, context)?;
+        context.report(input.unknown(&graph), &input.sources)?;
         let outline = match self.flatten {
             true => Outline::from_graph(graph, Span { file: input.tree.file, start: 0, end: 0 }),
             false => input.outline().0,
         };
         let processing = outline.processing(&|class| input.code(class));
         let text = xml(&outline, &processing, &input.sources);
-        self.common.write(text.as_bytes(), desk)
+        self.common.write(text.as_bytes(), context)
     }
 }

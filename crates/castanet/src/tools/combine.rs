@@ -60,21 +60,21 @@ impl Tool for Combine {
         self.order = all.into_iter().map(|(_, word)| word).collect();
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
         let mut routers = Routers { next: None, parts: Vec::new() };
         let mut links = self.link.clone();
         for word in &self.order {
             match word {
-                RouterWord::Name(name) => routers.name(name, desk),
-                RouterWord::Router(origin) => routers.read(origin, &self.common, desk)?,
+                RouterWord::Name(name) => routers.name(name, context),
+                RouterWord::Router(origin) => routers.read(origin, &self.common, context)?,
                 RouterWord::Plain(word) => match split(word) {
                     PlainWord::Link => links.push(word.clone()),
                     PlainWord::Router(name, file) => {
                         if let Some(name) = name {
-                            routers.name(name, desk);
+                            routers.name(name, context);
                         }
-                        routers.read(&Origin::File(file.into()), &self.common, desk)?;
+                        routers.read(&Origin::File(file.into()), &self.common, context)?;
                     }
                 },
             }
@@ -83,12 +83,12 @@ impl Tool for Combine {
         let file = sources.add("<click-combine>", "");
         let span = Span { file, start: 0, end: 0 };
         let combined = combine(&routers.parts, &links, span).map_err(|errors| {
-            errors.iter().for_each(|error| _ = desk.fail(error));
+            errors.iter().for_each(|error| _ = context.fail(error));
             Failure
         })?;
-        combined.warnings.iter().for_each(|warning| desk.warn(warning));
+        combined.warnings.iter().for_each(|warning| context.warn(warning));
         let members = if self.config { &[][..] } else { &combined.members };
-        self.common.write_graph(&combined.graph, members, desk)
+        self.common.write_graph(&combined.graph, members, context)
     }
 }
 
@@ -116,9 +116,9 @@ struct Routers {
 }
 
 impl Routers {
-    fn name(&mut self, name: &str, desk: &ToolContext) {
+    fn name(&mut self, name: &str, context: &ToolContext) {
         if let Some(before) = self.next.replace(name.to_owned()) {
-            desk.warn(format_args!("router name specified twice ('{before}' and '{name}')"));
+            context.warn(format_args!("router name specified twice ('{before}' and '{name}')"));
         }
     }
 
@@ -126,10 +126,10 @@ impl Routers {
         &mut self,
         origin: &Origin,
         common: &CommonOptions,
-        desk: &ToolContext,
+        context: &ToolContext,
     ) -> Result<(), Failure> {
-        let input = Input::read(origin, Vec::new(), common, desk)?;
-        let graph = input.flat(Variables::Expand, desk)?;
+        let input = Input::read(origin, Vec::new(), common, context)?;
+        let graph = input.flat(Variables::Expand, context)?;
         let number = self.parts.len() + 1;
         let name = self.next.take().unwrap_or_else(|| format!("router{number}"));
         self.parts.push(RouterComponent { name, graph, members: input.members().to_vec() });

@@ -28,7 +28,7 @@ pub(crate) trait Tool: Parser {
     fn ordered(&mut self, _matches: &ArgMatches) {}
 
     /// Does it.
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure>;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure>;
 }
 
 /// The tool failed; the user has been told why.
@@ -69,13 +69,13 @@ pub(crate) type Settings = Vec<(String, String)>;
 
 impl CommonOptions {
     /// `VAR=value` settings and the other words.
-    pub(crate) fn sort(&self, desk: &ToolContext) -> Result<(Settings, Vec<&str>), Failure> {
+    pub(crate) fn sort(&self, context: &ToolContext) -> Result<(Settings, Vec<&str>), Failure> {
         let mut vars = Settings::new();
         let mut plain = Vec::new();
         for word in &self.words {
             match as_setting(word) {
                 Some((name, _)) if vars.iter().any(|(known, _)| *known == name) => {
-                    return Err(desk.usage(format_args!("parameter '{name}' multiply defined")));
+                    return Err(context.usage(format_args!("parameter '{name}' multiply defined")));
                 }
                 Some(setting) => vars.push(setting),
                 None => plain.push(word.as_str()),
@@ -85,43 +85,43 @@ impl CommonOptions {
     }
 
     /// Source of the configuration; `words` may name files too.
-    pub(crate) fn origin(&self, words: &[&str], desk: &ToolContext) -> Result<Origin, Failure> {
+    pub(crate) fn origin(&self, words: &[&str], context: &ToolContext) -> Result<Origin, Failure> {
         let files = words.iter().copied().chain(self.file.iter().map(String::as_str));
         let mut all: Vec<_> = files.map(|file| Origin::File(file.into())).collect();
         all.extend(self.expression.iter().cloned().map(Origin::Expression));
         match (all.len(), all.pop()) {
             (1, Some(origin)) => Ok(origin),
             (0, _) => Ok(Origin::File("-".into())),
-            _ => Err(desk.usage("router configuration specified twice")),
+            _ => Err(context.usage("router configuration specified twice")),
         }
     }
 
     /// Reads the one configuration that the words and options name.
-    pub(crate) fn input(&self, desk: &ToolContext) -> Result<Input, Failure> {
-        let (vars, words) = self.sort(desk)?;
-        let origin = self.origin(&words, desk)?;
-        Input::read(&origin, vars, self, desk)
+    pub(crate) fn input(&self, context: &ToolContext) -> Result<Input, Failure> {
+        let (vars, words) = self.sort(context)?;
+        let origin = self.origin(&words, context)?;
+        Input::read(&origin, vars, self, context)
     }
 
     /// The file to write to; none for standard output.
-    pub(crate) fn target(&self, desk: &ToolContext) -> Result<Option<&str>, Failure> {
+    pub(crate) fn target(&self, context: &ToolContext) -> Result<Option<&str>, Failure> {
         match &self.output[..] {
             [] => Ok(None),
             [file] if file == "-" => Ok(None),
             [file] => Ok(Some(file)),
-            _ => Err(desk.usage("output file specified twice")),
+            _ => Err(context.usage("output file specified twice")),
         }
     }
 
     /// Writes the tool's output.
-    pub(crate) fn write(&self, bytes: &[u8], desk: &ToolContext) -> Result<(), Failure> {
-        let written = match self.target(desk)? {
+    pub(crate) fn write(&self, bytes: &[u8], context: &ToolContext) -> Result<(), Failure> {
+        let written = match self.target(context)? {
             Some(file) => {
                 std::fs::write(file, bytes).map_err(|e| format!("{file}: {}", io_error_text(&e)))
             }
             None => put(bytes),
         };
-        written.map_err(|message| desk.fail(message))
+        written.map_err(|message| context.fail(message))
     }
 
     /// Writes a graph; as an archive if it has other members beside it.
@@ -129,14 +129,14 @@ impl CommonOptions {
         &self,
         graph: &FlatGraph,
         members: &[Member],
-        desk: &ToolContext,
+        context: &ToolContext,
     ) -> Result<(), Failure> {
         let config = Member { name: "config".into(), data: print::flat(graph).into_bytes() };
         if members.is_empty() {
-            return self.write(&config.data, desk);
+            return self.write(&config.data, context);
         }
         let all: Vec<Member> = std::iter::once(config).chain(members.iter().cloned()).collect();
-        self.write(&archive(&all), desk)
+        self.write(&archive(&all), context)
     }
 }
 
@@ -177,7 +177,7 @@ impl ToolContext {
         Failure
     }
 
-    /// Says what is odd, unless nobody wants to hear it.
+    /// Writes a warning, unless the user has turned warnings off.
     pub(crate) fn warn(&self, message: impl std::fmt::Display) {
         self.note(format_args!("{}: warning: {message}", self.tool));
     }
@@ -238,10 +238,10 @@ impl Input {
         origin: &Origin,
         vars: Vec<(String, String)>,
         common: &CommonOptions,
-        desk: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Self, Failure> {
         let loaded = open_in(SourceMap::new(), origin, common.clickpath.as_deref());
-        Input::of(loaded, origin.name(), vars, desk)
+        Input::of(loaded, origin.name(), vars, context)
     }
 
     /// A configuration that was read; what is wrong with it is reported.
@@ -249,16 +249,16 @@ impl Input {
         mut loaded: LoadedConfiguration,
         name: String,
         vars: Vec<(String, String)>,
-        desk: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Self, Failure> {
         let Some(tree) = loaded.tree.take() else {
             loaded.report(Wording::Click);
             return Err(Failure);
         };
         if loaded.sources.text(tree.file).is_empty() && !loaded.found.has_errors() {
-            desk.note(format_args!("warning: {name}: empty configuration"));
+            context.note(format_args!("warning: {name}: empty configuration"));
         }
-        desk.report(loaded.found, &loaded.sources)?;
+        context.report(loaded.found, &loaded.sources)?;
         Ok(Input::new(loaded.sources, tree, name, vars))
     }
 
@@ -275,14 +275,14 @@ impl Input {
     pub(crate) fn flat(
         &self,
         variables: Variables,
-        desk: &ToolContext,
+        context: &ToolContext,
     ) -> Result<FlatGraph, Failure> {
         let classes = LenientClasses(&self.library);
         let (flat, found) = match variables {
             Variables::Stay => expand_keeping_variables(&self.tree, &classes, &self.vars),
             Variables::Expand => expand(&self.tree, &classes, &self.vars),
         };
-        desk.report(found, &self.sources)?;
+        context.report(found, &self.sources)?;
         Ok(flat)
     }
 
@@ -304,11 +304,11 @@ impl Input {
     /// The patterns that it holds, for `click-xform`.
     pub(crate) fn patterns(
         &self,
-        desk: &ToolContext,
+        context: &ToolContext,
     ) -> Result<Vec<castanet_lang::transform::Pattern>, Failure> {
         let (patterns, found) =
             castanet_lang::transform::patterns(&self.tree, &LenientClasses(&self.library));
-        desk.report(found, &self.sources)?;
+        context.report(found, &self.sources)?;
         Ok(patterns)
     }
 
@@ -347,19 +347,19 @@ pub(crate) fn main<T: Tool>() -> i32 {
         Ok(tool) => tool,
         Err(e) if !e.use_stderr() => return told(&e, T::NAME).unwrap_or(0),
         Err(e) => {
-            let desk = ToolContext { tool: T::NAME, quiet: false };
-            desk.usage(said(&e));
+            let context = ToolContext { tool: T::NAME, quiet: false };
+            context.usage(said(&e));
             return 1;
         }
     };
-    let desk = ToolContext { tool: T::NAME, quiet: tool.common().quiet };
+    let context = ToolContext { tool: T::NAME, quiet: tool.common().quiet };
     let done = match tool.common().version {
         true => {
             let ours = env!("CARGO_PKG_VERSION");
             let text = format!("{} (Click) 2.1 compatible, Castanet {ours}\n", T::NAME);
-            put(text.as_bytes()).map_err(|message| desk.fail(message))
+            put(text.as_bytes()).map_err(|message| context.fail(message))
         }
-        false => tool.run(&desk),
+        false => tool.run(&context),
     };
     i32::from(done.is_err())
 }

@@ -31,12 +31,12 @@ impl Tool for Devirtualize {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
         if self.code.source {
-            return Err(desk.fail(
+            return Err(context.fail(
                 "there is no source code: Castanet runs elements that follow each other as one pass",
             ));
         }
-        through::pass(&self.common, WHY, desk)
+        through::pass(&self.common, WHY, context)
     }
 }

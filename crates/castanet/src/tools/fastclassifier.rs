@@ -25,13 +25,13 @@ impl Tool for Fastclassifier {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
         if self.code.source {
-            return Err(desk.fail(
+            return Err(context.fail(
                 "there is no source code: Castanet compiles the patterns of each classifier when a \
                  router starts",
             ));
         }
-        through::pass(&self.common, WHY, desk)
+        through::pass(&self.common, WHY, context)
     }
 }

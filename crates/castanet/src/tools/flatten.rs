@@ -38,11 +38,11 @@ impl Tool for Flatten {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
-        let input = self.common.input(desk)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
+        let input = self.common.input(context)?;
         let variables = if self.expand_vars { Variables::Expand } else { Variables::Stay };
-        let flat = input.flat(variables, desk)?;
+        let flat = input.flat(variables, context)?;
         let elements = flat.elements.iter();
         let lines: BTreeSet<String> = if self.classes {
             elements.map(|it| format!("{}\n", it.class)).collect()
@@ -51,10 +51,10 @@ impl Tool for Flatten {
         } else if self.declarations {
             elements.map(|it| format!("{} :: {}\n", it.name, it.class)).collect()
         } else if self.config {
-            return self.common.write(print::flat(&flat).as_bytes(), desk);
+            return self.common.write(print::flat(&flat).as_bytes(), context);
         } else {
-            return self.common.write_graph(&flat, input.members(), desk);
+            return self.common.write_graph(&flat, input.members(), context);
         };
-        self.common.write(lines.into_iter().collect::<String>().as_bytes(), desk)
+        self.common.write(lines.into_iter().collect::<String>().as_bytes(), context)
     }
 }

@@ -47,38 +47,38 @@ impl Tool for Mkmindriver {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
         if self.package.is_none() {
-            return Err(desk.usage("fatal error: no package name specified"));
+            return Err(context.usage("fatal error: no package name specified"));
         }
         if self.linuxmodule {
-            return Err(desk.fail("Castanet runs at user level only, not as linuxmodule"));
+            return Err(context.fail("Castanet runs at user level only, not as linuxmodule"));
         }
-        let (vars, words) = self.common.sort(desk)?;
+        let (vars, words) = self.common.sort(context)?;
         let files = words.iter().copied().chain(self.common.file.iter().map(String::as_str));
         let mut origins: Vec<_> = files.map(|file| Origin::File(file.into())).collect();
         origins.extend(self.common.expression.iter().cloned().map(Origin::Expression));
         if origins.is_empty() && self.elements.is_empty() {
             origins.push(Origin::File("-".into()));
         }
-        let mut missing = self.named(desk);
+        let mut missing = self.named(context);
         for origin in origins {
-            let input = Input::read(&origin, vars.clone(), &self.common, desk)?;
-            let flat = input.flat(Variables::Expand, desk)?;
+            let input = Input::read(&origin, vars.clone(), &self.common, context)?;
+            let flat = input.flat(Variables::Expand, context)?;
             let errors = input
                 .unknown(&flat)
                 .iter()
                 .map(|warning| Diagnostic::error(warning.span, warning.message.clone()))
                 .collect();
-            missing |= desk.report(errors, &input.sources).is_err();
+            missing |= context.report(errors, &input.sources).is_err();
             for it in flat.elements.iter().filter(|_| self.verbose) {
-                desk.note(format_args!("{}: {} needs {}", input.name, it.name, it.class));
+                context.note(format_args!("{}: {} needs {}", input.name, it.name, it.class));
             }
         }
         if missing {
             return Err(Failure);
         }
-        desk.note(
+        context.note(
             "click-mkmindriver: no driver is built: castanet has every class that is needed; call \
              it by the name click",
         );
@@ -88,7 +88,7 @@ impl Tool for Mkmindriver {
 
 impl Mkmindriver {
     /// Whether a class of `-E` is missing; says which.
-    fn named(&self, desk: &ToolContext) -> bool {
+    fn named(&self, context: &ToolContext) -> bool {
         let library = crate::library::library();
         let classes = self.elements.iter().flat_map(|list| list.split_whitespace());
         let mut missing = false;
@@ -96,7 +96,7 @@ impl Mkmindriver {
             missing = true;
             let near = nearest(class, library.names());
             let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-            desk.fail(format_args!("unknown element class '{class}'{hint}"));
+            context.fail(format_args!("unknown element class '{class}'{hint}"));
         }
         missing
     }

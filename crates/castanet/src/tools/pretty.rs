@@ -84,17 +84,17 @@ impl Tool for Pretty {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
-        let template = self.template(desk)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
+        let template = self.template(context)?;
         if self.write_template {
-            return self.common.write(template.as_bytes(), desk);
+            return self.common.write(template.as_bytes(), context);
         }
         if let Some(odd) = self.package_docs.iter().find(|text| !text.contains('=')) {
-            return Err(desk.usage(format_args!("'--package-docs {odd}' has no equals sign")));
+            return Err(context.usage(format_args!("'--package-docs {odd}' has no equals sign")));
         }
-        let (vars, words) = self.common.sort(desk)?;
-        let origin = self.common.origin(&words, desk)?;
+        let (vars, words) = self.common.sort(context)?;
+        let origin = self.common.origin(&words, context)?;
         let mut loaded = open(&origin, self.common.clickpath.as_deref());
         let Some(tree) = loaded.tree.take() else {
             loaded.report(Wording::Click);
@@ -102,7 +102,7 @@ impl Tool for Pretty {
         };
         if loaded.sources.text(tree.file).is_empty() && loaded.found.has_errors() {
             // Of an archive that is broken there is no text to show it in.
-            return desk.report(loaded.found, &loaded.sources);
+            return context.report(loaded.found, &loaded.sources);
         }
         // A page shows errors where they are, as far as the text could be understood.
         let mut found: Diagnostics = loaded.found;
@@ -119,15 +119,15 @@ impl Tool for Pretty {
             defined: self.defined(),
         };
         let text = self.fill(&template, &subject, &outline);
-        self.common.write(text.as_bytes(), desk)
+        self.common.write(text.as_bytes(), context)
     }
 }
 
 impl Pretty {
-    fn template(&self, desk: &ToolContext) -> Result<String, Failure> {
+    fn template(&self, context: &ToolContext) -> Result<String, Failure> {
         match (&self.template, &self.template_text) {
             (Some(file), _) => std::fs::read_to_string(file)
-                .map_err(|e| desk.fail(format_args!("{file}: {}", io_error_text(&e)))),
+                .map_err(|e| context.fail(format_args!("{file}: {}", io_error_text(&e)))),
             (None, Some(text)) => Ok(text.clone()),
             (None, None) if self.dot || self.gml || self.graphml => Ok(NODE.to_owned()),
             (None, None) => Ok(PAGE.to_owned()),

@@ -26,16 +26,20 @@ pub(super) struct CodeOptions {
 }
 
 /// Writes the configuration out byte by byte, if it can be read at all; says why nothing is done.
-pub(super) fn pass(common: &CommonOptions, why: &str, desk: &ToolContext) -> Result<(), Failure> {
-    common.target(desk)?;
-    let (vars, words) = common.sort(desk)?;
-    let origin = common.origin(&words, desk)?;
-    let bytes = bytes(&origin).map_err(|e| desk.fail(e))?;
+pub(super) fn pass(
+    common: &CommonOptions,
+    why: &str,
+    context: &ToolContext,
+) -> Result<(), Failure> {
+    common.target(context)?;
+    let (vars, words) = common.sort(context)?;
+    let origin = common.origin(&words, context)?;
+    let bytes = bytes(&origin).map_err(|e| context.fail(e))?;
     let loaded = open_bytes(origin.name(), &bytes, common.clickpath.as_deref());
-    let input = Input::of(loaded, origin.name(), vars, desk)?;
-    input.flat(Variables::Expand, desk)?;
-    desk.note(why);
-    common.write(&bytes, desk)
+    let input = Input::of(loaded, origin.name(), vars, context)?;
+    input.flat(Variables::Expand, context)?;
+    context.note(why);
+    common.write(&bytes, context)
 }
 
 fn bytes(origin: &Origin) -> Result<Vec<u8>, String> {

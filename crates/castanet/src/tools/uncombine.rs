@@ -25,34 +25,34 @@ impl Tool for Uncombine {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
-        let (vars, mut words) = self.common.sort(desk)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
+        let (vars, mut words) = self.common.sort(context)?;
         let named = !self.common.file.is_empty() || !self.common.expression.is_empty();
         let mut name = self.name.as_deref();
         if words.len() > usize::from(!named) {
             if name.is_some() {
-                return Err(desk.usage("component name specified twice"));
+                return Err(context.usage("component name specified twice"));
             }
             name = words.pop();
         }
-        let origin = self.common.origin(&words, desk)?;
-        let input = Input::read(&origin, vars, &self.common, desk)?;
-        let flat = input.flat(Variables::Expand, desk)?;
+        let origin = self.common.origin(&words, context)?;
+        let input = Input::read(&origin, vars, &self.common, context)?;
+        let flat = input.flat(Variables::Expand, context)?;
         let mut members = input.members().to_vec();
         let Some(known) = components(&members) else {
             let why = "not created by 'click-combine' (no 'componentmap')";
-            return Err(desk.fail(format_args!("{}: {why}", input.name)));
+            return Err(context.fail(format_args!("{}: {why}", input.name)));
         };
         if self.list {
             let lines: String = known.iter().map(|name| format!("{name}\n")).collect();
-            return self.common.write(lines.as_bytes(), desk);
+            return self.common.write(lines.as_bytes(), context);
         }
-        let Some(name) = name else { return Err(desk.fail("no component specified")) };
+        let Some(name) = name else { return Err(context.fail("no component specified")) };
         let graph = uncombine(&flat, &mut members, name).map_err(|errors| {
-            errors.iter().for_each(|e| _ = desk.fail(format_args!("{}: {e}", input.name)));
+            errors.iter().for_each(|e| _ = context.fail(format_args!("{}: {e}", input.name)));
             Failure
         })?;
-        self.common.write_graph(&graph, &members, desk)
+        self.common.write_graph(&graph, &members, context)
     }
 }

@@ -30,19 +30,19 @@ impl Tool for Undead {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
-        let input = self.common.input(desk)?;
-        let flat = input.flat(Variables::Expand, desk)?;
-        desk.report(input.unknown(&flat), &input.sources)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
+        let input = self.common.input(context)?;
+        let flat = input.flat(Variables::Expand, context)?;
+        context.report(input.unknown(&flat), &input.sources)?;
         let done = undead(&flat);
         for (span, text) in done.notes.iter().filter(|_| self.verbose) {
-            desk.note(format_args!("{}: {text}", input.sources.landmark(*span)));
+            context.note(format_args!("{}: {text}", input.sources.landmark(*span)));
         }
-        let reported = desk.report(done.diagnostics, &input.sources);
+        let reported = context.report(done.diagnostics, &input.sources);
         let Some(graph) = done.graph else { return Err(Failure) };
         let members = if self.config { &[][..] } else { input.members() };
-        self.common.write_graph(&graph, members, desk)?;
+        self.common.write_graph(&graph, members, context)?;
         reported
     }
 }

@@ -32,15 +32,15 @@ impl Tool for Xform {
         &self.common
     }
 
-    fn run(&self, desk: &ToolContext) -> Result<(), Failure> {
-        self.common.target(desk)?;
-        let (vars, words) = self.common.sort(desk)?;
+    fn run(&self, context: &ToolContext) -> Result<(), Failure> {
+        self.common.target(context)?;
+        let (vars, words) = self.common.sort(context)?;
         let (file, more) = words.split_at(words.len().min(1));
-        let origin = self.common.origin(file, desk)?;
+        let origin = self.common.origin(file, context)?;
         let files: Vec<&str> =
             self.patterns.iter().map(String::as_str).chain(more.iter().copied()).collect();
         if files.is_empty() {
-            desk.warn("no patterns read");
+            context.warn("no patterns read");
         }
         let mut patterns: Vec<Pattern> = Vec::new();
         // All in one map of sources, so that what is wrong with any of them can be shown.
@@ -48,18 +48,18 @@ impl Tool for Xform {
         for file in files {
             let origin = Origin::File(file.into());
             let loaded = open_in(sources, &origin, self.common.clickpath.as_deref());
-            let input = Input::of(loaded, origin.name(), Vec::new(), desk)?;
-            patterns.extend(input.patterns(desk)?);
+            let input = Input::of(loaded, origin.name(), Vec::new(), context)?;
+            patterns.extend(input.patterns(context)?);
             sources = input.sources;
         }
         if self.reverse {
             patterns = patterns.into_iter().rev().map(Pattern::reversed).collect();
         }
         let loaded = open_in(sources, &origin, self.common.clickpath.as_deref());
-        let input = Input::of(loaded, origin.name(), vars, desk)?;
-        let flat = input.flat(Variables::Stay, desk)?;
+        let input = Input::of(loaded, origin.name(), vars, context)?;
+        let flat = input.flat(Variables::Stay, context)?;
         let done = transform(&flat, &patterns);
-        desk.report(done.diagnostics, &input.sources)?;
-        self.common.write_graph(&done.graph, input.members(), desk)
+        context.report(done.diagnostics, &input.sources)?;
+        self.common.write_graph(&done.graph, input.members(), context)
     }
 }

@@ -259,7 +259,7 @@ fn explain_shows_every_step() {
 }
 
 #[test]
-fn explain_says_who_runs_what_as_data() {
+fn explain_lists_tasks_by_worker_as_json() {
     let config = "i :: InfiniteSource -> q :: Queue -> u :: Unqueue -> d :: Discard;
                   j :: InfiniteSource -> q; StaticThreadSched(j 1)";
     let text = out(&["explain", "-j", "2", "--json", "-e", config]);
@@ -318,7 +318,7 @@ fn graph_draws_every_element() {
 }
 
 #[test]
-fn flat_and_pretty_texts_stay_what_they_are() {
+fn flat_and_pretty_texts_are_stable() {
     let mut files = vec![root().join("conf/router.click"), root().join("conf/router-pcap.click")];
     let examples = std::fs::read_dir(root().join("conf/examples")).unwrap();
     files.extend(examples.map(|entry| entry.unwrap().path()));
@@ -467,7 +467,7 @@ fn man_pages_and_completions() {
 }
 
 #[test]
-fn explain_says_what_workers_share() {
+fn explain_lists_state_that_workers_share() {
     let config = "a :: InfiniteSource -> MarkIPHeader -> c :: Counter -> r :: RoundRobinSwitch
                       -> m :: Middlebox(add-stateful proto udp accept)
                       -> n :: IPRewriter(drop) -> Discard;

@@ -115,7 +115,7 @@ fn global_handlers_answer_as_clicks_do() {
 }
 
 #[test]
-fn every_element_says_who_it_is_and_what_it_has_counted() {
+fn every_element_has_name_class_and_counters() {
     let text = "InfiniteSource(LIMIT 5, STOP true) -> s :: Switch(1); s[0] -> Idle -> Discard;
                 s[1] -> c :: Counter -> t :: Tee -> d :: Discard; t[1] -> d";
     let read = |handler: &str| out(&["-e", text, "-h", handler], "");

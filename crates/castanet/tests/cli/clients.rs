@@ -1,4 +1,4 @@
-//! Clients of a control socket that mean harm.
+//! Hostile clients of a control socket.
 
 use crate::control::{PATIENCE, connect, socket, start, talk, tcp};
 use std::io::{Read, Write};
@@ -20,7 +20,7 @@ const REQUESTS: &[&str] = &[
 ];
 
 #[test]
-fn what_a_browser_sends_is_not_obeyed() {
+fn http_requests_of_a_browser_are_refused() {
     let config =
         "cs :: ControlSocket(TCP, 41900+, LOCALHOST true); Script(print \"at $(cs.port).\");
                   InfiniteSource(LIMIT 5) -> c :: Counter -> Discard";

@@ -245,8 +245,7 @@ fn a_killed_process_leaves_a_file_that_the_next_takes_over() {
     std::fs::remove_file(&first.path).unwrap();
 }
 
-/// The port that a router says it listens to, and the router.
-/// A router that prints at which TCP port it listens, and the port.
+/// Starts a router that prints the TCP port at which it listens; returns the port and the process.
 pub(crate) fn tcp(config: &str) -> (u16, Process) {
     let mut process = start(config);
     process.wait_for("at 4", PATIENCE).unwrap();
@@ -412,7 +411,7 @@ fn a_proxy_answers_for_all_elements() {
 }
 
 #[test]
-fn low_level_calls_are_answered_by_those_who_know_them() {
+fn low_level_calls_are_answered_by_elements_that_know_them() {
     let it = SocketRouter::new(
         "llrpc",
         "); w :: Switch(1); Idle -> w -> Discard; w[1] -> Discard; t :: Script(end",
@@ -452,7 +451,7 @@ fn low_level_calls_are_answered_by_those_who_know_them() {
 }
 
 #[test]
-fn chatter_is_heard_by_all_who_listen() {
+fn chatter_reaches_every_client() {
     let (greeted, plain, other) = (socket("chatter"), socket("plain"), socket("other-channel"));
     let config = format!(
         "ChatterSocket(UNIX, {}); ChatterSocket(unix, {}, GREETING false);

@@ -7,7 +7,7 @@ const PATH: &str = "s :: InfiniteSource(ACTIVE false, LIMIT 320, BURST 32)
     -> c :: Counter -> q :: Queue(1000) -> n :: Null -> u :: Unqueue(BURST 32) -> d :: Discard;
     t :: TimedSource(0.5, LIMIT 3) -> e :: Discard;\n";
 
-/// Runs the path by a program; what it prints.
+/// Runs the path by a program; returns its output.
 fn run(options: &[&str], program: &str) -> String {
     let text = format!("{PATH} DriverManager({program}, stop)");
     let ran = click(&[options, &["-e", &text]].concat(), b"");
@@ -31,7 +31,7 @@ fn calls(text: &str) -> Vec<(&str, u64)> {
 }
 
 #[test]
-fn every_element_says_what_it_has_cost() {
+fn every_element_has_a_cycles_handler() {
     let cost = |element: &str| {
         let ask =
             format!("write reset_cycles, write s.active true, wait 2s, print $({element}.cycles)");
@@ -51,7 +51,7 @@ fn every_element_says_what_it_has_cost() {
 }
 
 #[test]
-fn bills_begin_with_the_first_who_asks_and_begin_anew_when_told() {
+fn cycle_counts_start_at_the_first_read_and_can_be_reset() {
     let go = "write s.active true, wait 1s";
     let nobody = run(&["--simtime"], &format!("{go}, print $(count_cycles)$(c.cycles)"));
     assert_eq!(nobody, "false\n");

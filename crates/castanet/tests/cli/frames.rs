@@ -17,7 +17,7 @@ fn capture(name: &str) -> String {
     file
 }
 
-/// Runs a configuration in simulated time and prints what these handlers say, a number each.
+/// Runs a configuration in simulated time; returns the values of these handlers, a number each.
 fn numbers(words: &[&str], config: &str, handlers: &[&str]) -> (Vec<usize>, RunResult) {
     let prints = handlers.iter().map(|handler| format!("print {handler}, "));
     let script = format!("DriverManager(wait 400s, {}stop)", prints.collect::<String>());
@@ -98,7 +98,7 @@ fn the_end_of_a_source_is_told_behind_its_last_packet() {
 }
 
 #[test]
-fn a_side_branch_that_is_full_starves_nobody_and_says_so_once() {
+fn a_full_side_branch_starves_no_element_and_warns_once() {
     let file = capture("branches");
     for branch in ["", "Queue(1000) -> Unqueue -> "] {
         let config = format!(

@@ -1,5 +1,5 @@
-//! Handlers of every class from outside: the examples of the manual, played by `click` and a
-//! Script, answer as they say.
+//! Handlers of every class from outside: `click` and a Script play the manual's examples, and the
+//! handlers return the values that the examples give.
 
 use crate::program::{RunResult, click, folder, link, root, run};
 use castanet_wire::sketch::{self, Layer};
@@ -46,7 +46,7 @@ fn play(config: &str) -> RunResult {
     click(&["--simtime"], config.as_bytes())
 }
 
-/// The names that a configuration leaves open, from what is said of it.
+/// The names that a configuration leaves undeclared, from its error messages.
 fn open_ends(config: &str) -> BTreeSet<String> {
     // It must not run, even if it leaves none open.
     let said = play(&format!("{config}\nIdle -> nowhere;")).err;

@@ -1,4 +1,4 @@
-//! One configuration replaces another while it runs: what stays, what does not, what is said.
+//! One configuration replaces another while it runs: kept state, lost state, and messages.
 
 use crate::control::{PATIENCE, SocketFile, command, socket};
 use crate::program::{click, folder};
@@ -166,7 +166,7 @@ fn a_call_that_a_handler_has_set_goes_over() {
 }
 
 #[test]
-fn what_elements_of_the_same_name_and_class_keep_stays() {
+fn elements_of_the_same_name_and_class_keep_their_state() {
     let arp = "arp :: ARPQuerier(10.0.0.1, 2:0:0:0:0:1) -> Discard; Idle -> [0]arp; Idle -> [1]arp;
                sw :: Switch(0); Idle -> sw; sw[0] -> Discard; sw[1] -> Discard;";
     let first = format!(
@@ -245,7 +245,7 @@ fn rules_keep_their_connections() {
 }
 
 #[test]
-fn what_is_wrong_changes_nothing() {
+fn an_invalid_configuration_changes_nothing() {
     let config = "s :: RatedSource(RATE 1000) -> c :: Counter -> Discard;";
     let mut it = run("wrong", &["-j", "2"], config);
     let folder = folder("hot-swap");
@@ -331,7 +331,7 @@ fn elements_without_a_name_go_on_where_they_are_the_only_ones_of_their_kind() {
 }
 
 #[test]
-fn what_elements_share_stays_shared() {
+fn shared_state_stays_shared() {
     let config = |more: &str| {
         format!(
             "r :: RecordTimestamp(N 64);
@@ -350,7 +350,7 @@ fn what_elements_share_stays_shared() {
 }
 
 #[test]
-fn an_arp_table_and_what_waits_in_it_stay_shared() {
+fn an_arp_table_and_its_waiting_packets_stay_shared() {
     let config = |table: &str, with: &str| {
         format!(
             "{table} s :: InfiniteSource(LIMIT 3) -> SetIPAddress(1.0.0.2)

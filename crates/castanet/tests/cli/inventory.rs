@@ -1,9 +1,9 @@
-//! Every option, handler and command has a test from the outside: which there are, the program says.
+//! Every option, handler and command that the program lists has a test from the outside.
 
 use crate::program::{castanet, click, named, root};
 use std::path::Path;
 
-/// A test, as far as it can be told.
+/// A test function, as its source text shows it.
 struct Test {
     /// Its text.
     text: String,

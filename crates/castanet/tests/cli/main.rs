@@ -1,4 +1,4 @@
-//! The program from outside: what it prints, where, and how it ends.
+//! The program from outside: its output and its exit status.
 #![allow(clippy::unwrap_used)] // a test
 
 mod bench_classify;

@@ -1,5 +1,5 @@
-//! Five hundred configurations that nobody should write: no panic, no hang,
-//! and an error that points to the place.
+//! Five hundred malformed configurations: no panic, no hang,
+//! and an error that points to the fault.
 
 use crate::program::castanet;
 use std::fmt::Write;
@@ -207,7 +207,7 @@ fn garbage_by_the_megabyte_is_refused_in_few_words() {
 }
 
 #[test]
-fn what_is_no_file_is_refused() {
+fn directories_and_missing_files_are_refused() {
     for (path, word) in [("/", "directory"), ("/no/such/file", "/no/such/file"), ("", "")] {
         let ran = castanet(&["check", path], b"");
         assert_eq!(ran.status, Some(1), "{path}: {}", ran.err);

@@ -1,4 +1,5 @@
-//! `castanet middlebox` without interfaces: what is wrong with rules, what it would run, and who talks to it.
+//! `castanet middlebox` without interfaces: errors in rules, the configuration that it would run,
+//! and its clients.
 
 use crate::control::{SocketFile, socket};
 use crate::program::{castanet, command, folder};
@@ -90,7 +91,7 @@ fn rules_that_contradict_themselves_are_errors_and_doubtful_ones_warnings() {
 }
 
 #[test]
-fn it_shows_what_it_would_run() {
+fn it_shows_the_configuration_it_would_run() {
     let rules = file("shown.mmb", "all accept\n");
     let options = [
         "--in",
@@ -256,7 +257,7 @@ fn every_command_reaches_one_that_runs() {
 }
 
 #[test]
-fn what_is_wrong_with_a_command_is_said_and_changes_nothing() {
+fn an_invalid_command_is_an_error_and_changes_nothing() {
     let it = MiddleboxProcess::new("wrong");
     it.told(&["add", "all", "accept"]);
     let elsewhere = file("elsewhere.mmb", "all accept\nout wlan9 drop\n");

@@ -11,7 +11,7 @@ use std::os::unix::net::{UnixDatagram, UnixStream};
 use std::time::{Duration, Instant};
 
 /// Ends of configurations whose last element is refused, after all others have been initialized:
-/// because it cannot be, because it names a handler of nobody, and because its program cannot begin.
+/// its file cannot be written, it names a handler that no element has, or its program cannot start.
 const WRONG: [(&str, &str); 3] = [
     ("; Idle -> ToDump(/no/such/folder/file)", "/no/such/folder/file"),
     ("; Idle -> Counter(COUNT_CALL 7 nobody.reset) -> Discard", "no element named 'nobody'"),
@@ -286,7 +286,7 @@ fn clients_keep_their_connection() {
 }
 
 #[test]
-fn a_client_that_finds_nobody_leaves_no_file() {
+fn a_client_without_a_server_leaves_no_file() {
     let (nobody, mine) = (socket("rs-nobody"), socket("rs-mine"));
     let mut it = run("rs-left", &[], "Idle -> Discard");
     for _ in 0..2 {

@@ -1,4 +1,4 @@
-//! Scripts from outside: what they print, read and write, and what they say when something is wrong.
+//! Scripts from outside: their output, the handlers that they read and write, and their errors.
 
 use crate::program::{castanet, click, folder};
 
@@ -72,7 +72,7 @@ fn names_are_those_of_the_own_compound_first() {
 }
 
 #[test]
-fn what_is_wrong_is_told_once_with_the_script_that_did_it() {
+fn errors_are_reported_once_with_their_script() {
     let c = "Idle -> c :: Counter -> Discard;";
     for (script, want) in [
         ("print d.count", "no element named 'd'"),
@@ -150,7 +150,7 @@ fn exported_variables_are_handlers_and_others_can_be_asked_for() {
 }
 
 #[test]
-fn drivers_decide_what_stop_requests_mean() {
+fn drivers_handle_stop_requests() {
     let source = "i :: InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> Discard;";
     prints(
         &format!("{source} DriverManager(pause, print c.count, wait 1s, print \"over\")"),
@@ -220,7 +220,7 @@ fn prints_everywhere(config: &str, want: &str) {
 }
 
 #[test]
-fn what_a_count_calls_holds_for_the_packet_that_reaches_it() {
+fn a_handler_called_at_a_count_applies_to_that_packet() {
     let ends = "DriverManager(pause, print $(a.count) $(b.count) $(d.count))";
     let sinks = "sw[0] -> a :: Counter -> Discard; sw[1] -> b :: Counter -> Discard;
         first[1] -> d :: Counter -> Discard";
@@ -269,7 +269,7 @@ fn a_call_that_a_handler_sets_holds_for_the_packet_that_reaches_it() {
 }
 
 #[test]
-fn calls_of_what_is_not_there_are_found_without_a_run() {
+fn calls_of_missing_handlers_are_found_without_a_run() {
     for (call, want) in [
         ("x.switch 1", "no element named 'x'"),
         ("c.cuont 1", "no write handler 'cuont'"),

@@ -1,4 +1,4 @@
-//! The shell of `castanet middlebox` on a terminal: keys that are pressed, and what is seen.
+//! The shell of `castanet middlebox` on a terminal: keys and the output that they cause.
 
 use crate::middlebox::MiddleboxProcess;
 use crate::program::{command, folder};
@@ -101,7 +101,7 @@ impl Drop for Shell {
     }
 }
 
-/// A folder for histories that nobody has used.
+/// An empty folder for history files.
 fn fresh(name: &str) -> PathBuf {
     let state = folder("shell").join(name);
     _ = std::fs::remove_dir_all(&state);

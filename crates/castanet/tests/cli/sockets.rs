@@ -63,7 +63,7 @@ fn a_tcp_server_has_one_client_after_the_other() {
 }
 
 #[test]
-fn a_tcp_client_sends_all_and_hears_what_comes_back() {
+fn a_tcp_client_sends_all_and_receives_the_answer() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     // Pushed, by the name that only sends.
@@ -168,14 +168,14 @@ fn files_are_sockets_too() {
 }
 
 #[test]
-fn nobody_to_send_to_is_a_reason_to_drop() {
+fn packets_without_a_peer_are_dropped_with_a_reason() {
     let config = "InfiniteSource(LIMIT 7, STOP true) -> s :: Socket(TCP, 127.0.0.1, 0) -> Discard";
     let ran = click(&["-e", config, "-h", "s.drops", "-h", "s.sent"], b"");
     assert_eq!(ran.out, "s.drops:\nno_peer 7\n\ns.sent:\n0\n\n", "{}", ran.err);
 }
 
 #[test]
-fn tables_say_who_may_come_in() {
+fn allow_and_deny_tables_filter_clients() {
     let tables = "allow :: RadixIPLookup(127.0.0.1 0); deny :: StaticIPLookup(0/0 0);
                   Idle -> allow -> Discard; Idle -> deny -> Discard;";
     let echo = |kind: &str| {

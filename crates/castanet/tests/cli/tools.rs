@@ -127,7 +127,7 @@ fn every_tool_says_its_name_and_options() {
 }
 
 #[test]
-fn what_is_wrong_ends_with_1() {
+fn errors_exit_with_1() {
     for tool in FILTERS {
         let quiet = |words: &[&str]| {
             let words: Vec<_> = ["-q"].iter().chain(words).copied().collect();

@@ -1,4 +1,4 @@
-//! Outputs that take nothing: full disks, folders that are not there, readers that went away.
+//! Outputs that cannot be written: full disks, missing folders, closed pipes.
 
 use crate::program::{castanet, command, folder};
 use std::fs::OpenOptions;
@@ -33,7 +33,7 @@ fn a_full_disk_is_an_error() {
 }
 
 #[test]
-fn what_scripts_print_onto_a_full_disk_is_lost_but_not_in_silence() {
+fn script_output_to_a_full_disk_is_lost_with_a_message() {
     let script = "Script(print one, print two, stop)";
     let script = script.replace("one", "\"one\"").replace("two", "\"two\"");
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
@@ -45,7 +45,7 @@ fn what_scripts_print_onto_a_full_disk_is_lost_but_not_in_silence() {
 
 /// A packet, a file that takes nothing, and all that is said.
 #[test]
-fn files_of_elements_that_take_nothing_are_told_once_in_the_systems_words() {
+fn write_errors_of_elements_are_reported_once_in_the_systems_words() {
     let source =
         "InfiniteSource(DATA \\<45000014000000004000000001000001 02000002>, LIMIT 9, STOP true)";
     let why = "No space left on device";
@@ -79,7 +79,7 @@ fn files_of_elements_that_take_nothing_are_told_once_in_the_systems_words() {
 }
 
 #[test]
-fn a_place_that_is_taken_says_by_whom_and_what_would_be_right() {
+fn an_address_in_use_is_an_error_with_a_remedy() {
     let file = folder("taken").join("file");
     std::fs::write(&file, "mine").unwrap();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -138,7 +138,7 @@ fn a_reader_that_went_away_is_no_error() {
 }
 
 #[test]
-fn nobody_hears_complaints_and_all_goes_on() {
+fn a_closed_standard_error_stops_no_router() {
     for words in [&["check", "no-such.click"][..], &["frobnicate"], &["element", "Countre"]] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let ran = command().args(words).stderr(full).output().unwrap();
@@ -180,7 +180,7 @@ fn run(config: &str) -> Child {
 }
 
 #[test]
-fn nobody_waits_for_who_reads_messages() {
+fn no_worker_waits_for_the_reader_of_messages() {
     const PACKETS: usize = 60_000;
     let config = format!(
         "InfiniteSource(LIMIT {PACKETS}, LENGTH 100) -> Print(x, 100) -> c :: Counter -> Discard;
@@ -208,7 +208,7 @@ fn nobody_waits_for_who_reads_messages() {
 }
 
 #[test]
-fn a_blocked_standard_error_keeps_nobody_from_the_end() {
+fn a_blocked_standard_error_does_not_delay_the_exit() {
     for config in [
         "InfiniteSource -> Print(x) -> Discard",
         "Script(label again, read nobody.there, wait 1us, goto again)",
@@ -222,7 +222,7 @@ fn a_blocked_standard_error_keeps_nobody_from_the_end() {
 }
 
 #[test]
-fn a_blocked_standard_output_keeps_nobody_from_the_end() {
+fn a_blocked_standard_output_does_not_delay_the_exit() {
     for config in [
         "InfiniteSource -> ToDump(-)",
         "InfiniteSource -> ToIPSummaryDump(-)",

@@ -30,7 +30,7 @@ fn numbers(devices: &str, between: &str, how: &str, until: &str) -> (Vec<u64>, u
 }
 
 #[test]
-fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
+fn adjacent_ports_carry_the_same_as_with_an_element_between() {
     // Some come in several mbufs, and are longer than this port sends, some are no Ethernet frames,
     // and are sent like others.
     let lengths = (0..2500).map(|n| if n % 100 == 75 { 3000 } else { 14 + n * 37 % 1700 });
@@ -56,7 +56,7 @@ fn ports_next_to_each_other_carry_what_they_carry_with_an_element_between() {
 }
 
 #[test]
-fn what_finds_no_room_behind_others_waits_or_is_dropped() {
+fn packets_without_room_behind_others_wait_or_are_dropped() {
     let (from, _) = capture("straight-full", (0..3000).map(|n| 60 + n % 100));
     let devices = format!("--vdev net_pcap0,rx_pcap={} --vdev net_ring0", from.display());
     // No process takes the packets out of the ring.

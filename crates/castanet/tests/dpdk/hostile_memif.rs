@@ -99,7 +99,7 @@ impl MemifPeer {
         self.regions[self.ring.0].write_all_at(word, self.ring.1 + at).unwrap();
     }
 
-    /// Hands one packet over in buffers of these lengths, as it says.
+    /// Hands one packet over in buffers whose descriptors claim these lengths.
     fn hand_over(&mut self, lengths: &[u32]) {
         let begun = Instant::now();
         while self.read(HEAD).wrapping_sub(self.tail) < lengths.len() as u16 {
@@ -134,7 +134,7 @@ fn heard(connection: &OwnedFd) -> ([u8; MESSAGE], Option<OwnedFd>) {
 }
 
 #[test]
-fn a_peer_that_lies_about_lengths_reads_no_memory() {
+fn a_memif_peer_with_false_lengths_reads_no_memory() {
     require_dpdk();
     let path = folder("dpdk").join(format!("lying-{}.sock", std::process::id()));
     let dump = folder("dpdk").join("lying.pcap");

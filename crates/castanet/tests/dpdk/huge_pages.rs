@@ -94,7 +94,7 @@ impl Drop for HugePages {
 }
 
 #[test]
-fn a_prefix_is_one_processs_until_it_ends_however_it_ends() {
+fn a_file_prefix_belongs_to_one_process_until_it_ends() {
     let pages = HugePages::new("prefix", 128);
     let config = "DPDKInfo(4096); f :: FromDPDKDevice(0) -> Discard";
     let devices = "-m 64 --vdev net_null0";
@@ -130,7 +130,7 @@ fn a_prefix_is_one_processs_until_it_ends_however_it_ends() {
 }
 
 #[test]
-fn without_huge_pages_it_says_what_to_do() {
+fn without_huge_pages_the_error_names_a_remedy() {
     let pages = HugePages::new("none", 0);
     assert_eq!(
         pages.refused("--vdev net_null0"),

@@ -35,7 +35,7 @@ fn free(said: &str) -> usize {
 }
 
 #[test]
-fn other_ports_refuse_long_packets_and_say_what_is_too_long() {
+fn other_ports_refuse_long_packets_and_name_the_limit() {
     // net_pcap does not say that it takes several mbufs a packet.
     let (from, sent) = capture("too-long", (0..20).map(|n| if n % 2 == 0 { 1900 } else { 3000 }));
     let to = folder("dpdk").join("too-long-out.pcap");

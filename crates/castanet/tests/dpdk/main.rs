@@ -32,7 +32,7 @@ fn require_dpdk() {
     );
 }
 
-/// Runs a configuration over virtual devices; what the handlers said.
+/// Runs a configuration over virtual devices; returns the handlers' values.
 fn run(devices: &str, config: &str, handlers: &[&str]) -> String {
     require_dpdk();
     let options = format!("{QUIET} {devices}");
@@ -141,7 +141,7 @@ fn captures_pass_unchanged_byte_by_byte() {
 }
 
 #[test]
-fn what_changes_grows_or_is_shared_leaves_as_it_should() {
+fn modified_grown_and_shared_packets_are_sent_correctly() {
     let (from, sent) = capture("changed", (0..500).map(|n| 60 + n % 900));
     let to = folder("dpdk").join("changed-out.pcap");
     // A header in front, into the mbuf's headroom; a second owner of the
@@ -236,8 +236,8 @@ fn rings_bring_back_the_mbufs_that_were_sent() {
 #[test]
 fn rings_of_the_elements_join_two_workers() {
     // From anywhere into mbufs, through a ring to another worker, some shared,
-    // one too long for any mbuf; and through a ring that nobody empties. All
-    // may wait: who empties the ring may be kept from it for any time.
+    // one too long for any mbuf; and through a ring that no port empties. All
+    // may wait: the worker that empties the ring may be delayed for any time.
     let config = "DPDKInfo(8192);
          s :: InfiniteSource(LIMIT 5000, DATA \\<020000000007 020000000006 88b7 01 02 03>)
            -> e :: EnsureDPDKBuffer -> tee :: Tee;
@@ -335,7 +335,7 @@ fn workers_receive_from_one_port_by_queues_of_their_own() {
     assert!(out.contains("; 2 workers receive"), "{out}");
     // Each worker sent what it had received to a queue of its own.
     assert!(packets(&outs[0]) == first && packets(&outs[1]) == second);
-    // Before it is opened, it can be told who will have what.
+    // `explain` tells the queues of each worker before the port is opened.
     let words = ["explain", "-j", "2", "--dpdk", &options, "-e", config];
     let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{err}");
@@ -390,7 +390,7 @@ fn an_idle_port_costs_little_and_loses_nothing_when_packets_come() {
 }
 
 #[test]
-fn what_finds_no_room_waits_and_then_is_dropped_and_counted() {
+fn packets_without_room_wait_and_then_are_dropped_and_counted() {
     // A ring of 1024 that nobody empties.
     let config = |arguments: &str| {
         format!(
@@ -411,7 +411,7 @@ fn what_finds_no_room_waits_and_then_is_dropped_and_counted() {
 }
 
 #[test]
-fn explain_says_what_it_can_without_dpdk_running() {
+fn explain_works_without_dpdk_running() {
     require_dpdk();
     let config = "FromDPDKDevice(0, MAXQUEUES 2) -> ToDPDKDevice(1, N_QUEUES 1)";
     let RunResult { status, out, err } = castanet(&["explain", "-j", "3", "-e", config], b"");
@@ -439,7 +439,7 @@ fn click_takes_dpdk_options_up_to_the_dashes() {
 }
 
 #[test]
-fn errors_say_what_would_be_right() {
+fn errors_name_the_valid_choices() {
     require_dpdk();
     let options = format!("{QUIET} --vdev net_null0");
     let wrong = |dpdk: Option<&str>, config: &str| {

@@ -1,4 +1,4 @@
-//! Checksums and segments by the port, or in software: what is sent is the same.
+//! Checksums and segments by the port, or in software: the packets sent are the same.
 
 use super::{number, packets, require_dpdk, run, save};
 use crate::program::folder;
@@ -90,7 +90,7 @@ fn a_port_completes_the_checksums_that_are_left_to_it() {
 }
 
 #[test]
-fn what_a_port_does_not_complete_is_completed_before() {
+fn offloads_that_a_port_lacks_are_done_in_software() {
     let [right, wrong] = frames();
     let from = save("sums-here", &wrong);
     // The tap completes IPv4's alone, and the packets have two owners each.

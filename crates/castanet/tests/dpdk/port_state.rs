@@ -43,7 +43,7 @@ fn ports_tell_which_checksums_are_wrong_and_drop_nothing_for_it() {
 }
 
 #[test]
-fn a_port_tells_what_it_is_and_what_it_has_counted() {
+fn a_port_has_handlers_for_its_link_and_counters() {
     let (from, _) = capture("told", (0..300).map(|n| 60 + n % 900));
     let to = folder("dpdk").join("told-out.pcap");
     let handlers = [
@@ -111,7 +111,7 @@ fn a_port_takes_another_address_and_fewer_queues_for_its_hash() {
 }
 
 #[test]
-fn what_a_driver_cannot_do_is_an_error_that_says_so() {
+fn unsupported_driver_features_are_errors() {
     require_dpdk();
     let (from, _) = capture("cannot", 60..61);
     let pcap = format!("--vdev net_pcap0,rx_pcap={}", from.display());
@@ -201,7 +201,7 @@ fn another_worker_opens_its_own_queue_under_another_configuration() {
 }
 
 #[test]
-fn elements_agree_about_what_a_port_has_once() {
+fn elements_agree_about_settings_of_their_port() {
     require_dpdk();
     let options = format!("{QUIET} --vdev net_null0");
     let config = "DPDKInfo(2048); FromDPDKDevice(0, MAC 2:0:0:0:0:1) -> Discard;

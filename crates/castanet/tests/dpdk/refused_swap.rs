@@ -3,7 +3,7 @@
 use super::{QUIET, require_dpdk};
 use crate::program::castanet;
 
-/// A ring that nobody empties, with more packets than it has room for; and one whose packets come
+/// A ring that no port empties, with more packets than it has room for; and one whose packets come
 /// back, ten each time that `s` is told to go on.
 const RINGS: &str = "DPDKInfo(8192);
      InfiniteSource(LIMIT 600, DATA \\<01>) -> full :: ToDPDKRing(1, keeps, all, NDESC 500, IQUEUE 1000);

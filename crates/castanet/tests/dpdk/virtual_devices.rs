@@ -178,7 +178,7 @@ fn sleeps(process: u32) -> u64 {
 }
 
 #[test]
-fn a_port_s_interrupt_wakes_who_sleeps_until_then() {
+fn a_port_interrupt_wakes_a_sleeping_worker() {
     let lab = Lab::new("dpdk-intr").unwrap_or_else(|error| panic!("{error}"));
     let host = lab.namespace("host").unwrap();
     let slept = |looking| {
@@ -199,7 +199,7 @@ fn a_port_s_interrupt_wakes_who_sleeps_until_then() {
 }
 
 #[test]
-fn who_sleeps_until_an_interrupt_wakes_after_the_port_was_set_up_anew() {
+fn a_worker_wakes_by_interrupt_after_the_port_is_set_up_anew() {
     let lab = Lab::new("dpdk-anew").unwrap_or_else(|error| panic!("{error}"));
     let host = lab.namespace("host").unwrap();
     // A second queue in one direction only is refused by net_tap: the port restarts as it was.

@@ -24,7 +24,7 @@ elementclass Keepers {
 keepers :: Keepers;
 keepers -> routes;
 
-// Nobody is told about the packets of an attack.
+// No ICMP error answers the packets of an attack.
 routes[0] -> local :: IPClassifier(icmp type echo and ip unfrag, -);
 local[0] -> ICMPPingResponder -> routes;
 local[1] -> Discard;

@@ -1,4 +1,5 @@
-//! `castanet bench io` and `castanet bench firewall`: what they measure has the promised shape, and they leave nothing behind.
+//! `castanet bench io` and `castanet bench firewall`: their records have the documented form, and
+//! no namespace, file or process is left behind.
 
 use std::path::Path;
 
@@ -108,7 +109,7 @@ fn ctrl_c_leaves_nothing_behind() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_named_and_nothing_is_a_failure() {
+fn missing_measurements_are_named_and_no_result_is_a_failure() {
     // Confined to one core, nobody can feed another.
     let words = ["-c", "0", program().to_str().unwrap()];
     let taskset = Command::on_host("taskset").args(words);
@@ -153,7 +154,7 @@ fn rules_are_measured_beside_those_of_linux() {
 }
 
 #[test]
-fn the_table_of_rules_is_markdown_and_says_what_is_missing() {
+fn the_table_of_rules_is_markdown_with_reasons_for_gaps() {
     require(&["ethtool", "ip", "iperf3", "nft"]).unwrap();
     let words = ["bench", "firewall", "--rules", "20000", "--rounds", "1", "--milliseconds", "30"];
     let peers = ["--peer", "nft,forwarding", "--seconds", "0", "--patience", "1"];

@@ -32,14 +32,14 @@ impl Control {
         String::from_utf8(data).unwrap()
     }
 
-    /// The sum of numbers that handlers say.
+    /// The sum of the handlers' numbers.
     pub(crate) fn sum(&mut self, handlers: &[&str]) -> u64 {
         let number =
             |text: String| text.trim().parse::<u64>().unwrap_or_else(|e| panic!("{e}: {text}"));
         handlers.iter().map(|handler| number(self.read(handler))).sum()
     }
 
-    /// The number before a word of what a handler says.
+    /// The number before a word in a handler's value.
     pub(crate) fn of(&mut self, handler: &str, word: &str) -> u64 {
         let said = self.read(handler);
         let row = |line: &str| line.strip_suffix(word)?.trim().parse().ok();

@@ -1,5 +1,5 @@
-//! Interfaces next to each other by AF_XDP, whose packets nobody looks at: all is as if there were
-//! an element between.
+//! AF_XDP interfaces between which no element looks at packets: results are the same as with an
+//! element between them.
 
 use castanet_io::Device;
 use castanet_io::af_packet::{AfPacket, Options};

@@ -6,7 +6,7 @@ use crate::testbed::{SOON, TestNetwork, through_all};
 
 through_all! {
     an_expired_packet_is_reported(castanet_lab::NetworkOptions::default());
-    what_must_not_be_fragmented_is_refused(crate::reachability::jumbo());
+    packets_with_dont_fragment_are_refused(crate::reachability::jumbo());
     a_detour_is_redirected(super::with_neighbour());
     an_unknown_network_is_unreachable(castanet_lab::NetworkOptions::default());
     a_closed_port_of_the_router_is_unreachable(super::without_offloads());
@@ -21,16 +21,16 @@ fn without_offloads() -> NetworkOptions {
     NetworkOptions { offloads: false, ..NetworkOptions::default() }
 }
 
-fn an_expired_packet_is_reported(bed: &TestNetwork) {
-    let [h1, h2, _] = bed.hosts();
-    let said = bed.ping(h1, &["-c", "2", "-t", "1"], &h2.address);
+fn an_expired_packet_is_reported(testbed: &TestNetwork) {
+    let [h1, h2, _] = testbed.hosts();
+    let said = testbed.ping(h1, &["-c", "2", "-t", "1"], &h2.address);
     assert!(said.contains("0 received"), "{said}");
     assert!(said.contains("From 10.0.1.1 icmp_seq=1 Time to live exceeded"), "{said}");
 }
 
-fn what_must_not_be_fragmented_is_refused(bed: &TestNetwork) {
-    let [h1, h2, _] = bed.hosts();
-    let said = bed.ping(h1, &["-c", "1", "-M", "do", "-s", "1600"], &h2.address);
+fn packets_with_dont_fragment_are_refused(testbed: &TestNetwork) {
+    let [h1, h2, _] = testbed.hosts();
+    let said = testbed.ping(h1, &["-c", "1", "-M", "do", "-s", "1600"], &h2.address);
     assert!(
         said.contains("From 10.0.1.1 icmp_seq=1 Frag needed and DF set (mtu = 1500)"),
         "{said}"
@@ -38,18 +38,18 @@ fn what_must_not_be_fragmented_is_refused(bed: &TestNetwork) {
     // The sender has learnt how much fits, and keeps to it.
     let route = h1.namespace.ip(&format!("route get {}", h2.address)).unwrap();
     assert!(route.contains("mtu 1500"), "{route}");
-    let said = bed.ping(h1, &["-c", "1", "-M", "do", "-s", "1472"], &h2.address);
+    let said = testbed.ping(h1, &["-c", "1", "-M", "do", "-s", "1472"], &h2.address);
     assert!(said.contains("1 received"), "{said}");
 }
 
-fn a_detour_is_redirected(bed: &TestNetwork) {
-    let [h1, ..] = bed.hosts();
+fn a_detour_is_redirected(testbed: &TestNetwork) {
+    let [h1, ..] = testbed.hosts();
     // The neighbour is on the same network, but the host believes it behind the router.
     h1.namespace.sysctl("net/ipv4/conf/all/accept_redirects", "0").unwrap();
     h1.namespace.sysctl("net/ipv4/conf/eth0/accept_redirects", "0").unwrap();
     h1.namespace.ip("route add 10.0.1.3/32 via 10.0.1.1").unwrap();
     let mut capture = h1.namespace.capture_arriving("eth0", "icmp").unwrap();
-    let said = bed.ping(h1, &["-c", "2"], "10.0.1.3");
+    let said = testbed.ping(h1, &["-c", "2"], "10.0.1.3");
     assert!(said.contains("2 received, 0% packet loss"), "{said}");
     capture.wait_for("ICMP redirect 10.0.1.3 to host 10.0.1.3", SOON).unwrap();
     let seen = capture.finish().unwrap();
@@ -57,14 +57,14 @@ fn a_detour_is_redirected(bed: &TestNetwork) {
     assert!(castanet_lab::Capture::wrong_checksums(&seen).is_empty(), "{seen}");
 }
 
-fn an_unknown_network_is_unreachable(bed: &TestNetwork) {
-    let [h1, ..] = bed.hosts();
-    let said = bed.ping(h1, &["-c", "1"], "192.0.2.1");
+fn an_unknown_network_is_unreachable(testbed: &TestNetwork) {
+    let [h1, ..] = testbed.hosts();
+    let said = testbed.ping(h1, &["-c", "1"], "192.0.2.1");
     assert!(said.contains("From 10.0.1.1 icmp_seq=1 Destination Net Unreachable"), "{said}");
 }
 
-fn a_closed_port_of_the_router_is_unreachable(bed: &TestNetwork) {
-    let [h1, ..] = bed.hosts();
+fn a_closed_port_of_the_router_is_unreachable(testbed: &TestNetwork) {
+    let [h1, ..] = testbed.hosts();
     let mut capture = h1.namespace.capture_arriving("eth0", "icmp").unwrap();
     // Versions of nc treat the answer differently; the packets must be the same.
     h1.command("sh").args(["-c", "echo anybody | nc -n -u -w 1 10.0.1.1 9"]).output().unwrap();

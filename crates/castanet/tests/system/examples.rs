@@ -1,4 +1,4 @@
-//! Each example runs by the command in its own comment and prints what that comment says.
+//! Each example runs by the command in its own comment and prints the lines of that comment.
 
 use std::fs;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn fits(line: &str, expected: &str) -> bool {
 }
 
 #[test]
-fn examples_print_what_they_say() {
+fn examples_print_the_lines_of_their_comments() {
     let mut names: Vec<String> = fs::read_dir(conf("examples"))
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -85,7 +85,7 @@ fn a_tap_answers_ping() {
 }
 
 #[test]
-fn the_wildcard_fits_what_it_should() {
+fn the_wildcard_matches_any_text() {
     assert!(fits("busy 500 modest 499", "busy … modest …"));
     assert!(fits("exactly", "exactly"));
     assert!(!fits("exactly so", "exactly"));

@@ -15,7 +15,7 @@ const UDP: u64 = 3;
 const TRANSIENT: u64 = 2;
 const ESTABLISHED: u64 = 5;
 
-/// Does with one peer what lines of its input say, and says when each is done.
+/// Executes the lines of its input towards one peer, and reports the end of each.
 const CLIENT: &str = r#"
 import socket, struct, sys
 peer, nobody = (sys.argv[1], 8000), (sys.argv[2], 8000)
@@ -50,7 +50,7 @@ for number, line in enumerate(sys.stdin):
     print("done", number, ".")
 "#;
 
-/// Sends back what comes by UDP and TCP, and news to who came last when told so.
+/// Echoes UDP and TCP; on command, sends unsolicited data to the last client.
 const SERVER: &str = r#"
 import socket, sys, threading
 address = (sys.argv[1], 8000)
@@ -82,10 +82,10 @@ struct FlowTracker {
     client: Process,
     server: Process,
     control: Control,
-    /// Handlers: how many flows there are, what became of them, what they are.
+    /// Handlers: number of flows, events of flows, list of flows.
     count: &'static str,
     events: &'static str,
-    /// The packets dropped because nobody knows them.
+    /// Element and drop reason of packets that belong to no flow.
     strangers: (&'static str, &'static str),
     said: usize,
 }

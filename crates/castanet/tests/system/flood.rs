@@ -80,7 +80,7 @@ fn syn(macs: [&str; 2], addresses: [Ipv4Addr; 2], ports: [u16; 2]) -> String {
 }
 
 impl Flood<'_> {
-    /// Sends so many, and insists that they are distinct; how many went.
+    /// Sends the frames and checks that they are distinct; returns their number.
     fn send(&self, lab: &Lab, (count, rate): (u64, u64)) -> u64 {
         let list = lab.directory().join("flows");
         let Flood { device, frame, varies, behind, then, field, .. } = self;
@@ -111,7 +111,7 @@ fn distinct(list: &Path) -> u64 {
     bits.collect::<HashSet<u32>>().len() as u64
 }
 
-/// Sends back what it hears, to everybody.
+/// Echoes all data to each client.
 const ECHO: &str = r#"
 import asyncio, sys
 async def serve(reader, writer):
@@ -229,7 +229,7 @@ fn among_clients<T>(
 struct Memory([u64; 3]);
 
 impl Memory {
-    /// It grew by no more than what the table takes, and not at all once that was full.
+    /// Checks that memory grew by no more than the table's size, and not at all once it was full.
     fn is_bounded(&self, room: u64) {
         let [before, full, after] = self.0;
         assert!(
@@ -355,7 +355,7 @@ fn a_firewall_withstands_a_flood() {
     );
     show(size, &memory, &kept, &counters);
     memory.is_bounded(size.room);
-    // Hardly anybody was refused: of a full table somebody can go, and is found soon.
+    // Few connections were refused: a full table has an entry to evict, which is found soon.
     assert!(refused <= 64 + sent / 1000, "{counters}");
     assert_eq!(refused, control.dropped_by("rules", "full"), "{counters}");
     assert_eq!(added, here + expired + evicted, "{counters}");
@@ -422,8 +422,8 @@ fn a_nat_gateway_withstands_a_flood() {
     memory.is_bounded(room);
     assert_eq!(here, sizes, "{counters}");
     assert_eq!(added, here + expired + evicted + removed, "{counters}");
-    // No more than came, and hardly anybody was refused: once the table is full, who may go
-    // is looked for behind those who may not.
+    // No more than came, and few were refused: once the table is full, the search for an entry to
+    // evict has to skip established connections.
     let wanted = sent + HELD as u64 + kept.fresh + kept.transfers;
     assert!(added <= wanted + sent / 1000 && refused <= 64 + sent / 1000, "{counters}");
     assert!(added + refused > HELD as u64 + kept.fresh + kept.transfers, "{counters}");

@@ -1,5 +1,5 @@
-//! Elements that keep packets leave frames to others: neighbours that never answer, a queue that
-//! nobody empties beside the way, and fragments whose first piece never comes.
+//! Elements that keep packets leave frames to others: neighbours that never answer, a queue on a
+//! side branch that no element empties, and fragments whose first fragment never comes.
 
 use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
 
@@ -10,7 +10,7 @@ const FRAMES: &str = "1024";
 /// Packets of the flood.
 const FLOOD: u64 = 20_000;
 
-/// A client beside a router, behind which is a network where nobody answers.
+/// A client beside a router, behind which is a network without hosts.
 struct Network {
     client: Namespace,
     router: Process,

@@ -4,7 +4,7 @@ use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
 use crate::testbed::{LATER, SOON, conf, program};
 
-/// Two hosts on networks of their own, and who forwards between them.
+/// Two hosts on networks of their own, and a forwarder between them.
 struct Hosts {
     process: Option<Process>,
     a: Namespace,
@@ -60,7 +60,7 @@ impl Hosts {
 }
 
 impl Drop for Hosts {
-    /// A failing check shows what the router said.
+    /// A failing check shows the router's output.
     fn drop(&mut self) {
         if let (true, Some(process)) = (std::thread::panicking(), &self.process) {
             eprintln!("== the router said ==\n{}{}", process.stdout(), process.stderr());
@@ -103,7 +103,7 @@ fn hosts_reach_each_other(hosts: &Hosts) {
     assert_eq!((got.bytes, &got.sha256), (10 << 20, &file.sha256));
 }
 
-/// Hosts know the router by neighbour discovery, and nobody by addresses that are nobody's.
+/// Hosts find the router by neighbour discovery, and no host at unused addresses.
 fn neighbours_are_found(hosts: &Hosts) {
     for (n, host) in [(1, &hosts.a), (2, &hosts.b)] {
         let known = host.ip("-6 neighbour show dev eth0").unwrap();
@@ -145,7 +145,7 @@ fn the_router_explains(hosts: &Hosts) {
 }
 
 fn traceroute_sees_the_router(hosts: &Hosts) {
-    // UDP to a port nobody has, then ICMP echo: two ways to find the end.
+    // UDP to an unused port, then ICMP echo: two ways to find the end.
     for how in ["-U", "-I"] {
         let hops = hosts.a.traceroute(&["-6", how], B, 4).unwrap();
         assert_eq!(hops, ["2001:db8:1::1", B], "{how}");

@@ -6,68 +6,68 @@ use crate::testbed::{LATER, SOON, TestNetwork, conf, packet_config, program};
 
 #[test]
 fn ctrl_c_ends_it_cleanly_and_it_starts_again() {
-    let mut bed = TestNetwork::castanet("interrupt", &NetworkOptions::default());
+    let mut testbed = TestNetwork::castanet("interrupt", &NetworkOptions::default());
     for _ in 0..3 {
-        bed.reached();
-        let mut process = bed.process.take().unwrap();
+        testbed.reached();
+        let mut process = testbed.process.take().unwrap();
         process.interrupt();
         let status = process.wait(SOON).unwrap();
         assert_eq!(status.code(), Some(0), "{status}: {}", process.stderr());
         assert!(!process.stderr().contains("panicked"), "{}", process.stderr());
-        bed.start();
+        testbed.start();
     }
-    bed.reached();
+    testbed.reached();
 }
 
 #[test]
 fn after_kill_9_it_starts_again() {
-    let mut bed = TestNetwork::castanet("kill", &NetworkOptions::default());
+    let mut testbed = TestNetwork::castanet("kill", &NetworkOptions::default());
     for _ in 0..3 {
-        let mut process = bed.process.take().unwrap();
+        let mut process = testbed.process.take().unwrap();
         process.kill();
         assert!(!process.wait(SOON).unwrap().success());
-        bed.start();
-        bed.reached();
+        testbed.start();
+        testbed.reached();
     }
 }
 
 #[test]
 fn a_second_one_on_the_same_devices_does_no_harm() {
-    let mut bed = TestNetwork::packet("twice", &NetworkOptions::default());
-    bed.reached();
+    let mut testbed = TestNetwork::packet("twice", &NetworkOptions::default());
+    testbed.reached();
     // With packet sockets each sees every packet: both forward a copy.
-    let config = packet_config(&bed.network);
-    let mut second = bed.network.castanet(program(), &config).spawn().unwrap();
+    let config = packet_config(&testbed.network);
+    let mut second = testbed.network.castanet(program(), &config).spawn().unwrap();
     second.wait_for(Router::READY, SOON).unwrap();
-    let [h1, h2, _] = bed.hosts().clone();
-    let said = bed.ping(&h1, &["-c", "3"], &h2.address);
+    let [h1, h2, _] = testbed.hosts().clone();
+    let said = testbed.ping(&h1, &["-c", "3"], &h2.address);
     assert!(said.contains("3 received") && said.contains("DUP!"), "{said}");
     // Duplicates are what TCP is made for.
-    let file = bed.network.lab().random_file("doubled", 1).unwrap();
+    let file = testbed.network.lab().random_file("doubled", 1).unwrap();
     let at = format!("{}:9000", h1.address).parse().unwrap();
     let got = file.send(&h1.namespace, at, &h2.namespace, LATER).unwrap();
     assert_eq!(got.sha256, file.sha256);
     second.interrupt();
     assert_eq!(second.wait(SOON).unwrap().code(), Some(0), "{}", second.stderr());
-    assert!(bed.process.as_mut().unwrap().is_running());
-    let said = bed.ping(&h1, &["-c", "3"], &h2.address);
+    assert!(testbed.process.as_mut().unwrap().is_running());
+    let said = testbed.ping(&h1, &["-c", "3"], &h2.address);
     assert!(said.contains("3 received") && !said.contains("DUP!"), "{said}");
 }
 
 #[test]
 fn a_missing_device_is_named() {
-    let bed = TestNetwork::castanet("missing", &NetworkOptions::default());
-    let wrong = bed.network.router.command(program()).arg("run").arg(conf("router.click"));
+    let testbed = TestNetwork::castanet("missing", &NetworkOptions::default());
+    let wrong = testbed.network.router.command(program()).arg("run").arg(conf("router.click"));
     let said = wrong.args(["dev0=lan1", "dev1=no-such0", "dev2=lan3"]).output().unwrap();
     assert!(said.status.code().is_some_and(|code| code != 0), "{}", said.printed());
     assert!(said.stderr.contains("no-such0"), "{}", said.stderr);
-    bed.reached();
+    testbed.reached();
 }
 
 #[test]
 fn a_missing_right_is_named() {
-    let bed = TestNetwork::kernel("right", &NetworkOptions::default());
-    let router = &bed.network.router;
+    let testbed = TestNetwork::kernel("right", &NetworkOptions::default());
+    let router = &testbed.network.router;
     router.ip("address flush dev lan1").unwrap();
     let without = |text: &str| {
         let command = router.command("setpriv").arg("--bounding-set=-net_raw").arg(program());
@@ -93,16 +93,16 @@ fn a_missing_right_is_named() {
 }
 
 #[test]
-fn the_demo_sees_all_as_it_should_be() {
+fn the_demo_finds_no_fault() {
     castanet_lab::require(&["ip", "ping", "traceroute"]).unwrap();
     let seen = castanet_lab::demo(program()).unwrap();
     assert!(!seen.replayed && seen.all_passed(), "{seen:#?}");
 }
 
 #[test]
-fn it_says_how_packets_come_unless_nobody_wants_to_know() {
-    let mut bed = TestNetwork::castanet("how", &NetworkOptions::default());
-    let said = bed.process.as_ref().unwrap().stderr();
+fn it_reports_the_receive_method_unless_quiet() {
+    let mut testbed = TestNetwork::castanet("how", &NetworkOptions::default());
+    let said = testbed.process.as_ref().unwrap().stderr();
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines.len(), 4, "{said}");
     for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(&lines) {
@@ -110,11 +110,11 @@ fn it_says_how_packets_come_unless_nobody_wants_to_know() {
         assert!(line.starts_with(&begins) && line.contains("program in the driver"), "{said}");
     }
     assert_eq!(lines[3], Router::READY);
-    let mut process = bed.process.take().unwrap();
+    let mut process = testbed.process.take().unwrap();
     process.interrupt();
     process.wait(SOON).unwrap();
-    let config = packet_config(&bed.network);
-    let sockets = bed.network.start(Router::Castanet { program: program(), config: &config });
+    let config = packet_config(&testbed.network);
+    let sockets = testbed.network.start(Router::Castanet { program: program(), config: &config });
     let said = sockets.unwrap().unwrap().stderr();
     for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(said.lines()) {
         let begins = format!("castanet: {lan}: packet socket, works with any driver; receives ");
@@ -122,11 +122,11 @@ fn it_says_how_packets_come_unless_nobody_wants_to_know() {
         assert!(line.ends_with("; not AF_XDP: METHOD says so"), "{said}");
     }
     let text = "FromDevice(lan1) -> Discard; DriverManager(stop)";
-    let click = bed.network.lab().directory().join("click");
+    let click = testbed.network.lab().directory().join("click");
     std::os::unix::fs::symlink(program(), &click).unwrap();
     let words: [&[&str]; 2] = [&["run", "--quiet", "-e", text], &["-e", text]];
     for (program, words) in [program(), click.as_path()].into_iter().zip(words) {
-        let output = bed.network.router.command(program).args(words).output().unwrap();
+        let output = testbed.network.router.command(program).args(words).output().unwrap();
         assert!(output.success(), "{}", output.printed());
         assert_eq!(output.printed(), "");
     }

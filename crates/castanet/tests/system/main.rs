@@ -1,7 +1,8 @@
-//! Real clients and the router: what ping, traceroute, arping, curl, iperf3 and tcpdump say.
+//! Real clients and the router: results of ping, traceroute, arping, curl, iperf3 and tcpdump.
 //!
 //! Each check of a forwarding router runs three times: through Castanet as it comes (by AF_XDP)
-//! and by packet sockets, and through Linux's own forwarding, which proves that the check fits a router and the test network is sound.
+//! and by packet sockets, and through Linux's own forwarding, which proves that the check fits a
+//! router and the test network is sound.
 //! Needs root and the programs in `.ci/packages`, and fails without them.
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 

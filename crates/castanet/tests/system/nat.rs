@@ -4,7 +4,8 @@
 //! client 10.0.1.2 ── 10.0.1.1 NAT 10.0.2.1 ── 10.0.2.2 Linux 10.0.3.1 ── 10.0.3.2 server
 //! ```
 //!
-//! No host outside has a route to the client's network: a packet that is not rewritten gets no answer.
+//! No host outside has a route to the client's network: a packet that is not rewritten gets no
+//! answer.
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
@@ -17,7 +18,7 @@ const PYTHON: &str = "/usr/bin/python3";
 /// The path's narrowest link lies behind the router.
 const SMALL: u32 = 1400;
 
-/// The network, and who rewrites in it, and has a control socket in the lab's directory.
+/// The network with a NAT gateway, whose control socket lies in the lab's directory.
 pub(crate) struct NatNetwork {
     pub(crate) nat: Process,
     pub(crate) client: Namespace,
@@ -73,7 +74,7 @@ impl NatNetwork {
 }
 
 impl Drop for NatNetwork {
-    /// A failing check shows what the gateway said.
+    /// A failing check shows the gateway's output.
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("== the gateway said ==\n{}{}", self.nat.stdout(), self.nat.stderr());
@@ -149,7 +150,7 @@ fn errors_find_their_way(world: &NatNetwork) {
 /// Number of downloads at once.
 const DOWNLOADS: usize = 1000;
 
-/// Serves files over HTTP, but answers nobody until all have asked.
+/// Serves files over HTTP, but answers no client until all have asked.
 const PATIENT_SERVER: &str = r#"
 import asyncio, hashlib, os, resource, sys
 all_of_them = int(sys.argv[1])
@@ -206,7 +207,7 @@ fn a_thousand_downloads_at_once_arrive_whole(world: &NatNetwork) {
         let status = client.wait(LATER).unwrap();
         assert!(status.success(), "{}", client.stderr());
     }
-    // The server saw one address, and each file came to who asked for it.
+    // The server saw one address, and each file came to its client.
     assert!(server.stdout().contains("peers 10.0.2.1\n"), "{}", server.stdout());
     let sums = world.client.command("sha256sum").args(["--check", "--quiet", "sums"]);
     sums.current_dir(world.lab.directory()).timeout(LATER).check().unwrap();

@@ -1,4 +1,4 @@
-//! The program under test, how long it may take, and what its handlers say.
+//! The program under test, time limits, and values of its handlers.
 
 use std::path::Path;
 use std::time::Duration;

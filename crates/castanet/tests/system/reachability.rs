@@ -19,10 +19,10 @@ pub(crate) fn jumbo() -> NetworkOptions {
     NetworkOptions { first_mtu: 1800, ..NetworkOptions::default() }
 }
 
-fn all_pairs_ping(bed: &TestNetwork) {
-    for from in bed.hosts() {
-        for to in bed.hosts().iter().filter(|to| to.address != from.address) {
-            let said = bed.ping(from, &["-c", "3"], &to.address);
+fn all_pairs_ping(testbed: &TestNetwork) {
+    for from in testbed.hosts() {
+        for to in testbed.hosts().iter().filter(|to| to.address != from.address) {
+            let said = testbed.ping(from, &["-c", "3"], &to.address);
             assert!(said.contains("3 received, 0% packet loss"), "{said}");
             // Linux begins with 64: one hop, one less.
             assert_eq!(said.matches("ttl=63").count(), 3, "{said}");
@@ -31,28 +31,28 @@ fn all_pairs_ping(bed: &TestNetwork) {
     }
 }
 
-fn fragments_pass(bed: &TestNetwork) {
-    let [h1, h2, h3] = bed.hosts();
+fn fragments_pass(testbed: &TestNetwork) {
+    let [h1, h2, h3] = testbed.hosts();
     for (from, to) in [(h1, h2), (h3, h1)] {
-        let said = bed.ping(from, &["-c", "3", "-s", "4000"], &to.address);
+        let said = testbed.ping(from, &["-c", "3", "-s", "4000"], &to.address);
         assert!(said.contains("3 received, 0% packet loss"), "{said}");
         assert_eq!(said.matches("4008 bytes from").count(), 3, "{said}");
     }
 }
 
-fn the_router_answers_ping(bed: &TestNetwork) {
-    for host in bed.hosts() {
+fn the_router_answers_ping(testbed: &TestNetwork) {
+    for host in testbed.hosts() {
         // The near side of the router, and a far one.
         for address in [host.gateway.as_str(), "10.0.2.1"] {
-            let said = bed.ping(host, &["-c", "2"], address);
+            let said = testbed.ping(host, &["-c", "2"], address);
             assert!(said.contains("2 received, 0% packet loss"), "{said}");
             assert_eq!(said.matches(&format!("bytes from {address}:")).count(), 2, "{said}");
         }
     }
 }
 
-fn the_router_answers_arp(bed: &TestNetwork) {
-    for host in bed.hosts() {
+fn the_router_answers_arp(testbed: &TestNetwork) {
+    for host in testbed.hosts() {
         let arping = |address: &str| {
             let command = host.command("arping").args(["-I", "eth0", "-c", "2", "-w", "3"]);
             command.arg(address).output().unwrap().printed()
@@ -66,12 +66,12 @@ fn the_router_answers_arp(bed: &TestNetwork) {
     }
 }
 
-fn traceroute_sees_the_router(bed: &TestNetwork) {
-    let [h1, h2, h3] = bed.hosts();
+fn traceroute_sees_the_router(testbed: &TestNetwork) {
+    let [h1, h2, h3] = testbed.hosts();
     let hops = |from: &castanet_lab::Host, how: &str, to: &str| {
         from.namespace.traceroute(&[how], to, 4).unwrap()
     };
-    // UDP to a port nobody has, then ICMP echo: two ways to find the end.
+    // UDP to an unused port, then ICMP echo: two ways to find the end.
     for how in ["-U", "-I"] {
         assert_eq!(hops(h1, how, &h2.address), ["10.0.1.1", "10.0.2.2"], "{how}");
         assert_eq!(hops(h3, how, &h1.address), ["10.0.3.1", "10.0.1.2"], "{how}");
@@ -79,9 +79,9 @@ fn traceroute_sees_the_router(bed: &TestNetwork) {
     }
 }
 
-fn the_route_is_recorded(bed: &TestNetwork) {
-    let [h1, h2, _] = bed.hosts();
-    let said = bed.ping(h1, &["-c", "1", "-R"], &h2.address);
+fn the_route_is_recorded(testbed: &TestNetwork) {
+    let [h1, h2, _] = testbed.hosts();
+    let said = testbed.ping(h1, &["-c", "1", "-R"], &h2.address);
     assert!(said.contains("1 received"), "{said}");
     // Every router on the way enters the address of the side by which the packet leaves.
     let route = said.split("RR:").nth(1).unwrap_or_else(|| panic!("no route in {said}"));
@@ -90,10 +90,10 @@ fn the_route_is_recorded(bed: &TestNetwork) {
     assert_eq!(route, ["10.0.1.2", "10.0.2.1", "10.0.2.2", "10.0.2.2", "10.0.1.1", "10.0.1.2"]);
 }
 
-fn large_packets_are_fragmented(bed: &TestNetwork) {
-    let [h1, h2, _] = bed.hosts();
+fn large_packets_are_fragmented(testbed: &TestNetwork) {
+    let [h1, h2, _] = testbed.hosts();
     let mut capture = h2.namespace.capture_arriving("eth0", "icmp").unwrap();
-    let said = bed.ping(h1, &["-c", "2", "-M", "dont", "-s", "1600"], &h2.address);
+    let said = testbed.ping(h1, &["-c", "2", "-M", "dont", "-s", "1600"], &h2.address);
     assert!(said.contains("2 received, 0% packet loss"), "{said}");
     capture.wait_for("offset 1480", crate::testbed::SOON).unwrap();
     let seen = capture.finish().unwrap();

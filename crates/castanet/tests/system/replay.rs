@@ -77,7 +77,7 @@ fn both_configurations_hold_the_same_router() {
 }
 
 #[test]
-fn the_sample_is_what_its_script_writes() {
+fn the_sample_equals_its_scripts_output() {
     let lab = Lab::new("sample").unwrap();
     let path = lab.directory().join("again.pcap");
     let made = Command::new("python3").arg(conf("make-sample.py")).arg(&path).status().unwrap();

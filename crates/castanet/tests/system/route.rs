@@ -53,7 +53,7 @@ impl Networks {
 }
 
 impl Drop for Networks {
-    /// A failing check shows what the router said.
+    /// A failing check shows the router's output.
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("== the router said ==\n{}{}", self.process.stdout(), self.process.stderr());

@@ -6,11 +6,11 @@ use crate::middlebox_network::MiddleboxNetwork;
 use crate::testbed::{LATER, SOON, program};
 
 #[test]
-fn rules_do_on_the_wire_what_they_say() {
+fn rules_act_on_the_wire_as_documented() {
     MiddleboxNetwork::new("rules").check("rules.py", "cases are right");
 }
 
-/// Answers with what it hears.
+/// Echoes all data.
 const SERVER: &str = r#"
 import socket
 listener = socket.create_server(("10.9.0.2", 7000))
@@ -20,7 +20,7 @@ print("peer", peer[0], ".")
 while data := it.recv(99): it.sendall(data)
 "#;
 
-/// Sends each line that it is told, and says what came back.
+/// Sends each line of its input, and prints the answer.
 const CLIENT: &str = r#"
 import socket, sys
 it = socket.create_connection(("10.9.0.2", 7000), timeout=30)

@@ -47,7 +47,7 @@ fn raw_sockets_carry_whole_ipv4_packets() {
 }
 
 #[test]
-fn a_group_hears_all_its_members_but_nobody_himself() {
+fn a_multicast_member_receives_all_but_its_own_packets() {
     let (_lab, [a, b]) = hosts("mcast");
     let member = |source: &str, word: &str| {
         format!(

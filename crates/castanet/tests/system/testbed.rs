@@ -1,4 +1,4 @@
-//! The network that a check runs in, with somebody who forwards.
+//! The test network: three hosts and a router.
 
 use std::path::{Path, PathBuf};
 
@@ -84,7 +84,7 @@ impl TestNetwork {
 }
 
 impl Drop for TestNetwork {
-    /// A failing check shows what the router said.
+    /// A failing check shows the router's output.
     fn drop(&mut self) {
         if let (true, Some(process)) = (std::thread::panicking(), &self.process) {
             eprintln!("== the router said ==\n{}{}", process.stdout(), process.stderr());

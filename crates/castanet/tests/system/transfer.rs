@@ -9,9 +9,9 @@ through_all! {
     iperf3_runs_both_ways(castanet_lab::NetworkOptions::default());
 }
 
-fn a_large_file_arrives_whole(bed: &TestNetwork) {
-    let [h1, h2, h3] = bed.hosts();
-    let file = bed.network.lab().random_file("large", 100).unwrap();
+fn a_large_file_arrives_whole(testbed: &TestNetwork) {
+    let [h1, h2, h3] = testbed.hosts();
+    let file = testbed.network.lab().random_file("large", 100).unwrap();
     let _server = h2.namespace.serve(&h2.address, 8000).unwrap();
     let url = format!("http://{}:8000/large", h2.address);
     let got = h1.namespace.fetch(&url, LATER).unwrap();
@@ -22,8 +22,8 @@ fn a_large_file_arrives_whole(bed: &TestNetwork) {
     assert_eq!((got.bytes, &got.sha256), (100 << 20, &file.sha256));
 }
 
-fn iperf3_runs_both_ways(bed: &TestNetwork) {
-    let [h1, h2, _] = bed.hosts();
+fn iperf3_runs_both_ways(testbed: &TestNetwork) {
+    let [h1, h2, _] = testbed.hosts();
     for (way, megabits) in [("--forceflush", 10.0), ("--reverse", 10.0), ("--udp", 1.0)] {
         let mut server = h2
             .command("iperf3")
@@ -42,11 +42,11 @@ fn iperf3_runs_both_ways(bed: &TestNetwork) {
 
 /// Sends all kinds of traffic and returns what tcpdump, on the receivers, makes of it; an error
 /// if it lost packets.
-fn seen_by_receivers(bed: &TestNetwork) -> castanet_lab::Result<String> {
-    let [h1, h2, h3] = bed.hosts();
+fn seen_by_receivers(testbed: &TestNetwork) -> castanet_lab::Result<String> {
+    let [h1, h2, h3] = testbed.hosts();
     let at_h2 = h2.namespace.capture_arriving("eth0", "ip").unwrap();
     let at_h1 = h1.namespace.capture_arriving("eth0", "ip").unwrap();
-    let file = bed.network.lab().random_file("small", 1).unwrap();
+    let file = testbed.network.lab().random_file("small", 1).unwrap();
     let at = format!("{}:9000", h1.address).parse().unwrap();
     let got = file.send(&h1.namespace, at, &h2.namespace, SOON).unwrap();
     assert_eq!(got.sha256, file.sha256);
@@ -54,19 +54,19 @@ fn seen_by_receivers(bed: &TestNetwork) -> castanet_lab::Result<String> {
         let send = format!("head -c {size} /dev/zero | nc -n -u -q 0 {} 5000", h2.address);
         h3.command("sh").args(["-c", &send]).check().unwrap();
     }
-    bed.ping(h1, &["-c", "2"], &h2.address);
-    bed.ping(h1, &["-c", "1", "-t", "1"], &h2.address);
+    testbed.ping(h1, &["-c", "2"], &h2.address);
+    testbed.ping(h1, &["-c", "1", "-t", "1"], &h2.address);
     Ok(format!("{}{}", at_h2.finish()?, at_h1.finish()?))
 }
 
 /// The same from a try in which tcpdump kept up: on a busy machine it may lose packets, and what
 /// it has not seen it cannot judge.
-fn all_seen_by_receivers(bed: &TestNetwork) -> String {
-    (0..5).find_map(|_| seen_by_receivers(bed).ok()).expect("tcpdump keeps up once")
+fn all_seen_by_receivers(testbed: &TestNetwork) -> String {
+    (0..5).find_map(|_| seen_by_receivers(testbed).ok()).expect("tcpdump keeps up once")
 }
 
-fn no_checksum_is_wrong(bed: &TestNetwork) {
-    let seen = all_seen_by_receivers(bed);
+fn no_checksum_is_wrong(testbed: &TestNetwork) {
+    let seen = all_seen_by_receivers(testbed);
     let wrong = Capture::wrong_checksums(&seen);
     assert!(wrong.is_empty(), "{} wrong, the first: {}", wrong.len(), wrong[0]);
     // Nothing was overlooked: the traffic is there, and tcpdump did look at the sums.
@@ -108,6 +108,6 @@ fn kernel_leaves_complete_checksums_right() {
 #[test]
 fn a_wrong_checksum_would_be_noticed() {
     // Linux forwards unfinished checksums between veth pairs as they are, and tcpdump says so.
-    let bed = TestNetwork::kernel("unfinished", &NetworkOptions::default());
-    assert!(!Capture::wrong_checksums(&all_seen_by_receivers(&bed)).is_empty());
+    let testbed = TestNetwork::kernel("unfinished", &NetworkOptions::default());
+    assert!(!Capture::wrong_checksums(&all_seen_by_receivers(&testbed)).is_empty());
 }

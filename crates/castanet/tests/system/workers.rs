@@ -1,4 +1,4 @@
-//! Several workers on one interface: every packet arrives once, and `explain` says by whose hands.
+//! Several workers on one interface: every packet arrives once, and `explain` names its worker.
 
 use castanet_lab::{Lab, Namespace, Port, Router, require};
 

@@ -1,4 +1,4 @@
-//! AF_XDP from outside: what is said about it, and that no program stays on an interface.
+//! AF_XDP from outside: its messages and handlers, and that no XDP program stays on an interface.
 
 use castanet_lab::{Namespace, NetworkOptions, Process, Router};
 
@@ -9,58 +9,58 @@ fn has_program(namespace: &Namespace, device: &str) -> bool {
     namespace.ip(&format!("link show {device}")).unwrap().contains("prog/xdp")
 }
 
-fn programs(bed: &TestNetwork) -> [bool; 3] {
-    ["lan1", "lan2", "lan3"].map(|device| has_program(&bed.network.router, device))
+fn programs(testbed: &TestNetwork) -> [bool; 3] {
+    ["lan1", "lan2", "lan3"].map(|device| has_program(&testbed.network.router, device))
 }
 
 #[test]
 fn it_takes_its_program_along_and_starts_again() {
-    let mut bed = TestNetwork::castanet("xdp-again", &NetworkOptions::default());
+    let mut testbed = TestNetwork::castanet("xdp-again", &NetworkOptions::default());
     for _ in 0..3 {
-        assert_eq!(programs(&bed), [true; 3]);
-        bed.reached();
-        let mut process = bed.process.take().unwrap();
+        assert_eq!(programs(&testbed), [true; 3]);
+        testbed.reached();
+        let mut process = testbed.process.take().unwrap();
         process.interrupt();
         let status = process.wait(SOON).unwrap();
         // Not a frame is missing, or it would not end like this.
         assert_eq!(status.code(), Some(0), "{status}: {}", process.stderr());
-        assert_eq!(programs(&bed), [false; 3]);
-        bed.start();
+        assert_eq!(programs(&testbed), [false; 3]);
+        testbed.start();
     }
-    bed.reached();
+    testbed.reached();
 }
 
 #[test]
 fn kill_9_in_traffic_leaves_no_program_and_it_starts_again() {
-    let mut bed = TestNetwork::castanet("xdp-kill", &NetworkOptions::default());
+    let mut testbed = TestNetwork::castanet("xdp-kill", &NetworkOptions::default());
     // Not from where others ping: what answers a flood would fill their sockets, too.
-    let [_, h2, h3] = bed.hosts().clone();
+    let [_, h2, h3] = testbed.hosts().clone();
     let mut flood = h3.command("ping").args(["-q", "-f", "-w", "60", &h2.address]).spawn().unwrap();
     for _ in 0..3 {
-        bed.reached();
-        let mut process = bed.process.take().unwrap();
+        testbed.reached();
+        let mut process = testbed.process.take().unwrap();
         process.kill();
         assert!(!process.wait(SOON).unwrap().success());
-        assert_eq!(programs(&bed), [false; 3]);
-        bed.start();
+        assert_eq!(programs(&testbed), [false; 3]);
+        testbed.start();
     }
-    bed.reached();
+    testbed.reached();
     assert!(flood.is_running());
     flood.interrupt();
     flood.wait(SOON).unwrap();
 }
 
-/// Runs a configuration in the router's namespace and returns what it says.
-fn said(bed: &TestNetwork, config: &str) -> String {
-    let path = bed.network.lab().directory().join("said.click");
+/// Runs a configuration in the router's namespace and returns its output.
+fn said(testbed: &TestNetwork, config: &str) -> String {
+    let path = testbed.network.lab().directory().join("said.click");
     std::fs::write(&path, config).unwrap();
-    let command = bed.network.router.command(program()).arg("run").arg(&path);
+    let command = testbed.network.router.command(program()).arg("run").arg(&path);
     command.timeout(LATER).output().unwrap().printed()
 }
 
 /// A FromDevice's handlers about its device before it stops.
-fn device(bed: &TestNetwork, arguments: &str) -> String {
-    said(bed, &probe(arguments))
+fn device(testbed: &TestNetwork, arguments: &str) -> String {
+    said(testbed, &probe(arguments))
 }
 
 fn probe(arguments: &str) -> String {
@@ -68,52 +68,52 @@ fn probe(arguments: &str) -> String {
 }
 
 #[test]
-fn what_was_chosen_and_why_is_said() {
-    let bed = TestNetwork::kernel("xdp-why", &NetworkOptions::default());
-    let router = &bed.network.router;
+fn the_chosen_mode_and_the_reason_are_reported() {
+    let testbed = TestNetwork::kernel("xdp-why", &NetworkOptions::default());
+    let router = &testbed.network.router;
     // The kernel forwards here, so it has addresses.
-    let text = device(&bed, "lan1");
+    let text = device(&testbed, "lan1");
     let why = "not AF_XDP: the host needs lan1, it has the address 10.0.1.1 there";
     assert!(text.contains("lan1: packet socket") && text.contains(why), "{text}");
-    let text = device(&bed, "lan1, OUTBOUND true");
+    let text = device(&testbed, "lan1, OUTBOUND true");
     assert!(text.contains("not AF_XDP: it does not see what the host sends"), "{text}");
     let best = "lan1: AF_XDP in copy mode (without copies the driver cannot), one queue, \
                 XDP program in the driver";
-    let text = device(&bed, "lan1, SNIFFER false");
+    let text = device(&testbed, "lan1, SNIFFER false");
     assert!(text.contains(best) && !text.contains("not AF_XDP"), "{text}");
     router.ip("address flush dev lan1").unwrap();
-    let text = device(&bed, "lan1");
+    let text = device(&testbed, "lan1");
     assert!(text.contains(best), "{text}");
     assert!(!has_program(router, "lan1"));
     // A bridge needs what its ports receive.
     router.ip("link add br0 type bridge").unwrap();
     router.ip("link set lan1 master br0").unwrap();
-    let text = device(&bed, "lan1");
+    let text = device(&testbed, "lan1");
     assert!(text.contains("not AF_XDP: the host needs lan1, its br0 uses it"), "{text}");
 }
 
 #[test]
 fn where_it_cannot_work_the_message_says_why() {
-    let bed = TestNetwork::kernel("xdp-cannot", &NetworkOptions::default());
-    let router = &bed.network.router;
+    let testbed = TestNetwork::kernel("xdp-cannot", &NetworkOptions::default());
+    let router = &testbed.network.router;
     router.ip("address flush dev lan1").unwrap();
-    let text = device(&bed, "lan1, METHOD AF_XDP, SNIFFER true");
+    let text = device(&testbed, "lan1, METHOD AF_XDP, SNIFFER true");
     assert!(text.contains("METHOD AF_XDP will not do: it keeps packets from the host"), "{text}");
     router.ip("link set lan1 mtu 9000").unwrap();
-    let text = device(&bed, "lan1, METHOD AF_XDP");
+    let text = device(&testbed, "lan1, METHOD AF_XDP");
     assert!(text.contains("one queue, packets in several frames, XDP program"), "{text}");
     router.ip("link set lan1 mtu 60000").unwrap();
-    let text = device(&bed, "lan1, METHOD AF_XDP");
+    let text = device(&testbed, "lan1, METHOD AF_XDP");
     let why = "cannot use AF_XDP on lan1: packets of its MTU 60000 do not fit in 17 frames";
     assert!(text.contains(why), "{text}");
-    let text = device(&bed, "lan1");
+    let text = device(&testbed, "lan1");
     assert!(text.contains("lan1: packet socket") && text.contains(why), "{text}");
 }
 
 #[test]
 fn chosen_packets_are_left_to_the_host() {
-    let bed = TestNetwork::kernel("xdp-host", &NetworkOptions::default());
-    let (router, [h1, ..]) = (&bed.network.router, bed.hosts());
+    let testbed = TestNetwork::kernel("xdp-host", &NetworkOptions::default());
+    let (router, [h1, ..]) = (&testbed.network.router, testbed.hosts());
     let (arp, text) = ("HOST_FRAMES 12/0806", "print f.device");
     let config = format!(
         "f :: FromDevice(lan1, {arp}, HOST_IP icmp or tcp port 22) -> c :: Classifier(12/0800 23/11, -);
@@ -124,26 +124,26 @@ fn chosen_packets_are_left_to_the_host() {
     let mut process = command.spawn().unwrap();
     process.wait_for("lan1: AF_XDP in copy mode", SOON).unwrap();
     // The host answers ARP and ping; it would say that the port is closed, too.
-    let said = bed.ping(h1, &["-c", "3"], "10.0.1.1");
+    let said = testbed.ping(h1, &["-c", "3"], "10.0.1.1");
     assert!(said.contains("3 received"), "{said}");
     let send = "echo anybody | nc -n -u -w 1 10.0.1.1 9";
     h1.command("sh").args(["-c", send]).output().unwrap();
     let output = process.finish(SOON).unwrap();
     assert!(output.printed().contains("chosen packets left to the host"), "{}", output.printed());
 
-    let text = device(&bed, "lan1, HOST_IP tcp prot 22");
+    let text = device(&testbed, "lan1, HOST_IP tcp prot 22");
     assert!(text.contains("HOST_IP") && text.contains("prot"), "{text}");
-    let text = device(&bed, "lan1, HOST_IP icmp, METHOD AF_PACKET");
+    let text = device(&testbed, "lan1, HOST_IP icmp, METHOD AF_PACKET");
     let why = "HOST_IP and HOST_FRAMES take AF_XDP, and that will not do: METHOD says so";
     assert!(text.contains(why), "{text}");
-    let text = device(&bed, "lan1, HOST_FRAMES -, METHOD AF_XDP");
+    let text = device(&testbed, "lan1, HOST_FRAMES -, METHOD AF_XDP");
     assert!(text.contains("leaves nothing to receive"), "{text}");
 }
 
 #[test]
 fn without_the_right_to_load_programs_it_does_with_less() {
-    let bed = TestNetwork::kernel("xdp-right", &NetworkOptions::default());
-    let router = &bed.network.router;
+    let testbed = TestNetwork::kernel("xdp-right", &NetworkOptions::default());
+    let router = &testbed.network.router;
     router.ip("address flush dev lan1").unwrap();
     let with_less = |arguments: &str| {
         let command = router.command("setpriv").arg("--bounding-set=-sys_admin,-net_admin,-bpf");
@@ -160,31 +160,31 @@ fn without_the_right_to_load_programs_it_does_with_less() {
 
 #[test]
 fn a_second_one_on_the_same_interface_is_told() {
-    let bed = TestNetwork::castanet("xdp-second", &NetworkOptions::default());
+    let testbed = TestNetwork::castanet("xdp-second", &NetworkOptions::default());
     // Also if it would take any method: no packet would be left for it.
-    let text = device(&bed, "lan1");
+    let text = device(&testbed, "lan1");
     assert!(text.contains("on lan1: another program holds it"), "{text}");
-    bed.reached();
+    testbed.reached();
 }
 
 #[test]
 fn a_link_that_goes_and_comes_is_used_again() {
-    let bed = TestNetwork::castanet("xdp-link", &NetworkOptions::default());
-    bed.reached();
-    bed.network.router.ip("link set lan2 down").unwrap();
-    let [h1, h2, _] = bed.hosts();
-    let text = bed.ping(h1, &["-c", "2"], &h2.address);
+    let testbed = TestNetwork::castanet("xdp-link", &NetworkOptions::default());
+    testbed.reached();
+    testbed.network.router.ip("link set lan2 down").unwrap();
+    let [h1, h2, _] = testbed.hosts();
+    let text = testbed.ping(h1, &["-c", "2"], &h2.address);
     assert!(text.contains("0 received"), "{text}");
-    bed.network.router.ip("link set lan2 up").unwrap();
-    bed.reached();
+    testbed.network.router.ip("link set lan2 up").unwrap();
+    testbed.reached();
 }
 
 #[test]
 fn an_interface_that_is_removed_is_reported_once() {
-    let mut bed = TestNetwork::castanet("xdp-gone", &NetworkOptions::default());
-    bed.network.router.ip("link del lan3").unwrap();
-    bed.reached();
-    let process: &mut Process = bed.process.as_mut().unwrap();
+    let mut testbed = TestNetwork::castanet("xdp-gone", &NetworkOptions::default());
+    testbed.network.router.ip("link del lan3").unwrap();
+    testbed.reached();
+    let process: &mut Process = testbed.process.as_mut().unwrap();
     process.wait_for("FromDevice(lan3)", SOON).unwrap();
     // Time is tested here: in a second and a half more reports would come, if there were any.
     std::thread::sleep(std::time::Duration::from_millis(2500));
@@ -196,29 +196,29 @@ fn an_interface_that_is_removed_is_reported_once() {
 #[test]
 fn several_queues_are_one_device() {
     let wiring = NetworkOptions { queues: 4, ..NetworkOptions::default() };
-    let bed = TestNetwork::castanet("xdp-queues", &wiring);
-    bed.reached();
-    let [h1, h2, _] = bed.hosts();
-    let file = bed.network.lab().random_file("spread", 10).unwrap();
+    let testbed = TestNetwork::castanet("xdp-queues", &wiring);
+    testbed.reached();
+    let [h1, h2, _] = testbed.hosts();
+    let file = testbed.network.lab().random_file("spread", 10).unwrap();
     let at = format!("{}:9000", h1.address).parse().unwrap();
     let got = file.send(&h1.namespace, at, &h2.namespace, LATER).unwrap();
     assert_eq!(got.sha256, file.sha256);
 }
 
 #[test]
-fn workers_share_what_an_interface_sends() {
-    let mut bed = TestNetwork::kernel("xdp-workers", &NetworkOptions::default());
+fn workers_share_an_interface_for_sending() {
+    let mut testbed = TestNetwork::kernel("xdp-workers", &NetworkOptions::default());
     for device in ["lan1", "lan2", "lan3"] {
-        bed.network.router.ip(&format!("address flush dev {device}")).unwrap();
+        testbed.network.router.ip(&format!("address flush dev {device}")).unwrap();
     }
-    bed.network.router.sysctl("net/ipv4/ip_forward", "0").unwrap();
-    let router = bed.network.castanet(program(), &router_config()).args(["-j", "3"]);
+    testbed.network.router.sysctl("net/ipv4/ip_forward", "0").unwrap();
+    let router = testbed.network.castanet(program(), &router_config()).args(["-j", "3"]);
     let mut process = router.spawn().unwrap();
     process.wait_for(Router::READY, SOON).unwrap();
-    bed.process = Some(process);
-    assert_eq!(programs(&bed), [true; 3]);
+    testbed.process = Some(process);
+    assert_eq!(programs(&testbed), [true; 3]);
     // Two of the workers send to the third's interface at a time.
-    let [h1, h2, h3] = bed.hosts();
+    let [h1, h2, h3] = testbed.hosts();
     let flood = ["-q", "-f", "-w", "3", &h3.address];
     let floods = [h1, h2].map(|host| host.command("ping").args(flood).spawn().unwrap());
     for mut flood in floods {
@@ -228,35 +228,35 @@ fn workers_share_what_an_interface_sends() {
         let lost: f64 = lost.unwrap().0.parse().unwrap();
         assert!(lost < 1.0, "{said}");
     }
-    let process = bed.process.as_mut().unwrap();
+    let process = testbed.process.as_mut().unwrap();
     process.interrupt();
     assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
 }
 
 #[test]
 fn generic_mode_serves_where_the_driver_cannot() {
-    let bed = TestNetwork::kernel("xdp-generic", &NetworkOptions::default());
-    let router = &bed.network.router;
+    let testbed = TestNetwork::kernel("xdp-generic", &NetworkOptions::default());
+    let router = &testbed.network.router;
     router.ip("link add br0 type bridge").unwrap();
     router.ip("link set br0 up").unwrap();
-    let text = device(&bed, "br0, METHOD AF_XDP");
+    let text = device(&testbed, "br0, METHOD AF_XDP");
     assert!(text.contains("br0: AF_XDP in copy mode"), "{text}");
     assert!(text.contains("generic XDP program (in the driver it cannot"), "{text}");
-    let text = device(&bed, "br0");
+    let text = device(&testbed, "br0");
     assert!(text.contains("br0: packet socket"), "{text}");
     assert!(text.contains("not AF_XDP: cannot put an XDP program on br0"), "{text}");
 }
 
 #[test]
 fn explain_foresees_it() {
-    let bed = TestNetwork::castanet("xdp-explain", &NetworkOptions::default());
-    let explain = bed.network.router.command(program()).arg("explain").arg(router_config());
+    let testbed = TestNetwork::castanet("xdp-explain", &NetworkOptions::default());
+    let explain = testbed.network.router.command(program()).arg("explain").arg(router_config());
     let said = explain.args(["dev0=lan1", "dev1=lan2", "dev2=no-such0"]).check().unwrap().stdout;
     assert!(said.contains("FromDevice: lan1 by AF_XDP where its driver supports it"), "{said}");
     assert!(said.contains("ToDevice: lan2 by AF_XDP"), "{said}");
     assert!(said.contains("no network interface is called ‘no-such0’"), "{said}");
     let bridge = ["explain", "-e", "FromDevice(lan1) -> ToDevice(lan2)"];
-    let said = bed.network.router.command(program()).args(bridge).check().unwrap().stdout;
+    let said = testbed.network.router.command(program()).args(bridge).check().unwrap().stdout;
     let passed = "FromDevice@1 -> ToDevice@2, without a look at the packets where devices allow it";
     assert!(said.contains(passed), "{said}");
 }

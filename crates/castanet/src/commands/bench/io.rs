@@ -83,22 +83,22 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: seconds.unwrap_or(milliseconds).max(Duration::from_millis(10)),
     };
-    let mut teller = TableReporter {
+    let mut reporter = TableReporter {
         json: arguments.json,
         live: std::io::stderr().is_terminal(),
         titled: false,
         status: 0,
     };
-    let records = run(&plan, &mut teller);
-    teller.progress("");
+    let records = run(&plan, &mut reporter);
+    reporter.progress("");
     if arguments.json {
-        teller.status = super::write_json(&records);
+        reporter.status = super::write_json(&records);
     } else {
-        teller.close(&records);
+        reporter.close(&records);
     }
     match records.is_empty() {
         true => crate::exit::CONFIGURATION,
-        false => teller.status,
+        false => reporter.status,
     }
 }
 

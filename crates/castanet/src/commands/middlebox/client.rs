@@ -1,4 +1,4 @@
-//! One who talks to a middlebox that runs, by its control socket.
+//! A client of a running middlebox's control socket.
 
 use crate::load::io_error_text;
 use crate::terminal::complain;
@@ -14,7 +14,7 @@ const ELEMENT: &str = "rules";
 /// A connection to a middlebox.
 pub(super) struct Client {
     stream: BufReader<UnixStream>,
-    /// Whether nobody is at the other end any more.
+    /// Whether the middlebox has closed the connection.
     gone: bool,
 }
 
@@ -38,7 +38,7 @@ impl Client {
         }
     }
 
-    /// Whether it has turned out that nobody is there any more.
+    /// Whether the middlebox has closed the connection.
     pub(super) fn is_gone(&self) -> bool {
         self.gone
     }
@@ -132,7 +132,7 @@ fn told(lines: &[String]) -> String {
     own.map(|line| line.trim()).collect::<Vec<_>>().join("\n")
 }
 
-/// An answer without its warnings, which are for a person, not for who reads the answer.
+/// An answer without its warnings, which are for a person and not for a program.
 fn without_warnings(said: String) -> String {
     let is_warning = |line: &&str| line.starts_with("warning: ");
     let (warnings, answer): (Vec<&str>, Vec<&str>) = said.lines().partition(is_warning);

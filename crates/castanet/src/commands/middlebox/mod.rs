@@ -1,4 +1,4 @@
-//! `castanet middlebox`: a bridge or router of two interfaces that follows rules, and those who talk to one.
+//! `castanet middlebox`: a bridge or router of two interfaces that applies rules, and its clients.
 
 mod client;
 mod route;

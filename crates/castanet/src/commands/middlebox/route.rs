@@ -1,5 +1,4 @@
-//! The configuration of a middlebox that routes: who is asked for neighbours, what is forwarded
-//! where, what goes back to the sender as an error.
+//! The configuration of a middlebox that routes: neighbour discovery, forwarding, and ICMP errors.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn conflicting_addresses_are_errors() {
         let (a, b, c) = (own("10.0.1.1/24"), own("10.0.2.1/24"), own("1::1/64"));
         assert_eq!(wrong([&[a], &[b]], &["10.0.2.9"]), "");
         assert_eq!(wrong([&[a], &[]], &[]), "IPv4 has an address on one side only");

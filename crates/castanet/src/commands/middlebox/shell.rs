@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_completed_by_what_comes_before() {
+    fn words_are_completed_by_their_context() {
         assert_eq!(candidates("", "fl"), ["flush"]);
         assert_eq!(candidates("add tcp-syn ", "tcp-opt-m"), ["tcp-opt-mptcp", "tcp-opt-mss"]);
         assert_eq!(candidates("add tcp-syn ", "dro"), ["drop"]);

@@ -70,7 +70,7 @@ fn routers_join_and_part() {
 }
 
 #[test]
-fn what_is_combined_runs() {
+fn a_combined_configuration_runs() {
     let words = [
         "-c",
         "-n",
@@ -95,7 +95,7 @@ fn what_is_combined_runs() {
 }
 
 #[test]
-fn what_is_odd_or_wrong() {
+fn warnings_and_errors_of_combining() {
     let tool = "click-combine";
     let (status, _, err) = all(tool, &["-e", A, "-n", "b", "-e", B], "");
     let want = "click-combine: warning: no links between routers\n";

@@ -77,7 +77,7 @@ fn links_beside_the_program_have_no_path() {
 }
 
 #[test]
-fn what_is_in_the_way_stays_and_nothing_is_made() {
+fn existing_files_stay_and_no_link_is_made() {
     let dir = empty("taken");
     fs::create_dir_all(dir.join("click-check")).unwrap();
     fs::write(dir.join("click"), "theirs").unwrap();

@@ -1,4 +1,4 @@
-//! The tools whose work Castanet does by itself.
+//! Click's optimizers, whose work Castanet does by itself: configurations pass unchanged.
 
 use super::{TEXT, all, complaints, file, out};
 

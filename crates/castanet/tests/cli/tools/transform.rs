@@ -177,7 +177,7 @@ fn burying_the_dead() {
 }
 
 #[test]
-fn what_is_left_counts_the_same() {
+fn a_reduced_router_counts_the_same() {
     let text = "InfiniteSource(LIMIT 50, STOP true) -> Null -> t :: Tee -> c :: Counter -> Discard;
                 t[1] -> s :: StaticSwitch(1) -> Discard; s[1] -> d :: Counter -> Discard;
                 Idle -> Counter -> Discard;";

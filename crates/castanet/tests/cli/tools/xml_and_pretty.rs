@@ -81,7 +81,7 @@ fn well_formed(xml: &str) {
 }
 
 #[test]
-fn pages_show_what_names_mean() {
+fn pages_link_names_to_their_meaning() {
     let page = out("click-pretty", &["-e", TEXT], "");
     for piece in [
         "<span class='c-kw'>elementclass</span> <a name='decl0'><span class='c-cd'>Pair</span></a>",
@@ -239,7 +239,7 @@ fn graphs_for_other_programs() {
 }
 
 #[test]
-fn what_is_shown_comes_from_anywhere() {
+fn input_comes_from_files_text_or_standard_input() {
     let (text, odd) = ("i :: InfiniteSource -> d :: Discard;", "i :: NoSuch -> d :: Discard;");
     let source = file("shown.click", text);
     for tool in ["click-pretty", "click2xml"] {
