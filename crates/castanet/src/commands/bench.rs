@@ -29,7 +29,10 @@ enum Benchmark {
   castanet bench router
   castanet bench router --case forward,router --frames 512 -j 1 --json")]
     Router(RouterArguments),
-    #[command(about = "What a packet costs in each element class, from the manual's examples")]
+    #[command(
+        about = "What a packet costs in each element class, from the manual's examples",
+        long_about = None
+    )]
     Elements(elements::Arguments),
     /// Devices: packets through one core, beside programs that only forward
     Io(io::Arguments),
