@@ -1,24 +1,24 @@
-//! `AddressTranslator`: IPv6 addresses and ports in place of others.
+//! `AddressTranslator`: translates IPv6 addresses and ports.
 
-use super::address_translator_args::{Mappings, Refused};
+use super::address_translator_args::{AddressTranslatorArgs, RefusalReports};
 use castanet_engine::prelude::*;
 use castanet_kit::nat6::{self, Bindings, Config, Direction, Refusal};
 
 /// Translates addresses and ports of IPv6 packets, outward and inward.
 ///
-/// Of packets on input 0, which go outward by output 0, the source is
-/// translated; of those on input 1, which go inward by output 1, the
-/// destination. Arguments, in this order: the number of static mappings; if it
-/// is not 0, whether these go by ports too, and the mappings, `INNER OUTER` or
-/// `INNER PORT OUTER PORT`; whether addresses are given out to others; if so,
-/// whether a port of one address is given out for each flow; the way whose
-/// packets get one, 0 outward, 1 inward; and what is given out: addresses, or
+/// Packets on input 0 go outward by output 0, with a translated source; packets
+/// on input 1 go inward by output 1, with a translated destination. Arguments,
+/// in this order: the number of static mappings; if it is not 0, whether these
+/// map ports too, and the mappings, `INNER OUTER` or `INNER PORT OUTER PORT`;
+/// whether other addresses get dynamic mappings; if so, whether each flow gets
+/// a port of one address; the direction whose packets open dynamic mappings,
+/// 0 outward, 1 inward; and the pool: addresses, or
 /// `ADDRESS FIRST_PORT LAST_PORT`.
 ///
-/// TCP, UDP and ICMPv6 echoes and errors are translated, errors with what they
-/// quote; all other packets are dropped. An echo's identifier is its port,
-/// except for static mappings. What is given out goes to somebody else after
-/// TIMEOUT without a packet, when there is nothing else left.
+/// TCP, UDP and ICMPv6 echoes and errors are translated, errors with the packets
+/// that they quote; all other packets are dropped. An echo's identifier is its
+/// port, except for static mappings. When the pool is exhausted, addresses and
+/// ports that had no packet for TIMEOUT are reused.
 ///
 /// ```click
 /// in -> at :: AddressTranslator(1, 0, 1::1 2::1, 1, 0, 0, 2::2) -> out;  back -> [1] at;  at[1] -> home
@@ -48,30 +48,30 @@ use castanet_kit::nat6::{self, Bindings, Config, Direction, Refusal};
 /// < home [::18.26.4.125]:80 > [::ffff:0.0.0.2]:5 tcp
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = Mappings, ports = "1-2/1-2", processing = "h/h", gives = "ip6")]
+#[element(room = "nat", args = AddressTranslatorArgs, ports = "1-2/1-2", processing = "h/h", gives = "ip6")]
 pub struct AddressTranslator {
     plan: Config,
 }
 
 impl Build for AddressTranslator {
-    type Args = Mappings;
-    fn build(args: Mappings, setup: &Setup) -> Result<Self, ArgError> {
+    type Args = AddressTranslatorArgs;
+    fn build(args: AddressTranslatorArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(AddressTranslator { plan: args.plan(setup.names)? })
     }
 }
 
-/// Where packets go.
+/// Exits of `AddressTranslator`.
 #[derive(Fate)]
-pub enum Translated {
+pub enum AddressTranslatorExit {
     /// Outward packets.
     Outward,
     /// Inward packets.
     #[optional]
     Inward,
-    /// Packets for which no mapping says who stands for whom.
+    /// Packets without a mapping, which do not open one.
     #[drop]
     Unmapped,
-    /// Packets for which all addresses or ports were given out.
+    /// Packets for which no address or port of the pool was free.
     #[drop]
     Exhausted,
     /// Packets that are neither TCP, UDP, ICMPv6 echoes nor errors.
@@ -79,17 +79,17 @@ pub enum Translated {
     Unrecognized,
 }
 
-/// What was given out, and what has been reported.
+/// Dynamic mappings, and reports that are due.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Given {
+pub struct AddressTranslatorState {
     bindings: Bindings,
-    told: Refused,
+    reports: RefusalReports,
 }
 
 #[handlers]
-impl Given {
-    /// Addresses or ports that are given out.
+impl AddressTranslatorState {
+    /// Number of addresses or ports of the pool in use.
     #[read]
     fn count(&self) -> usize {
         self.bindings.len()
@@ -98,52 +98,52 @@ impl Given {
 
 impl PerBatch for AddressTranslator {
     type On = on::Ipv6;
-    type Local = Given;
-    type Fate = Translated;
-    // What one worker gives out, all know.
+    type Local = AddressTranslatorState;
+    type Fate = AddressTranslatorExit;
+    // All workers allocate from one pool.
     const SHARED: bool = true;
 
     fn continues(&self, before: &AddressTranslator) -> bool {
         self.plan.has_same_pool(&before.plan)
     }
 
-    fn batch(&self, given: &mut Given, port: usize, batch: Batch, cx: &mut Cx) {
-        let (way, exit) = match port {
-            0 => (Direction::Outward, Translated::Outward),
-            _ => (Direction::Inward, Translated::Inward),
+    fn batch(&self, state: &mut AddressTranslatorState, port: usize, batch: Batch, cx: &mut Cx) {
+        let (direction, exit) = match port {
+            0 => (Direction::Outward, AddressTranslatorExit::Outward),
+            _ => (Direction::Inward, AddressTranslatorExit::Inward),
         };
         let now = cx.now().since(Time::default());
         for mut packet in batch {
-            let fate = match self.translate(given, way, &mut packet, now) {
+            let fate = match self.translate(state, direction, &mut packet, now) {
                 Ok(()) => exit,
                 Err(fate) => fate,
             };
             cx.emit(fate, packet);
         }
-        given.told.report(cx);
+        state.reports.report(cx);
     }
 }
 
 impl AddressTranslator {
     fn translate(
         &self,
-        given: &mut Given,
-        way: Direction,
+        state: &mut AddressTranslatorState,
+        direction: Direction,
         packet: &mut Packet,
         now: u64,
-    ) -> Result<(), Translated> {
-        let unrecognized = Translated::Unrecognized;
+    ) -> Result<(), AddressTranslatorExit> {
+        let unrecognized = AddressTranslatorExit::Unrecognized;
         let mut ip = packet.ipv6().ok_or(unrecognized)?;
-        let parties = nat6::parse_endpoints(ip.datagram(), way).ok_or_else(|| {
-            given.told.protocol();
+        let parties = nat6::parse_endpoints(ip.datagram(), direction).ok_or_else(|| {
+            state.reports.protocol();
             unrecognized
         })?;
-        match given.bindings.translate(&self.plan, way, &parties, now) {
-            Ok(new) => nat6::rewrite(ip.datagram_mut(), way, new),
-            Err(Refusal::Unmapped) => return Err(Translated::Unmapped),
+        match state.bindings.translate(&self.plan, direction, &parties, now) {
+            Ok(new) => nat6::rewrite(ip.datagram_mut(), direction, new),
+            Err(Refusal::Unmapped) => return Err(AddressTranslatorExit::Unmapped),
             Err(Refusal::Exhausted) => {
-                given.told.exhausted();
-                return Err(Translated::Exhausted);
+                state.reports.exhausted();
+                return Err(AddressTranslatorExit::Exhausted);
             }
         }
         Ok(())

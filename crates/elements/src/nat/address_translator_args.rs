@@ -1,27 +1,27 @@
-//! The arguments of an `AddressTranslator`, which say one after the other what comes next.
+//! The positional arguments of `AddressTranslator`, and its reports.
 
 use castanet_engine::prelude::*;
 use castanet_kit::nat6::{Config, Direction, Endpoint, Pool};
 
 #[derive(Args)]
-pub struct Mappings {
-    /// Static mappings, and what is given out, as the manual says.
+pub struct AddressTranslatorArgs {
+    /// Static mappings and the pool of dynamic ones, in the order that is described above.
     #[arg(rest)]
     words: Vec<String>,
-    /// How long what was given out is kept without a packet.
+    /// For how long without a packet a dynamic mapping keeps its address or port.
     #[arg(keyword, default = Duration::from_secs(300))]
     timeout: Duration,
 }
 
 /// The arguments from left to right.
-struct Cursor<'a> {
+struct ArgCursor<'a> {
     words: &'a [String],
     at: usize,
     names: &'a Names,
 }
 
-impl Cursor<'_> {
-    /// The next argument; `what` is what it should be.
+impl ArgCursor<'_> {
+    /// Parses the next argument; `what` is the type to name in an error.
     fn next<T: FromArg>(&mut self, what: &str) -> Result<T, ArgError> {
         let (at, word) = (self.at, self.words.get(self.at));
         self.at += 1;
@@ -77,9 +77,10 @@ fn wrong(at: usize, what: &str) -> ArgError {
     ArgError::new(format!("argument {at} should be : {what}"))
 }
 
-impl Mappings {
+impl AddressTranslatorArgs {
+    /// Parses the positional arguments.
     pub(crate) fn plan(&self, names: &Names) -> Result<Config, ArgError> {
-        let mut words = Cursor { words: &self.words, at: 0, names };
+        let mut words = ArgCursor { words: &self.words, at: 0, names };
         let count: usize = words.next("integer")?;
         let by_port = count > 0 && words.next("bool")?;
         let left = words.words.len();
@@ -107,48 +108,49 @@ impl Mappings {
     }
 }
 
-/// What is reported, the first time that it happens.
+/// Refusals that are reported the first time that they happen.
 #[derive(Default)]
-pub(crate) struct Refused {
-    protocol: Told,
-    exhausted: Told,
+pub(crate) struct RefusalReports {
+    protocol: ReportState,
+    exhausted: ReportState,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Told {
+enum ReportState {
     #[default]
     Never,
     Due,
-    Done,
+    Reported,
 }
 
-impl Told {
+impl ReportState {
     fn due(&mut self) {
-        if *self == Told::Never {
-            *self = Told::Due;
+        if *self == ReportState::Never {
+            *self = ReportState::Due;
         }
     }
 
     fn take(&mut self) -> bool {
-        let due = *self == Told::Due;
+        let due = *self == ReportState::Due;
         if due {
-            *self = Told::Done;
+            *self = ReportState::Reported;
         }
         due
     }
 }
 
-impl Refused {
+impl RefusalReports {
     /// A packet's protocol is not translated.
     pub(crate) fn protocol(&mut self) {
         self.protocol.due();
     }
 
-    /// There was nothing left for a packet.
+    /// The pool has no free address or port for a packet.
     pub(crate) fn exhausted(&mut self) {
         self.exhausted.due();
     }
 
+    /// Writes the reports that are due.
     pub(crate) fn report(&mut self, cx: &mut Cx) {
         if self.exhausted.take() {
             cx.chatter("AddressTranslator ran out of addresses");

@@ -1,110 +1,113 @@
-//! What rewriters do with a burst.
+//! Rewriting of a burst: first with shared, then with exclusive access to the mappings.
 
-use super::rewriting::{EXHAUSTED, NOT_REWRITTEN, Rewriter, UNMAPPED};
+use super::rewriter::{EXHAUSTED, NOT_REWRITTEN, Rewriter, UNMAPPED};
 use castanet_engine::prelude::*;
 use castanet_kit::flow::{ExclusiveAccess, Slot, Tuple4};
 use castanet_kit::nat::{PacketInfo, Refusal, RewriterKind, Table, Translation};
 
-/// A burst's turn.
-pub(super) struct Turn<'r> {
+/// The context in which a burst is rewritten: rewriter, zone of the table, input, time.
+pub(super) struct BurstContext<'r> {
     pub(super) rewriter: &'r Rewriter,
     pub(super) zone: u16,
     pub(super) port: usize,
     pub(super) now: u64,
 }
 
-impl Turn<'_> {
-    /// The packets for which nothing is to be changed but what many may change.
-    pub(super) fn early(&self, burst: &mut Burst, batch: &mut Batch, table: &Table) {
-        burst.look_up(self.rewriter.rules.kind, self.zone, batch, table);
-        let Burst { begins, fates, late, .. } = burst;
+impl BurstContext<'_> {
+    /// Rewrites packets for which shared access to the table is enough, and defers the others.
+    pub(super) fn rewrite_shared(&self, burst: &mut BurstState, batch: &mut Batch, table: &Table) {
+        burst.look_up(self.rewriter.config.kind, self.zone, batch, table);
+        let BurstState { may_open, fates, deferred, .. } = burst;
         fates.clear();
-        late.clear();
+        deferred.clear();
         for (n, packet) in batch.iter_mut().enumerate() {
-            let Some(begins) = begins[n] else {
-                fates.push(fate(table.translate_unmapped(self.zone, self.port), NOT_REWRITTEN));
+            let Some(may_open) = may_open[n] else {
+                fates.push(exit_index(
+                    table.translate_unmapped(self.zone, self.port),
+                    NOT_REWRITTEN,
+                ));
                 continue;
             };
-            let found = burst.found[n];
-            // What has no mapping may have got one by those who wait.
-            let waits = !late.is_empty() && found == Slot::NONE;
-            let arrival = self.arrival(burst.keys[n], begins, found, packet);
+            let slot = burst.slots[n];
+            // A deferred packet may still open the mapping that this one lacks.
+            let waits = !deferred.is_empty() && slot == Slot::NONE;
+            let info = self.packet_info(burst.keys[n], may_open, slot, packet);
             let datagram = packet.ipv4().filter(|_| !waits);
-            let passed = datagram
-                .map(|mut ip| table.translate_shared(self.zone, arrival, ip.datagram_mut()));
-            match passed {
-                Some(Ok(passed)) => {
-                    self.rewriter.tell(packet, &passed);
-                    fates.push(fate(passed, UNMAPPED));
+            let result =
+                datagram.map(|mut ip| table.translate_shared(self.zone, info, ip.datagram_mut()));
+            match result {
+                Some(Ok(result)) => {
+                    self.rewriter.set_annotations(packet, &result);
+                    fates.push(exit_index(result, UNMAPPED));
                 }
                 Some(Err(ExclusiveAccess)) | None => {
-                    late.push(n);
+                    deferred.push(n);
                     fates.push(NOT_REWRITTEN);
                 }
             }
         }
     }
 
-    /// The others.
-    pub(super) fn late(
+    /// Rewrites the deferred packets, which may change the table.
+    pub(super) fn rewrite_exclusive(
         &self,
-        burst: &mut Burst,
+        burst: &mut BurstState,
         batch: &mut Batch,
         table: &mut Table,
         cx: &mut Cx,
     ) {
-        let Burst { keys, begins, fates, late, .. } = burst;
-        let mut waiting = late.iter().copied().peekable();
+        let BurstState { keys, may_open, fates, deferred, .. } = burst;
+        let mut indices = deferred.iter().copied().peekable();
         for (n, packet) in batch.iter_mut().enumerate() {
-            if waiting.next_if_eq(&n).is_none() {
+            if indices.next_if_eq(&n).is_none() {
                 continue;
             }
-            let arrival =
-                self.arrival(keys[n], begins[n] == Some(true), table.find_one(&keys[n]), packet);
+            let (may_open, slot) = (may_open[n] == Some(true), table.find_one(&keys[n]));
+            let info = self.packet_info(keys[n], may_open, slot, packet);
             let Some(mut ip) = packet.ipv4() else { continue };
-            let passed =
-                table.translate(self.zone, arrival, ip.datagram_mut(), &mut || cx.random());
-            self.rewriter.tell(packet, &passed);
-            fates[n] = fate(passed, UNMAPPED);
+            let result = table.translate(self.zone, info, ip.datagram_mut(), &mut || cx.random());
+            self.rewriter.set_annotations(packet, &result);
+            fates[n] = exit_index(result, UNMAPPED);
         }
     }
 
     #[inline]
-    fn arrival(&self, key: Tuple4, begins: bool, found: Slot, packet: &Packet) -> PacketInfo {
-        let anno = self.rewriter.anno(packet);
-        PacketInfo { input: self.port, key, may_open: begins, slot: found, anno, now: self.now }
+    fn packet_info(&self, key: Tuple4, may_open: bool, slot: Slot, packet: &Packet) -> PacketInfo {
+        let anno = self.rewriter.reply_anno(packet);
+        PacketInfo { input: self.port, key, may_open, slot, anno, now: self.now }
     }
 }
 
-/// What is found out about a burst before any packet is rewritten.
+/// The keys, mappings and exits of the packets of a burst.
 #[derive(Default)]
-pub(super) struct Burst {
+pub(super) struct BurstState {
     keys: Vec<Tuple4>,
-    /// Whether each may begin a flow; `None` for those that are not rewritten.
-    begins: Vec<Option<bool>>,
-    found: Vec<Slot>,
-    /// Those that wait until mappings may be changed.
-    pub(super) late: Vec<usize>,
+    /// Whether each packet may open a flow; `None` for packets that are not rewritten.
+    may_open: Vec<Option<bool>>,
+    slots: Vec<Slot>,
+    /// Indices of packets that need exclusive access to the table.
+    pub(super) deferred: Vec<usize>,
     pub(super) fates: Vec<u8>,
 }
 
-impl Burst {
-    fn look_up(&mut self, by: RewriterKind, zone: u16, batch: &mut Batch, table: &Table) {
+impl BurstState {
+    fn look_up(&mut self, kind: RewriterKind, zone: u16, batch: &mut Batch, table: &Table) {
         self.keys.clear();
-        self.begins.clear();
+        self.may_open.clear();
         for packet in batch.iter_mut() {
-            let key = packet.ipv4().and_then(|ip| by.key(&ip, ip.payload()));
+            let key = packet.ipv4().and_then(|ip| kind.key(&ip, ip.payload()));
             self.keys.push(key.map_or_else(Tuple4::default, |(key, _)| key.in_zone(zone)));
-            self.begins.push(key.map(|(_, begins)| begins));
+            self.may_open.push(key.map(|(_, may_open)| may_open));
         }
-        self.found.clear();
-        self.found.resize(self.keys.len(), Slot::NONE);
-        table.find_all(&self.keys, &mut self.found);
+        self.slots.clear();
+        self.slots.resize(self.keys.len(), Slot::NONE);
+        table.find_all(&self.keys, &mut self.slots);
     }
 }
 
-pub(super) fn fate(passed: Result<Translation, Refusal>, unmapped: u8) -> u8 {
-    match passed {
+/// The index of the exit, an output or a reason to drop, of a translation.
+pub(super) fn exit_index(result: Result<Translation, Refusal>, unmapped: u8) -> u8 {
+    match result {
         Ok(Translation::Untouched(output) | Translation::Rewritten { output, .. }) => output,
         Err(Refusal::Unmapped) => unmapped,
         Err(Refusal::Exhausted) => EXHAUSTED,

@@ -1,9 +1,9 @@
-//! Fragments of packets that are rewritten by their ports, where a rewriter is asked for it.
+//! Fragments in rewriters of ports, with `FRAGMENTS true`: later ones wait for the first.
 
-use super::burst::fate;
-use super::rewriting::{
-    EXCESS, Kind, LONE, NOT_REWRITTEN, OVERLAPPING, Rewriter, Rewriting, TINY, UNMAPPED, WayOfSome,
-    is_reason,
+use super::burst::exit_index;
+use super::rewriter::{
+    EXCESS, LONE, NOT_REWRITTEN, OVERLAPPING, Rewriter, RewriterExit, RewriterState, TINY,
+    TableHandlers, UNMAPPED, is_reason,
 };
 use castanet_engine::prelude::*;
 use castanet_kit::fragment_tracker::{
@@ -11,17 +11,17 @@ use castanet_kit::fragment_tracker::{
 };
 use castanet_kit::nat::PacketInfo;
 
-/// A fragment that waits, and the input that it came in by.
+/// A queued fragment, and the input on which it came.
 pub(super) type HeldFragment = (Packet, usize);
 
-/// How long it takes until it is seen that nobody need wait any longer.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// How many packets are looked at in one go that may be over.
-const SOME: usize = 64;
+/// How often queued fragments are checked for their timeout.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// The most packets to check for their timeout at a time, while other workers wait.
+const EXPIRE_LIMIT: usize = 64;
 
-/// Where a fragment goes that is refused.
-fn refused(refusal: Refusal) -> WayOfSome {
-    WayOfSome(match refusal {
+/// The exit of a refused fragment.
+fn exit_of_refusal(refusal: Refusal) -> RewriterExit {
+    RewriterExit(match refusal {
         Refusal::Invalid => NOT_REWRITTEN,
         Refusal::Tiny => TINY,
         Refusal::Overlap => OVERLAPPING,
@@ -31,18 +31,18 @@ fn refused(refusal: Refusal) -> WayOfSome {
     })
 }
 
-/// Which packet a fragment is of, and what it has of that.
-fn piece(packet: &mut Packet) -> Option<(DatagramKey, Fragment)> {
+/// The packet that a fragment belongs to, and the range of it that the fragment has.
+fn parse_fragment(packet: &mut Packet) -> Option<(DatagramKey, Fragment)> {
     let ip = packet.ipv4()?;
     Some((DatagramKey::v4(&ip), Fragment::parse_v4(&ip, ip.payload())?))
 }
 
 impl Rewriter {
-    /// Rewrites a burst in which there may be fragments, of which later ones are rewritten as the
-    /// first of their packet.
-    pub(super) fn piecewise<K: Kind>(
+    /// Rewrites a burst with fragments in it; later fragments are rewritten as the first one of
+    /// their packet.
+    pub(super) fn batch_with_fragments<K: TableHandlers>(
         &self,
-        it: &mut Rewriting<K>,
+        it: &mut RewriterState<K>,
         port: usize,
         batch: Batch,
         cx: &mut Cx,
@@ -51,7 +51,7 @@ impl Rewriter {
         for packet in batch {
             if packet.ipv4_header().is_some_and(|ip| ip.is_fragment()) {
                 if !whole.is_empty() {
-                    self.whole(it, port, std::mem::take(&mut whole), cx);
+                    self.batch_without_fragments(it, port, std::mem::take(&mut whole), cx);
                 }
                 self.fragment(it, port, packet, cx);
             } else {
@@ -59,129 +59,135 @@ impl Rewriter {
             }
         }
         if !whole.is_empty() {
-            self.whole(it, port, whole, cx);
+            self.batch_without_fragments(it, port, whole, cx);
         }
         self.release(it, cx);
     }
 
-    fn fragment<K: Kind>(
+    fn fragment<K: TableHandlers>(
         &self,
-        it: &mut Rewriting<K>,
+        it: &mut RewriterState<K>,
         port: usize,
         mut packet: Packet,
         cx: &mut Cx,
     ) {
         let now = cx.now().nanos();
-        let Some((key, piece)) = piece(&mut packet) else {
-            return cx.emit(WayOfSome(NOT_REWRITTEN), packet);
+        let Some((key, fragment)) = parse_fragment(&mut packet) else {
+            return cx.emit(RewriterExit(NOT_REWRITTEN), packet);
         };
         let key = key.for_input(port);
-        match it.datagrams.change(|all| all.admit(key, &piece, now)) {
+        match it.datagrams.change(|all| all.admit(key, &fragment, now)) {
             Admission::First => {
-                self.whole(it, port, packet.into(), cx);
+                self.batch_without_fragments(it, port, packet.into(), cx);
                 let denial = it.burst.fates.first().copied().filter(|&fate| is_reason(fate));
-                let waited = it.datagrams.change(|all| all.set_verdict(key, denial));
-                for (later, port) in waited {
-                    match (denial, &piece.head) {
+                let queued = it.datagrams.change(|all| all.set_verdict(key, denial));
+                for (later, port) in queued {
+                    match (denial, &fragment.head) {
                         (None, Some(head)) => self.rewrite_later(it, port, later, head, cx),
-                        (denial, _) => cx.emit(WayOfSome(denial.unwrap_or(TINY)), later),
+                        (denial, _) => cx.emit(RewriterExit(denial.unwrap_or(TINY)), later),
                     }
                 }
             }
             Admission::Later(head) => self.rewrite_later(it, port, packet, &head, cx),
-            Admission::Pending => self.hold(it, port, packet, (key, &piece), cx),
-            Admission::Refused(refusal) => cx.emit(refused(refusal), packet),
+            Admission::Pending => self.hold(it, port, packet, (key, &fragment), cx),
+            Admission::Refused(refusal) => cx.emit(exit_of_refusal(refusal), packet),
         }
     }
 
-    /// Keeps a later fragment until the first one comes.
-    fn hold<K: Kind>(
+    /// Queues a later fragment until the first one comes.
+    fn hold<K: TableHandlers>(
         &self,
-        it: &mut Rewriting<K>,
+        it: &mut RewriterState<K>,
         port: usize,
         packet: Packet,
-        (key, piece): (DatagramKey, &Fragment),
+        (key, fragment): (DatagramKey, &Fragment),
         cx: &mut Cx,
     ) {
-        let waiting = || it.datagrams.read(FragmentTracker::queued);
-        let Some(packet) = cx.keep_one(packet, waiting) else { return };
-        let (kept, now) = ((packet, port), cx.now().nanos());
-        // Another worker may have had the first one meanwhile.
-        match it.datagrams.change(|all| all.enqueue(key, piece, now, kept)) {
+        let queued = || it.datagrams.read(FragmentTracker::queued);
+        let Some(packet) = cx.keep_one(packet, queued) else { return };
+        let (entry, now) = ((packet, port), cx.now().nanos());
+        // Another worker may have rewritten the first one in the meantime.
+        match it.datagrams.change(|all| all.enqueue(key, fragment, now, entry)) {
             Some(((packet, _), Admission::Later(head))) => {
                 self.rewrite_later(it, port, packet, &head, cx);
             }
-            Some(((packet, _), Admission::Refused(why))) => cx.emit(refused(why), packet),
-            Some(((packet, _), _)) => cx.emit(refused(Refusal::NoFirst), packet),
+            Some(((packet, _), Admission::Refused(refusal))) => {
+                cx.emit(exit_of_refusal(refusal), packet)
+            }
+            Some(((packet, _), _)) => cx.emit(exit_of_refusal(Refusal::NoFirst), packet),
             None => {}
         }
     }
 
-    /// Rewrites a later fragment whose packet begins with this.
-    fn rewrite_later<K: Kind>(
+    /// Rewrites a later fragment by the headers in the first one of its packet.
+    fn rewrite_later<K: TableHandlers>(
         &self,
-        it: &mut Rewriting<K>,
+        it: &mut RewriterState<K>,
         input: usize,
         mut packet: Packet,
         head: &HeaderChain,
         cx: &mut Cx,
     ) {
-        let (zone, anno, now) = (it.zone, self.anno(&packet), cx.now().nanos());
+        let (zone, anno, now) = (it.zone, self.reply_anno(&packet), cx.now().nanos());
         let Some(mut ip) = packet.ipv4() else {
-            return cx.emit(WayOfSome(NOT_REWRITTEN), packet);
+            return cx.emit(RewriterExit(NOT_REWRITTEN), packet);
         };
         let mut first = *ip;
         first.set_fragment_word(0);
-        let Some((key, begins)) = self.rules.kind.key(&first, &head.bytes) else {
-            let passed = it.table.read(|table| table.translate_unmapped(zone, input));
-            return cx.emit(WayOfSome(fate(passed, NOT_REWRITTEN)), packet);
+        let Some((key, may_open)) = self.config.kind.key(&first, &head.bytes) else {
+            let result = it.table.read(|table| table.translate_unmapped(zone, input));
+            return cx.emit(RewriterExit(exit_index(result, NOT_REWRITTEN)), packet);
         };
         let key = key.in_zone(zone);
-        let passed = it.table.change(|table| {
-            let arrival =
-                PacketInfo { input, key, may_open: begins, slot: table.find_one(&key), anno, now };
-            table.translate(zone, arrival, ip.datagram_mut(), &mut || cx.random())
+        let result = it.table.change(|table| {
+            let slot = table.find_one(&key);
+            let info = PacketInfo { input, key, may_open, slot, anno, now };
+            table.translate(zone, info, ip.datagram_mut(), &mut || cx.random())
         });
-        self.tell(&mut packet, &passed);
-        cx.emit(WayOfSome(fate(passed, UNMAPPED)), packet);
+        self.set_annotations(&mut packet, &result);
+        cx.emit(RewriterExit(exit_index(result, UNMAPPED)), packet);
     }
 
-    /// Lets those go that waited in vain, and sees to it that it is called again while somebody
-    /// waits.
-    pub(super) fn release<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
+    /// Drops fragments whose first one did not come in time, and schedules the next check while
+    /// fragments are queued.
+    pub(super) fn release<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
         let (now, mut is_done) = (cx.now().nanos(), true);
         if it.datagrams.read(|all| all.is_due(now)) {
-            let (done, gone) =
-                it.datagrams.change(|all| (all.expire(now, SOME), all.take_dropped()));
-            gone.into_iter().for_each(|((packet, _), why)| cx.emit(refused(why), packet));
+            let (done, dropped) =
+                it.datagrams.change(|all| (all.expire(now, EXPIRE_LIMIT), all.take_dropped()));
+            dropped
+                .into_iter()
+                .for_each(|((packet, _), refusal)| cx.emit(exit_of_refusal(refusal), packet));
             is_done = done;
         }
         if !it.datagrams.read(FragmentTracker::is_empty) {
-            it.waits = true;
-            cx.wake_at(cx.now() + if is_done { INTERVAL } else { Duration::from_nanos(1) });
+            it.wake_pending = true;
+            cx.wake_at(cx.now() + if is_done { CHECK_INTERVAL } else { Duration::from_nanos(1) });
         }
     }
 
-    /// Goes on with those that wait where another configuration had them.
-    pub(super) fn adopt<K: Kind>(&self, it: &mut Rewriting<K>) {
+    /// Takes over the queued fragments of the previous configuration.
+    pub(super) fn take_over_fragments<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
         if let Some(datagrams) = self.datagrams.as_ref().filter(|all| !it.datagrams.is(all)) {
-            let kept = it.datagrams.change(std::mem::take);
-            datagrams.change(|all| all.take_over(kept));
+            let previous = it.datagrams.change(std::mem::take);
+            datagrams.change(|all| all.take_over(previous));
             it.datagrams = datagrams.clone();
         }
     }
 
-    /// Lets all go that wait.
-    pub(super) fn end<K: Kind>(&self, it: &mut Rewriting<K>, cx: &mut Cx) {
-        let gone = it.datagrams.change(|all| {
+    /// Drops all queued fragments.
+    pub(super) fn end<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
+        let dropped = it.datagrams.change(|all| {
             all.clear();
             all.take_dropped()
         });
-        gone.into_iter().for_each(|((packet, _), why)| cx.emit(refused(why), packet));
+        dropped
+            .into_iter()
+            .for_each(|((packet, _), refusal)| cx.emit(exit_of_refusal(refusal), packet));
     }
 
-    /// How many wait, for those at home.
-    pub(super) fn held<K: Kind>(&self, it: &Rewriting<K>) -> usize {
-        if it.is_home() { it.datagrams.read(FragmentTracker::queued) } else { 0 }
+    /// The number of queued fragments, which one worker reports for all.
+    pub(super) fn held<K: TableHandlers>(&self, it: &RewriterState<K>) -> usize {
+        if it.is_primary() { it.datagrams.read(FragmentTracker::queued) } else { 0 }
     }
 }

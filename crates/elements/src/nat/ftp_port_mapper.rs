@@ -1,18 +1,18 @@
-//! `FTPPortMapper`: where FTP clients want their data, as rewriters have it.
+//! `FTPPortMapper`: follows FTP `PORT` and `EPRT` commands through rewriters.
 
-use super::named::{Rewriter, rewriter};
+use super::name_resolution::{RewriterRef, rewriter};
 use castanet_engine::prelude::*;
 use castanet_engine::wire::ip_proto;
 use castanet_kit::flow::Tuple4;
 use castanet_kit::nat::{PortCommand, parse_port_command, replace_data};
 
-/// Watches FTP commands that say where data is to be sent, and has rewriters know of it.
+/// Follows FTP `PORT` and `EPRT` commands through address translation.
 ///
-/// A client behind a rewriter says by `PORT` or `EPRT` on which of its own ports it listens,
-/// which means nothing to the server. Then DATA_REWRITER makes a mapping as if a packet from that port had
-/// come in on its input DATA_REWRITER_INPUT; the command is changed to what that becomes; and
-/// CONTROL_REWRITER, a `TCPRewriter` or `IPRewriter` through which the packets go after this,
-/// knows how many bytes the command has become longer, and moves sequence numbers by that.
+/// A client behind a rewriter announces by `PORT` or `EPRT` the inner address and port on which
+/// it listens; the server can not reach these. DATA_REWRITER makes a mapping as if a packet from
+/// that port had come in on its input DATA_REWRITER_INPUT; the command is changed to the outer
+/// address and port of that mapping; and CONTROL_REWRITER, a `TCPRewriter` or `IPRewriter` through
+/// which the packets go afterwards, shifts sequence numbers by the change of the command's length.
 /// The server's data port is the one before its command port. A command must begin its packet
 /// and end in it. Both rewriters may be the same element.
 ///
@@ -40,34 +40,34 @@ use castanet_kit::nat::{PortCommand, parse_port_command, replace_data};
 /// = fm.count 1
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = Rewriters)]
+#[element(room = "nat", args = FTPPortMapperArgs)]
 pub struct FTPPortMapper {
-    control: Rewriter,
-    data: Rewriter,
+    control: RewriterRef,
+    data: RewriterRef,
     input: usize,
 }
 
 #[derive(Args)]
-pub struct Rewriters {
-    /// Through which the commands go.
+pub struct FTPPortMapperArgs {
+    /// The rewriter of the connections with the commands.
     #[arg]
     control_rewriter: String,
-    /// Through which the data goes.
+    /// The rewriter of the data connections.
     #[arg]
     data_rewriter: String,
-    /// On which of its inputs.
+    /// The input of DATA_REWRITER whose pattern makes the mapping.
     #[arg]
     data_rewriter_input: i32,
 }
 
 impl Build for FTPPortMapper {
-    type Args = Rewriters;
+    type Args = FTPPortMapperArgs;
 
-    fn build(it: Rewriters, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(it: FTPPortMapperArgs, setup: &Setup) -> Result<Self, ArgError> {
         let find = |name: &str, argument: &str, class: &str, classes: &[&str]| {
-            let found = rewriter(setup, name);
-            let fits = |it: &Rewriter| classes.is_empty() || classes.contains(&it.class);
-            found.filter(fits).ok_or_else(|| {
+            let named = rewriter(setup, name);
+            let fits = |it: &RewriterRef| classes.is_empty() || classes.contains(&it.class);
+            named.filter(fits).ok_or_else(|| {
                 let error = ArgError::new(format!("`{name}` is no {class}")).at(argument);
                 match setup.element(name, None) {
                     Some(_) => error.click(format!("element type mismatch, expected {class}")),
@@ -75,8 +75,9 @@ impl Build for FTPPortMapper {
                 }
             })
         };
-        let moving = ["TCPRewriter", "IPRewriter"];
-        let control = find(&it.control_rewriter, "CONTROL_REWRITER", "TCPRewriter", &moving)?;
+        let with_sequence_shifts = ["TCPRewriter", "IPRewriter"];
+        let control =
+            find(&it.control_rewriter, "CONTROL_REWRITER", "TCPRewriter", &with_sequence_shifts)?;
         let data = find(&it.data_rewriter, "DATA_REWRITER", "IPRewriterBase", &[])?;
         let input = usize::try_from(it.data_rewriter_input).ok();
         let input = input.filter(|&input| input < data.inputs);
@@ -85,21 +86,21 @@ impl Build for FTPPortMapper {
     }
 }
 
-/// What one worker has done.
+/// A worker's counter.
 #[derive(Default, Local)]
-pub struct Done {
-    /// Commands that were changed.
+pub struct FTPPortMapperState {
+    /// Number of commands that were changed.
     #[read]
     count: u64,
 }
 
 impl FTPPortMapper {
-    /// Changes the command in a packet; `None` if there is none, or it cannot be followed.
+    /// Changes the command in a packet; `None` if there is none, or a rewriter has no mapping.
     fn change(&self, packet: &mut Packet, cx: &mut Cx) -> Option<()> {
         let tcp = packet.tcp()?;
         let PortCommand { address, port, argument, .. } = &parse_port_command(tcp.payload())?;
         let (ports, length) = ((tcp.src_port(), tcp.dst_port()), tcp.payload().len());
-        let (seq, told) = (tcp.seq(), parse_port_command(tcp.payload())?);
+        let (seq, command) = (tcp.seq(), parse_port_command(tcp.payload())?);
         let mut ip = packet.ipv4()?;
         let dst = ip.dst();
         let flow = Tuple4::new((ip.src(), ports.0), (dst, ports.1), ip_proto::TCP);
@@ -114,10 +115,10 @@ impl FTPPortMapper {
             let zone = table.zone(&self.data.member)?;
             table.get_or_open(zone, self.input, data, anno, now, &mut || cx.random())
         })?;
-        let text = told.argument_for(new.src().0, new.src().1);
+        let text = command.argument_for(new.src().0, new.src().1);
         let longer = text.len() as i32 - argument.len() as i32;
         let changed = replace_data(ip.datagram_mut(), argument.clone(), text.as_bytes())?;
-        put(packet, &changed)?;
+        replace_datagram(packet, &changed)?;
         self.control.table.change(|table| {
             let zone = table.zone(&self.control.member)?;
             let (mapping, back) = table.mapping(zone, flow)?;
@@ -127,8 +128,8 @@ impl FTPPortMapper {
     }
 }
 
-/// Puts another datagram in place of a packet's own.
-fn put(packet: &mut Packet, datagram: &[u8]) -> Option<()> {
+/// Replaces a packet's datagram.
+fn replace_datagram(packet: &mut Packet, datagram: &[u8]) -> Option<()> {
     let start = usize::try_from(packet.network_offset()?).ok()?;
     let length = start + datagram.len();
     match length.checked_sub(packet.len()) {
@@ -141,12 +142,12 @@ fn put(packet: &mut Packet, datagram: &[u8]) -> Option<()> {
 
 impl PerBatch for FTPPortMapper {
     type On = on::Tcp;
-    type Local = Done;
+    type Local = FTPPortMapperState;
     type Fate = ();
 
-    fn batch(&self, done: &mut Done, _: usize, mut batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut FTPPortMapperState, _: usize, mut batch: Batch, cx: &mut Cx) {
         for packet in batch.iter_mut() {
-            done.count += u64::from(self.change(packet, cx).is_some());
+            state.count += u64::from(self.change(packet, cx).is_some());
         }
         cx.emit_batch((), batch);
     }

@@ -1,15 +1,14 @@
-//! `ICMPPingRewriter`: other addresses and identifiers for pings.
+//! `ICMPPingRewriter`: rewrites addresses and identifiers of pings.
 
-use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{OfAll, lives};
+use super::rewriter::{Rewriter, RewriterExit, RewriterState, SingleTable, rewriter_methods};
+use super::rewriter_args::{RewriterArgs, uniform_timeouts};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
 /// Rewrites addresses and identifiers of ICMP echo requests, and those of replies back.
 ///
-/// It does what an `IPRewriter` does, whose page says what its arguments are, for pings: what
-/// patterns say of source ports goes for identifiers. Replies that answer nothing take `pass`,
-/// or are dropped.
+/// It works like an `IPRewriter`, whose page describes the arguments, for pings: the source ports
+/// of patterns are identifiers. Replies without a mapping follow `pass`, or are dropped.
 ///
 /// ```click
 /// in -> rw :: ICMPPingRewriter(pattern 9.9.9.9 700-701# - - 0 1, drop) -> out
@@ -49,27 +48,27 @@ use castanet_kit::nat::RewriterKind;
 /// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = ICMPPingRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct ICMPPingRewriter(Rewriter);
 
 #[derive(Args)]
-pub struct Settings {
-    /// How long a mapping is kept without packets.
+pub struct ICMPPingRewriterArgs {
+    /// For how long a mapping is kept without packets.
     #[arg(keyword, default = Duration::from_secs(300))]
     timeout: Duration,
     #[arg(flatten)]
-    common: OfAll,
+    common: RewriterArgs,
 }
 
 impl Build for ICMPPingRewriter {
-    type Args = Settings;
+    type Args = ICMPPingRewriterArgs;
 
-    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let lives = lives(it.timeout, it.common.guarantee);
+    fn build(it: ICMPPingRewriterArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let timeouts = uniform_timeouts(it.timeout, it.common.guarantee);
         Ok(ICMPPingRewriter(Rewriter::new::<Self>(
             &it.common,
             RewriterKind::IcmpEcho,
-            [lives, lives],
+            [timeouts, timeouts],
             setup,
         )?))
     }
@@ -77,7 +76,7 @@ impl Build for ICMPPingRewriter {
 
 impl PerBatch for ICMPPingRewriter {
     type On = on::Ipv4;
-    type Local = Rewriting<OfAny>;
-    type Fate = WayOfSome;
+    type Local = RewriterState<SingleTable>;
+    type Fate = RewriterExit;
     rewriter_methods!();
 }

@@ -1,17 +1,17 @@
-//! `ICMPRewriter`: ICMP errors about packets that were rewritten.
+//! `ICMPRewriter`: rewrites ICMP errors that quote rewritten packets.
 
-use super::named::{Rewriter, rewriter};
-use super::rewriting::WayOfErrors;
+use super::name_resolution::{RewriterRef, rewriter};
+use super::rewriter::ICMPRewriterExit;
 use castanet_engine::prelude::*;
 use castanet_kit::nat::{QuotedPacket, parse_quote, rewrite_error};
 
-/// Rewrites ICMP errors about packets that rewriters have rewritten, for those who sent them.
+/// Rewrites ICMP errors about packets that rewriters have rewritten.
 ///
-/// MAPS names rewriters, `rw` or `rw:OFFSET`. The first of them that has a mapping for what an
-/// error quotes says what that was before. Addresses, ports, identifiers, sequence numbers and
-/// checksums are set back in the quote; the error then goes to who had sent that, by output 0,
-/// or, with an OFFSET, by the output beyond that where the mapping sends replies. All
-/// other messages leave by output 1, if it is connected.
+/// MAPS names rewriters, `rw` or `rw:OFFSET`. The first of them that has a mapping for the quoted
+/// packet restores it: addresses, ports, identifiers, sequence numbers and checksums in the quote
+/// become what they were before rewriting. The error then goes to the sender of that packet, by
+/// output 0, or, with an OFFSET, by output OFFSET plus the mapping's output for replies. All
+/// other messages leave by output 1, if it is connected, or are dropped.
 ///
 /// ```click
 /// in -> rw :: IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0) -> out
@@ -44,45 +44,46 @@ use castanet_kit::nat::{QuotedPacket, parse_quote, rewrite_error};
 /// = ir.drops.unmapped 1
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = Settings, ports = "1/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = ICMPRewriterArgs, ports = "1/1-", processing = "h/h", gives = "ip")]
 pub struct ICMPRewriter {
-    maps: Vec<(Rewriter, Option<u8>)>,
+    maps: Vec<(RewriterRef, Option<u8>)>,
     dst_anno: bool,
     reply_anno: Option<AnnoAt<1>>,
-    /// Where all other messages go.
-    others: WayOfErrors,
+    /// The exit of all other messages.
+    others: ICMPRewriterExit,
 }
 
 #[derive(Args)]
-pub struct Settings {
-    /// Rewriters, the first choice first, with spaces between them.
+pub struct ICMPRewriterArgs {
+    /// Names of rewriters, separated by spaces; the first with a mapping is used.
     #[arg]
     maps: Words,
-    /// Whether to set the destination annotation to where errors go.
+    /// Whether to set the destination annotation of errors to their new destination.
     #[arg(keyword, default = true)]
     dst_anno: bool,
-    /// The annotation that errors about the first direction get, as replies do.
+    /// The annotation byte that errors about a flow's first direction get, as its replies do.
     #[arg(keyword)]
     reply_anno: Option<AnnoAt<1>>,
 }
 
 impl Build for ICMPRewriter {
-    type Args = Settings;
+    type Args = ICMPRewriterArgs;
 
-    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(it: ICMPRewriterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let find = |word: &String| map(word, setup);
         let named = it.maps.words.iter().filter(|word| !word.is_empty());
         let maps = named.map(find).collect::<Result<Vec<_>, _>>()?;
         if maps.is_empty() {
             return Err(ArgError::new("no IP rewriters supplied"));
         }
-        let others = if setup.outputs > 1 { WayOfErrors::OTHERS } else { WayOfErrors::UNMAPPED };
+        let others =
+            if setup.outputs > 1 { ICMPRewriterExit::OTHERS } else { ICMPRewriterExit::UNMAPPED };
         Ok(ICMPRewriter { maps, dst_anno: it.dst_anno, reply_anno: it.reply_anno, others })
     }
 }
 
-/// The rewriter that is meant, and the number of its first output here.
-fn map(word: &str, setup: &Setup) -> Result<(Rewriter, Option<u8>), ArgError> {
+/// Parses `NAME` or `NAME:OFFSET`: a rewriter, and the offset of its outputs here.
+fn map(word: &str, setup: &Setup) -> Result<(RewriterRef, Option<u8>), ArgError> {
     let wrong = || ArgError::new(format!("{word} not an IP rewriter"));
     let (name, offset) = word.split_once(':').map_or((word, None), |(a, b)| (a, Some(b)));
     let offset = offset.map(|text| text.parse::<u8>().map_err(|_| wrong())).transpose()?;
@@ -98,8 +99,8 @@ fn map(word: &str, setup: &Setup) -> Result<(Rewriter, Option<u8>), ArgError> {
 }
 
 impl ICMPRewriter {
-    /// Rewrites one message; `None` if it is about nothing that was rewritten.
-    fn rewrite(&self, packet: &mut Packet) -> Option<WayOfErrors> {
+    /// Rewrites one message; `None` if it quotes no rewritten packet.
+    fn rewrite(&self, packet: &mut Packet) -> Option<ICMPRewriterExit> {
         let mut ip = packet.ipv4()?;
         let quote: QuotedPacket = parse_quote(ip.payload())?;
         let (restored, offset) = self.maps.iter().find_map(|(it, offset)| {
@@ -108,22 +109,22 @@ impl ICMPRewriter {
         })?;
         let receiver = rewrite_error(ip.datagram_mut(), &quote, &restored);
         receiver.iter().filter(|_| self.dst_anno).for_each(|dst| packet.set_dst(*dst));
-        if let (Some(place), Some(anno)) = (self.reply_anno, restored.anno) {
-            place.set(packet, anno);
+        if let (Some(field), Some(anno)) = (self.reply_anno, restored.anno) {
+            field.set(packet, anno);
         }
-        Some(WayOfErrors::output(offset.map_or(0, |offset| offset + restored.output)))
+        Some(ICMPRewriterExit::output(offset.map_or(0, |offset| offset + restored.output)))
     }
 }
 
 impl PerBatch for ICMPRewriter {
     type On = on::Icmp;
     type Local = ();
-    type Fate = WayOfErrors;
+    type Fate = ICMPRewriterExit;
 
     fn batch(&self, (): &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         for mut packet in batch {
-            let way = self.rewrite(&mut packet).unwrap_or(self.others);
-            cx.emit(way, packet);
+            let exit = self.rewrite(&mut packet).unwrap_or(self.others);
+            cx.emit(exit, packet);
         }
     }
 }

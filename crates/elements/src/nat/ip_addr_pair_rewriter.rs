@@ -1,7 +1,9 @@
-//! `IPAddrPairRewriter`: other pairs of addresses.
+//! `IPAddrPairRewriter`: rewrites pairs of source and destination addresses.
 
-use super::rewriting::{OfAny, Rewriter, Rewriting, Way, rewriter_methods};
-use super::settings::OfAddresses;
+use super::rewriter::{
+    AddressRewriterExit, Rewriter, RewriterState, SingleTable, rewriter_methods,
+};
+use super::rewriter_args::AddressRewriterArgs;
 use castanet_engine::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
@@ -9,7 +11,7 @@ use castanet_kit::nat::RewriterKind;
 ///
 /// Arguments are those of an `IPRewriter`, but patterns have no ports: `pattern SADDR DADDR
 /// FOUTPUT ROUTPUT`, where SADDR is an address, a range `1.0.0.1-1.0.0.9` or a prefix
-/// `1.0.0.0/24`. Of these an address that nobody has who speaks with DADDR is chosen by chance,
+/// `1.0.0.0/24`. An address is chosen of these that no other mapping with DADDR uses: at random,
 /// with `#` at the end in sequence.
 ///
 /// ```click
@@ -32,22 +34,22 @@ use castanet_kit::nat::RewriterKind;
 /// = rw.drops.exhausted 1
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = AddressRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrPairRewriter(Rewriter);
 
 impl Build for IPAddrPairRewriter {
-    type Args = OfAddresses;
+    type Args = AddressRewriterArgs;
 
-    fn build(it: OfAddresses, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(it: AddressRewriterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let rewriter =
-            Rewriter::new::<Self>(&it.common, RewriterKind::AddressPair, it.lives(), setup)?;
+            Rewriter::new::<Self>(&it.common, RewriterKind::AddressPair, it.timeouts(), setup)?;
         Ok(IPAddrPairRewriter(rewriter))
     }
 }
 
 impl PerBatch for IPAddrPairRewriter {
     type On = on::Ipv4;
-    type Local = Rewriting<OfAny>;
-    type Fate = Way;
+    type Local = RewriterState<SingleTable>;
+    type Fate = AddressRewriterExit;
     rewriter_methods!();
 }

@@ -1,17 +1,20 @@
-//! `IPAddrRewriter`: other source addresses.
+//! `IPAddrRewriter`: rewrites source addresses.
 
-use super::rewriting::{OfAny, Rewriter, Rewriting, Way, rewriter_methods};
-use super::settings::OfAddresses;
+use super::rewriter::{
+    AddressRewriterExit, Rewriter, RewriterState, SingleTable, rewriter_methods,
+};
+use super::rewriter_args::AddressRewriterArgs;
 use castanet_engine::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
-/// Rewrites source addresses of IP packets, and the destination of what is sent to those.
+/// Rewrites source addresses of IP packets, and destination addresses of replies back.
 ///
-/// This is network address translation of the basic kind: each inner address gets an outer one
-/// for itself, for any protocol and any fragment. Arguments are those of an `IPRewriter`, but
+/// This is basic network address translation (basic NAT): each inner address gets an outer one
+/// of its own, for any protocol and any fragment. Arguments are those of an `IPRewriter`, but
 /// patterns have no ports, and leave destinations alone: `pattern SADDR - FOUTPUT ROUTPUT`,
-/// where SADDR is an address, a range `1.0.0.1-1.0.0.9` or a prefix `1.0.0.0/24`. Of these an
-/// address that nobody has is chosen by chance, with `#` at the end in sequence.
+/// where SADDR is an address, a range `1.0.0.1-1.0.0.9` or a prefix `1.0.0.0/24`. An
+/// address is chosen of these that no other mapping uses: at random, with `#` at the end in
+/// sequence.
 ///
 /// ```click
 /// in -> rw :: IPAddrRewriter(pattern 9.0.0.8/30# - 0 1, drop, TIMEOUT 1h) -> out
@@ -38,17 +41,17 @@ use castanet_kit::nat::RewriterKind;
 /// = rw.table 1.0.0.7 => 9.0.0.10 [*0 1] i0 exp1800\n9.0.0.10 => 1.0.0.7 [0 *1] i0 exp1800
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = OfAddresses, ports = "1-/1-", processing = "h/h", gives = "ip")]
+#[element(room = "nat", args = AddressRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrRewriter(Rewriter);
 
 impl Build for IPAddrRewriter {
-    type Args = OfAddresses;
+    type Args = AddressRewriterArgs;
 
-    fn build(it: OfAddresses, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(it: AddressRewriterArgs, setup: &Setup) -> Result<Self, ArgError> {
         Ok(IPAddrRewriter(Rewriter::new::<Self>(
             &it.common,
             RewriterKind::SourceAddress,
-            it.lives(),
+            it.timeouts(),
             setup,
         )?))
     }
@@ -56,7 +59,7 @@ impl Build for IPAddrRewriter {
 
 impl PerBatch for IPAddrRewriter {
     type On = on::Ipv4;
-    type Local = Rewriting<OfAny>;
-    type Fate = Way;
+    type Local = RewriterState<SingleTable>;
+    type Fate = AddressRewriterExit;
     rewriter_methods!();
 }

@@ -1,30 +1,30 @@
-//! `IPRewriter`: other addresses and ports for TCP and UDP.
+//! `IPRewriter`: rewrites addresses and ports of TCP and UDP.
 
-use super::rewriting::{OfBoth, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{GUARANTEE, OfAll, TcpTimes, nanos};
+use super::rewriter::{Rewriter, RewriterExit, RewriterState, TcpUdpTables, rewriter_methods};
+use super::rewriter_args::{GUARANTEE, RewriterArgs, TcpTimeoutArgs, nanos};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::{RewriterKind, Timeouts};
 
 /// Rewrites addresses and ports of TCP and UDP packets, and those of replies back.
 ///
-/// What a packet becomes is kept as a mapping, by which later packets of its flow
-/// are rewritten, whatever input they come by; and so are replies. There is an
-/// argument for each input, which says what becomes of packets without a mapping:
+/// The first packet of a flow makes a mapping, by which later packets of the flow
+/// are rewritten, on any input, and so are replies. There is an argument for each
+/// input, the action for packets without a mapping:
 ///
 /// * `drop`;
-/// * `pass OUTPUT`: they go on as they are, without a mapping;
-/// * `keep FOUTPUT ROUTPUT`: as they are, by a mapping; replies leave by ROUTPUT;
+/// * `pass OUTPUT`: the packet leaves unchanged, without a mapping;
+/// * `keep FOUTPUT ROUTPUT`: unchanged, with a mapping; replies leave by ROUTPUT;
 /// * `pattern SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT`: rewritten; `-` leaves a
-///   field as it is. SADDR and SPORT may be ranges, SADDR also a prefix, of which what no
-///   other mapping's replies go to is chosen: the packet's own port if it can be, else by
-///   chance; `1024-65535#` in sequence, `1024-65535?` always by chance;
+///   field unchanged. SADDR and SPORT may be ranges, SADDR also a prefix; a value is chosen
+///   that no other mapping's replies use: the packet's own port if it is free, else a random
+///   one; with `1024-65535#` in sequence, with `1024-65535?` always a random one;
 /// * `pattern NAME FOUTPUT ROUTPUT`: by a pattern of an `IPRewriterPatterns`;
 /// * the name of a mapper, such as a `RoundRobinIPMapper`, which chooses.
 ///
-/// Other protocols are not rewritten, nor are later fragments unless FRAGMENTS says so; they
-/// take `pass`, or are dropped. A mapping ends when no packet has come for its timeout. Where
-/// MAPPING_CAPACITY is reached, the one that would end first makes room, unless
-/// it is guaranteed its place.
+/// Other protocols are not rewritten, nor are later fragments without `FRAGMENTS true`; they
+/// follow `pass`, or are dropped. A mapping expires when no packet has come for its timeout. When
+/// MAPPING_CAPACITY is reached, the mapping that would expire first is evicted, unless its
+/// guarantee protects it.
 ///
 /// ```click
 /// in -> rw :: IPRewriter(pattern 9.9.9.9 1024-1025# - - 0 1, drop) -> out;  back -> [1] rw;  rw[1] -> home
@@ -87,9 +87,9 @@ use castanet_kit::nat::{RewriterKind, Timeouts};
 /// = rw.capacity 5
 /// ```
 ///
-/// With `FRAGMENTS true` later fragments are rewritten as the first of their packet, and wait up
-/// to 2 seconds for it, 64 of a packet and 1024 in all; what cuts headers in two, overlaps or
-/// contradicts others of its packet is dropped, with all others of that packet.
+/// With `FRAGMENTS true` later fragments are rewritten as the first one of their packet, and wait
+/// up to 2 seconds for it, 64 of a packet and 1024 in all; a fragment that splits headers, overlaps
+/// or contradicts others of its packet is dropped, with all others of that packet.
 ///
 /// ```click
 /// in -> rw :: IPRewriter(pattern 9.9.9.9 - - - 0 0, FRAGMENTS true) -> out
@@ -108,31 +108,31 @@ use castanet_kit::nat::{RewriterKind, Timeouts};
 /// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "IPRewriterIMP")]
+#[element(room = "nat", args = IPRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "IPRewriterIMP")]
 pub struct IPRewriter(Rewriter);
 
 #[derive(Args)]
-pub struct Settings {
+pub struct IPRewriterArgs {
     #[arg(flatten)]
-    tcp: TcpTimes,
-    /// How long a flow of UDP is kept without packets.
+    tcp: TcpTimeoutArgs,
+    /// For how long a flow of UDP is kept without packets.
     #[arg(keyword, default = Duration::from_secs(300))]
     udp_timeout: Duration,
-    /// How long after three packets and an answer; UDP_TIMEOUT unless said.
+    /// The same after three packets and a reply; UDP_TIMEOUT unless given.
     #[arg(keyword)]
     udp_streaming_timeout: Option<Duration>,
-    /// For how long its mapping keeps its place whatever comes.
+    /// For how long after its last packet its mapping is not evicted for others.
     #[arg(keyword, default = GUARANTEE)]
     udp_guarantee: Duration,
     #[arg(flatten)]
-    common: OfAll,
+    common: RewriterArgs,
 }
 
 impl Build for IPRewriter {
-    type Args = Settings;
+    type Args = IPRewriterArgs;
 
-    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let tcp = it.tcp.lives(it.common.guarantee);
+    fn build(it: IPRewriterArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let tcp = it.tcp.timeouts(it.common.guarantee);
         let udp = nanos(it.udp_timeout);
         let udp = Timeouts {
             idle: udp,
@@ -146,7 +146,7 @@ impl Build for IPRewriter {
 
 impl PerBatch for IPRewriter {
     type On = on::Ipv4;
-    type Local = Rewriting<OfBoth>;
-    type Fate = WayOfSome;
+    type Local = RewriterState<TcpUdpTables>;
+    type Fate = RewriterExit;
     rewriter_methods!();
 }

@@ -1,6 +1,6 @@
-//! `IPRewriterPatterns`: patterns that rewriters share.
+//! `IPRewriterPatterns`: names patterns that rewriters share.
 
-use super::named::Anything;
+use super::name_resolution::PlaceholderResolver;
 use castanet_engine::args::PATTERN;
 use castanet_engine::prelude::*;
 use castanet_kit::nat::Pattern;
@@ -8,8 +8,8 @@ use castanet_kit::nat::Pattern;
 /// Gives names to patterns, for use in the arguments of rewriters.
 ///
 /// Each argument is a name and a pattern, `NAME SADDR SPORT DADDR DPORT` or `NAME SADDR DADDR`,
-/// as an `IPRewriter` has them. Where a range is gone through in sequence, all who name the
-/// pattern take turns.
+/// as an `IPRewriter` has them. All rewriters that name a pattern with a range in sequence
+/// share the position in the range.
 ///
 /// ```click
 /// AddressInfo(gate 9.9.9.9)
@@ -41,8 +41,8 @@ impl Info for IPRewriterPatterns {
                 return Err(ArgError::new(format!("pattern '{name}' already defined")));
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            // What names stand for is not known yet.
-            Pattern::parse(&words, &Anything).map_err(|e| {
+            // Names are not resolved yet.
+            Pattern::parse(&words, &PlaceholderResolver).map_err(|e| {
                 ArgError::new(format!("pattern '{name}': {e}"))
                     .click(e)
                     .help("SADDR SPORT DADDR DPORT or SADDR DADDR, where `-` leaves one as it is")

@@ -1,18 +1,18 @@
-//! What the elements that translate between IPv4 and IPv6 share.
+//! Exits and buffer of `ProtocolTranslator46` and `ProtocolTranslator64`.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::Ipv6Header;
 use castanet_kit::siit::Refusal;
 
-/// What becomes of a packet.
+/// Exits of the protocol translators.
 #[derive(Fate)]
-pub enum Translation {
+pub enum ProtocolTranslatorExit {
     /// Translated packets.
     Translated,
-    /// Packets that are cut short.
+    /// Packets that are truncated.
     #[drop]
     Malformed,
-    /// Packets from or to addresses that stand for no IPv4 address.
+    /// Packets from or to addresses that represent no IPv4 address.
     #[drop]
     ForeignAddress,
     /// ICMP messages that the other protocol does not have.
@@ -26,22 +26,26 @@ pub enum Translation {
     TooLong,
 }
 
-/// Where one worker translates.
+/// The buffer for the packet that a worker translates.
 #[derive(Default, Local)]
-pub struct Buffer {
+pub struct TranslationBuffer {
     pub(crate) bytes: Vec<u8>,
 }
 
-impl Buffer {
-    /// Puts a translation into its packet's place.
-    pub(crate) fn exchange(&self, result: Result<(), Refusal>, packet: &mut Packet) -> Translation {
+impl TranslationBuffer {
+    /// Replaces a packet by its translation in the buffer.
+    pub(crate) fn replace(
+        &self,
+        result: Result<(), Refusal>,
+        packet: &mut Packet,
+    ) -> ProtocolTranslatorExit {
         match result {
             Ok(()) => {}
-            Err(Refusal::Malformed) => return Translation::Malformed,
-            Err(Refusal::Address) => return Translation::ForeignAddress,
-            Err(Refusal::Message) => return Translation::NoCounterpart,
-            Err(Refusal::Fragment) => return Translation::Fragment,
-            Err(Refusal::TooLong) => return Translation::TooLong,
+            Err(Refusal::Malformed) => return ProtocolTranslatorExit::Malformed,
+            Err(Refusal::Address) => return ProtocolTranslatorExit::ForeignAddress,
+            Err(Refusal::Message) => return ProtocolTranslatorExit::NoCounterpart,
+            Err(Refusal::Fragment) => return ProtocolTranslatorExit::Fragment,
+            Err(Refusal::TooLong) => return ProtocolTranslatorExit::TooLong,
         }
         packet.replace_contents(&self.bytes);
         packet.set_network_header(0, Ipv6Header::LEN);
@@ -52,6 +56,6 @@ impl Buffer {
             packet.set_network_header(0, len);
             packet.set_dst(dst);
         }
-        Translation::Translated
+        ProtocolTranslatorExit::Translated
     }
 }

@@ -1,15 +1,15 @@
-//! `ProtocolTranslator46`: IPv4 packets as IPv6 packets.
+//! `ProtocolTranslator46`: translates IPv4 packets to IPv6.
 
-use super::protocol_translation::{Buffer, Translation};
+use super::protocol_translation::{ProtocolTranslatorExit, TranslationBuffer};
 use castanet_engine::prelude::*;
 use castanet_kit::siit;
 
 /// Translates IPv4 packets, ICMP included, to IPv6 (RFC 7915).
 ///
-/// Addresses become those that stand for them, `::1.2.3.4`. Checksums are
-/// mended, type of service and TTL kept, options taken off; fragments get a
-/// fragment header. Errors are translated with the packets that they quote.
-/// What IPv6 has no counterpart for is dropped.
+/// An address 1.2.3.4 becomes `::1.2.3.4`. Checksums are updated, type of
+/// service and TTL kept, options removed; fragments get a fragment header.
+/// Errors are translated with the packets that they quote. Packets without a
+/// counterpart in IPv6 are dropped.
 ///
 /// ```click
 /// in -> t :: ProtocolTranslator46 -> out
@@ -40,12 +40,12 @@ pub struct ProtocolTranslator46;
 
 impl PerPacket for ProtocolTranslator46 {
     type On = on::Ipv4;
-    type Local = Buffer;
-    type Fate = Translation;
+    type Local = TranslationBuffer;
+    type Fate = ProtocolTranslatorExit;
 
     #[inline]
-    fn packet(&self, buffer: &mut Buffer, ip: Ipv4) -> Translation {
+    fn packet(&self, buffer: &mut TranslationBuffer, ip: Ipv4) -> ProtocolTranslatorExit {
         let result = siit::to_v6(ip.datagram(), &mut buffer.bytes);
-        buffer.exchange(result, ip.into_packet())
+        buffer.replace(result, ip.into_packet())
     }
 }

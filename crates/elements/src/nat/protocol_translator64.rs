@@ -1,15 +1,16 @@
-//! `ProtocolTranslator64`: IPv6 packets as IPv4 packets.
+//! `ProtocolTranslator64`: translates IPv6 packets to IPv4.
 
-use super::protocol_translation::{Buffer, Translation};
+use super::protocol_translation::{ProtocolTranslatorExit, TranslationBuffer};
 use castanet_engine::prelude::*;
 use castanet_kit::siit;
 
 /// Translates IPv6 packets, ICMPv6 included, to IPv4 (RFC 7915).
 ///
-/// Addresses must stand for IPv4 addresses: `::1.2.3.4` or `::ffff:1.2.3.4`.
-/// Checksums are mended, traffic class and hop limit kept, extension headers
-/// taken off; what is no fragment gets the DF flag. Errors are translated with
-/// the packets that they quote. What IPv4 has no counterpart for is dropped.
+/// Addresses must represent IPv4 addresses: `::1.2.3.4` or `::ffff:1.2.3.4`.
+/// Checksums are updated, traffic class and hop limit kept, extension headers
+/// removed; packets that are no fragments get the DF flag. Errors are translated
+/// with the packets that they quote. Packets without a counterpart in IPv4 are
+/// dropped.
 ///
 /// ```click
 /// in -> t :: ProtocolTranslator64 -> out
@@ -35,12 +36,12 @@ pub struct ProtocolTranslator64;
 
 impl PerPacket for ProtocolTranslator64 {
     type On = on::Ipv6;
-    type Local = Buffer;
-    type Fate = Translation;
+    type Local = TranslationBuffer;
+    type Fate = ProtocolTranslatorExit;
 
     #[inline]
-    fn packet(&self, buffer: &mut Buffer, ip: Ipv6) -> Translation {
+    fn packet(&self, buffer: &mut TranslationBuffer, ip: Ipv6) -> ProtocolTranslatorExit {
         let result = siit::to_v4(ip.datagram(), &mut buffer.bytes);
-        buffer.exchange(result, ip.into_packet())
+        buffer.replace(result, ip.into_packet())
     }
 }

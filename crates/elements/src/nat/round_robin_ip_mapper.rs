@@ -1,14 +1,14 @@
-//! `RoundRobinIPMapper`: patterns one after the other.
+//! `RoundRobinIPMapper`: chooses rewriting patterns in turn.
 
-use super::named::{Anything, round_robin};
+use super::name_resolution::{PlaceholderResolver, round_robin};
 use castanet_engine::element::Said;
 use castanet_engine::prelude::*;
 
-/// Has rewriters that name it use one of several patterns after the other.
+/// Chooses one of several patterns in turn for each new flow of an IP rewriter.
 ///
 /// Each argument is a pattern with its outputs, `SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT` or
-/// `NAME FOUTPUT ROUTPUT`, as an `IPRewriter` has them. A pattern that has nothing left is
-/// passed over. With patterns of several destinations this divides flows among servers.
+/// `NAME FOUTPUT ROUTPUT`, as an `IPRewriter` has them. A pattern without a free address
+/// or port is skipped. Patterns with different destinations balance the load of servers.
 ///
 /// ```click
 /// servers :: RoundRobinIPMapper(- - 3.0.0.1 - 0 1, - - 3.0.0.2 - 0 1)
@@ -36,8 +36,8 @@ pub struct RoundRobinIPMapper {
 impl Info for RoundRobinIPMapper {
     fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
         let texts: Vec<String> = self.patterns.iter().map(|words| words.text.clone()).collect();
-        // What names stand for is not known yet.
-        round_robin(&texts, &Anything)?;
+        // Names are not resolved yet.
+        round_robin(&texts, &PlaceholderResolver)?;
         if texts.len() == 1 {
             facts.said.push(Said::Warning("only one pattern given".into()));
         }

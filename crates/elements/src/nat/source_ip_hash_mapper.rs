@@ -1,15 +1,15 @@
-//! `SourceIPHashMapper`: a pattern by source address.
+//! `SourceIPHashMapper`: chooses rewriting patterns by source address.
 
-use super::named::{Anything, source_hash};
+use super::name_resolution::{PlaceholderResolver, source_hash};
 use castanet_engine::element::Said;
 use castanet_engine::prelude::*;
 
-/// Has rewriters that name it use one of several patterns by the packet's source address.
+/// Chooses one of several patterns for an IP rewriter by a hash of the source address.
 ///
-/// The first argument is a number of places, and a seed; each other is a pattern with its
-/// outputs, as an `IPRewriter` has them, and the number of a server. Servers stand on a ring,
-/// each at so many places that follow from its number and the seed: so a source stays with its
-/// server as others come and go, and with every mapper that has the same seed.
+/// The first argument is a number of points and a seed; each other is a pattern with its
+/// outputs, as an `IPRewriter` has them, and the number of a server. Each server has that many
+/// points on a hash ring (consistent hashing), which follow from its number and the seed: a source
+/// keeps its server as others come and go, and in every mapper with the same seed.
 ///
 /// ```click
 /// servers :: SourceIPHashMapper(100 0xbeef, - - 3.0.0.1 - 0 1 1, - - 3.0.0.2 - 0 1 2)
@@ -26,7 +26,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "nat")]
 pub struct SourceIPHashMapper {
-    /// The number of places and the seed; then patterns with their outputs and servers.
+    /// The number of points and the seed; then patterns with their outputs and servers.
     #[arg(rest)]
     servers: Vec<Words>,
 }
@@ -34,8 +34,8 @@ pub struct SourceIPHashMapper {
 impl Info for SourceIPHashMapper {
     fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
         let texts: Vec<String> = self.servers.iter().map(|words| words.text.clone()).collect();
-        // What names stand for is not known yet.
-        source_hash(&texts, &Anything)?;
+        // Names are not resolved yet.
+        source_hash(&texts, &PlaceholderResolver)?;
         if texts.len() == 2 {
             facts.said.push(Said::Warning("only one pattern given".into()));
         }

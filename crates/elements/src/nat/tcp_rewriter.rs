@@ -1,15 +1,15 @@
-//! `TCPRewriter`: other addresses, ports and sequence numbers for TCP.
+//! `TCPRewriter`: rewrites addresses, ports and sequence numbers of TCP.
 
-use super::rewriting::{OfTcp, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{OfAll, TcpTimes};
+use super::rewriter::{Rewriter, RewriterExit, RewriterState, TcpTable, rewriter_methods};
+use super::rewriter_args::{RewriterArgs, TcpTimeoutArgs};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
 /// Rewrites addresses, ports and sequence numbers of TCP packets, and those of replies back.
 ///
-/// It does what an `IPRewriter` does, whose page says what its arguments are, for TCP alone.
-/// Where somebody has changed the length of what packets carry, such as an `FTPPortMapper`, it
-/// sets sequence and acknowledgment numbers right, those of selective acknowledgments too.
+/// It works like an `IPRewriter`, whose page describes the arguments, for TCP alone. Where an
+/// element such as an `FTPPortMapper` has changed the length of the data, it adjusts sequence
+/// and acknowledgment numbers, those of selective acknowledgments too.
 ///
 /// ```click
 /// in -> rw :: TCPRewriter(pattern 9.9.9.9 1024-65535 - - 0 1, drop, TCP_DONE_TIMEOUT 10) -> out
@@ -58,26 +58,26 @@ use castanet_kit::nat::RewriterKind;
 /// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "TCPRewriterIMP")]
+#[element(room = "nat", args = TCPRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "TCPRewriterIMP")]
 pub struct TCPRewriter(Rewriter);
 
 #[derive(Args)]
-pub struct Settings {
+pub struct TCPRewriterArgs {
     #[arg(flatten)]
-    tcp: TcpTimes,
+    tcp: TcpTimeoutArgs,
     #[arg(flatten)]
-    common: OfAll,
+    common: RewriterArgs,
 }
 
 impl Build for TCPRewriter {
-    type Args = Settings;
+    type Args = TCPRewriterArgs;
 
-    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
-        let lives = it.tcp.lives(it.common.guarantee);
+    fn build(it: TCPRewriterArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let timeouts = it.tcp.timeouts(it.common.guarantee);
         Ok(TCPRewriter(Rewriter::new::<Self>(
             &it.common,
             RewriterKind::Tcp,
-            [lives, lives],
+            [timeouts, timeouts],
             setup,
         )?))
     }
@@ -85,7 +85,7 @@ impl Build for TCPRewriter {
 
 impl PerBatch for TCPRewriter {
     type On = on::Ipv4;
-    type Local = Rewriting<OfTcp>;
-    type Fate = WayOfSome;
+    type Local = RewriterState<TcpTable>;
+    type Fate = RewriterExit;
     rewriter_methods!();
 }

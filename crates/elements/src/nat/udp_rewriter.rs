@@ -1,14 +1,14 @@
-//! `UDPRewriter`: other addresses and ports, whatever the protocol.
+//! `UDPRewriter`: rewrites addresses and ports of UDP, TCP and DCCP alike.
 
-use super::rewriting::{OfAny, Rewriter, Rewriting, WayOfSome, rewriter_methods};
-use super::settings::{GUARANTEE, OfAll, nanos};
+use super::rewriter::{Rewriter, RewriterExit, RewriterState, SingleTable, rewriter_methods};
+use super::rewriter_args::{GUARANTEE, RewriterArgs, nanos};
 use castanet_engine::prelude::*;
 use castanet_kit::nat::{RewriterKind, Timeouts};
 
 /// Rewrites addresses and ports of UDP, TCP and DCCP packets, and those of replies back.
 ///
-/// It does what an `IPRewriter` does, whose page says what its arguments are, but TCP
-/// connections have no states of their own: they are kept as long as flows of UDP.
+/// It works like an `IPRewriter`, whose page describes the arguments, but does not track the
+/// state of TCP connections: they have the timeouts of UDP flows.
 ///
 /// ```click
 /// in -> rw :: UDPRewriter(pattern - - 3.0.0.3 99 0 1, drop, TIMEOUT 10, STREAMING_TIMEOUT 60) -> out
@@ -30,8 +30,8 @@ use castanet_kit::nat::{RewriterKind, Timeouts};
 /// > in   1.0.0.1:5 > 2.0.0.2:6 udp
 /// = rw.drops.exhausted 1
 /// ```
-/// For its GUARANTEE after its last packet no other flow takes a mapping's place. Then, of all
-/// such mappings, the one that would end first makes room:
+/// A mapping is not evicted for its GUARANTEE after its last packet. Of all mappings without
+/// that protection, the one that would expire first is evicted:
 /// ```click
 /// in -> rw :: UDPRewriter(pattern 9.9.9.9 1000-1009# - - 0 0, drop, MAPPING_CAPACITY 2, GUARANTEE 2)
 ///   -> out;  Idle -> [1] rw
@@ -66,43 +66,43 @@ use castanet_kit::nat::{RewriterKind, Timeouts};
 /// = rw.drops.excess_fragment 0
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = Settings, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "UDPRewriterIMP")]
+#[element(room = "nat", args = UDPRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "UDPRewriterIMP")]
 pub struct UDPRewriter(Rewriter);
 
 #[derive(Args)]
-pub struct Settings {
-    /// How long a flow is kept without packets.
+pub struct UDPRewriterArgs {
+    /// For how long a flow is kept without packets.
     #[arg(keyword, default = Duration::from_secs(300))]
     timeout: Duration,
-    /// The same.
+    /// Another name of TIMEOUT.
     #[arg(keyword)]
     udp_timeout: Option<Duration>,
-    /// How long after three packets and an answer; TIMEOUT unless said.
+    /// The same after three packets and a reply; TIMEOUT unless given.
     #[arg(keyword)]
     streaming_timeout: Option<Duration>,
-    /// The same.
+    /// Another name of STREAMING_TIMEOUT.
     #[arg(keyword)]
     udp_streaming_timeout: Option<Duration>,
-    /// For how long a mapping keeps its place whatever comes.
+    /// Another name of GUARANTEE.
     #[arg(keyword)]
     udp_guarantee: Option<Duration>,
     #[arg(flatten)]
-    common: OfAll,
+    common: RewriterArgs,
 }
 
 impl Build for UDPRewriter {
-    type Args = Settings;
+    type Args = UDPRewriterArgs;
 
-    fn build(it: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(it: UDPRewriterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let idle = nanos(it.udp_timeout.unwrap_or(it.timeout));
         let streaming = it.streaming_timeout.or(it.udp_streaming_timeout);
         let guarantee = it.common.guarantee.or(it.udp_guarantee).unwrap_or(GUARANTEE);
         let data = streaming.map_or(idle, nanos);
-        let lives = Timeouts { idle, data, done: idle, guarantee: nanos(guarantee) };
+        let timeouts = Timeouts { idle, data, done: idle, guarantee: nanos(guarantee) };
         Ok(UDPRewriter(Rewriter::new::<Self>(
             &it.common,
             RewriterKind::Udp,
-            [lives, lives],
+            [timeouts, timeouts],
             setup,
         )?))
     }
@@ -110,7 +110,7 @@ impl Build for UDPRewriter {
 
 impl PerBatch for UDPRewriter {
     type On = on::Ipv4;
-    type Local = Rewriting<OfAny>;
-    type Fate = WayOfSome;
+    type Local = RewriterState<SingleTable>;
+    type Fate = RewriterExit;
     rewriter_methods!();
 }

@@ -1,4 +1,4 @@
-//! What rewriters name in their arguments: patterns, mappers, and each other.
+//! Name resolution in rewriters' arguments: patterns, mappers, and other rewriters.
 
 use castanet_engine::args::AddressKind;
 use castanet_engine::prelude::*;
@@ -8,19 +8,19 @@ use castanet_kit::nat::{
     parse_pattern_outputs,
 };
 
-/// What can be named where an element is built.
-pub(crate) struct Around<'a>(pub(crate) &'a Setup<'a>);
+/// Resolves names while an element is built: all elements of the configuration are known.
+pub(crate) struct SetupResolver<'a>(pub(crate) &'a Setup<'a>);
 
-impl castanet_kit::nat::NameResolver for Around<'_> {
+impl castanet_kit::nat::NameResolver for SetupResolver<'_> {
     fn names(&self) -> &dyn classify::Names {
         self.0.names
     }
 
     fn pattern(&self, name: &str) -> Option<Pattern> {
-        // All who name it take turns.
-        let turn =
-            self.0.shared::<RoundRobinCursor>(&format!("pattern {name}")).with(|turn| turn.clone());
-        Some(declared(name, self.0.names)?.with_cursor(turn))
+        // All rewriters that name the pattern share its position in the range.
+        let cursor = self.0.shared::<RoundRobinCursor>(&format!("pattern {name}"));
+        let cursor = cursor.with(|cursor| cursor.clone());
+        Some(declared_pattern(name, self.0.names)?.with_cursor(cursor))
     }
 
     fn mapper(&self, name: &str) -> Option<NamedElement> {
@@ -30,30 +30,30 @@ impl castanet_kit::nat::NameResolver for Around<'_> {
             "SourceIPHashMapper" => source_hash(&it.arguments, self),
             _ => return Some(NamedElement::Other),
         };
-        // What is wrong with it, it says itself; but not what names mean.
+        // The mapper reports its own syntax errors; names in it are resolved only here.
         let mapper = mapper.unwrap_or(Mapper::RoundRobin(Vec::new(), RoundRobinCursor::default()));
-        let turn = |what: &str| {
-            let word = format!("{} {what}", it.name);
-            self.0.shared::<RoundRobinCursor>(&word).with(|turn| turn.clone())
+        let cursor = || {
+            let key = format!("{} turn", it.name);
+            self.0.shared::<RoundRobinCursor>(&key).with(|cursor| cursor.clone())
         };
         let mapper = match mapper {
-            Mapper::RoundRobin(ways, _) => Mapper::RoundRobin(ways, turn("turn")),
+            Mapper::RoundRobin(patterns, _) => Mapper::RoundRobin(patterns, cursor()),
             by_source => by_source,
         };
         Some(NamedElement::Mapper(mapper, format!("{} :: {}", it.name, it.class)))
     }
 }
 
-/// What can be named in a handler's text, where no element is.
-pub(crate) struct Later<'a>(pub(crate) &'a Names);
+/// Resolves names in a handler's text, where other elements are not accessible.
+pub(crate) struct NamesResolver<'a>(pub(crate) &'a Names);
 
-impl castanet_kit::nat::NameResolver for Later<'_> {
+impl castanet_kit::nat::NameResolver for NamesResolver<'_> {
     fn names(&self) -> &dyn classify::Names {
         self.0
     }
 
     fn pattern(&self, name: &str) -> Option<Pattern> {
-        declared(name, self.0)
+        declared_pattern(name, self.0)
     }
 
     fn mapper(&self, _: &str) -> Option<NamedElement> {
@@ -61,23 +61,23 @@ impl castanet_kit::nat::NameResolver for Later<'_> {
     }
 }
 
-/// The pattern that an `IPRewriterPatterns` gave this name.
-fn declared(name: &str, names: &Names) -> Option<Pattern> {
+/// The pattern that an `IPRewriterPatterns` declares by this name.
+fn declared_pattern(name: &str, names: &Names) -> Option<Pattern> {
     let text = names.resolve(name, AddressKind::Pattern)?;
     Pattern::parse(&text.split_whitespace().collect::<Vec<_>>(), names).ok()
 }
 
-/// Any name at all, for those who want to know whether all else is right before names are known.
-pub(crate) struct Anything;
+/// Accepts any name, to check the syntax of arguments before names are known.
+pub(crate) struct PlaceholderResolver;
 
-impl classify::Names for Anything {
+impl classify::Names for PlaceholderResolver {
     fn address(&self, name: &str) -> Option<u32> {
         let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic());
         is_name.then_some(Ipv4Addr::LOCALHOST.to_bits())
     }
 }
 
-impl castanet_kit::nat::NameResolver for Anything {
+impl castanet_kit::nat::NameResolver for PlaceholderResolver {
     fn names(&self) -> &dyn classify::Names {
         self
     }
@@ -91,13 +91,14 @@ impl castanet_kit::nat::NameResolver for Anything {
     }
 }
 
-fn ways(
+/// Parses patterns with their outputs, one of each argument.
+fn parse_patterns(
     arguments: &[String],
-    named: &dyn castanet_kit::nat::NameResolver,
+    names: &dyn castanet_kit::nat::NameResolver,
 ) -> Result<Vec<PatternOutputs>, ArgError> {
     let one = |text: &String| {
         let words: Vec<&str> = text.split_whitespace().collect();
-        parse_pattern_outputs(&words, named).map_err(ArgError::new)
+        parse_pattern_outputs(&words, names).map_err(ArgError::new)
     };
     arguments.iter().map(one).collect()
 }
@@ -105,18 +106,18 @@ fn ways(
 /// The mapper of a `RoundRobinIPMapper` with these arguments.
 pub(crate) fn round_robin(
     arguments: &[String],
-    named: &dyn castanet_kit::nat::NameResolver,
+    names: &dyn castanet_kit::nat::NameResolver,
 ) -> Result<Mapper, ArgError> {
     if arguments.is_empty() {
         return Err(ArgError::new("no patterns given"));
     }
-    Ok(Mapper::RoundRobin(ways(arguments, named)?, RoundRobinCursor::default()))
+    Ok(Mapper::RoundRobin(parse_patterns(arguments, names)?, RoundRobinCursor::default()))
 }
 
 /// The mapper of a `SourceIPHashMapper` with these arguments.
 pub(crate) fn source_hash(
     arguments: &[String],
-    named: &dyn castanet_kit::nat::NameResolver,
+    names: &dyn castanet_kit::nat::NameResolver,
 ) -> Result<Mapper, ArgError> {
     let [ring, servers @ ..] = arguments else { return Err(ArgError::new("no hash seed given")) };
     if servers.is_empty() {
@@ -128,9 +129,9 @@ pub(crate) fn source_hash(
     };
     let none = Names::default();
     let nodes = usize::from_arg(nodes, &none).ok();
-    let nodes = nodes.filter(|nodes| (1..=MOST_NODES).contains(nodes));
+    let nodes = nodes.filter(|nodes| (1..=MAX_NODES).contains(nodes));
     let nodes = nodes.ok_or_else(|| {
-        ArgError::new(format!("number of nodes must be an integer from 1 to {MOST_NODES}"))
+        ArgError::new(format!("number of nodes must be an integer from 1 to {MAX_NODES}"))
             .click("number of nodes must be an integer")
     })?;
     let seed = i32::from_arg(seed, &none);
@@ -146,11 +147,11 @@ pub(crate) fn source_hash(
         patterns.push(pattern.to_owned());
     }
     let ring = HashRing::new(&numbers, nodes, seed as u32);
-    Ok(Mapper::SourceHash(ways(&patterns, named)?, ring))
+    Ok(Mapper::SourceHash(parse_patterns(&patterns, names)?, ring))
 }
 
-/// More places of a server make nothing more even.
-const MOST_NODES: usize = 65_536;
+/// The most points of a server on the ring; more points do not balance the load better.
+const MAX_NODES: usize = 65_536;
 
 /// The classes whose elements have mappings.
 const REWRITERS: [&str; 6] = [
@@ -162,12 +163,12 @@ const REWRITERS: [&str; 6] = [
     "ICMPPingRewriter",
 ];
 
-/// Another rewriter, as those see it who name it.
+/// Another rewriter that an argument names.
 #[derive(Debug)]
-pub(crate) struct Rewriter {
-    /// Where its mappings are.
+pub(crate) struct RewriterRef {
+    /// The table with its mappings.
     pub(crate) table: Common<Table>,
-    /// Its name there.
+    /// Its name as a member of the table.
     pub(crate) member: String,
     /// Its class.
     pub(crate) class: &'static str,
@@ -175,41 +176,42 @@ pub(crate) struct Rewriter {
     pub(crate) outputs: usize,
 }
 
-/// The name by which a rewriter is a member of its table: one of another class is another.
-pub(crate) fn member(name: &str, class: &str) -> String {
+/// The name of a rewriter as a member of its table. The class is part of it: an element of
+/// another class that takes the name in a later configuration is another member.
+pub(crate) fn member_name(name: &str, class: &str) -> String {
     format!("{name} {class}")
 }
 
 /// The rewriter of that name, if it is one.
-pub(crate) fn rewriter(setup: &Setup, name: &str) -> Option<Rewriter> {
+pub(crate) fn rewriter(setup: &Setup, name: &str) -> Option<RewriterRef> {
     let it = setup.element(name, None).filter(|it| REWRITERS.contains(&it.class))?;
-    let (_, head) = head(setup, it.name, &it.arguments)?;
-    Some(Rewriter {
-        table: setup.common(&head),
-        member: member(it.name, it.class),
+    let (_, owner) = capacity_owner(setup, it.name, &it.arguments)?;
+    Some(RewriterRef {
+        table: setup.common(&owner),
+        member: member_name(it.name, it.class),
         class: it.class,
         inputs: it.inputs,
         outputs: it.outputs,
     })
 }
 
-/// Whose mappings count with a rewriter's: the name of who has the capacity, and that; `None` if
-/// it is neither a number nor a rewriter.
-pub(crate) fn head(
+/// The capacity that limits a rewriter's mappings, if an argument sets it, and the name of the
+/// rewriter that owns it; `None` if a CAPACITY is neither a number nor the name of a rewriter.
+pub(crate) fn capacity_owner(
     setup: &Setup,
     name: &str,
     arguments: &[String],
 ) -> Option<(Option<u32>, String)> {
-    // Who names whom who names him never comes to an end.
-    const LONGEST: usize = 100;
+    // Rewriters that name each other in a cycle must not loop forever.
+    const MAX_CHAIN: usize = 100;
     let (mut name, mut arguments) = (name.to_owned(), arguments.to_vec());
-    for _ in 0..LONGEST {
+    for _ in 0..MAX_CHAIN {
         let capacity = arguments.iter().find_map(|argument| {
             let (word, value) = argument.trim().split_once(char::is_whitespace)?;
             matches!(word, "CAPACITY" | "MAPPING_CAPACITY").then(|| value.trim().to_owned())
         });
         let Some(capacity) = capacity else { return Some((None, name)) };
-        if let Some(number) = number(&capacity) {
+        if let Some(number) = parse_capacity(&capacity) {
             return Some((Some(number), name));
         }
         let other = setup.element(&capacity, Some(&name));
@@ -219,7 +221,7 @@ pub(crate) fn head(
     None
 }
 
-/// A capacity.
-pub(crate) fn number(text: &str) -> Option<u32> {
+/// Parses a capacity, a number of mappings.
+pub(crate) fn parse_capacity(text: &str) -> Option<u32> {
     text.parse().ok().filter(|&number| number <= castanet_kit::nat::MAX_CAPACITY)
 }

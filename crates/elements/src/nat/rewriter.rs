@@ -1,0 +1,599 @@
+//! The code that all rewriters share: arguments, access to the table of mappings, handlers.
+
+use super::burst::{BurstContext, BurstState};
+use super::fragments::HeldFragment;
+use super::name_resolution::{NamesResolver, member_name, parse_capacity};
+use super::rewriter_args::RewriterArgs;
+use castanet_engine::class::{Change, Piece, Read};
+use castanet_engine::element::{DROP, FateKind, FateSpec};
+use castanet_engine::prelude::*;
+use castanet_engine::wire::ip_proto;
+use castanet_kit::flow::Tuple4;
+use castanet_kit::fragment_tracker::FragmentTracker;
+use castanet_kit::nat::{
+    InputSpec, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
+};
+use std::marker::PhantomData;
+
+/// A rewriter as its arguments configure it.
+pub(super) struct Rewriter {
+    table: Common<Table>,
+    /// Packets of which fragments have come, with FRAGMENTS.
+    pub(super) datagrams: Option<Common<FragmentTracker<HeldFragment>>>,
+    /// The name of the rewriter that owns the table and its capacity.
+    owner: String,
+    member: String,
+    pub(super) config: RewriterConfig,
+    capacity: Option<u32>,
+    outputs: usize,
+    dst_anno: bool,
+    reply_anno: Option<AnnoAt<1>>,
+    reap: Option<u64>,
+    names: Names,
+    /// When it was built, in nanoseconds.
+    started: u64,
+}
+
+const REASONS: [FateSpec; 7] = [
+    FateSpec {
+        name: "unmapped",
+        doc: "Packets that match no mapping, and for which the input makes none.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "exhausted",
+        doc: "Packets for whose flow no free address or port, or no room for a mapping, was left.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "not_rewritten",
+        doc: "Packets of other protocols, later fragments, and truncated packets.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "tiny_fragment",
+        doc: "Fragments that split the headers of their packet, and all other fragments of \
+              that packet, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "overlapping_fragment",
+        doc: "Fragments that overlap or contradict other fragments of their packet, and all \
+              other fragments of that packet, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "lone_fragment",
+        doc: "Fragments whose packet's first fragment did not come in time, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
+    FateSpec {
+        name: "excess_fragment",
+        doc: "Fragments that did not fit into the queue, or were evicted from it for newer \
+              ones, with FRAGMENTS.",
+        kind: FateKind::Drop,
+    },
+];
+
+/// Exits of the rewriters of addresses: an output, or a reason to drop.
+#[derive(Clone, Copy)]
+pub struct AddressRewriterExit(u8);
+
+/// Exits of the rewriters of ports and identifiers, which do not rewrite every packet.
+#[derive(Clone, Copy)]
+pub struct RewriterExit(pub(super) u8);
+
+impl Fate for AddressRewriterExit {
+    const FATES: &'static [FateSpec] = REASONS.split_at(2).0;
+    const OPEN: bool = true;
+    #[inline]
+    fn index(self) -> u8 {
+        self.0
+    }
+}
+
+impl Fate for RewriterExit {
+    const FATES: &'static [FateSpec] = &REASONS;
+    const OPEN: bool = true;
+    #[inline]
+    fn index(self) -> u8 {
+        self.0
+    }
+}
+
+/// Exits of `ICMPRewriter`.
+#[derive(Clone, Copy)]
+pub struct ICMPRewriterExit(u8);
+
+impl Fate for ICMPRewriterExit {
+    const FATES: &'static [FateSpec] = REASONS.split_at(1).0;
+    const OPEN: bool = true;
+    #[inline]
+    fn index(self) -> u8 {
+        self.0
+    }
+}
+
+impl ICMPRewriterExit {
+    /// The output for messages that quote no rewritten packet, if it is connected.
+    pub(crate) const OTHERS: ICMPRewriterExit = ICMPRewriterExit(1);
+    /// The reason to drop these messages if it is not.
+    pub(crate) const UNMAPPED: ICMPRewriterExit = ICMPRewriterExit(UNMAPPED);
+
+    /// An output, which must be connected.
+    pub(crate) fn output(n: u8) -> ICMPRewriterExit {
+        ICMPRewriterExit(n)
+    }
+}
+
+pub(super) const UNMAPPED: u8 = DROP;
+pub(super) const EXHAUSTED: u8 = DROP - 1;
+pub(super) const NOT_REWRITTEN: u8 = DROP - 2;
+pub(super) const TINY: u8 = DROP - 3;
+pub(super) const OVERLAPPING: u8 = DROP - 4;
+pub(super) const LONE: u8 = DROP - 5;
+pub(super) const EXCESS: u8 = DROP - 6;
+
+/// Whether a fate is a reason to drop.
+pub(super) fn is_reason(fate: u8) -> bool {
+    fate >= EXCESS
+}
+
+impl Rewriter {
+    pub(super) fn new<E: Describe>(
+        args: &RewriterArgs,
+        kind: RewriterKind,
+        timeouts: [Timeouts; 2],
+        setup: &Setup,
+    ) -> Result<Rewriter, ArgError> {
+        let config = args.config(setup, kind, timeouts)?;
+        let (capacity, owner) = args.capacity_owner(setup)?;
+        Ok(Rewriter {
+            table: setup.common(&owner),
+            datagrams: (args.fragments && !kind.ignores_ports()).then(Common::default),
+            // Only the owner of the table sets its capacity.
+            capacity: Some(capacity.unwrap_or(castanet_kit::nat::DEFAULT_CAPACITY))
+                .filter(|_| owner == setup.name),
+            owner,
+            member: member_name(setup.name, E::SPEC.class),
+            config,
+            outputs: setup.outputs,
+            dst_anno: args.dst_anno,
+            reply_anno: args.reply_anno,
+            reap: args.reap_interval_nanos(),
+            names: setup.names.snapshot(),
+            started: setup.started.nanos(),
+        })
+    }
+
+    /// Joins the table, on the worker whose state handlers change.
+    pub(super) fn start<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
+        self.table.change(|table| {
+            self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
+            self.join(table);
+        });
+        self.attach(it);
+        self.activate(it, cx);
+    }
+
+    /// The same with the state of the previous configuration: its mappings stay.
+    pub(super) fn resume<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
+        if it.owner != self.owner {
+            return self.start(it, cx);
+        }
+        it.table.change(|table| {
+            table.reconfigure(it.zone, self.config.clone(), self.outputs);
+            self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
+        });
+        self.activate(it, cx);
+    }
+
+    /// Gives handlers what they need, and schedules the next wake-up.
+    fn activate<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
+        let (names, outputs, kind) = (self.names.snapshot(), self.outputs, self.config.kind);
+        it.handlers = Some(HandlerContext { names, outputs, kind });
+        cx.cancel_wake();
+        it.wake_pending = false;
+        self.release(it, cx);
+        if !it.table.read(Table::is_empty) {
+            self.schedule_reap(it, cx);
+        }
+    }
+
+    fn join(&self, table: &mut Table) -> u16 {
+        table.add_member(&self.member, self.config.clone(), self.outputs, self.started)
+    }
+
+    /// Finds the table and the zone in it; the first worker of the rewriter joins the table.
+    fn attach<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
+        (it.table, it.owner) = (self.table.clone(), self.owner.clone());
+        let zone = |table: &mut Table| table.zone(&self.member);
+        it.zone = it.table.change(|table| zone(table).unwrap_or_else(|| self.join(table)));
+    }
+
+    /// Takes over the state of the previous configuration, if there is any.
+    pub(super) fn settle<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
+        self.take_over_fragments(it);
+        if !it.owner.is_empty() && !self.is_current(it) {
+            self.reconfigure(it);
+        }
+    }
+
+    #[inline]
+    fn is_current<K: TableHandlers>(&self, it: &RewriterState<K>) -> bool {
+        it.references == self.config.references && it.owner == self.owner
+    }
+
+    /// Applies a changed configuration: mappers, or the owner of the capacity, may have changed.
+    #[cold]
+    fn reconfigure<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
+        if it.owner != self.owner {
+            self.attach(it);
+        }
+        it.references.clone_from(&self.config.references);
+        it.table.change(|table| table.reconfigure_if_changed(it.zone, &self.config, self.outputs));
+    }
+
+    /// Schedules the search for expired mappings while no packets come.
+    fn schedule_reap<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
+        if let Some(interval) = self.reap.filter(|_| !it.wake_pending) {
+            it.wake_pending = true;
+            cx.wake_at(cx.now() + Duration::from_nanos(interval));
+        }
+    }
+
+    /// Removes expired mappings while no packets come.
+    pub(super) fn wake<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
+        /// The most mappings to check while other workers wait for the table.
+        const EXPIRE_LIMIT: usize = 256;
+        let now = cx.now().nanos();
+        it.wake_pending = false;
+        self.release(it, cx);
+        if it.table.read(|table| table.is_due(now))
+            && !it.table.change(|it| it.expire(now, EXPIRE_LIMIT))
+        {
+            it.wake_pending = true;
+            return cx.wake_at(cx.now() + Duration::from_nanos(1));
+        }
+        if !it.table.read(Table::is_empty) {
+            self.schedule_reap(it, cx);
+        }
+    }
+
+    /// Rewrites a burst.
+    pub(super) fn batch<K: TableHandlers>(
+        &self,
+        it: &mut RewriterState<K>,
+        port: usize,
+        batch: Batch,
+        cx: &mut Cx,
+    ) {
+        let is_fragment = |packet: &Packet| packet.ipv4_header().is_some_and(|ip| ip.is_fragment());
+        match self.datagrams.is_some() && batch.iter().any(is_fragment) {
+            true => self.batch_with_fragments(it, port, batch, cx),
+            false => self.batch_without_fragments(it, port, batch, cx),
+        }
+    }
+
+    /// Rewrites a burst without regard to fragments. Packets that only use mappings come first,
+    /// with shared access to the table; then, with exclusive access, packets that change it.
+    pub(super) fn batch_without_fragments<K: TableHandlers>(
+        &self,
+        it: &mut RewriterState<K>,
+        port: usize,
+        mut batch: Batch,
+        cx: &mut Cx,
+    ) {
+        if !self.is_current(it) {
+            self.reconfigure(it);
+        }
+        let now = cx.now().nanos();
+        let RewriterState { table, zone, burst, .. } = it;
+        let context = BurstContext { rewriter: self, zone: *zone, port, now };
+        let (is_due, has_mappings) = table.read(|table| {
+            context.rewrite_shared(burst, &mut batch, table);
+            (table.is_due(now), !table.is_empty())
+        });
+        if is_due || !burst.deferred.is_empty() {
+            table.change(|table| {
+                table.expire(now, 2 * batch.len());
+                context.rewrite_exclusive(burst, &mut batch, table, cx);
+            });
+        }
+        cx.route(batch, &burst.fates);
+        if has_mappings || !burst.deferred.is_empty() {
+            self.schedule_reap(it, cx);
+        }
+    }
+
+    pub(super) fn reply_anno(&self, packet: &Packet) -> u8 {
+        self.reply_anno.map_or(0, |anno| anno.get(packet))
+    }
+
+    /// Sets the destination and reply annotations of a packet by its translation.
+    #[inline]
+    pub(super) fn set_annotations(
+        &self,
+        packet: &mut Packet,
+        result: &Result<Translation, Refusal>,
+    ) {
+        if let Ok(Translation::Rewritten { dst, anno, .. }) = *result {
+            dst.iter().filter(|_| self.dst_anno).for_each(|dst| packet.set_dst(*dst));
+            if let (Some(anno), Some(field)) = (anno, self.reply_anno) {
+                field.set(packet, anno);
+            }
+        }
+    }
+}
+
+/// The handlers about mappings that a kind of rewriter has.
+pub trait TableHandlers: Sized + Send + 'static {
+    const READS: &'static [Read<RewriterState<Self>>];
+}
+
+/// Data for the write handlers, which change the state of one worker.
+struct HandlerContext {
+    names: Names,
+    outputs: usize,
+    kind: RewriterKind,
+}
+
+/// A worker's state: the table of mappings, and the buffers of a burst.
+pub struct RewriterState<K: TableHandlers> {
+    pub(super) table: Common<Table>,
+    /// Packets of which fragments have come, of all workers.
+    pub(super) datagrams: Common<FragmentTracker<HeldFragment>>,
+    owner: String,
+    pub(super) zone: u16,
+    references: Vec<String>,
+    /// Set on the one worker whose state handlers change.
+    handlers: Option<HandlerContext>,
+    /// Whether a wake-up is scheduled.
+    pub(super) wake_pending: bool,
+    pub(super) burst: BurstState,
+    kind: PhantomData<K>,
+}
+
+impl<K: TableHandlers> Default for RewriterState<K> {
+    fn default() -> Self {
+        RewriterState {
+            table: Common::default(),
+            datagrams: Common::default(),
+            owner: String::new(),
+            zone: 0,
+            references: Vec::new(),
+            handlers: None,
+            wake_pending: false,
+            burst: BurstState::default(),
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K: TableHandlers> Local for RewriterState<K> {
+    const READS: &'static [&'static [Read<Self>]] = &[Self::READ_METHODS, K::READS];
+    const WRITES: &'static [&'static [Change<Self>]] = &[Self::CHANGE_METHODS];
+}
+
+#[handlers]
+impl<K: TableHandlers> RewriterState<K> {
+    /// Number of mappings.
+    #[read]
+    fn table_size(&self, ask: &Ask) -> Value {
+        self.read_current(ask, |table| table.counts(self.zone).0)
+    }
+
+    /// Number of mappings, by the older name of the handler in Click.
+    #[read]
+    fn nmappings(&self, ask: &Ask) -> Value {
+        self.table_size(ask)
+    }
+
+    /// Number of times that no free address or port, or no room for a mapping, was left.
+    #[read]
+    fn mapping_failures(&self) -> Value {
+        Value::common(self.table.read(|table| table.counts(self.zone).1))
+    }
+
+    /// The action for packets without a mapping, and the number of mappings that it has made:
+    /// a line for each input.
+    #[read]
+    fn patterns(&self, ask: &Ask) -> Value {
+        self.read_current(ask, |table| table.patterns(self.zone, None))
+    }
+
+    /// The same of one input: `pattern0`, `pattern1` and so on.
+    #[read]
+    fn pattern_(&self, ask: &Ask) -> Value {
+        let input = ask.param.parse().unwrap_or(usize::MAX);
+        self.read_current(ask, |table| table.patterns(self.zone, Some(input)))
+    }
+
+    /// Number of mappings of all rewriters that share the capacity.
+    #[read]
+    fn size(&self, ask: &Ask) -> Value {
+        self.read_current(ask, Table::len)
+    }
+
+    /// Counters of mappings of all rewriters that share the capacity: added, expired,
+    /// evicted for others, removed (cleared, or replaced by others), refused.
+    #[read]
+    fn mapping_events(&self, ask: &Ask) -> Value {
+        self.read_current(ask, |table| {
+            let counts = table.events();
+            Value::Counts(vec![
+                (counts.added, "added"),
+                (counts.expired, "expired"),
+                (counts.evicted, "evicted"),
+                (table.removed(), "removed"),
+                (counts.refused, "refused"),
+            ])
+        })
+    }
+
+    /// The most mappings that there may be.
+    #[read]
+    fn capacity(&self) -> Value {
+        Value::common(self.table.read(Table::capacity))
+    }
+
+    /// Sets the most mappings that there may be, and removes those beyond.
+    #[write(capacity)]
+    fn set_capacity(&mut self, text: &str) -> Result<(), ArgError> {
+        let number = parse_capacity(text.trim());
+        let number = number.ok_or_else(|| ArgError::new("CAPACITY wants a number"))?;
+        self.change_once(|table| table.set_capacity(number));
+        Ok(())
+    }
+
+    /// Removes all mappings, also those of rewriters that share the capacity.
+    #[write]
+    fn clear(&mut self, _: &str) -> Result<(), ArgError> {
+        self.change_once(Table::clear);
+        Ok(())
+    }
+
+    /// Sets the action for packets without a mapping on one input, and removes the mappings that
+    /// it has made: `pattern0`, `pattern1` and so on.
+    #[write(pattern_)]
+    fn set_pattern(&mut self, text: &str) -> Result<(), ArgError> {
+        let (input, text) = text.split_once(' ').unwrap_or((text, ""));
+        let n: usize = input.parse().map_err(|_| ArgError::new("no such input"))?;
+        let Some(HandlerContext { names, outputs, kind }) = &self.handlers else { return Ok(()) };
+        let input = InputSpec::parse(text, *kind, *outputs, &NamesResolver(names))
+            .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
+        self.table.change(|table| table.set_input(self.zone, n, input));
+        Ok(())
+    }
+
+    /// Whether this is the state, one of all workers', that handlers change.
+    pub(super) fn is_primary(&self) -> bool {
+        self.handlers.is_some()
+    }
+
+    /// Changes the table, on one worker only, as all share it.
+    fn change_once(&self, change: impl FnOnce(&mut Table)) {
+        if self.handlers.is_some() {
+            self.table.change(change);
+        }
+    }
+
+    /// Reads the table after the removal of expired mappings.
+    fn read_current<V: Into<Value>>(&self, ask: &Ask, read: impl FnOnce(&Table) -> V) -> Value {
+        let now = ask.now.nanos();
+        self.table.change(|table| while !table.expire(now, usize::MAX) {});
+        Value::common(self.table.read(read))
+    }
+
+    fn listing(&self, ask: &Ask, protocol: Option<u8>) -> Value {
+        let (now, from) = (ask.now.nanos(), usize::try_from(ask.from).unwrap_or(usize::MAX));
+        let (text, next) = self.table.read(|table| table.listing(self.zone, protocol, now, from));
+        let next = next.map(|next| next as u64);
+        Piece { text, next, finish: Piece::as_it_is }.into()
+    }
+
+    /// The rewritten flow of `SADDR SPORT DADDR DPORT` of TCP, in the same form.
+    fn lookup(&self, ask: &Ask) -> Value {
+        let words: Vec<&str> = ask.param.split_whitespace().collect();
+        let address = |text: &str| Ipv4Addr::from_arg(text, &self.handlers.as_ref()?.names).ok();
+        let flow = || {
+            let [src, src_port, dst, dst_port] = words[..] else { return None };
+            let src = (address(src)?, src_port.parse().ok()?);
+            Some(Tuple4::new(src, (address(dst)?, dst_port.parse().ok()?), ip_proto::TCP))
+        };
+        let format = |it: Tuple4| {
+            let (src, dst) = (it.src(), it.dst());
+            format!("{} {} {} {}", src.0, src.1, dst.0, dst.1)
+        };
+        self.read_current(ask, |table| {
+            flow().and_then(|flow| table.lookup(self.zone, flow)).map(format)
+        })
+    }
+}
+
+/// Handlers of rewriters of TCP and UDP, with a table each.
+pub struct TcpUdpTables;
+/// Handlers of rewriters of TCP.
+pub struct TcpTable;
+/// Handlers of all other rewriters.
+pub struct SingleTable;
+
+const TABLE: &str = "All mappings in both directions: the flow before and after rewriting, both \
+                     outputs, with a star at that of the direction, the input on which the flow \
+                     began, and the seconds until the mapping expires.";
+
+impl TableHandlers for TcpUdpTables {
+    const READS: &'static [Read<RewriterState<Self>>] = &[
+        Read { name: "tcp_table", doc: TABLE, get: |it, ask| it.listing(ask, Some(ip_proto::TCP)) },
+        Read { name: "udp_table", doc: TABLE, get: |it, ask| it.listing(ask, Some(ip_proto::UDP)) },
+        Read {
+            name: "tcp_mappings",
+            doc: OLD_NAME,
+            get: |it, ask| it.listing(ask, Some(ip_proto::TCP)),
+        },
+        Read {
+            name: "udp_mappings",
+            doc: OLD_NAME,
+            get: |it, ask| it.listing(ask, Some(ip_proto::UDP)),
+        },
+        Read { name: "tcp_lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+    ];
+}
+
+impl TableHandlers for TcpTable {
+    const READS: &'static [Read<RewriterState<Self>>] = &[
+        Read { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
+        Read { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
+        Read { name: "lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+    ];
+}
+
+impl TableHandlers for SingleTable {
+    const READS: &'static [Read<RewriterState<Self>>] = &[
+        Read { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
+        Read { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
+    ];
+}
+
+const OLD_NAME: &str = "The same as the table, by the older name of the handler in Click.";
+const LOOKUP: &str = "The rewritten flow of `SADDR SPORT DADDR DPORT`, in the same form; empty if the \
+                      flow has no mapping.";
+
+/// The methods of the trait `PerBatch` that all rewriters have in common.
+macro_rules! rewriter_methods {
+    () => {
+        fn continues(&self, _: &Self) -> bool {
+            true
+        }
+
+        fn start(&self, it: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
+            self.0.start(it, cx);
+            Ok(())
+        }
+
+        fn settle(&self, it: &mut Self::Local) {
+            self.0.settle(it);
+        }
+
+        fn resume(&self, it: &mut Self::Local, cx: &mut Cx) {
+            self.0.resume(it, cx);
+        }
+
+        fn batch(&self, it: &mut Self::Local, port: usize, batch: Batch, cx: &mut Cx) {
+            self.0.batch(it, port, batch, cx);
+        }
+
+        fn wake(&self, it: &mut Self::Local, cx: &mut Cx) {
+            self.0.wake(it, cx);
+        }
+
+        fn end(&self, it: &mut Self::Local, cx: &mut Cx) {
+            self.0.end(it, cx);
+        }
+
+        fn held(&self, it: &Self::Local) -> usize {
+            self.0.held(it)
+        }
+    };
+}
+pub(super) use rewriter_methods;
