@@ -1,7 +1,7 @@
-//! `AggregateCounter`: how much of each aggregate.
+//! `AggregateCounter`: counts packets or bytes by aggregate.
 
-use super::aggregate_counts::Counts;
-use super::amount::Amount;
+use super::aggregate_counts::AggregateCounterState;
+use super::packet_weight::PacketWeightArgs;
 use crate::measure::limit::{Limit, one_of};
 use castanet_engine::files::HandlerFiles;
 use castanet_engine::packet::anno;
@@ -9,11 +9,11 @@ use castanet_engine::prelude::*;
 
 /// Counts packets or bytes by their aggregate annotation.
 ///
-/// A frozen counter counts no aggregate that it has not counted before; packets of the
-/// second input are always counted so. With a second output it gets what was not
-/// counted. No more than CAPACITY aggregates are counted; what belongs to others is
-/// counted as `uncounted` only. The limits are looked at packet by packet, and their handlers
-/// called before the packet goes on. `write_file` and `write_ascii_file` write files that the
+/// A frozen counter counts no aggregate that it has not counted before; for packets of the
+/// second input the counter is always frozen. A second output gets the packets that were not
+/// counted. No more than CAPACITY aggregates are counted; packets of others are counted as
+/// `uncounted` only. The limits are checked for each packet, and their handlers called before
+/// the packet leaves. `write_file` and `write_ascii_file` write files that the
 /// configuration names, or that lie below the folders of `--handler-files`.
 ///
 /// ```click
@@ -69,70 +69,70 @@ use castanet_engine::prelude::*;
 /// = c.uncounted 1
 /// ```
 #[derive(Element)]
-#[element(room = "aggregate", args = Settings, ports = "1-2/1-2", processing = "a/a")]
+#[element(room = "aggregate", args = AggregateCounterArgs, ports = "1-2/1-2", processing = "a/a")]
 pub struct AggregateCounter {
     pub(super) name: String,
-    amount: Amount,
-    two: bool,
+    weight: PacketWeightArgs,
+    two_outputs: bool,
     pub(super) capacity: usize,
     limits: [Option<Limit>; 2],
     files: HandlerFiles,
 }
 
-/// How many aggregates there are counts of unless said otherwise: some 30 MB.
+/// The default of CAPACITY, for which the counts take some 30 MB.
 const CAPACITY: u32 = 1 << 20;
 
 #[derive(Args)]
-pub struct Settings {
-    /// How much each packet counts.
+pub struct AggregateCounterArgs {
+    /// The weight of each packet.
     #[arg(flatten)]
-    amount: Amount,
-    /// How many aggregates to count.
+    weight: PacketWeightArgs,
+    /// The most aggregates to count.
     #[arg(keyword, default = CAPACITY)]
     capacity: u32,
-    /// How many aggregates to count before the router is stopped.
+    /// Number of aggregates at which the router is stopped.
     #[arg(keyword)]
     stop_after_agg: Option<u64>,
-    /// How many aggregates to count before it freezes.
+    /// Number of aggregates at which the counter freezes.
     #[arg(keyword)]
     freeze_after_agg: Option<u64>,
-    /// How many aggregates to count before a handler is written, and its value.
+    /// Number of aggregates at which a handler is written, then the handler and its value.
     #[arg(keyword)]
     call_after_agg: Option<Limit>,
-    /// How much to count before the router is stopped.
+    /// Total count at which the router is stopped.
     #[arg(keyword)]
     stop_after_count: Option<u64>,
-    /// How much to count before it freezes.
+    /// Total count at which the counter freezes.
     #[arg(keyword)]
     freeze_after_count: Option<u64>,
-    /// How much to count before a handler is written, and its value.
+    /// Total count at which a handler is written, then the handler and its value.
     #[arg(keyword)]
     call_after_count: Option<Limit>,
 }
 
 impl Build for AggregateCounter {
-    type Args = Settings;
+    type Args = AggregateCounterArgs;
 
-    fn build(args: Settings, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: AggregateCounterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (me, it) = (setup.name, &args);
         let agg = one_of("AGG", me, it.stop_after_agg, it.freeze_after_agg, &it.call_after_agg)?;
         let (stop, freeze) = (it.stop_after_count, it.freeze_after_count);
         let count = one_of("COUNT", me, stop, freeze, &it.call_after_count)?;
-        let two = setup.outputs > 1;
+        let two_outputs = setup.outputs > 1;
         let name = setup.name.to_owned();
         let files = setup.names.files().clone();
-        let (amount, capacity, limits) = (args.amount, args.capacity as usize, [agg, count]);
-        Ok(AggregateCounter { name, amount, two, capacity, limits, files })
+        let (weight, capacity, limits) = (args.weight, args.capacity as usize, [agg, count]);
+        Ok(AggregateCounter { name, weight, two_outputs, capacity, limits, files })
     }
 }
 
 impl AggregateCounter {
-    /// The handlers of other elements that it calls.
+    /// The handlers that a configuration string makes the element call.
     pub(super) fn calls(
         config: &str,
         names: &Names,
     ) -> Option<Vec<(Option<&'static str>, String)>> {
-        let it = <Settings as Args>::parse(config, names).ok()?;
+        let it = <AggregateCounterArgs as Args>::parse(config, names).ok()?;
         let calls = [it.call_after_agg, it.call_after_count].into_iter().flatten();
         let handlers: Vec<_> = calls.map(|it| (None, it.call.handler)).collect();
         (!handlers.is_empty()).then_some(handlers)
@@ -140,8 +140,8 @@ impl AggregateCounter {
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets; those that were counted, if there is a second output.
+pub enum AggregateCounterExit {
+    /// All packets or, with a second output, those that were counted.
     Counted,
     /// Packets that were not counted.
     #[optional]
@@ -150,27 +150,30 @@ pub enum Way {
 
 impl PerBatch for AggregateCounter {
     type On = on::Any;
-    type Local = Counts;
-    type Fate = Way;
-    // One file is written, and limits are about all workers together.
+    type Local = AggregateCounterState;
+    type Fate = AggregateCounterExit;
+    // One file has the counts of all workers, and limits apply to all of them together.
     const SHARED: bool = true;
 
     fn continues(&self, _: &AggregateCounter) -> bool {
         true
     }
 
-    fn begin(&self, counts: &mut Counts, _: &mut Cx) -> Result<(), ArgError> {
-        counts.begin(&self.limits, &self.files);
+    fn begin(&self, state: &mut AggregateCounterState, _: &mut Cx) -> Result<(), ArgError> {
+        state.begin(&self.limits, &self.files);
         Ok(())
     }
 
-    fn batch(&self, counts: &mut Counts, port: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut AggregateCounterState, port: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
-            let (aggregate, amount) = (packet.anno_u32(anno::AGGREGATE), self.amount.of(&packet));
-            let counted = counts.update(aggregate, amount, port == 1, self, cx);
+            let (aggregate, amount) = (packet.anno_u32(anno::AGGREGATE), self.weight.of(&packet));
+            let counted = state.update(aggregate, amount, port == 1, self, cx);
             // A pulled packet leaves by the output that was pulled.
-            let other = cx.pulled().map_or(self.two && !counted, |output| output == 1);
-            cx.emit(if other { Way::Other } else { Way::Counted }, packet);
+            let other = cx.pulled().map_or(self.two_outputs && !counted, |output| output == 1);
+            cx.emit(
+                if other { AggregateCounterExit::Other } else { AggregateCounterExit::Counted },
+                packet,
+            );
         }
     }
 }

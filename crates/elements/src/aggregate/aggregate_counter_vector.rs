@@ -1,13 +1,13 @@
-//! `AggregateCounterVector`: how much of each aggregate, in a table of fixed size.
+//! `AggregateCounterVector`: counts by aggregate in a table of fixed size.
 
-use super::amount::Amount;
+use super::packet_weight::PacketWeightArgs;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
 /// Counts packets or bytes by the lower bits of their aggregate annotation.
 ///
-/// Each worker has a table of its own, with a place for every value that MASK leaves;
-/// a read adds them up.
+/// Each worker has a table of its own, with an entry for every value of the bits in MASK;
+/// a read adds up the tables of the workers.
 ///
 /// ```click
 /// in -> Paint(7, 20) -> c :: AggregateCounterVector(0xf) -> out
@@ -28,71 +28,71 @@ use castanet_engine::prelude::*;
 /// ! c.stop
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "aggregate", args = Table)]
+#[element(room = "aggregate", args = AggregateCounterVectorArgs)]
 pub struct AggregateCounterVector {
     mask: u32,
-    amount: Amount,
-    /// Whether anything is counted.
+    weight: PacketWeightArgs,
+    /// Whether packets are counted.
     #[arg(live)]
     active: bool,
 }
 
 #[derive(Args)]
-pub struct Table {
-    /// The bits of the annotation that count, the lower ones.
-    #[arg(range = ..=MOST)]
+pub struct AggregateCounterVectorArgs {
+    /// The bits of the annotation that select the entry, the lower ones.
+    #[arg(range = ..=MAX_MASK)]
     mask: u32,
-    /// Whether devices mark packets with an epoch, in FastClick; here there are none.
+    /// An argument of FastClick without effect.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     mark: bool,
-    /// How much each packet counts.
+    /// The weight of each packet.
     #[arg(flatten)]
-    amount: Amount,
+    weight: PacketWeightArgs,
 }
 
-/// The largest table.
-const MOST: u32 = (1 << 28) - 1;
+/// The largest mask.
+const MAX_MASK: u32 = (1 << 28) - 1;
 
 impl Build for AggregateCounterVector {
-    type Args = Table;
+    type Args = AggregateCounterVectorArgs;
 
-    fn build(args: Table, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: AggregateCounterVectorArgs, setup: &Setup) -> Result<Self, ArgError> {
         let counts = (u64::from(args.mask) + 1) * setup.workers.len().max(1) as u64;
         castanet_engine::args::affordable(counts, size_of::<u64>(), "counts")
             .map_err(|error| error.at("MASK"))?;
-        Ok(AggregateCounterVector { mask: args.mask, amount: args.amount, active: true })
+        Ok(AggregateCounterVector { mask: args.mask, weight: args.weight, active: true })
     }
 }
 
-/// A worker's table.
+/// A worker's table of counts.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Counts {
+pub struct AggregateCounterVectorState {
     counts: Vec<u64>,
 }
 
 #[handlers]
-impl Counts {
-    /// What was counted in all.
+impl AggregateCounterVectorState {
+    /// Total count.
     #[read]
     fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
-    /// How many aggregates were counted.
+    /// Number of aggregates that were counted.
     #[read]
     fn nagg(&self) -> Value {
-        self.say(|counts| counts.iter().filter(|count| **count > 0).count().to_string())
+        self.summarize(|counts| counts.iter().filter(|count| **count > 0).count().to_string())
     }
-    /// Aggregates and their counts, one a line.
+    /// Aggregates and their counts, one per line.
     #[read]
     fn dump(&self) -> Value {
-        self.say(|counts| {
-            let seen = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-            seen.map(|(aggregate, count)| format!("{aggregate} {count}\n")).collect()
+        self.summarize(|counts| {
+            let nonzero = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+            nonzero.map(|(aggregate, count)| format!("{aggregate} {count}\n")).collect()
         })
     }
-    /// Forgets all counts.
+    /// Resets all counts to zero.
     #[write]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.counts.clear();
@@ -103,25 +103,26 @@ impl Counts {
     fn stop(&mut self, _: &str) -> Result<(), ArgError> {
         Ok(())
     }
-    fn say(&self, say: fn(&[u64]) -> String) -> Value {
-        castanet_engine::class::Sums::new(self.counts.clone(), say).into()
+    /// Applies a function to the sum of all workers' counts.
+    fn summarize(&self, format: fn(&[u64]) -> String) -> Value {
+        castanet_engine::class::Sums::new(self.counts.clone(), format).into()
     }
 }
 
 impl PerPacket for AggregateCounterVector {
     type On = on::Any;
-    type Local = Counts;
+    type Local = AggregateCounterVectorState;
     type Fate = ();
 
-    fn burst(&self, counts: &mut Counts, _: Time) {
-        counts.counts.resize(self.mask as usize + 1, 0);
+    fn burst(&self, state: &mut AggregateCounterVectorState, _: Time) {
+        state.counts.resize(self.mask as usize + 1, 0);
     }
 
     #[inline]
-    fn packet(&self, counts: &mut Counts, packet: &mut Packet) {
+    fn packet(&self, state: &mut AggregateCounterVectorState, packet: &mut Packet) {
         let at = packet.anno_u32(anno::AGGREGATE) & self.mask;
         if self.active {
-            counts.counts[at as usize] += self.amount.of(packet);
+            state.counts[at as usize] += self.weight.of(packet);
         }
     }
 }

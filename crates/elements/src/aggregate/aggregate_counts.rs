@@ -1,4 +1,4 @@
-//! What `AggregateCounter` has counted, and its handlers.
+//! State of `AggregateCounter`: counts, limits and handlers.
 
 use super::aggregate_counter::AggregateCounter;
 use crate::measure::limit::Limit;
@@ -9,53 +9,62 @@ use castanet_engine::streams::StandardOutput;
 use castanet_kit::aggregates::{Aggregates, Snapshot, counts_pdf};
 use std::io::Write;
 
-/// What was counted.
+/// The counts of all workers, and the limits not yet reached.
 #[derive(Local)]
 #[local(methods)]
-pub struct Counts {
+pub struct AggregateCounterState {
     counts: Aggregates,
-    /// What is still to come of the limits, by aggregates and by count.
+    /// Limits to the number of aggregates and to the count that have not been reached yet.
     limits: Option<[Option<Limit>; 2]>,
-    /// Whether no new aggregates are counted.
+    /// Whether the counter is frozen: new aggregates are not counted.
     #[read]
     freeze: bool,
-    /// Whether anything is counted.
+    /// Whether packets are counted.
     #[read]
     active: bool,
-    /// Packets, or bytes with BYTES, not counted for want of room for another aggregate.
+    /// Packets, or bytes with BYTES, not counted because CAPACITY was reached.
     #[read]
     uncounted: u64,
-    /// What files begin with.
+    /// The text at the beginning of files.
     #[read]
     banner: String,
     files: HandlerFiles,
 }
 
-impl Default for Counts {
+impl Default for AggregateCounterState {
     fn default() -> Self {
         let (counts, uncounted, banner, files) = Default::default();
-        Counts { counts, limits: None, freeze: false, active: true, uncounted, banner, files }
+        AggregateCounterState {
+            counts,
+            limits: None,
+            freeze: false,
+            active: true,
+            uncounted,
+            banner,
+            files,
+        }
     }
 }
 
-fn limit(text: &str) -> Result<Option<Limit>, ArgError> {
+/// Parses the text of a handler that sets a limit; an empty one is no limit.
+fn parse_limit(text: &str) -> Result<Option<Limit>, ArgError> {
     let given = !text.trim().is_empty();
     given.then(|| Limit::from_arg(text, &Names::default())).transpose()
 }
 
 #[handlers]
-impl Counts {
-    /// What was counted in all.
+impl AggregateCounterState {
+    /// Total count.
     #[read]
     fn count(&self) -> u64 {
         self.counts.total()
     }
-    /// How many aggregates were counted.
+    /// Number of aggregates that were counted.
     #[read]
     fn nagg(&self) -> usize {
         self.counts.len()
     }
-    /// Which count how large a part of the aggregates has.
+    /// Distribution of the counts: each count, and the fraction of aggregates that have it.
     #[read]
     fn counts_pdf(&self, ask: &Ask) -> Value {
         let from = usize::try_from(ask.from).unwrap_or(usize::MAX);
@@ -65,67 +74,69 @@ impl Counts {
     /// The limit to the number of aggregates.
     #[read]
     fn call_after_agg(&self) -> String {
-        self.shown(0)
+        self.limit_text(0)
     }
     /// The limit to the count.
     #[read]
     fn call_after_count(&self) -> String {
-        self.shown(1)
+        self.limit_text(1)
     }
     /// Sets another limit to the number of aggregates, or none.
     #[write(call_after_agg)]
     fn set_call_after_agg(&mut self, text: &str) -> Result<(), ArgError> {
-        self.limits.get_or_insert_default()[0] = limit(text)?;
+        self.limits.get_or_insert_default()[0] = parse_limit(text)?;
         Ok(())
     }
     /// Sets another limit to the count, or none.
     #[write(call_after_count)]
     fn set_call_after_count(&mut self, text: &str) -> Result<(), ArgError> {
-        self.limits.get_or_insert_default()[1] = limit(text)?;
+        self.limits.get_or_insert_default()[1] = parse_limit(text)?;
         Ok(())
     }
-    /// Writes the counts to a file, `-` for standard output, eight bytes an aggregate.
+    /// Writes the counts to a file, `-` for standard output, in binary: 8 bytes per aggregate.
     #[write]
     fn write_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
-        Ok(self.put("write_file", path, Snapshot::packed))
+        Ok(self.write_counts("write_file", path, Snapshot::packed))
     }
-    /// Writes the counts to a file, `-` for standard output, a line an aggregate.
+    /// Writes the counts to a file, `-` for standard output, as text: a line per aggregate.
     #[write]
     fn write_ascii_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
-        Ok(self.put("write_ascii_file", path, |counts, banner| counts.text(banner).into_bytes()))
+        Ok(self.write_counts("write_ascii_file", path, |counts, banner| {
+            counts.text(banner).into_bytes()
+        }))
     }
-    /// Freezes or thaws.
+    /// Freezes the counter, or unfreezes it.
     #[write(freeze)]
     fn set_freeze(&mut self, text: &str) -> Result<(), ArgError> {
         self.freeze = bool::from_arg(text.trim(), &Names::default())?;
         Ok(())
     }
-    /// Begins or ceases to count.
+    /// Starts or stops counting.
     #[write(active)]
     fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
         self.active = bool::from_arg(text.trim(), &Names::default())?;
         Ok(())
     }
-    /// Changes what files begin with.
+    /// Sets the text at the beginning of files.
     #[write(banner)]
     fn set_banner(&mut self, text: &str) -> Result<(), ArgError> {
         self.banner = if text.trim().is_empty() { String::new() } else { format!("{text}\n") };
         Ok(())
     }
-    /// Makes each count an aggregate, counted as often as it was there.
+    /// Makes each count an aggregate, whose count is the number of aggregates that had it.
     #[write]
     fn reaggregate_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.counts.reaggregate();
         Ok(())
     }
-    /// Forgets all counts.
+    /// Removes all counts.
     #[write]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.counts.clear();
         self.uncounted = 0;
         Ok(())
     }
-    /// Ceases to count and asks the router to stop.
+    /// Stops counting, and asks the router to stop.
     #[write(stop, stops)]
     fn stop(&mut self, _: &str) -> Result<(), ArgError> {
         self.active = false;
@@ -133,14 +144,15 @@ impl Counts {
     }
 }
 
-/// The place of the limit to the number of aggregates among the limits.
+/// Index of the limit to the number of aggregates.
 const AGG: usize = 0;
-/// The place of the limit to the count.
+/// Index of the limit to the count.
 const COUNT: usize = 1;
 
-impl Counts {
-    /// Has the counts of now sorted and written while the worker goes on.
-    fn put(
+impl AggregateCounterState {
+    /// Returns work for the control thread: to sort a snapshot of the counts and write it to a
+    /// file, while the worker continues.
+    fn write_counts(
         &mut self,
         handler: &'static str,
         path: &str,
@@ -153,8 +165,8 @@ impl Counts {
             if path != "-" {
                 return files.write(handler, &path, &bytes);
             }
-            let done = StandardOutput.write_all(&bytes).and_then(|()| StandardOutput.flush());
-            done.map_err(|e| ArgError::of_file("-", &e))
+            let written = StandardOutput.write_all(&bytes).and_then(|()| StandardOutput.flush());
+            written.map_err(|e| ArgError::of_file("-", &e))
         })
     }
 
@@ -164,42 +176,42 @@ impl Counts {
         self.limits.get_or_insert_with(|| limits.clone());
     }
 
-    fn shown(&self, which: usize) -> String {
-        let limit = self.limits.as_ref().and_then(|limits| limits[which].as_ref());
+    fn limit_text(&self, index: usize) -> String {
+        let limit = self.limits.as_ref().and_then(|limits| limits[index].as_ref());
         limit.map_or_else(String::new, Limit::to_string)
     }
 
-    /// Counts a packet of an element; whether it was counted.
+    /// Counts a packet, and checks the limits; returns whether it was counted.
     pub(super) fn update(
         &mut self,
         aggregate: u32,
-        amount: u64,
+        weight: u64,
         frozen: bool,
         element: &AggregateCounter,
         cx: &mut Cx,
     ) -> bool {
         let me = &element.name;
         let new = !self.counts.contains(aggregate);
-        if self.active && new && amount > 0 && !(self.freeze || frozen) {
-            self.reach(AGG, self.counts.len() as u64, me, cx);
+        if self.active && new && weight > 0 && !(self.freeze || frozen) {
+            self.check_limit(AGG, self.counts.len() as u64, me, cx);
         }
         if !self.active || new && (self.freeze || frozen) {
             return false;
         }
         if new && self.counts.len() >= element.capacity {
-            self.uncounted += amount;
+            self.uncounted += weight;
             return false;
         }
-        self.counts.add(aggregate, amount);
-        self.reach(COUNT, self.counts.total(), me, cx);
+        self.counts.add(aggregate, weight);
+        self.check_limit(COUNT, self.counts.total(), me, cx);
         true
     }
 
-    /// Does what is to be done when a limit is reached, once. What it does to
-    /// this very element holds at once.
-    fn reach(&mut self, which: usize, value: u64, me: &str, cx: &mut Cx) {
+    /// Calls the handler of a limit once it is reached, and removes the limit. Handlers of the
+    /// element itself take effect immediately.
+    fn check_limit(&mut self, index: usize, value: u64, me: &str, cx: &mut Cx) {
         let Some(limits) = &mut self.limits else { return };
-        let Some(limit) = limits[which].take_if(|limit| value >= limit.at) else { return };
+        let Some(limit) = limits[index].take_if(|limit| value >= limit.at) else { return };
         let Call { handler, value } = &limit.call;
         match handler.strip_prefix(me) {
             Some(".freeze") => self.freeze = value.trim() != "false",

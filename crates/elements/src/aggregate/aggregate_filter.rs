@@ -1,9 +1,9 @@
-//! `AggregateFilter`: by aggregate, where to.
+//! `AggregateFilter`: filters packets by aggregate.
 
 use castanet_engine::prelude::*;
 use castanet_kit::ranges::Ranges;
 
-/// Sends each packet where the first rule says that has its aggregate, or drops it.
+/// Filters packets by aggregate: the first matching rule chooses the output or drops.
 ///
 /// A rule is an output's number, `allow` (output 0), `drop` or `deny`, then
 /// aggregates: numbers, ranges such as `5-9`, or `all`.
@@ -21,21 +21,22 @@ use castanet_kit::ranges::Ranges;
 /// = f.drops.unmatched 2
 /// ```
 #[derive(Element)]
-#[element(room = "aggregate", args = Rules, ports = "1/1-")]
+#[element(room = "aggregate", args = AggregateFilterArgs, ports = "1/1-")]
 pub struct AggregateFilter {
     ranges: Ranges,
 }
 
 #[derive(Args)]
-pub struct Rules {
-    /// What to do, and with which aggregates.
+pub struct AggregateFilterArgs {
+    /// An action and the aggregates that it applies to.
     #[arg(rest)]
     rules: Vec<Words>,
 }
 
-/// What drops a packet, among the answers of the rules.
+/// The action of a rule that drops packets.
 const DROP: u8 = u8::MAX;
 
+/// Parses a rule: ranges of aggregates and an output.
 fn rule(words: &Words, outputs: usize) -> Result<(Vec<(u32, u32)>, u8), ArgError> {
     let Some((action, aggregates)) = words.words.split_first() else {
         return Err(ArgError::new("an empty rule").click("empty pattern"));
@@ -65,9 +66,9 @@ fn rule(words: &Words, outputs: usize) -> Result<(Vec<(u32, u32)>, u8), ArgError
 }
 
 impl Build for AggregateFilter {
-    type Args = Rules;
+    type Args = AggregateFilterArgs;
 
-    fn build(args: Rules, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: AggregateFilterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let rules = args.rules.iter().enumerate();
         let rules = rules
             .map(|(n, it)| rule(it, setup.outputs).map_err(|e| e.at(format_args!("pattern {n}"))));

@@ -1,14 +1,15 @@
-//! `AggregateFirst`: the first of each aggregate.
+//! `AggregateFirst`: passes the first packet of each aggregate.
 
-use super::ended::{Ears, Ended};
+use super::end_notifications::{EndNotifier, EndSubscription};
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_kit::lru::Lru;
 
-/// Passes the first packet of each aggregate on.
+/// Passes the first packet of each aggregate.
 ///
-/// With NOTIFIER, an `AggregateIPFlows`, it forgets aggregates that are over. Of
-/// more than CAPACITY it forgets the one whose last packet is the oldest.
+/// Later packets leave by the second output. With NOTIFIER, an `AggregateIPFlows`, it forgets
+/// aggregates that have ended. Beyond CAPACITY it forgets the aggregate whose last packet is
+/// the oldest.
 ///
 /// ```click
 /// in -> AggregatePaint -> f :: AggregateFirst -> first;  f[1] -> again
@@ -35,77 +36,78 @@ use castanet_kit::lru::Lru;
 /// = f.displaced 2
 /// ```
 #[derive(Element)]
-#[element(room = "aggregate", args = Wishes)]
+#[element(room = "aggregate", args = AggregateFirstArgs)]
 pub struct AggregateFirst {
-    ears: Option<Ears>,
+    subscription: Option<EndSubscription>,
     capacity: usize,
 }
 
 #[derive(Args)]
-pub struct Wishes {
-    /// An element that says when aggregates are over.
+pub struct AggregateFirstArgs {
+    /// An `AggregateIPFlows` that reports the end of aggregates.
     #[arg(keyword)]
     notifier: Option<String>,
-    /// How many aggregates to remember.
+    /// The most aggregates to remember.
     #[arg(keyword, default = 1 << 20, range = 1..)]
     capacity: u32,
 }
 
 impl Build for AggregateFirst {
-    type Args = Wishes;
+    type Args = AggregateFirstArgs;
 
-    fn build(args: Wishes, setup: &Setup) -> Result<Self, ArgError> {
-        let ears = args.notifier.map(|name| Ended::listen(&name, setup)).transpose()?;
-        Ok(AggregateFirst { ears, capacity: args.capacity as usize })
+    fn build(args: AggregateFirstArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let subscription =
+            args.notifier.map(|name| EndNotifier::subscribe(&name, setup)).transpose()?;
+        Ok(AggregateFirst { subscription, capacity: args.capacity as usize })
     }
 }
 
-/// The aggregates that were seen.
+/// The aggregates of which a packet has come.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Seen {
-    seen: Lru<u32, ()>,
-    /// Aggregates that were forgotten because there was no room for them.
+pub struct AggregateFirstState {
+    aggregates: Lru<u32, ()>,
+    /// Number of aggregates that were forgotten because CAPACITY was reached.
     #[read]
     displaced: u64,
 }
 
 #[handlers]
-impl Seen {
-    /// How many aggregates it remembers.
+impl AggregateFirstState {
+    /// Number of aggregates that are remembered.
     #[read]
     fn nagg(&self) -> usize {
-        self.seen.len()
+        self.aggregates.len()
     }
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum AggregateFirstExit {
     /// The first packet of an aggregate.
     First,
-    /// All others.
+    /// All other packets.
     #[optional]
     Again,
 }
 
 impl PerPacket for AggregateFirst {
     type On = on::Any;
-    type Local = Seen;
-    type Fate = Way;
+    type Local = AggregateFirstState;
+    type Fate = AggregateFirstExit;
     const SHARED: bool = true;
 
-    fn burst(&self, seen: &mut Seen, _: Time) {
-        let over = self.ears.iter().flat_map(Ears::over);
-        over.for_each(|aggregate| _ = seen.seen.remove(&aggregate));
+    fn burst(&self, state: &mut AggregateFirstState, _: Time) {
+        let ended = self.subscription.iter().flat_map(EndSubscription::take_ended);
+        ended.for_each(|aggregate| _ = state.aggregates.remove(&aggregate));
     }
 
-    fn packet(&self, seen: &mut Seen, packet: &mut Packet) -> Way {
+    fn packet(&self, state: &mut AggregateFirstState, packet: &mut Packet) -> AggregateFirstExit {
         let aggregate = packet.anno_u32(anno::AGGREGATE);
-        if seen.seen.get_mut(&aggregate).is_some() {
-            return Way::Again;
+        if state.aggregates.get_mut(&aggregate).is_some() {
+            return AggregateFirstExit::Again;
         }
-        let displaced = seen.seen.insert(aggregate, (), self.capacity);
-        seen.displaced += u64::from(displaced.is_some());
-        Way::First
+        let displaced = state.aggregates.insert(aggregate, (), self.capacity);
+        state.displaced += u64::from(displaced.is_some());
+        AggregateFirstExit::First
     }
 }

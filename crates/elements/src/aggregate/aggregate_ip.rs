@@ -1,14 +1,14 @@
-//! `AggregateIP`: aggregates by a field of the headers.
+//! `AggregateIP`: sets the aggregate to a header field.
 
-use super::aggregates::set;
+use super::annotation::set;
 use castanet_engine::prelude::*;
 use castanet_kit::ip_field::IpField;
 
 /// Sets each packet's aggregate annotation to a field of its IP or transport header.
 ///
 /// A field is a name such as `ip src` or `tcp sport`, or bytes such as `ip[12:4]`,
-/// or bits such as `transp{0-15}`; a mask, `/8` or `& 0xff00`, leaves part of it.
-/// `sport` and `dport` are those of TCP or UDP, `data[0]` is behind their header.
+/// or bits such as `transp{0-15}`; a mask, `/8` or `& 0xff00`, selects part of it.
+/// `sport` and `dport` are those of TCP or UDP, `data[0]` is the first byte of their data.
 /// Packets without the field leave by the second output.
 ///
 /// ```click
@@ -33,43 +33,43 @@ use castanet_kit::ip_field::IpField;
 /// < out 1.2.3.4 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "aggregate", args = Wishes, methods)]
+#[element(room = "aggregate", args = AggregateIPArgs, methods)]
 pub struct AggregateIP {
     field: IpField,
     incremental: bool,
-    /// By how many bits a part of an address moves up.
+    /// Number of bits by which a masked part of an address is shifted left.
     shift: u32,
 }
 
 #[derive(Args)]
-pub struct Wishes {
+pub struct AggregateIPArgs {
     /// The field, with its mask.
     #[arg]
-    field: Field,
-    /// Whether the field comes behind the annotation that there is, rather than in its place.
+    field: FieldArg,
+    /// Whether the field is appended to the bits of the annotation, rather than replaces it.
     #[arg(keyword, default = false)]
     incremental: bool,
-    /// Whether part of an address lies where the address has it.
+    /// Whether a masked part of an address keeps its bit position.
     #[arg(keyword, default = false)]
     unshift_ip_addr: bool,
 }
 
-/// A field as it is written.
-pub struct Field(IpField);
+/// The argument FIELD.
+pub struct FieldArg(IpField);
 
-impl FromArg for Field {
+impl FromArg for FieldArg {
     const SYNTAX: &'static str = "a field such as `ip src/8`";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let text = String::from_arg(text, names)?;
-        IpField::parse(&text).map(Field).map_err(ArgError::new)
+        IpField::parse(&text).map(FieldArg).map_err(ArgError::new)
     }
 }
 
 impl Build for AggregateIP {
-    type Args = Wishes;
+    type Args = AggregateIPArgs;
 
-    fn build(args: Wishes, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: AggregateIPArgs, _: &Setup) -> Result<Self, ArgError> {
         let field = args.field.0;
         if args.incremental && args.unshift_ip_addr {
             return Err(ArgError::new("INCREMENTAL and UNSHIFT_IP_ADDR are incompatible"));
@@ -81,17 +81,17 @@ impl Build for AggregateIP {
 
 #[handlers]
 impl AggregateIP {
-    /// What the field's place is counted from: `ip`, `transp` or `payload`.
+    /// The header in which the field lies: `ip`, `transp` or `payload`.
     #[read]
     fn header(&self) -> &'static str {
         self.field.header.name()
     }
-    /// The field's first bit.
+    /// Offset of the field in bits from the start of the header.
     #[read]
     fn bit_offset(&self) -> u32 {
         self.field.bit_offset
     }
-    /// How many bits the field has.
+    /// Length of the field in bits.
     #[read]
     fn bit_length(&self) -> u32 {
         self.field.bit_length
@@ -99,10 +99,10 @@ impl AggregateIP {
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum AggregateIPExit {
     /// Packets with the field.
     Marked,
-    /// Packets without.
+    /// Packets without the field.
     #[optional]
     Without,
 }
@@ -110,12 +110,12 @@ pub enum Way {
 impl PerPacket for AggregateIP {
     type On = on::Any;
     type Local = ();
-    type Fate = Way;
+    type Fate = AggregateIPExit;
 
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Way {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> AggregateIPExit {
         let value = packet.ipv4().and_then(|ip| self.field.value(ip.datagram()));
-        let Some(value) = value else { return Way::Without };
+        let Some(value) = value else { return AggregateIPExit::Without };
         set(packet, value << self.shift, self.incremental.then_some(self.field.bit_length));
-        Way::Marked
+        AggregateIPExit::Marked
     }
 }

@@ -1,24 +1,24 @@
-//! `AggregateIPFlows`: aggregates by flow.
+//! `AggregateIPFlows`: numbers TCP and UDP flows.
 
-use super::ended::Ended;
-use super::flow_fragments::{Held, Verdict};
-use super::flow_wishes::{Wishes, nanos};
+use super::aggregate_ip_flows_args::{AggregateIPFlowsArgs, nanos};
+use super::end_notifications::EndNotifier;
+use super::flow_queue::{AggregateIPFlowsState, Verdict};
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_kit::ip_flows::Timeouts;
 
 /// Sets each packet's aggregate annotation to the number of its TCP or UDP flow.
 ///
-/// Flows are numbered from 1 on as they appear. The paint says which way a packet
-/// goes: 0 as the first, 1 against it, and 2 or 3 for an ICMP error about such a
-/// packet. A flow that has been silent for its timeout is over, and so is TCP that
-/// has ended on both sides; then the same addresses and ports get another number.
-/// Time is that of the packets. Where CAPACITY flows are alive, the one that has been
-/// silent for longest is over too (`displaced`). With FRAGMENTS, later fragments wait for the
-/// first, which has the ports, and what comes between the same hosts behind them
-/// waits too, for FRAGMENT_TIMEOUT or until 65536 packets wait; `clear` lets them go.
-/// What belongs to no flow leaves by the second output.
-/// TRACEINFO has an XML file say of each flow, once it is over, what it was.
+/// Flows are numbered from 1 on as they appear. The paint is the direction of a
+/// packet: 0 for that of the first packet, 1 for the opposite one, and 2 or 3 for an
+/// ICMP error about such a packet. A flow ends when no packet has come for its timeout,
+/// or when both sides of a TCP connection have closed; then the same addresses and ports
+/// get another number. Time is that of the packets' time stamps. Beyond CAPACITY flows,
+/// the one without packets for longest ends too (`displaced`). With FRAGMENTS, later
+/// fragments wait for the first, which has the ports, and packets between the same hosts
+/// queue behind them, for FRAGMENT_TIMEOUT or until 65536 packets wait; `clear` releases
+/// them. Packets that belong to no flow leave by the second output.
+/// TRACEINFO names an XML file, which gets an element for each flow that has ended.
 ///
 /// ```click
 /// in -> f :: AggregateIPFlows -> k :: AggregateCounter -> out;  f[1] -> none
@@ -79,7 +79,7 @@ use castanet_kit::ip_flows::Timeouts;
 /// = f.count 0
 /// ```
 #[derive(Element)]
-#[element(room = "aggregate", args = Wishes)]
+#[element(room = "aggregate", args = AggregateIPFlowsArgs)]
 pub struct AggregateIPFlows {
     pub(super) timeouts: Timeouts,
     pub(super) fragment_timeout: Duration,
@@ -88,118 +88,120 @@ pub struct AggregateIPFlows {
     pub(super) fragments: Option<bool>,
     pub(super) symmetric: bool,
     pub(super) capacity: u32,
-    pub(super) ended: Link<Ended>,
+    pub(super) notifier: Link<EndNotifier>,
     pub(super) trace: Option<String>,
-    /// What the trace is about.
+    /// The name of the traffic's file, for the trace.
     pub(super) source: Option<String>,
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum AggregateIPFlowsExit {
     /// Packets of a flow.
     Flow,
-    /// Packets of none.
+    /// Packets of no flow.
     #[optional]
     None,
 }
 
 impl AggregateIPFlows {
-    /// Sends a packet on, with what is known of its flow.
+    /// Emits a packet, with the number of its flow and its paint.
     fn send(&self, mut packet: Packet, flow: Option<(u32, u8)>, cx: &mut Cx) {
-        let Some((number, paint)) = flow else { return cx.emit(Way::None, packet) };
+        let Some((number, paint)) = flow else {
+            return cx.emit(AggregateIPFlowsExit::None, packet);
+        };
         packet.set_anno_u32(anno::AGGREGATE, number);
         packet.set_paint(paint);
-        cx.emit(Way::Flow, packet);
+        cx.emit(AggregateIPFlowsExit::Flow, packet);
     }
 
-    /// Sends packets on that have waited too long, and asks to be called for the next.
-    fn release(&self, held: &mut Held, cx: &mut Cx) {
-        while let Some((packet, flow)) = held.late(cx.now(), self.fragment_timeout) {
+    /// Emits packets that have waited too long, and schedules a wake-up for the next one.
+    fn release(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
+        while let Some((packet, flow)) = state.pop_expired(cx.now(), self.fragment_timeout) {
             self.send(packet, flow, cx);
         }
-        if let Some(time) = held.next_late(self.fragment_timeout).filter(|_| !held.clearing) {
+        if let Some(time) = state.next_deadline(self.fragment_timeout).filter(|_| !state.clearing) {
             cx.wake_at(time);
         }
     }
 
-    /// Tells everybody which flows are over.
-    fn tell(&self, held: &mut Held, cx: &mut Cx) {
-        let over = held.over();
-        held.trace.write(&over, cx);
-        let numbers: Vec<u32> = over.iter().map(|flow| flow.number).collect();
-        self.ended.with(|ended| ended.tell(&numbers));
+    /// Reports the flows that have ended, to the trace and to subscribers.
+    fn report_ended(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
+        let ended = state.take_ended();
+        state.trace.write(&ended, cx);
+        let numbers: Vec<u32> = ended.iter().map(|flow| flow.number).collect();
+        self.notifier.with(|notifier| notifier.notify(&numbers));
     }
 }
 
 impl PerBatch for AggregateIPFlows {
     type On = on::Ipv4;
-    type Local = Held;
-    type Fate = Way;
+    type Local = AggregateIPFlowsState;
+    type Fate = AggregateIPFlowsExit;
     const SHARED: bool = true;
 
     fn continues(&self, before: &AggregateIPFlows) -> bool {
         (&self.trace, &self.source) == (&before.trace, &before.source)
     }
 
-    fn begin(&self, held: &mut Held, _: &mut Cx) -> Result<(), ArgError> {
-        self.trace.as_ref().map_or(Ok(()), |name| held.trace.open(name))
+    fn begin(&self, state: &mut AggregateIPFlowsState, _: &mut Cx) -> Result<(), ArgError> {
+        self.trace.as_ref().map_or(Ok(()), |name| state.trace.open(name))
     }
 
-    fn start(&self, held: &mut Held, _: &mut Cx) -> Result<(), ArgError> {
-        held.trace.start(self.source.as_deref())
+    fn start(&self, state: &mut AggregateIPFlowsState, _: &mut Cx) -> Result<(), ArgError> {
+        state.trace.start(self.source.as_deref())
     }
 
-    fn end(&self, held: &mut Held, cx: &mut Cx) {
+    fn end(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
         if self.trace.is_some() {
-            held.forget();
-            self.tell(held, cx);
-            held.trace.close(cx);
+            state.forget();
+            self.report_ended(state, cx);
+            state.trace.close(cx);
         }
     }
 
-    fn batch(&self, held: &mut Held, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut AggregateIPFlowsState, _: usize, batch: Batch, cx: &mut Cx) {
         let waits = self.fragments.unwrap_or(true) && cx.pulled().is_none();
-        held.set((self.symmetric, self.icmp, waits, self.timeouts), self.capacity);
+        state.configure((self.symmetric, self.icmp, waits, self.timeouts), self.capacity);
         for packet in batch {
             let now = match packet.timestamp() {
                 0 => cx.now().nanos(),
                 time => time.unsigned_abs(),
             };
-            if held.reap_if_due(now, self.reap) || held.are_many_over() {
-                self.tell(held, cx);
+            if state.reap_if_due(now, self.reap) || state.has_many_ended() {
+                self.report_ended(state, cx);
             }
-            match held.take_in(packet, now) {
-                Verdict::Known(packet, flow) => self.send(packet, flow, cx),
-                Verdict::Waits(packet, pair) => {
-                    if let Some(packet) = cx.keep_one(packet, || held.len()) {
-                        held.wait(packet, pair, now, cx.now());
+            match state.classify(packet, now) {
+                Verdict::Emit(packet, flow) => self.send(packet, flow, cx),
+                Verdict::Queue(packet, pair) => {
+                    if let Some(packet) = cx.keep_one(packet, || state.len()) {
+                        state.enqueue(packet, pair, now, cx.now());
                     }
                     let timeout = nanos(self.fragment_timeout);
-                    while let Some((packet, flow)) = held.next(pair, now, timeout) {
+                    while let Some((packet, flow)) = state.pop_ready(pair, now, timeout) {
                         self.send(packet, flow, cx);
                     }
                 }
             }
         }
-        self.release(held, cx);
+        self.release(state, cx);
     }
 
-    fn wake(&self, held: &mut Held, cx: &mut Cx) {
-        if !held.clearing {
-            return self.release(held, cx);
+    fn wake(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
+        if !state.clearing {
+            return self.release(state, cx);
         }
         for _ in 0..cx.burst() {
-            let Some((packet, flow)) = held.any() else {
-                held.clearing = false;
-                held.forget();
-                return self.tell(held, cx);
+            let Some((packet, flow)) = state.pop_any() else {
+                state.clearing = false;
+                state.forget();
+                return self.report_ended(state, cx);
             };
             self.send(packet, flow, cx);
         }
         cx.wake_at(cx.now());
     }
 
-    fn held(&self, held: &Held) -> usize {
-        held.len()
+    fn held(&self, state: &AggregateIPFlowsState) -> usize {
+        state.len()
     }
 }

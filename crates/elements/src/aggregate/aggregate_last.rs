@@ -1,19 +1,19 @@
-//! `AggregateLast`: the last of each aggregate.
+//! `AggregateLast`: passes the last packet of each aggregate.
 
-use super::ended::{Ears, Ended};
-use super::last_packet::Last;
+use super::end_notifications::{EndNotifier, EndSubscription};
+use super::last_packet::LastPacket;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_kit::lru::Lru;
 use std::collections::BTreeMap;
 
-/// Keeps the last packet of each aggregate, and passes it on when told that it was the last.
+/// Stores the last packet of each aggregate, and passes it when the aggregate ends.
 ///
-/// Packets before it leave by the second output. What is passed on says in its
-/// annotations how many packets and bytes there were, and when the first came.
-/// The handler `clear` says that all were the last; so does, for those that are over,
-/// NOTIFIER, an `AggregateIPFlows`, with the next packets. Of more than CAPACITY
-/// aggregates the one whose last packet is the oldest is over.
+/// Earlier packets leave by the second output. The annotations of the last packet hold
+/// the number of packets and bytes of the aggregate, and the time of its first packet.
+/// The handler `clear` ends all aggregates. With NOTIFIER, an `AggregateIPFlows`, those
+/// that have ended there end here, when the next packets come. Beyond CAPACITY the
+/// aggregate whose last packet is the oldest ends.
 ///
 /// ```click
 /// in -> AggregatePaint -> l :: AggregateLast -> k :: AggregateCounter -> last;  l[1] -> before
@@ -40,57 +40,58 @@ use std::collections::BTreeMap;
 /// = l.displaced 1
 /// ```
 #[derive(Element)]
-#[element(room = "aggregate", args = Wishes, processing = "h/h")]
+#[element(room = "aggregate", args = AggregateLastArgs, processing = "h/h")]
 pub struct AggregateLast {
-    ears: Option<Ears>,
+    subscription: Option<EndSubscription>,
     stop: bool,
     capacity: usize,
 }
 
 #[derive(Args)]
-pub struct Wishes {
-    /// An element that says when aggregates are over.
+pub struct AggregateLastArgs {
+    /// An `AggregateIPFlows` that reports the end of aggregates.
     #[arg(keyword)]
     notifier: Option<String>,
     /// Whether to stop the router after `clear`.
     #[arg(keyword, default = false)]
     stop_after_clear: bool,
-    /// How many aggregates to keep the last packets of.
+    /// The most aggregates whose last packets are stored.
     #[arg(keyword, default = 1 << 16, range = 1..)]
     capacity: u32,
 }
 
 impl Build for AggregateLast {
-    type Args = Wishes;
+    type Args = AggregateLastArgs;
 
-    fn build(args: Wishes, setup: &Setup) -> Result<Self, ArgError> {
-        let ears = args.notifier.map(|name| Ended::listen(&name, setup)).transpose()?;
+    fn build(args: AggregateLastArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let subscription =
+            args.notifier.map(|name| EndNotifier::subscribe(&name, setup)).transpose()?;
         let (stop, capacity) = (args.stop_after_clear, args.capacity as usize);
-        Ok(AggregateLast { ears, stop, capacity })
+        Ok(AggregateLast { subscription, stop, capacity })
     }
 }
 
-/// The aggregates.
+/// The stored packets, by aggregate.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Kept {
-    last: BTreeMap<u32, Last>,
+pub struct AggregateLastState {
+    last: BTreeMap<u32, LastPacket>,
     /// The same aggregates, in the order of their last packets.
     order: Lru<u32, ()>,
     clearing: bool,
-    /// Aggregates that were over because there was no room for them.
+    /// Number of aggregates that ended because CAPACITY was reached.
     #[read]
     displaced: u64,
 }
 
 #[handlers]
-impl Kept {
-    /// How many packets are kept.
+impl AggregateLastState {
+    /// Number of packets that are stored.
     #[read]
     fn length(&self) -> usize {
         self.last.len()
     }
-    /// Passes on every packet that is kept.
+    /// Passes every packet that is stored.
     #[write(clear, wakes)]
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.clearing = true;
@@ -99,7 +100,7 @@ impl Kept {
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum AggregateLastExit {
     /// The last packet of an aggregate.
     Last,
     /// All packets before it.
@@ -107,55 +108,55 @@ pub enum Way {
     Before,
 }
 
-impl Kept {
-    /// Passes on the packet that is kept of an aggregate.
+impl AggregateLastState {
+    /// Emits the packet that is stored for an aggregate.
     fn release(&mut self, aggregate: u32, cx: &mut Cx) {
         if let Some(last) = self.last.remove(&aggregate) {
-            cx.emit(Way::Last, last.told());
+            cx.emit(AggregateLastExit::Last, last.into_packet());
         }
     }
 }
 
 impl PerBatch for AggregateLast {
     type On = on::Any;
-    type Local = Kept;
-    type Fate = Way;
+    type Local = AggregateLastState;
+    type Fate = AggregateLastExit;
     const SHARED: bool = true;
 
-    fn batch(&self, kept: &mut Kept, _: usize, mut batch: Batch, cx: &mut Cx) {
-        cx.keep(&mut batch, || kept.last.len());
+    fn batch(&self, state: &mut AggregateLastState, _: usize, mut batch: Batch, cx: &mut Cx) {
+        cx.keep(&mut batch, || state.last.len());
         for packet in batch {
             let aggregate = packet.anno_u32(anno::AGGREGATE);
-            let last = Last::of(packet, kept.last.get(&aggregate));
-            if let Some(before) = kept.last.insert(aggregate, last) {
-                cx.emit(Way::Before, before.packet);
+            let last = LastPacket::new(packet, state.last.get(&aggregate));
+            if let Some(before) = state.last.insert(aggregate, last) {
+                cx.emit(AggregateLastExit::Before, before.packet);
             }
-            if let Some((oldest, ())) = kept.order.insert(aggregate, (), self.capacity) {
-                kept.displaced += 1;
-                kept.release(oldest, cx);
+            if let Some((oldest, ())) = state.order.insert(aggregate, (), self.capacity) {
+                state.displaced += 1;
+                state.release(oldest, cx);
             }
         }
-        for aggregate in self.ears.iter().flat_map(Ears::over) {
-            kept.order.remove(&aggregate);
-            kept.release(aggregate, cx);
+        for aggregate in self.subscription.iter().flat_map(EndSubscription::take_ended) {
+            state.order.remove(&aggregate);
+            state.release(aggregate, cx);
         }
     }
 
-    fn wake(&self, kept: &mut Kept, cx: &mut Cx) {
+    fn wake(&self, state: &mut AggregateLastState, cx: &mut Cx) {
         for _ in 0..cx.burst() {
-            let Some((&aggregate, _)) = kept.last.first_key_value() else { break };
-            kept.order.remove(&aggregate);
-            kept.release(aggregate, cx);
+            let Some((&aggregate, _)) = state.last.first_key_value() else { break };
+            state.order.remove(&aggregate);
+            state.release(aggregate, cx);
         }
-        if !kept.last.is_empty() {
+        if !state.last.is_empty() {
             return cx.wake_at(cx.now());
         }
-        if std::mem::take(&mut kept.clearing) && self.stop {
+        if std::mem::take(&mut state.clearing) && self.stop {
             cx.stop();
         }
     }
 
-    fn held(&self, kept: &Kept) -> usize {
-        kept.last.len()
+    fn held(&self, state: &AggregateLastState) -> usize {
+        state.last.len()
     }
 }

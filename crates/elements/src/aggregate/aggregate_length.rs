@@ -1,12 +1,12 @@
-//! `AggregateLength`: aggregates by length.
+//! `AggregateLength`: sets the aggregate to the packet length.
 
-use super::aggregates::set;
+use super::annotation::set;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Sets each packet's aggregate annotation to its length, what was cut off included.
+/// Sets each packet's aggregate annotation to its length.
 ///
-/// With IP the length counts from the IP header; packets without one leave by the
+/// The extra length annotation is added. With IP the length counts from the IP header; packets without one leave by the
 /// second output.
 ///
 /// ```click
@@ -28,7 +28,7 @@ pub struct AggregateLength {
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum AggregateLengthExit {
     /// Packets with an aggregate.
     Marked,
     /// With IP, packets without a network header.
@@ -39,18 +39,18 @@ pub enum Way {
 impl PerPacket for AggregateLength {
     type On = on::Any;
     type Local = ();
-    type Fate = Way;
+    type Fate = AggregateLengthExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Way {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> AggregateLengthExit {
         let len = match (self.ip, packet.network_offset()) {
             (false, _) => packet.len(),
             (true, Some(_)) => packet.network_bytes().len(),
-            (true, None) => return Way::Without,
+            (true, None) => return AggregateLengthExit::Without,
         };
         let len = u32::try_from(len).unwrap_or(u32::MAX);
         let extra = packet.anno_u32(anno::EXTRA_LENGTH);
         set(packet, len.saturating_add(extra), None);
-        Way::Marked
+        AggregateLengthExit::Marked
     }
 }

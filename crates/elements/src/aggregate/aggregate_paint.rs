@@ -1,6 +1,6 @@
-//! `AggregatePaint`: aggregates by colour.
+//! `AggregatePaint`: sets the aggregate to the paint.
 
-use super::aggregates::set;
+use super::annotation::set;
 use castanet_engine::prelude::*;
 
 /// Sets each packet's aggregate annotation to its paint, or to the lower bits of it.
@@ -16,10 +16,10 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "aggregate")]
 pub struct AggregatePaint {
-    /// How many of its bits, the lower ones.
+    /// Number of bits of the paint to use, the lower ones.
     #[arg(default = 8, range = 1..=8)]
     bits: u32,
-    /// Whether they come behind the annotation that there is, rather than in its place.
+    /// Whether the bits are appended to those of the annotation, rather than replace it.
     #[arg(keyword, default = false)]
     incremental: bool,
 }

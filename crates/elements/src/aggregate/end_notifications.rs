@@ -1,76 +1,76 @@
-//! Aggregates that are over: what `AggregateIPFlows` tells those who keep things by aggregate.
+//! Notifications of `AggregateIPFlows` to its subscribers that aggregates have ended.
 
 use castanet_engine::prelude::*;
 use std::collections::BTreeMap;
 
-/// The aggregates that have ended, for each element that listens.
+/// The aggregates that have ended, queued for each subscriber.
 #[derive(Default)]
-pub(crate) struct Ended {
-    /// By the listener's name.
-    listeners: BTreeMap<String, Listener>,
+pub(crate) struct EndNotifier {
+    /// By the name of the subscribing element.
+    subscribers: BTreeMap<String, EndQueue>,
 }
 
-/// What an element of that name has not fetched yet, in whichever configuration it is.
+/// The ended aggregates that the subscriber of a name has not taken yet. Elements of the same
+/// name in the old and the new configuration share the queue.
 #[derive(Default)]
-struct Listener {
-    over: Vec<u32>,
-    /// How many elements of the name there are: two while one configuration is about to
-    /// replace another.
+struct EndQueue {
+    ended: Vec<u32>,
+    /// The number of elements of the name: two while one configuration replaces another.
     elements: usize,
 }
 
-/// How many aggregates a listener may leave unasked for.
-const MOST: usize = 1 << 20;
+/// The most aggregates in the queue of a subscriber.
+const MAX_QUEUED: usize = 1 << 20;
 
-impl Ended {
-    /// Listens for the aggregates of the element `name` that end.
-    pub(crate) fn listen(name: &str, setup: &Setup) -> Result<Ears, ArgError> {
-        let ended: Link<Ended> = setup.linked(name, "AggregateIPFlows").map_err(|e| {
+impl EndNotifier {
+    /// Subscribes to the ends of aggregates of the `AggregateIPFlows` called `name`.
+    pub(crate) fn subscribe(name: &str, setup: &Setup) -> Result<EndSubscription, ArgError> {
+        let notifier: Link<EndNotifier> = setup.linked(name, "AggregateIPFlows").map_err(|e| {
             e.reworded(format!("{name} is not an AggregateNotifier")).at("NOTIFIER")
         })?;
-        let listener = setup.name.to_owned();
-        ended.with(|ended| {
-            ended.listeners.entry(listener.clone()).or_default().elements += 1;
+        let subscriber = setup.name.to_owned();
+        notifier.with(|notifier| {
+            notifier.subscribers.entry(subscriber.clone()).or_default().elements += 1;
         });
-        Ok(Ears { ended, listener })
+        Ok(EndSubscription { notifier, subscriber })
     }
 
-    /// Tells all who listen. What a listener has not asked for when there is more than it may
-    /// keep is forgotten: its own limit then ends these aggregates.
-    pub(crate) fn tell(&mut self, over: &[u32]) {
-        for listener in self.listeners.values_mut() {
-            if listener.over.len() >= MOST {
-                listener.over.clear();
+    /// Queues the numbers of ended aggregates for all subscribers. A queue that is full is cleared
+    /// first; the subscriber's own capacity then ends those aggregates.
+    pub(crate) fn notify(&mut self, numbers: &[u32]) {
+        for queue in self.subscribers.values_mut() {
+            if queue.ended.len() >= MAX_QUEUED {
+                queue.ended.clear();
             }
-            listener.over.extend(over);
+            queue.ended.extend(numbers);
         }
     }
 }
 
-/// A listener's end, until it is dropped.
-pub(crate) struct Ears {
-    ended: Link<Ended>,
-    listener: String,
+/// The subscription of an element, which ends when it is dropped.
+pub(crate) struct EndSubscription {
+    notifier: Link<EndNotifier>,
+    subscriber: String,
 }
 
-impl Ears {
-    /// The aggregates that have ended since an element of this name asked last.
-    pub(crate) fn over(&self) -> Vec<u32> {
-        let over = |ended: &mut Ended| {
-            let listener = ended.listeners.get_mut(&self.listener);
-            listener.map(|it| std::mem::take(&mut it.over)).unwrap_or_default()
+impl EndSubscription {
+    /// Takes the aggregates that have ended since the last call by an element of this name.
+    pub(crate) fn take_ended(&self) -> Vec<u32> {
+        let take = |notifier: &mut EndNotifier| {
+            let queue = notifier.subscribers.get_mut(&self.subscriber);
+            queue.map(|it| std::mem::take(&mut it.ended)).unwrap_or_default()
         };
-        self.ended.with(over)
+        self.notifier.with(take)
     }
 }
 
-impl Drop for Ears {
+impl Drop for EndSubscription {
     fn drop(&mut self) {
-        self.ended.with(|ended| {
-            let Some(listener) = ended.listeners.get_mut(&self.listener) else { return };
-            listener.elements -= 1;
-            if listener.elements == 0 {
-                ended.listeners.remove(&self.listener);
+        self.notifier.with(|notifier| {
+            let Some(queue) = notifier.subscribers.get_mut(&self.subscriber) else { return };
+            queue.elements -= 1;
+            if queue.elements == 0 {
+                notifier.subscribers.remove(&self.subscriber);
             }
         });
     }
@@ -81,23 +81,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_gone_is_told_nothing_and_a_successor_hears_the_rest() {
-        let ended = Link::<Ended>::default();
-        let listen = || {
-            ended.with(|it| it.listeners.entry("a".into()).or_default().elements += 1);
-            Ears { ended: ended.clone(), listener: "a".into() }
+    fn a_dropped_subscription_gets_nothing_and_its_successor_the_rest() {
+        let notifier = Link::<EndNotifier>::default();
+        let subscribe = || {
+            notifier.with(|it| it.subscribers.entry("a".into()).or_default().elements += 1);
+            EndSubscription { notifier: notifier.clone(), subscriber: "a".into() }
         };
-        let old = listen();
-        ended.with(|it| it.tell(&[1, 2]));
-        let new = listen();
+        let old = subscribe();
+        notifier.with(|it| it.notify(&[1, 2]));
+        let new = subscribe();
         drop(old);
-        ended.with(|it| it.tell(&[3]));
-        assert_eq!(new.over(), [1, 2, 3]);
-        assert!(new.over().is_empty());
+        notifier.with(|it| it.notify(&[3]));
+        assert_eq!(new.take_ended(), [1, 2, 3]);
+        assert!(new.take_ended().is_empty());
         drop(new);
-        ended.with(|it| {
-            it.tell(&[4]);
-            assert!(it.listeners.is_empty());
+        notifier.with(|it| {
+            it.notify(&[4]);
+            assert!(it.subscribers.is_empty());
         });
     }
 }

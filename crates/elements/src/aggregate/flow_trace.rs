@@ -1,4 +1,4 @@
-//! The file in which `AggregateIPFlows` says what flows there were.
+//! The XML file in which `AggregateIPFlows` records flows.
 
 use castanet_engine::output::OutputWriter;
 use castanet_engine::prelude::*;
@@ -6,52 +6,52 @@ use castanet_engine::wire::Timestamp;
 use castanet_kit::ip_flows::EndedFlow;
 use std::io::{self, Write};
 
-/// An XML file with an element for each flow; or none.
+/// The XML file with an element for each flow, if there is one.
 #[derive(Default)]
-pub(super) struct Trace {
-    /// What was opened and not begun to be written.
-    opened: Option<Output>,
+pub(super) struct FlowTrace {
+    /// The output that is open and has not been written to.
+    unstarted: Option<Output>,
     file: Option<OutputWriter>,
     name: String,
-    /// Whether it is to be closed, rather than standard output.
-    closes: bool,
+    /// Whether to write the end of the document, which standard output does not get.
+    has_end: bool,
 }
 
-impl Trace {
+impl FlowTrace {
     /// Opens a file, `-` for standard output.
     pub(super) fn open(&mut self, name: &str) -> Result<(), ArgError> {
         let failed = |e| ArgError::new(format!("{name}: {e}")).at("TRACEINFO");
-        (self.closes, self.name) = (name != "-", name.to_owned());
-        self.opened = Some(Output::open(name).map_err(failed)?);
+        (self.has_end, self.name) = (name != "-", name.to_owned());
+        self.unstarted = Some(Output::open(name).map_err(failed)?);
         Ok(())
     }
 
-    /// Begins the file that was opened, about what `source` names.
+    /// Writes the beginning of the document; `source` is the name of the traffic's file.
     pub(super) fn start(&mut self, source: Option<&str>) -> Result<(), ArgError> {
         let failed = |e| ArgError::new(format!("{}: {e}", self.name)).at("TRACEINFO");
-        let Some(opened) = self.opened.take() else { return Ok(()) };
-        let mut file = opened.begin_lines().map_err(failed)?;
-        let about = source.map(|source| format!(" file='{}'", escaped(source)));
-        let about = about.unwrap_or_default();
-        let head = format!("<?xml version='1.0' standalone='yes'?>\n<trace{about}>\n");
+        let Some(output) = self.unstarted.take() else { return Ok(()) };
+        let mut file = output.begin_lines().map_err(failed)?;
+        let attribute = source.map(|source| format!(" file='{}'", escaped(source)));
+        let attribute = attribute.unwrap_or_default();
+        let head = format!("<?xml version='1.0' standalone='yes'?>\n<trace{attribute}>\n");
         file.write_all(head.as_bytes()).map_err(failed)?;
         self.file = Some(file);
         Ok(())
     }
 
-    /// Says what flows are over.
-    pub(super) fn write(&mut self, over: &[EndedFlow], cx: &mut Cx) {
+    /// Writes the elements of flows that have ended.
+    pub(super) fn write(&mut self, ended: &[EndedFlow], cx: &mut Cx) {
         let Some(file) = &mut self.file else { return };
-        if let Err(error) = over.iter().try_for_each(|flow| line(flow, file)) {
+        if let Err(error) = ended.iter().try_for_each(|flow| line(flow, file)) {
             cx.chatter(&format!("{}: {error}", self.name));
             self.file = None;
         }
     }
 
-    /// Ends the file.
+    /// Writes the end of the document.
     pub(super) fn close(&mut self, cx: &mut Cx) {
         let Some(mut file) = self.file.take() else { return };
-        let end: &[u8] = if self.closes { b"</trace>\n" } else { b"" };
+        let end: &[u8] = if self.has_end { b"</trace>\n" } else { b"" };
         if let Err(error) = file.write_all(end).and_then(|()| file.flush()) {
             cx.chatter(&format!("{}: {error}", self.name));
         }
@@ -71,7 +71,7 @@ fn line(flow: &EndedFlow, file: &mut impl Write) -> io::Result<()> {
     )
 }
 
-/// A text as an attribute may have it.
+/// A text with the characters escaped that an attribute may not have.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('\'', "&apos;")
 }

@@ -7,16 +7,16 @@ pub mod aggregate_filter;
 pub mod aggregate_first;
 pub mod aggregate_ip;
 pub mod aggregate_ip_flows;
+mod aggregate_ip_flows_args;
 pub mod aggregate_last;
 pub mod aggregate_length;
 pub mod aggregate_paint;
-pub(crate) mod aggregates;
-mod amount;
-pub(crate) mod ended;
-mod flow_fragments;
+mod annotation;
+mod end_notifications;
+mod flow_queue;
 mod flow_trace;
-mod flow_wishes;
 mod last_packet;
+mod packet_weight;
 
 use castanet_engine::class::*;
 

@@ -1,27 +1,27 @@
-//! How much a packet counts: the arguments that counters by aggregate share.
+//! The weight of a packet in counters by aggregate: packets or bytes.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// How much a packet counts.
+/// The arguments that select the weight of a packet.
 #[derive(Clone, Copy, Args)]
-pub(super) struct Amount {
+pub(super) struct PacketWeightArgs {
     /// Whether to count bytes rather than packets.
     #[arg(keyword, default = false)]
     bytes: bool,
     /// Whether to leave out the bytes before the network header.
     #[arg(keyword, default = false)]
     ip_bytes: bool,
-    /// Whether a packet counts for as many as its annotation says.
+    /// Whether to add the packets in the extra packets annotation.
     #[arg(keyword, default = true)]
     multipacket: bool,
-    /// Whether to count bytes that the packet had once, as its annotation says.
+    /// Whether to add the bytes in the extra length annotation.
     #[arg(keyword, default = true)]
     extra_length: bool,
 }
 
-impl Amount {
-    /// How much this packet counts.
+impl PacketWeightArgs {
+    /// The weight of a packet: 1 and extra packets, or bytes and extra bytes.
     #[inline]
     pub(super) fn of(&self, packet: &Packet) -> u64 {
         if !self.bytes {
