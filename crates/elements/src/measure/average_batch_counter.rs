@@ -1,12 +1,12 @@
-//! `AverageBatchCounter`: bursts, packets and lengths, by intervals.
+//! `AverageBatchCounter`: counts bursts and packets by interval.
 
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
 
 /// Counts bursts and packets, in all and in the last whole interval.
 ///
-/// Intervals are counted from the clock's zero, so that all workers mean the
-/// same one; a read adds the workers up.
+/// Intervals are aligned to the zero of the clock, so that they are the same for all
+/// workers; a read adds up the counts of the workers.
 ///
 /// ```click
 /// in -> b :: AverageBatchCounter(INTERVAL 500, LENGTH_STATS true) -> out
@@ -31,69 +31,70 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "measure")]
 pub struct AverageBatchCounter {
-    /// Milliseconds of an interval.
+    /// Length of an interval in milliseconds.
     #[arg(default = 1000, range = 1..)]
     interval: u32,
-    /// Whether to add up the packets' lengths; no `AggregateLength` is needed before.
+    /// Whether to add up packet lengths; no `AggregateLength` is needed for that.
     #[arg(keyword, default = false)]
     length_stats: bool,
 }
 
-/// What was seen in some time.
+/// The counts of a period.
 #[derive(Clone, Copy, Default)]
-struct Seen {
+struct Counts {
     batches: u64,
     packets: u64,
     bytes: u64,
 }
 
-/// What was seen, by intervals.
+/// The counts of the current interval, the last whole one, and all.
 #[derive(Clone, Default, Local)]
 #[local(methods)]
-pub struct Intervals {
-    /// Nanoseconds of an interval; none before the first burst.
+pub struct AverageBatchCounterState {
+    /// Length of an interval in nanoseconds; 0 before the first burst.
     interval: u64,
-    /// Which interval it is.
+    /// Number of the current interval.
     number: u64,
-    now: Seen,
-    last: Seen,
-    total: Seen,
+    current: Counts,
+    last: Counts,
+    total: Counts,
 }
 
-impl Intervals {
-    /// Begins another interval if it is time to.
-    fn turn(&mut self, now: Time) {
+impl AverageBatchCounterState {
+    /// Starts the interval of `now`, if the current one is over.
+    fn advance(&mut self, now: Time) {
         let number = now.0.unsigned_abs() / self.interval.max(1);
         match number.saturating_sub(self.number) {
             0 => return,
-            1 => self.last = self.now,
-            _ => self.last = Seen::default(),
+            1 => self.last = self.current,
+            _ => self.last = Counts::default(),
         }
-        (self.now, self.number) = (Seen::default(), number);
+        (self.current, self.number) = (Counts::default(), number);
     }
 }
 
-/// One number by another, 0 where there is none.
+/// The quotient of two sums as text, 0 if the divisor is 0.
 fn ratio(sums: &[u64]) -> String {
     match *sums {
-        [over, under] if under > 0 => (over as f64 / under as f64).to_string(),
+        [dividend, divisor] if divisor > 0 => (dividend as f64 / divisor as f64).to_string(),
         _ => 0.to_string(),
     }
 }
 
-fn quotient(over: u64, under: u64) -> Value {
-    Sums::new(vec![over, under], ratio).into()
+/// The quotient of two counts, of which a read adds up those of all workers first.
+fn quotient(dividend: u64, divisor: u64) -> Value {
+    Sums::new(vec![dividend, divisor], ratio).into()
 }
 
 #[handlers]
-impl Intervals {
-    /// Packets in a burst in the last interval.
+impl AverageBatchCounterState {
+    /// Packets per burst in the last interval.
     #[read]
     fn average(&self, ask: &Ask) -> Value {
         let last = self.last(ask);
         quotient(last.packets, last.batches)
     }
-    /// Packets in a burst.
+    /// Packets per burst.
     #[read]
     fn average_total(&self) -> Value {
         quotient(self.total.packets, self.total.batches)
@@ -118,39 +119,39 @@ impl Intervals {
     fn count_batches_total(&self) -> u64 {
         self.total.batches
     }
-    /// Bytes in a packet in the last interval, if lengths are added up.
+    /// Bytes per packet in the last interval, with LENGTH_STATS.
     #[read]
     fn average_frame_len(&self, ask: &Ask) -> Value {
         let last = self.last(ask);
         quotient(last.bytes, last.packets)
     }
-    /// Bytes in a packet, if lengths are added up.
+    /// Bytes per packet, with LENGTH_STATS.
     #[read]
     fn average_frame_len_total(&self) -> Value {
         quotient(self.total.bytes, self.total.packets)
     }
-    /// The last interval, as it is when asked.
-    fn last(&self, ask: &Ask) -> Seen {
+    /// The counts of the last whole interval at the time of the read.
+    fn last(&self, ask: &Ask) -> Counts {
         let mut copy = self.clone();
-        copy.turn(ask.now);
+        copy.advance(ask.now);
         copy.last
     }
 }
 
 impl PerBatch for AverageBatchCounter {
     type On = on::Any;
-    type Local = Intervals;
+    type Local = AverageBatchCounterState;
     type Fate = ();
 
-    fn batch(&self, seen: &mut Intervals, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut AverageBatchCounterState, _: usize, batch: Batch, cx: &mut Cx) {
         const MILLISECOND: u64 = 1_000_000;
-        seen.interval = u64::from(self.interval) * MILLISECOND;
-        seen.turn(cx.now());
+        state.interval = u64::from(self.interval) * MILLISECOND;
+        state.advance(cx.now());
         let bytes = match self.length_stats {
             true => batch.iter().map(|packet| packet.len() as u64).sum(),
             false => 0,
         };
-        for count in [&mut seen.now, &mut seen.total] {
+        for count in [&mut state.current, &mut state.total] {
             count.batches += 1;
             count.packets += batch.len() as u64;
             count.bytes += bytes;

@@ -1,9 +1,9 @@
-//! `AverageCounter`: how many a second, from first to last.
+//! `AverageCounter`: average rates from the first packet to the last.
 
 use castanet_engine::prelude::*;
 use castanet_kit::ewma::Average;
 
-/// Counts packets and bytes, and averages them from the first packet to the last.
+/// Counts packets and bytes, with average rates from the first packet to the last.
 ///
 /// ```click
 /// in -> c :: AverageCounter -> out
@@ -44,70 +44,70 @@ use castanet_kit::ewma::Average;
 #[derive(Element)]
 #[element(room = "measure", alias = "AverageCounterMP", alias = "AverageCounterIMP")]
 pub struct AverageCounter {
-    /// Seconds after the first packet in which nothing is counted.
+    /// Seconds after the first packet in which packets are not counted.
     #[arg(default = 0.0)]
     ignore: f64,
-    /// Whether a frame on the link has four bytes more, its check sequence.
+    /// Whether to add the 4 bytes of the frame check sequence to a frame on the link.
     #[arg(default = true)]
     link_fcs: bool,
-    /// Seconds after the first packet when counting ends; 0 is never.
+    /// Seconds after the first packet at which counting ends; 0 for never.
     #[arg(keyword, default = 0)]
     max: u32,
 }
 
-/// What was seen since the last reset.
+/// The counts since the last reset, of all workers.
 #[derive(Default, Local)]
 #[local(methods)]
 #[write(reset, reset_now)]
-pub struct Seen {
+pub struct AverageCounterState {
     average: Average,
     ignore: u64,
     fcs: bool,
 }
 
 #[handlers]
-impl Seen {
-    /// Packets.
+impl AverageCounterState {
+    /// Number of packets.
     #[read]
     fn count(&self) -> u64 {
         self.average.packets
     }
-    /// Bytes.
+    /// Number of bytes.
     #[read]
     fn byte_count(&self) -> u64 {
         self.average.bytes
     }
-    /// Bits.
+    /// Number of bits.
     #[read]
     fn bit_count(&self) -> u64 {
         8 * self.average.bytes
     }
-    /// Bits on an Ethernet link, preambles and gaps included.
+    /// Number of bits on an Ethernet link, with preambles and inter-frame gaps.
     #[read]
     fn link_count(&self) -> u64 {
         self.average.link_bits(self.fcs)
     }
-    /// Packets a second.
+    /// Packets per second.
     #[read]
     fn rate(&self) -> f64 {
         self.per_second(self.count())
     }
-    /// Bytes a second.
+    /// Bytes per second.
     #[read]
     fn byte_rate(&self) -> f64 {
         self.per_second(self.byte_count())
     }
-    /// Bits a second.
+    /// Bits per second.
     #[read]
     fn bit_rate(&self) -> f64 {
         self.per_second(self.bit_count())
     }
-    /// Bits a second on an Ethernet link.
+    /// Bits per second on an Ethernet link.
     #[read]
     fn link_rate(&self) -> f64 {
         self.per_second(self.link_count())
     }
-    /// Seconds over which was counted.
+    /// Seconds from the start of counting to the last packet.
     #[read]
     fn time(&self) -> f64 {
         self.average.seconds(self.ignore)
@@ -121,18 +121,18 @@ const SECOND: u64 = 1_000_000_000;
 
 impl PerBatch for AverageCounter {
     type On = on::Any;
-    type Local = Seen;
+    type Local = AverageCounterState;
     type Fate = ();
     // From the first packet on any worker to the last on any.
     const SHARED: bool = true;
 
-    fn batch(&self, seen: &mut Seen, _: usize, batch: Batch, cx: &mut Cx) {
-        seen.ignore = (self.ignore * SECOND as f64) as u64;
-        seen.fcs = self.link_fcs;
+    fn batch(&self, state: &mut AverageCounterState, _: usize, batch: Batch, cx: &mut Cx) {
+        state.ignore = (self.ignore * SECOND as f64) as u64;
+        state.fcs = self.link_fcs;
         let bytes = batch.iter().map(|packet| packet.len() as u64).sum();
         let max = (self.max > 0).then(|| u64::from(self.max) * SECOND);
         let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
-        seen.average.update(packets, bytes, now, seen.ignore, max);
+        state.average.update(packets, bytes, now, state.ignore, max);
         cx.emit_batch((), batch);
     }
 }

@@ -1,12 +1,12 @@
-//! `BatchStats`: how long the bursts are.
+//! `BatchStats`: statistics of burst state.
 
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
 
 /// Counts bursts by their number of packets.
 ///
-/// Every worker counts its own bursts; a read adds the workers up and then works
-/// out what it answers.
+/// Each worker counts its own bursts; a read adds up the counts of the workers
+/// and computes the statistic from the sums.
 ///
 /// ```click
 /// in -> b :: BatchStats -> out
@@ -24,30 +24,30 @@ use castanet_engine::prelude::*;
 #[element(room = "measure")]
 pub struct BatchStats;
 
-/// Bursts by how many packets they had.
+/// Number of bursts by length.
 #[derive(Default, Local)]
 #[local(methods)]
 #[write(reset)]
-pub struct Lengths {
+pub struct BatchStatsState {
     counts: Vec<u64>,
 }
 
 #[handlers]
-impl Lengths {
-    /// Packets in a burst on average, rounded down.
+impl BatchStatsState {
+    /// Mean number of packets per burst, rounded down.
     #[read]
     fn average(&self) -> Value {
-        self.say(|counts| {
+        self.summarize(|counts| {
             let packets: u64 =
                 (0..).zip(counts).map(|(length, count): (u64, _)| length * count).sum();
             let bursts: u64 = counts.iter().sum();
             packets.checked_div(bursts).unwrap_or(0).to_string()
         })
     }
-    /// Packets that half of the bursts have at most.
+    /// Median of packets per burst.
     #[read]
     fn median(&self) -> Value {
-        self.say(|counts| {
+        self.summarize(|counts| {
             let half = counts.iter().sum::<u64>().div_ceil(2);
             let up_to = counts.iter().scan(0, |sum, count| {
                 *sum += count;
@@ -56,29 +56,30 @@ impl Lengths {
             up_to.take_while(|&bursts| bursts < half).count().to_string()
         })
     }
-    /// Bursts of each length that was seen, a length a line.
+    /// Number of bursts of each length that has occurred, one length per line.
     #[read]
     fn dump(&self) -> Value {
-        self.say(|counts| {
-            let seen = counts.iter().enumerate().filter(|(_, count)| **count > 0);
-            seen.map(|(length, count)| format!("{length}: {count}\n")).collect()
+        self.summarize(|counts| {
+            let nonzero = counts.iter().enumerate().filter(|(_, count)| **count > 0);
+            nonzero.map(|(length, count)| format!("{length}: {count}\n")).collect()
         })
     }
-    fn say(&self, say: fn(&[u64]) -> String) -> Value {
-        Sums::new(self.counts.clone(), say).into()
+    /// Applies a function to the sum of all workers' counts.
+    fn summarize(&self, format: fn(&[u64]) -> String) -> Value {
+        Sums::new(self.counts.clone(), format).into()
     }
 }
 
 impl PerBatch for BatchStats {
     type On = on::Any;
-    type Local = Lengths;
+    type Local = BatchStatsState;
     type Fate = ();
 
-    fn batch(&self, lengths: &mut Lengths, _: usize, batch: Batch, cx: &mut Cx) {
-        if lengths.counts.len() <= batch.len() {
-            lengths.counts.resize(batch.len() + 1, 0);
+    fn batch(&self, state: &mut BatchStatsState, _: usize, batch: Batch, cx: &mut Cx) {
+        if state.counts.len() <= batch.len() {
+            state.counts.resize(batch.len() + 1, 0);
         }
-        lengths.counts[batch.len()] += 1;
+        state.counts[batch.len()] += 1;
         cx.emit_batch((), batch);
     }
 }

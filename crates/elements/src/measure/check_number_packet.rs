@@ -1,11 +1,11 @@
-//! `CheckNumberPacket`: how often each number came.
+//! `CheckNumberPacket`: counts packets by number, to find loss and duplicates.
 
-use super::number_packet::order;
+use super::number_packet::byte_order;
 use castanet_engine::class::Sums;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::number::read;
 
-/// Counts how often each number came that `NumberPacket` has written.
+/// Counts packets by the number that `NumberPacket` wrote, to find loss and duplicates.
 ///
 /// ```click
 /// in -> NumberPacket(2) -> c :: CheckNumberPacket(2, 3) -> out;  c[1] -> beyond
@@ -27,50 +27,50 @@ use castanet_engine::wire::number::read;
 /// = c.dump 0: 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "measure", args = Which, methods, processing = "h/h")]
+#[element(room = "measure", args = CheckNumberPacketArgs, methods, processing = "h/h")]
 pub struct CheckNumberPacket {
     name: String,
     offset: u32,
     net_order: bool,
-    /// How many numbers there are.
+    /// Number of expected numbers, from 0 on.
     count: u64,
 }
 
 #[derive(Args)]
-pub struct Which {
-    /// Where in the packet.
+pub struct CheckNumberPacketArgs {
+    /// Offset of the number in the packet, in bytes.
     #[arg(default = 40)]
     offset: u32,
     /// How many numbers there are, from 0 on.
-    #[arg(default = 0, range = ..=MOST)]
+    #[arg(default = 0, range = ..=MAX_COUNT)]
     count: u64,
-    /// Whether the most significant byte comes first, rather than as this machine has it.
+    /// Whether numbers are in network byte order, rather than that of this machine.
     #[arg(keyword, default = false)]
     net_order: bool,
 }
 
-/// More numbers than packets have.
-const MOST: u64 = 1 << 32;
+/// The largest COUNT.
+const MAX_COUNT: u64 = 1 << 32;
 
-/// Checks that there is memory for so many numbers.
+/// Checks that there is memory for the counts of so many state.
 fn affordable(count: u64) -> Result<u64, ArgError> {
     castanet_engine::args::affordable(count, size_of::<u64>(), "numbers").map(|()| count)
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets with a number that was expected.
+pub enum CheckNumberPacketExit {
+    /// Packets with an expected number.
     Known,
-    /// Packets with another number, or none.
+    /// Packets with another number, or without one.
     #[optional]
     Beyond,
 }
 
 impl Build for CheckNumberPacket {
-    type Args = Which;
+    type Args = CheckNumberPacketArgs;
 
-    fn build(args: Which, setup: &Setup) -> Result<Self, ArgError> {
-        let Which { offset, count, net_order } = args;
+    fn build(args: CheckNumberPacketArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let CheckNumberPacketArgs { offset, count, net_order } = args;
         let count = affordable(count).map_err(|error| error.at("COUNT"))?;
         Ok(CheckNumberPacket { name: setup.name.to_owned(), offset, net_order, count })
     }
@@ -78,92 +78,93 @@ impl Build for CheckNumberPacket {
 
 #[handlers]
 impl CheckNumberPacket {
-    /// How many numbers there are.
+    /// Number of expected numbers, from 0 on.
     #[read]
     fn count(&self) -> u64 {
         self.count
     }
-    /// Expects more numbers, or fewer.
+    /// Sets the number of expected state.
     #[write(count)]
     fn set_count(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        let count = castanet_engine::args::within(text, names, &(0..=MOST), "a number")?;
+        let count = castanet_engine::args::within(text, names, &(0..=MAX_COUNT), "a number")?;
         Ok(CheckNumberPacket { count: affordable(count)?, ..self.clone() })
     }
 }
 
-/// How often each number came.
+/// Number of packets by number.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Numbers {
+pub struct CheckNumberPacketState {
     counts: Vec<u64>,
 }
 
 #[handlers]
-impl Numbers {
-    /// The number that came most often, and how often.
+impl CheckNumberPacketState {
+    /// The most frequent number, and its count.
     #[read]
     fn max(&self) -> Value {
-        self.say(|counts| {
+        self.summarize(|counts| {
             let most = counts.iter().enumerate().rev().max_by_key(|(_, count)| **count);
             most.map_or("[-1] : -1".into(), |(n, count)| format!("[{n}] : {count}"))
         })
     }
-    /// The number that came least often, and how often.
+    /// The least frequent number, and its count.
     #[read]
     fn min(&self) -> Value {
-        self.say(|counts| {
+        self.summarize(|counts| {
             let least = counts.iter().enumerate().min_by_key(|(_, count)| **count);
             least.map_or(format!("[-1] : {}", i32::MAX), |(n, count)| format!("[{n}] : {count}"))
         })
     }
-    /// How often each number came, one a line.
+    /// The count of each number, one per line.
     #[read]
     fn dump(&self) -> Value {
-        self.say(|counts| {
+        self.summarize(|counts| {
             let line = |(n, count)| format!("{n}: {count}\n");
             counts.iter().enumerate().map(line).collect()
         })
     }
-    fn say(&self, say: fn(&[u64]) -> String) -> Value {
-        Sums::new(self.counts.clone(), say).into()
+    /// Applies a function to the counts.
+    fn summarize(&self, format: fn(&[u64]) -> String) -> Value {
+        Sums::new(self.counts.clone(), format).into()
     }
 }
 
 impl PerBatch for CheckNumberPacket {
     type On = on::Any;
-    type Local = Numbers;
-    type Fate = Way;
-    // One table: it may be large.
+    type Local = CheckNumberPacketState;
+    type Fate = CheckNumberPacketExit;
+    // The table may be large, so that workers share one.
     const SHARED: bool = true;
 
     fn continues(&self, before: &CheckNumberPacket) -> bool {
         self.count == before.count
     }
 
-    fn begin(&self, numbers: &mut Numbers, _: &mut Cx) -> Result<(), ArgError> {
-        numbers.counts.resize(self.count as usize, 0);
+    fn begin(&self, state: &mut CheckNumberPacketState, _: &mut Cx) -> Result<(), ArgError> {
+        state.counts.resize(self.count as usize, 0);
         Ok(())
     }
 
-    fn batch(&self, numbers: &mut Numbers, _: usize, batch: Batch, cx: &mut Cx) {
-        if numbers.counts.len() != self.count as usize {
-            numbers.counts.resize(self.count as usize, 0);
+    fn batch(&self, state: &mut CheckNumberPacketState, _: usize, batch: Batch, cx: &mut Cx) {
+        if state.counts.len() != self.count as usize {
+            state.counts.resize(self.count as usize, 0);
         }
         for packet in batch {
-            let number = read(packet.bytes(), self.offset as usize, order(self.net_order));
-            let known = usize::try_from(number.unwrap_or(u64::MAX));
-            let way = match known.ok().and_then(|number| numbers.counts.get_mut(number)) {
+            let number = read(packet.bytes(), self.offset as usize, byte_order(self.net_order));
+            let index = usize::try_from(number.unwrap_or(u64::MAX));
+            let exit = match index.ok().and_then(|number| state.counts.get_mut(number)) {
                 Some(count) => {
                     *count += 1;
-                    Way::Known
+                    CheckNumberPacketExit::Known
                 }
-                None => Way::Beyond,
+                None => CheckNumberPacketExit::Beyond,
             };
-            if let (Way::Beyond, Some(number)) = (way, number) {
+            if let (CheckNumberPacketExit::Beyond, Some(number)) = (exit, number) {
                 let (name, count) = (&self.name, self.count);
                 cx.chatter(&format!("{name}: {number} out of scope (count is {count}) !"));
             }
-            cx.emit(way, packet);
+            cx.emit(exit, packet);
         }
     }
 }

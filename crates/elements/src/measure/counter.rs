@@ -1,17 +1,17 @@
-//! `Counter`: packets, bytes, and how many a second.
+//! `Counter`: counts packets and bytes, with rates.
 
 use super::limit::CallAt;
 use castanet_engine::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
-/// Counts packets and bytes, and passes every packet on unchanged.
+/// Counts packets and bytes, and measures their rates.
 ///
-/// Each worker counts for itself and a read adds the workers up: no cache
-/// line is shared and no count is lost. Only where a count is to call a
-/// handler do workers count together. The handler is called before the packet goes on that
-/// has reached the count; packets come one at a time there. A call that is set while it
-/// runs also finds the elements before it a burst further on.
-/// Rates are Click's: a moving average by milliseconds.
+/// Each worker has its own counts, and a read adds them up: no cache line is
+/// shared and no count is lost. With COUNT_CALL or BYTE_COUNT_CALL the workers
+/// share one count. Then packets pass one at a time, and the handler is called
+/// before the packet that reaches the count leaves. With a call that a handler
+/// sets at run time, the elements upstream may already have processed the rest
+/// of the burst. Rates are moving averages over milliseconds, as in Click.
 ///
 /// ```click
 /// in -> c :: Counter -> out
@@ -65,43 +65,43 @@ use castanet_kit::ewma::RateEwma;
 #[element(alias = "CounterRCU", alias = "CounterRW", alias = "CounterPRW", alias = "CounterRCUMP")]
 #[element(methods, alias = "CounterRWMP", alias = "CounterPRWMP", alias = "CounterLockMP")]
 pub struct Counter {
-    /// Packet count, then the handler to write when it is reached, and its value.
+    /// A packet count, then the handler to write when it is reached, and its value.
     #[arg(keyword)]
     count_call: Option<CallAt>,
-    /// Byte count, then the handler to write when it is reached, and its value.
+    /// A byte count, then the handler to write when it is reached, and its value.
     #[arg(keyword)]
     byte_count_call: Option<CallAt>,
 }
 
 #[handlers]
 impl Counter {
-    /// The packet count that calls a handler.
+    /// The packet count at which a handler is called.
     #[read]
     fn count_call(&self) -> String {
         self.count_call.as_ref().map_or_else(String::new, |c| c.count().to_string())
     }
-    /// Another count and handler; one count goes for each worker by itself
-    /// unless the configuration had a call.
+    /// Sets the packet count and the handler. Each worker then compares its own count,
+    /// unless the configuration already had a call.
     #[write(count_call)]
     fn set_count_call(&self, text: &str, names: &Names) -> Result<Counter, ArgError> {
         Ok(Counter { count_call: Some(CallAt::from_arg(text, names)?), ..self.clone() })
     }
-    /// Another count of bytes and handler, as for `count_call`.
+    /// Sets the byte count and the handler, as for `count_call`.
     #[write(byte_count_call)]
     fn set_byte_count_call(&self, text: &str, names: &Names) -> Result<Counter, ArgError> {
         Ok(Counter { byte_count_call: Some(CallAt::from_arg(text, names)?), ..self.clone() })
     }
 }
 
-/// What one worker has seen since the last reset.
+/// The counts of a worker since the last reset.
 #[derive(Default, Local)]
 #[local(methods)]
 #[write(reset, reset_counts)]
-pub struct Tally {
-    /// Packets.
+pub struct CounterState {
+    /// Number of packets.
     #[read]
     count: u64,
-    /// Bytes.
+    /// Number of bytes.
     #[read]
     byte_count: u64,
     packets: RateEwma,
@@ -109,25 +109,25 @@ pub struct Tally {
 }
 
 #[handlers]
-impl Tally {
-    /// Packets a second, lately.
+impl CounterState {
+    /// Recent packets per second.
     #[read]
     fn rate(&self, ask: &Ask) -> f64 {
         per_second(self.packets, ask.now)
     }
-    /// Bytes a second, lately.
+    /// Recent bytes per second.
     #[read]
     fn byte_rate(&self, ask: &Ask) -> f64 {
         per_second(self.bytes, ask.now)
     }
-    /// Bits a second, lately.
+    /// Recent bits per second.
     #[read]
     fn bit_rate(&self, ask: &Ask) -> f64 {
         8.0 * per_second(self.bytes, ask.now)
     }
 }
 
-/// A rate as it is now, after what time may have passed without packets.
+/// A rate at the time of the read, which decays while no packets come.
 fn per_second<const SCALE: u32>(mut rate: RateEwma<4, SCALE>, now: Time) -> f64 {
     rate.update(0, now.0.unsigned_abs());
     rate.text().parse().unwrap_or(0.0)
@@ -135,20 +135,20 @@ fn per_second<const SCALE: u32>(mut rate: RateEwma<4, SCALE>, now: Time) -> f64 
 
 impl PerBatch for Counter {
     type On = on::Any;
-    type Local = Tally;
+    type Local = CounterState;
     type Fate = ();
 
-    fn batch(&self, tally: &mut Tally, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut CounterState, _: usize, batch: Batch, cx: &mut Cx) {
         let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
         let bytes = batch.iter().map(|packet| packet.len() as u64).sum();
         let batch = match self.shares() {
-            true => self.reach(tally, batch, cx),
+            true => self.call_handlers(state, batch, cx),
             false => batch,
         };
-        tally.count += packets;
-        tally.byte_count += bytes;
-        tally.packets.update(packets, now);
-        tally.bytes.update(bytes, now);
+        state.count += packets;
+        state.byte_count += bytes;
+        state.packets.update(packets, now);
+        state.bytes.update(bytes, now);
         cx.emit_batch((), batch);
     }
 
@@ -158,30 +158,30 @@ impl PerBatch for Counter {
 }
 
 impl Counter {
-    /// Makes the calls whose counts a batch reaches, each before the packet that does; the packets
-    /// from the last of them on.
-    fn reach(&self, tally: &Tally, mut batch: Batch, cx: &mut Cx) -> Batch {
-        let (mut count, mut bytes, mut place) = (tally.count, tally.byte_count, 0);
-        while place < batch.len() {
-            let length = batch.as_slice()[place].len() as u64;
+    /// Calls the handlers whose counts a batch reaches, each before the packet that reaches it, and
+    /// emits the packets before; returns the packets from the last of these on.
+    fn call_handlers(&self, state: &CounterState, mut batch: Batch, cx: &mut Cx) -> Batch {
+        let (mut count, mut bytes, mut index) = (state.count, state.byte_count, 0);
+        while index < batch.len() {
+            let length = batch.as_slice()[index].len() as u64;
             let counts = [(&self.count_call, count, 1), (&self.byte_count_call, bytes, length)];
             for (call, before, more) in counts {
                 let Some(call) = call.as_ref().and_then(|it| it.due(before, more)) else {
                     continue;
                 };
-                if place > 0 {
-                    let others = batch.split_off(place);
+                if index > 0 {
+                    let others = batch.split_off(index);
                     cx.emit_batch((), std::mem::replace(&mut batch, others));
-                    place = 0;
+                    index = 0;
                 }
                 cx.call(&call.handler, &call.value);
             }
-            (count, bytes, place) = (count + 1, bytes + length, place + 1);
+            (count, bytes, index) = (count + 1, bytes + length, index + 1);
         }
         batch
     }
 
-    /// The handlers that it calls.
+    /// The handlers that a configuration string makes the element call.
     pub(super) fn calls(
         config: &str,
         names: &Names,

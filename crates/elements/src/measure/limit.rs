@@ -1,13 +1,13 @@
-//! What happens when so much has been counted: the arguments of counting elements.
+//! Counts at which an element calls a handler, as arguments of counting elements.
 
 use castanet_engine::prelude::*;
 
 /// A count, and the handler that is written when it is reached: `N HANDLER VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Limit {
-    /// The count.
+    /// The count that is the limit.
     pub(crate) at: u64,
-    /// What to do.
+    /// The handler and its value.
     pub(crate) call: Call,
 }
 
@@ -30,8 +30,8 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// Of stopping, freezing and calling a handler after something, the one that is
-/// wanted; `what` names it, `me` is the element.
+/// The limit of the arguments `STOP_AFTER_what`, `FREEZE_AFTER_what` and `CALL_AFTER_what`, of
+/// which at most one may be given; `me` is the name of the element.
 pub(crate) fn one_of(
     what: &str,
     me: &str,
@@ -39,14 +39,14 @@ pub(crate) fn one_of(
     freeze: Option<u64>,
     call: &Option<Limit>,
 ) -> Result<Option<Limit>, ArgError> {
-    let to = |at, handler: &str, value: &str| {
+    let own_handler = |at, handler: &str, value: &str| {
         let handler = format!("{me}.{handler}");
         Limit { at, call: Call { handler, value: value.to_owned() } }
     };
     match (stop, freeze, call) {
         (None, None, call) => Ok(call.clone()),
-        (Some(at), None, None) => Ok(Some(to(at, "stop", ""))),
-        (None, Some(at), None) => Ok(Some(to(at, "freeze", "true"))),
+        (Some(at), None, None) => Ok(Some(own_handler(at, "stop", ""))),
+        (None, Some(at), None) => Ok(Some(own_handler(at, "freeze", "true"))),
         _ => Err(ArgError::new(format!(
             "'FREEZE_AFTER_{what}', 'STOP_AFTER_{what}', and 'CALL_AFTER_{what}' are mutually exclusive"
         ))),
@@ -85,7 +85,7 @@ impl CallAt {
         Some(self.call?.handler)
     }
 
-    /// The call to make, if the count lies among the next `more`.
+    /// The call to make, if the count is reached by the `more` that come after `before`.
     pub(crate) fn due(&self, before: u64, more: u64) -> Option<&Call> {
         let CallAt { count, call } = self;
         call.as_ref().filter(|_| before < *count && before + more >= *count)

@@ -6,11 +6,11 @@ pub mod batch_stats;
 pub mod check_number_packet;
 pub mod counter;
 pub(crate) mod limit;
-mod measured;
 pub mod multi_counter;
 pub mod number_packet;
 pub mod record_timestamp;
 pub mod timestamp_diff;
+mod timestamp_diff_state;
 
 use castanet_engine::class::*;
 

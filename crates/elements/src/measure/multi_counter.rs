@@ -1,11 +1,12 @@
-//! `MultiCounter`: counts for each input.
+//! `MultiCounter`: counts packets and bytes by input.
 
 use castanet_engine::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
-/// Counts packets and bytes of each input, and passes them to the output of the same number.
+/// Counts packets and bytes by input, with rates.
 ///
-/// Handlers answer with a list, an entry for each input.
+/// Packets leave by the output of their input's number. Handlers return a list with an entry
+/// for each input.
 ///
 /// ```click
 /// a -> m :: MultiCounter -> x;  b -> [1] m; m[1] -> y
@@ -28,73 +29,74 @@ use castanet_kit::ewma::RateEwma;
 #[element(room = "measure", ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct MultiCounter;
 
-/// What has come in on one input.
+/// The counts of one input.
 #[derive(Clone, Default)]
-struct Input {
+struct InputCounts {
     count: u64,
     byte_count: u64,
     packets: RateEwma,
     bytes: RateEwma<4, 4>,
 }
 
-/// What has come in, by input.
+/// The counts by input.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Inputs {
-    inputs: Vec<Input>,
+pub struct MultiCounterState {
+    inputs: Vec<InputCounts>,
 }
 
 #[handlers]
-impl Inputs {
-    /// Packets.
+impl MultiCounterState {
+    /// Number of packets.
     #[read]
     fn count(&self) -> String {
         self.list(|input| input.count.to_string())
     }
-    /// Bytes.
+    /// Number of bytes.
     #[read]
     fn byte_count(&self) -> String {
         self.list(|input| input.byte_count.to_string())
     }
-    /// Packets a second, lately.
+    /// Recent packets per second.
     #[read]
     fn rate(&self, ask: &Ask) -> String {
-        self.list(|input| shown(input.packets, ask.now))
+        self.list(|input| rate_text(input.packets, ask.now))
     }
-    /// Bytes a second, lately.
+    /// Recent bytes per second.
     #[read]
     fn byte_rate(&self, ask: &Ask) -> String {
-        self.list(|input| shown(input.bytes, ask.now))
+        self.list(|input| rate_text(input.bytes, ask.now))
     }
-    /// Counts from zero.
+    /// Resets all counts to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
-        self.inputs.fill(Input::default());
+        self.inputs.fill(InputCounts::default());
         Ok(())
     }
-    fn list(&self, show: impl Fn(&Input) -> String) -> String {
+    /// The list of a value of each input.
+    fn list(&self, show: impl Fn(&InputCounts) -> String) -> String {
         self.inputs.iter().map(show).collect::<Vec<_>>().join(",")
     }
 }
 
-/// A rate as it is now.
-fn shown<const SCALE: u32>(mut rate: RateEwma<4, SCALE>, now: Time) -> String {
+/// A rate at the time of the read, as text.
+fn rate_text<const SCALE: u32>(mut rate: RateEwma<4, SCALE>, now: Time) -> String {
     rate.update(0, now.nanos());
     rate.text()
 }
 
 impl PerBatch for MultiCounter {
     type On = on::Any;
-    type Local = Inputs;
+    type Local = MultiCounterState;
     type Fate = Port;
-    // Lists of several workers do not add up.
+    // A read can not add up the lists of several workers.
     const SHARED: bool = true;
 
-    fn batch(&self, inputs: &mut Inputs, port: usize, batch: Batch, cx: &mut Cx) {
-        if inputs.inputs.len() <= port {
-            inputs.inputs.resize(port + 1, Input::default());
+    fn batch(&self, state: &mut MultiCounterState, port: usize, batch: Batch, cx: &mut Cx) {
+        if state.inputs.len() <= port {
+            state.inputs.resize(port + 1, InputCounts::default());
         }
-        let (it, now) = (&mut inputs.inputs[port], cx.now().nanos());
+        let (it, now) = (&mut state.inputs[port], cx.now().nanos());
         let (packets, bytes) =
             (batch.len() as u64, batch.iter().map(|packet| packet.len() as u64).sum());
         it.count += packets;

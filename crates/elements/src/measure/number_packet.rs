@@ -1,13 +1,14 @@
-//! `NumberPacket`: a number in every packet.
+//! `NumberPacket`: writes consecutive numbers into packets.
 
-use super::record_timestamp::Numbering;
+use super::record_timestamp::NumberFormat;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::number::{ByteOrder, LEN, write};
 
-/// Writes a number into each packet, one higher than into the one before.
+/// Writes consecutive numbers into packets.
 ///
-/// The number has eight bytes; a packet that ends before it is made longer, and
-/// so is the length in its IP header if that was marked. All workers count together.
+/// The number has 8 bytes. A packet that is too short for it is extended, and the
+/// length in its IP header increased if the header is marked. All workers share one
+/// sequence.
 ///
 /// ```click
 /// in -> n :: NumberPacket(OFFSET 2, NET_ORDER true) -> out
@@ -27,62 +28,62 @@ use castanet_engine::wire::number::{ByteOrder, LEN, write};
 /// = k.byte_count 48
 /// ```
 #[derive(Element)]
-#[element(room = "measure", args = Format)]
-pub struct NumberPacket(Format);
+#[element(room = "measure", args = NumberPacketArgs)]
+pub struct NumberPacket(NumberPacketArgs);
 
 #[derive(Args)]
-pub struct Format {
-    /// Where in the packet.
+pub struct NumberPacketArgs {
+    /// Offset of the number in the packet, in bytes.
     #[arg(default = 40, range = ..=1048576)]
     offset: u32,
-    /// Whether the most significant byte comes first, rather than as this machine has it.
+    /// Whether to write in network byte order, rather than that of this machine.
     #[arg(keyword, default = false)]
     net_order: bool,
 }
 
-/// How many have been numbered.
+/// The next number.
 #[derive(Default, Local)]
 #[write(reset)]
-pub struct Next {
-    /// Packets.
+pub struct NumberPacketState {
+    /// Number of packets that were numbered.
     #[read]
     count: u64,
 }
 
-/// In which order the bytes of a number lie.
-pub(super) fn order(net_order: bool) -> ByteOrder {
+/// The byte order of numbers.
+pub(super) fn byte_order(net_order: bool) -> ByteOrder {
     if net_order { ByteOrder::Network } else { ByteOrder::Host }
 }
 
 impl Build for NumberPacket {
-    type Args = Format;
+    type Args = NumberPacketArgs;
 
-    fn build(args: Format, setup: &Setup) -> Result<Self, ArgError> {
-        setup.own::<Numbering>().with(|numbering| numbering.net_order = args.net_order);
+    fn build(args: NumberPacketArgs, setup: &Setup) -> Result<Self, ArgError> {
+        setup.own::<NumberFormat>().with(|format| format.net_order = args.net_order);
         Ok(NumberPacket(args))
     }
 }
 
 impl PerPacket for NumberPacket {
     type On = on::Any;
-    type Local = Next;
+    type Local = NumberPacketState;
     type Fate = ();
     const SHARED: bool = true;
 
     #[inline]
-    fn packet(&self, next: &mut Next, packet: &mut Packet) {
+    fn packet(&self, state: &mut NumberPacketState, packet: &mut Packet) {
         let offset = self.0.offset as usize;
         if packet.len() < offset + LEN {
-            lengthen(packet, offset + LEN);
+            extend(packet, offset + LEN);
         }
-        write(packet.bytes_mut(), offset, order(self.0.net_order), next.count);
-        next.count += 1;
+        write(packet.bytes_mut(), offset, byte_order(self.0.net_order), state.count);
+        state.count += 1;
     }
 }
 
-/// Makes a packet longer, in its IP header too.
+/// Extends a packet to `len` bytes, also in its IP header.
 #[cold]
-fn lengthen(packet: &mut Packet, len: usize) {
+fn extend(packet: &mut Packet, len: usize) {
     packet.put_back(len - packet.len());
     let header = packet.network_offset().and_then(|at| usize::try_from(at).ok());
     if let (Some(at), Some(mut ip)) = (header, packet.ipv4()) {

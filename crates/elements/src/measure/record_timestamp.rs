@@ -1,13 +1,13 @@
-//! `RecordTimestamp`: when each packet passed.
+//! `RecordTimestamp`: records the time of each numbered packet.
 
-use super::number_packet::order;
+use super::number_packet::byte_order;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::number::read;
 
-/// Remembers when each packet passed, by its number, for `TimestampDiff` to look up.
+/// Records the time of each packet by its number, for `TimestampDiff`.
 ///
-/// With OFFSET it is the number that `NumberPacket` has written there; without,
-/// packets count from 0 on. Numbers beyond N are not remembered, unless DYNAMIC.
+/// With OFFSET the number is the one that `NumberPacket` has written there; without,
+/// packets are numbered from 0 on. Numbers from N on are not recorded, unless DYNAMIC.
 /// All packets of a burst have the same time.
 ///
 /// ```click
@@ -29,60 +29,61 @@ use castanet_engine::wire::number::read;
 /// < unknown hex 02 00 00 00 00 00 00 00
 /// ```
 #[derive(Element)]
-#[element(room = "measure", args = Where, processing = "h/h")]
+#[element(room = "measure", args = RecordTimestampArgs, processing = "h/h")]
 pub struct RecordTimestamp {
-    stamps: Link<Stamps>,
-    counter: Option<Link<Numbering>>,
-    settings: Where,
+    table: Link<TimestampTable>,
+    counter: Option<Link<NumberFormat>>,
+    args: RecordTimestampArgs,
 }
 
 #[derive(Args)]
-pub struct Where {
-    /// The `NumberPacket` that numbers packets, for its byte order.
+pub struct RecordTimestampArgs {
+    /// The `NumberPacket` that numbers the packets, to use its byte order.
     #[arg(keyword)]
     counter: Option<String>,
-    /// How many times find room.
-    #[arg(keyword, default = 65536, range = ..=MOST)]
+    /// Number of times to store.
+    #[arg(keyword, default = 65536, range = ..=MAX_N)]
     n: usize,
-    /// Where in the packet its number is; packets are counted if negative.
+    /// Offset of the number in the packet; if negative, packets are counted instead.
     #[arg(keyword, default = -1)]
     offset: i64,
-    /// Whether there is to be room for any number below 16 777 216.
+    /// Whether to store the times of all numbers below 16 777 216.
     #[arg(keyword, default = false)]
     dynamic: bool,
-    /// Whether the most significant byte of numbers comes first.
+    /// Whether numbers are in network byte order.
     #[arg(keyword, default = false)]
     net_order: bool,
 }
 
-/// More numbers than packets have.
-const MOST: usize = 1 << 32;
-/// How many times find room where any number may come, as packets say.
-const MOST_DYNAMIC: usize = 1 << 24;
+/// The largest N.
+const MAX_N: usize = 1 << 32;
+/// Number of times to store with DYNAMIC.
+const DYNAMIC_N: usize = 1 << 24;
 
-/// How a `NumberPacket` writes.
+/// The byte order in which a `NumberPacket` writes.
 #[derive(Default)]
-pub struct Numbering {
+pub struct NumberFormat {
     pub(super) net_order: bool,
 }
 
-/// When packets passed, by number.
+/// The times of packets by number.
 #[derive(Default)]
-pub struct Stamps {
+pub struct TimestampTable {
     /// Nanoseconds since 1970; 0 for none.
     times: Vec<i64>,
     pub(super) net_order: bool,
 }
 
-impl Stamps {
-    /// Takes the time of a packet; it is forgotten then.
+impl TimestampTable {
+    /// Takes the time of a packet out of the table.
     pub(super) fn take(&mut self, number: u64) -> Option<Time> {
         let time = self.times.get_mut(usize::try_from(number).ok()?)?;
         Some(Time(std::mem::take(time))).filter(|time| time.0 != 0)
     }
 
+    /// Stores the time of a packet; returns whether the table has room for its number.
     fn put(&mut self, number: u64, time: Time, room: usize, dynamic: bool) -> bool {
-        let room = if dynamic { room.max(MOST_DYNAMIC) } else { room };
+        let room = if dynamic { room.max(DYNAMIC_N) } else { room };
         let Some(at) = usize::try_from(number).ok().filter(|&at| at < room) else { return false };
         if at >= self.times.len() {
             self.times.resize((at + 1).next_power_of_two().min(room), 0);
@@ -92,60 +93,60 @@ impl Stamps {
     }
 }
 
-/// What it has seen.
+/// The numbering of packets without OFFSET, and counters.
 #[derive(Default, Local)]
-pub struct Seen {
-    /// Packets so far, where they are counted.
+pub struct RecordTimestampState {
+    /// The number of the next packet, if packets are counted.
     next: u64,
-    /// Packets whose number found no room.
+    /// Number of packets whose time was not stored.
     #[read]
     missed: u64,
     net_order: bool,
 }
 
 impl Build for RecordTimestamp {
-    type Args = Where;
+    type Args = RecordTimestampArgs;
 
-    fn build(args: Where, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: RecordTimestampArgs, setup: &Setup) -> Result<Self, ArgError> {
         let linked =
             |name: &String| setup.linked(name, "NumberPacket").map_err(|e| e.at("COUNTER"));
         castanet_engine::args::affordable(args.n as u64, size_of::<i64>(), "times")
             .map_err(|error| error.at("N"))?;
         let counter = args.counter.as_ref().map(linked).transpose()?;
-        Ok(RecordTimestamp { stamps: setup.own(), counter, settings: args })
+        Ok(RecordTimestamp { table: setup.own(), counter, args })
     }
 }
 
 impl PerBatch for RecordTimestamp {
     type On = on::Any;
-    type Local = Seen;
+    type Local = RecordTimestampState;
     type Fate = ();
     const SHARED: bool = true;
 
     fn continues(&self, _: &RecordTimestamp) -> bool {
-        false // its times are those of others too
+        false // `TimestampDiff` elements share the table
     }
 
-    fn start(&self, seen: &mut Seen, _: &mut Cx) -> Result<(), ArgError> {
-        let counters = self.counter.as_ref().map(|it| it.with(|numbering| numbering.net_order));
-        seen.net_order = counters.unwrap_or(self.settings.net_order);
-        self.stamps.with(|stamps| stamps.net_order = seen.net_order);
+    fn start(&self, state: &mut RecordTimestampState, _: &mut Cx) -> Result<(), ArgError> {
+        let net_order = self.counter.as_ref().map(|it| it.with(|format| format.net_order));
+        state.net_order = net_order.unwrap_or(self.args.net_order);
+        self.table.with(|table| table.net_order = state.net_order);
         Ok(())
     }
 
-    fn batch(&self, seen: &mut Seen, _: usize, batch: Batch, cx: &mut Cx) {
-        let (now, &Where { n, dynamic, .. }) = (cx.now(), &self.settings);
-        self.stamps.with(|stamps| {
+    fn batch(&self, state: &mut RecordTimestampState, _: usize, batch: Batch, cx: &mut Cx) {
+        let (now, &RecordTimestampArgs { n, dynamic, .. }) = (cx.now(), &self.args);
+        self.table.with(|table| {
             for packet in &batch {
-                let number = match usize::try_from(self.settings.offset) {
-                    Ok(offset) => read(packet.bytes(), offset, order(seen.net_order)),
+                let number = match usize::try_from(self.args.offset) {
+                    Ok(offset) => read(packet.bytes(), offset, byte_order(state.net_order)),
                     Err(_) => {
-                        seen.next += 1;
-                        Some(seen.next - 1)
+                        state.next += 1;
+                        Some(state.next - 1)
                     }
                 };
-                let kept = number.is_some_and(|number| stamps.put(number, now, n, dynamic));
-                seen.missed += u64::from(!kept);
+                let stored = number.is_some_and(|number| table.put(number, now, n, dynamic));
+                state.missed += u64::from(!stored);
             }
         });
         cx.emit_batch((), batch);

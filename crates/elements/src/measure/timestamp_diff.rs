@@ -1,16 +1,16 @@
-//! `TimestampDiff`: how long packets were on their way.
+//! `TimestampDiff`: measures the delay of packets since a `RecordTimestamp`.
 
-use super::measured::Measured;
-use super::number_packet::order;
-use super::record_timestamp::Stamps;
+use super::number_packet::byte_order;
+use super::record_timestamp::TimestampTable;
+use super::timestamp_diff_state::TimestampDiffState;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::number::read;
 
-/// Measures how long packets were on their way since a `RecordTimestamp` saw their numbers.
+/// Measures the delay of packets since a `RecordTimestamp` recorded their numbers.
 ///
-/// Delays are in microseconds, or nanoseconds. Handlers take a number of
-/// delays to leave out at the beginning: `d.average 100`. The second output
-/// is for packets that were not recorded, or have come already.
+/// Delays are in microseconds, or nanoseconds with NANO. Handlers take a number of
+/// delays to leave out at the beginning: `d.average 100`. The second output gets
+/// packets that were not recorded, or whose number has already come.
 ///
 /// ```click
 /// a -> NumberPacket(0) -> r :: RecordTimestamp(OFFSET 0) -> sent
@@ -49,83 +49,83 @@ use castanet_engine::wire::number::read;
 /// = d.average -1
 /// ```
 #[derive(Element)]
-#[element(room = "measure", args = Which, processing = "h/h")]
+#[element(room = "measure", args = TimestampDiffArgs, processing = "h/h")]
 pub struct TimestampDiff {
-    stamps: Link<Stamps>,
-    settings: Which,
+    table: Link<TimestampTable>,
+    args: TimestampDiffArgs,
 }
 
 #[derive(Args)]
-pub struct Which {
-    /// The `RecordTimestamp` that saw packets leave.
+pub struct TimestampDiffArgs {
+    /// The `RecordTimestamp` that recorded the packets.
     #[arg]
     recorder: String,
-    /// Where in the packet its number is.
+    /// Offset of the number in the packet, in bytes.
     #[arg(keyword, default = 40)]
     offset: u32,
-    /// The most delays to keep, the last ones; 16777216 if 0.
+    /// The most delays to store, the last ones; 16777216 if 0.
     #[arg(keyword, default = 0)]
     n: usize,
-    /// Milliseconds beyond which a delay is said, if VERBOSE, rather than counted.
+    /// Milliseconds beyond which a delay is not counted, but reported if VERBOSE; no limit if 0.
     #[arg(keyword, default = 1000)]
     maxdelay: u64,
     /// Whether delays are in nanoseconds.
     #[arg(keyword, default = false)]
     nano: bool,
-    /// Of how many packets to measure one.
+    /// Measures one of so many packets.
     #[arg(keyword, default = 1, range = 1..)]
     sample: u32,
-    /// Whether to say which delays are too long.
+    /// Whether to report delays beyond MAXDELAY.
     #[arg(keyword, default = false)]
     verbose: bool,
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum TimestampDiffExit {
     /// Packets that were recorded.
     Known,
-    /// Packets that were not, or came before.
+    /// Packets that were not recorded, or whose number has already come.
     #[optional]
     Unknown,
 }
 
 impl Build for TimestampDiff {
-    type Args = Which;
+    type Args = TimestampDiffArgs;
 
-    fn build(args: Which, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: TimestampDiffArgs, setup: &Setup) -> Result<Self, ArgError> {
         let wrong = "RECORDER must be a valid RecordTimestamp element";
-        let stamps = setup.linked(&args.recorder, "RecordTimestamp");
-        Ok(TimestampDiff { stamps: stamps.map_err(|e| e.reworded(wrong))?, settings: args })
+        let table = setup.linked(&args.recorder, "RecordTimestamp");
+        Ok(TimestampDiff { table: table.map_err(|e| e.reworded(wrong))?, args })
     }
 }
 
 impl PerBatch for TimestampDiff {
     type On = on::Any;
-    type Local = Measured;
-    type Fate = Way;
+    type Local = TimestampDiffState;
+    type Fate = TimestampDiffExit;
     const SHARED: bool = true;
 
-    fn batch(&self, measured: &mut Measured, _: usize, batch: Batch, cx: &mut Cx) {
-        let (now, settings) = (cx.now(), &self.settings);
-        let (unit, limit) = if settings.nano { (1, settings.n) } else { (1000, settings.n) };
-        measured.limit(limit);
-        self.stamps.with(|stamps| {
+    fn batch(&self, state: &mut TimestampDiffState, _: usize, batch: Batch, cx: &mut Cx) {
+        let (now, args) = (cx.now(), &self.args);
+        let (unit, limit) = if args.nano { (1, args.n) } else { (1000, args.n) };
+        state.limit(limit);
+        self.table.with(|table| {
             for packet in batch {
-                let order = order(stamps.net_order);
-                let number = read(packet.bytes(), settings.offset as usize, order);
-                let Some(sent) = number.and_then(|number| stamps.take(number)) else {
-                    cx.emit(Way::Unknown, packet);
+                let order = byte_order(table.net_order);
+                let number = read(packet.bytes(), args.offset as usize, order);
+                let Some(sent) = number.and_then(|number| table.take(number)) else {
+                    cx.emit(TimestampDiffExit::Unknown, packet);
                     continue;
                 };
-                let (delay, most) = (now.since(sent), settings.maxdelay);
+                let (delay, max) = (now.since(sent), args.maxdelay);
                 let (number, ms) = (number.unwrap_or_default(), delay / 1_000_000);
-                if ms <= most || most == 0 {
-                    measured.take(delay / unit, settings.sample);
-                } else if settings.verbose {
-                    let said = format!("Packet {number} experienced delay {ms} ms > {most} ms");
-                    cx.chatter(&said);
+                if ms <= max || max == 0 {
+                    state.record(delay / unit, args.sample);
+                } else if args.verbose {
+                    let report = format!("Packet {number} experienced delay {ms} ms > {max} ms");
+                    cx.chatter(&report);
                 }
-                cx.emit(Way::Known, packet);
+                cx.emit(TimestampDiffExit::Known, packet);
             }
         });
     }
