@@ -1,9 +1,11 @@
-//! `CheckPaint`: packets of one colour.
+//! `CheckPaint`: filters packets by paint.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Passes packets of one colour on and sends the others to output 1, or drops them.
+/// Filters packets by paint annotation: passes one colour, other colours leave by output 1.
+///
+/// They are dropped if output 1 is not connected.
 ///
 /// ```click
 /// in -> c :: CheckPaint(7) -> out;  c[1] -> others
@@ -23,16 +25,16 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "annotate")]
 pub struct CheckPaint {
-    /// The colour of packets to pass on.
+    /// The colour of packets to pass.
     #[arg(live)]
     color: u8,
-    /// The annotation byte that is the colour.
+    /// The annotation byte with the colour.
     #[arg(default = AnnoAt(anno::PAINT))]
     anno: AnnoAt<1>,
 }
 
 #[derive(Fate)]
-pub enum Colour {
+pub enum CheckPaintExit {
     /// Packets of the colour.
     Same,
     /// Packets of another colour.
@@ -43,13 +45,13 @@ pub enum Colour {
 impl PerPacket for CheckPaint {
     type On = on::Any;
     type Local = ();
-    type Fate = Colour;
+    type Fate = CheckPaintExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Colour {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> CheckPaintExit {
         match self.anno.get(packet) == self.color {
-            true => Colour::Same,
-            false => Colour::Other,
+            true => CheckPaintExit::Same,
+            false => CheckPaintExit::Other,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `Paint`: a colour for packets.
+//! `Paint`: sets the paint annotation.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
@@ -23,7 +23,7 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "annotate")]
 pub struct Paint {
-    /// The colour.
+    /// The colour to set, 0 to 255.
     #[arg(live)]
     color: u8,
     /// The annotation byte to set.

@@ -1,12 +1,12 @@
-//! `Paint2`: a second colour, of two bytes.
+//! `Paint2`: sets the two-byte paint annotation.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
 /// Sets each packet's second paint annotation, of two bytes, to a colour.
 ///
-/// The second paint has the same place as the packet counts of `FromIPSummaryDump`
-/// (`EXTRA_PACKETS`).
+/// The second paint annotation occupies the same bytes as the packet counts of
+/// `FromIPSummaryDump` (`EXTRA_PACKETS`).
 ///
 /// ```click
 /// in -> p :: Paint2(300) -> c :: AggregateCounter -> out
@@ -20,7 +20,7 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "annotate")]
 pub struct Paint2 {
-    /// The colour.
+    /// The colour to set, 0 to 65535.
     #[arg(live)]
     color: u16,
     /// The two annotation bytes to set.

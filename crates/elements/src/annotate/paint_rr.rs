@@ -1,4 +1,4 @@
-//! `PaintRR`: a way for every colour.
+//! `PaintRR`: chooses an output by paint, modulo the number of outputs.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
@@ -18,23 +18,23 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "annotate", args = Which)]
+#[element(room = "annotate", args = PaintRRArgs)]
 pub struct PaintRR {
     anno: AnnoAt<1>,
     outputs: u8,
 }
 
 #[derive(Args)]
-pub struct Which {
-    /// The annotation byte to look at.
+pub struct PaintRRArgs {
+    /// The annotation byte with the colour.
     #[arg(default = AnnoAt(anno::PAINT))]
     anno: AnnoAt<1>,
 }
 
 impl Build for PaintRR {
-    type Args = Which;
+    type Args = PaintRRArgs;
 
-    fn build(args: Which, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: PaintRRArgs, setup: &Setup) -> Result<Self, ArgError> {
         let outputs = setup.outputs.clamp(1, u8::MAX.into()) as u8;
         Ok(PaintRR { anno: args.anno, outputs })
     }

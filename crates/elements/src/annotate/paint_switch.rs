@@ -1,12 +1,12 @@
-//! `PaintSwitch`: an output by colour.
+//! `PaintSwitch`: chooses an output by paint.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Sends each packet out of the output that its paint annotation names.
+/// Sends each packet to the output whose number is its paint annotation.
 ///
-/// Colour 255 means every output. Packets whose output does not exist are
-/// dropped.
+/// Packets of colour 255 go to every output. Packets whose output does not
+/// exist are dropped.
 ///
 /// ```click
 /// in -> s :: PaintSwitch -> a;  s[1] -> b
@@ -21,15 +21,15 @@ use castanet_engine::prelude::*;
 /// = s.drops.unmatched 1
 /// ```
 #[derive(Element)]
-#[element(room = "annotate", args = Colours, ports = "1/-", processing = "h/h", alias = "ExactPaintSwitch")]
+#[element(room = "annotate", args = PaintSwitchArgs, ports = "1/-", processing = "h/h", alias = "ExactPaintSwitch")]
 pub struct PaintSwitch {
     anno: AnnoAt<1>,
     outputs: u8,
 }
 
 #[derive(Args)]
-pub struct Colours {
-    /// The annotation byte that is the colour.
+pub struct PaintSwitchArgs {
+    /// The annotation byte with the colour.
     #[arg(default = AnnoAt(anno::PAINT))]
     anno: AnnoAt<1>,
 }
@@ -38,9 +38,9 @@ pub struct Colours {
 const ALL: u8 = 255;
 
 impl Build for PaintSwitch {
-    type Args = Colours;
+    type Args = PaintSwitchArgs;
 
-    fn build(args: Colours, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: PaintSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         let outputs = u8::try_from(setup.outputs).unwrap_or(u8::MAX);
         Ok(PaintSwitch { anno: args.anno, outputs })
     }

@@ -1,12 +1,12 @@
-//! `PaintTee`: a copy of packets of one colour.
+//! `PaintTee`: copies packets of one colour.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Passes every packet on, and a copy of those of one colour to output 1.
+/// Copies packets of one paint colour to output 1, and passes every packet to output 0.
 ///
-/// A router that paints packets by the interface they came in on finds with
-/// it those that leave by the same one, and sends redirects.
+/// In a router that paints packets by the interface on which they arrive, the
+/// copies are those that leave by the same interface, for an ICMP redirect.
 ///
 /// ```click
 /// in -> pt :: PaintTee(7) -> out;  pt[1] -> back
@@ -26,13 +26,13 @@ pub struct PaintTee {
     /// The colour of packets to copy.
     #[arg(live)]
     color: u8,
-    /// The annotation byte that is the colour.
+    /// The annotation byte with the colour.
     #[arg(default = AnnoAt(anno::PAINT))]
     anno: AnnoAt<1>,
 }
 
 #[derive(Fate)]
-pub enum Painted {
+pub enum PaintTeeExit {
     /// Every packet.
     Onward,
     /// Copies of packets of the colour.
@@ -42,7 +42,7 @@ pub enum Painted {
 impl PerBatch for PaintTee {
     type On = on::Any;
     type Local = ();
-    type Fate = Painted;
+    type Fate = PaintTeeExit;
 
     #[inline]
     fn passes(&self, _: &mut (), packet: &mut Packet) -> bool {
@@ -53,9 +53,9 @@ impl PerBatch for PaintTee {
         for packet in batch.iter_mut() {
             if self.anno.get(packet) == self.color {
                 let copy = cx.share(packet);
-                cx.emit(Painted::Copied, copy);
+                cx.emit(PaintTeeExit::Copied, copy);
             }
         }
-        cx.emit_batch(Painted::Onward, batch);
+        cx.emit_batch(PaintTeeExit::Onward, batch);
     }
 }

@@ -1,4 +1,4 @@
-//! `SetAnnoByte`: a byte among the annotations.
+//! `SetAnnoByte`: sets a byte of the annotations.
 
 use castanet_engine::prelude::*;
 
@@ -17,10 +17,10 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "annotate", methods)]
 pub struct SetAnnoByte {
-    /// Which byte, by name or offset.
+    /// The byte, by name or offset.
     #[arg]
     anno: AnnoAt<1>,
-    /// Its value.
+    /// The value to set, 0 to 255.
     #[arg(live)]
     value: u8,
 }

@@ -1,8 +1,8 @@
-//! `SetPacketType`: whom a packet is for.
+//! `SetPacketType`: sets the packet type annotation.
 
 use castanet_engine::prelude::*;
 
-/// Sets whom the link layer meant packets for.
+/// Sets the packet type annotation, such as host, broadcast or multicast.
 ///
 /// ```click
 /// in -> SetPacketType(MULTICAST) -> out
@@ -10,22 +10,22 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; type multicast
 /// ```
 #[derive(Element)]
-#[element(room = "annotate", args = Word)]
+#[element(room = "annotate", args = SetPacketTypeArgs)]
 pub struct SetPacketType {
     kind: PacketType,
 }
 
 #[derive(Args)]
-pub struct Word {
-    /// One of HOST, BROADCAST, MULTICAST, OTHERHOST and OUTGOING.
+pub struct SetPacketTypeArgs {
+    /// The packet type, one of HOST, BROADCAST, MULTICAST, OTHERHOST and OUTGOING.
     #[arg(name = "TYPE")]
     kind: String,
 }
 
 impl Build for SetPacketType {
-    type Args = Word;
+    type Args = SetPacketTypeArgs;
 
-    fn build(args: Word, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: SetPacketTypeArgs, _: &Setup) -> Result<Self, ArgError> {
         let kind = match args.kind.to_ascii_uppercase().as_str() {
             "HOST" => PacketType::Host,
             "BROADCAST" => PacketType::Broadcast,

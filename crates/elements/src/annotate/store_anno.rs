@@ -1,13 +1,13 @@
-//! `StoreAnno`: an annotation in the packet.
+//! `StoreAnno`: writes an annotation into the packet.
 
 use castanet_engine::packet::anno::Anno;
 use castanet_engine::prelude::*;
 
-/// Writes an annotation into each packet from an offset on.
+/// Writes an annotation into the data of each packet, from an offset on.
 ///
-/// The annotation has as many bytes as its name says, or `OFFSET/BYTES`; they are
-/// written as they lie there. What lies beyond the packet's end is left out, unless
-/// GROW makes the packet longer.
+/// A name stands for an annotation of its own size, `OFFSET/BYTES` for any bytes; they
+/// are copied without conversion. Bytes beyond the end of the packet are not written,
+/// unless GROW extends the packet.
 ///
 /// ```click
 /// in -> StoreAnno(1, PAINT) -> StoreAnno(2, DST_IP) -> out
@@ -23,13 +23,13 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "annotate")]
 pub struct StoreAnno {
-    /// Where in the packet.
+    /// Offset in the packet, in bytes.
     #[arg(range = ..=1048576)]
     offset: u32,
-    /// The annotation.
+    /// The annotation to write.
     #[arg]
     anno: Anno,
-    /// Whether a packet that is too short is made longer.
+    /// Whether to extend packets that are too short.
     #[arg(keyword, default = false)]
     grow: bool,
 }
