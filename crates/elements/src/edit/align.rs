@@ -1,9 +1,9 @@
-//! `Align`: where in memory a packet starts.
+//! `Align`: aligns packets in memory.
 
 use castanet_engine::prelude::*;
 use std::fmt;
 
-/// Moves each packet's bytes so that they start at an address of a given remainder.
+/// Aligns packets in memory: their first byte gets an address of a given remainder.
 ///
 /// ```click
 /// in -> Align(4, 2) -> out
@@ -11,26 +11,26 @@ use std::fmt;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "edit", args = Remainder)]
+#[element(room = "edit", args = AlignArgs)]
 pub struct Align {
     mask: usize,
     offset: usize,
 }
 
 #[derive(Args)]
-pub struct Remainder {
-    /// The address is taken modulo 2, 4 or 8.
+pub struct AlignArgs {
+    /// The modulus of the address: 2, 4 or 8.
     #[arg]
     modulus: u32,
-    /// The remainder that it is to have.
+    /// The remainder of the address, less than MODULUS.
     #[arg]
     offset: u32,
 }
 
 impl Build for Align {
-    type Args = Remainder;
+    type Args = AlignArgs;
 
-    fn build(args: Remainder, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: AlignArgs, _: &Setup) -> Result<Self, ArgError> {
         let (modulus, offset) = (args.modulus as usize, args.offset as usize);
         if !matches!(modulus, 2 | 4 | 8) {
             return Err(ArgError::new(format!("MODULUS: {modulus} is not 2, 4 or 8"))
@@ -45,9 +45,9 @@ impl Build for Align {
 }
 
 impl Align {
-    /// By how much a packet starts too early.
+    /// The number of bytes by which the start of a packet must move up.
     #[inline]
-    pub(super) fn off(&self, packet: &Packet) -> usize {
+    pub(super) fn misalignment(&self, packet: &Packet) -> usize {
         let address = packet.bytes().as_ptr() as usize;
         self.offset.wrapping_sub(address) & self.mask
     }
@@ -66,9 +66,9 @@ impl PerPacket for Align {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let off = self.off(packet);
-        if off != 0 {
-            packet.shift_data(off as isize);
+        let distance = self.misalignment(packet);
+        if distance != 0 {
+            packet.shift_data(distance as isize);
         }
     }
 }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn starts_where_it_should() {
+    fn packets_start_at_the_remainder() {
         for modulus in [2, 4, 8] {
             for offset in 0..modulus {
                 for start in 0..8 {

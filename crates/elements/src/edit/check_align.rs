@@ -1,13 +1,14 @@
-//! `CheckAlign`: whether a packet starts where in memory it should.
+//! `CheckAlign`: checks the alignment of packets in memory.
 
-use super::align::{Align, Remainder};
+use super::align::{Align, AlignArgs};
 use castanet_engine::prelude::*;
 
-/// Passes packets on whose bytes start at an address of a given remainder.
+/// Checks the alignment of packets in memory, and passes aligned ones.
 ///
-/// Others leave by output 1 or, where that is not connected, are dropped. With
-/// ASSERT the first of them is reported, and the router asked to stop: so
-/// `click-align --assertions` uses it.
+/// A packet is aligned if its first byte has an address of the given remainder.
+/// Others leave by output 1 or, if that is not connected, are dropped. With ASSERT
+/// the first of them is reported, and the router asked to stop, as
+/// `click-align --assertions` does.
 ///
 /// ```click
 /// in -> Align(8, 2) -> c :: CheckAlign(4, 2) -> a;  c[1] -> b
@@ -23,73 +24,74 @@ use castanet_engine::prelude::*;
 /// = c.drops.misaligned 1
 /// ```
 #[derive(Element)]
-#[element(room = "edit", args = Wanted)]
+#[element(room = "edit", args = CheckAlignArgs)]
 pub struct CheckAlign {
-    wanted: Align,
+    alignment: Align,
     asserts: bool,
     name: String,
     two_outputs: bool,
 }
 
 #[derive(Args)]
-pub struct Wanted {
+pub struct CheckAlignArgs {
     #[arg(flatten)]
-    remainder: Remainder,
-    /// Whether to stop the router at a packet that starts elsewhere.
+    remainder: AlignArgs,
+    /// Whether to stop the router at a packet that is not aligned.
     #[arg(keyword, name = "ASSERT", default = false)]
     asserts: bool,
 }
 
-/// Where packets go.
+/// Exits of `CheckAlign`.
 #[derive(Fate)]
-pub enum Start {
-    /// Packets that start where they should.
+pub enum CheckAlignExit {
+    /// Packets that are aligned.
     Aligned,
-    /// Packets that start elsewhere.
+    /// Packets that are not aligned.
     #[optional]
     Elsewhere,
-    /// Packets that start elsewhere, where nobody takes them.
+    /// Packets that are not aligned, if output 1 is not connected.
     #[drop]
     Misaligned,
 }
 
 impl Build for CheckAlign {
-    type Args = Wanted;
+    type Args = CheckAlignArgs;
 
-    fn build(args: Wanted, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: CheckAlignArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (name, two_outputs) = (setup.name.to_owned(), setup.outputs > 1);
-        let wanted = Align::build(args.remainder, setup)?;
-        Ok(CheckAlign { wanted, asserts: args.asserts, name, two_outputs })
+        let alignment = Align::build(args.remainder, setup)?;
+        Ok(CheckAlign { alignment, asserts: args.asserts, name, two_outputs })
     }
 }
 
-/// How many packets of a burst start elsewhere.
+/// Misaligned packets of a worker.
 #[derive(Default, Local)]
-pub struct Elsewhere {
-    seen: usize,
-    /// Whether one has been reported.
+pub struct CheckAlignState {
+    /// Number of misaligned packets in this burst.
+    misaligned: usize,
+    /// Whether a misaligned packet has been reported.
     reported: bool,
 }
 
 impl PerPacket for CheckAlign {
     type On = on::Any;
-    type Local = Elsewhere;
-    type Fate = Start;
+    type Local = CheckAlignState;
+    type Fate = CheckAlignExit;
 
     #[inline]
-    fn packet(&self, elsewhere: &mut Elsewhere, packet: &mut Packet) -> Start {
-        if self.wanted.off(packet) == 0 {
-            return Start::Aligned;
+    fn packet(&self, state: &mut CheckAlignState, packet: &mut Packet) -> CheckAlignExit {
+        if self.alignment.misalignment(packet) == 0 {
+            return CheckAlignExit::Aligned;
         }
-        elsewhere.seen += 1;
-        if self.two_outputs { Start::Elsewhere } else { Start::Misaligned }
+        state.misaligned += 1;
+        if self.two_outputs { CheckAlignExit::Elsewhere } else { CheckAlignExit::Misaligned }
     }
 
-    fn after(&self, elsewhere: &mut Elsewhere, cx: &mut Cx) {
-        let seen = std::mem::take(&mut elsewhere.seen);
-        if seen > 0 && self.asserts && !std::mem::replace(&mut elsewhere.reported, true) {
-            let wanted = self.wanted.to_string();
-            cx.chatter(&format!("{}: a packet does not start {wanted}", self.name));
+    fn after(&self, state: &mut CheckAlignState, cx: &mut Cx) {
+        let misaligned = std::mem::take(&mut state.misaligned);
+        if misaligned > 0 && self.asserts && !std::mem::replace(&mut state.reported, true) {
+            let alignment = self.alignment.to_string();
+            cx.chatter(&format!("{}: a packet does not start {alignment}", self.name));
             cx.stop();
         }
     }

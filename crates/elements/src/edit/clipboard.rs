@@ -1,12 +1,12 @@
-//! `Clipboard`: bytes from one packet to others.
+//! `Clipboard`: copies bytes from one packet to others.
 
 use castanet_engine::prelude::*;
 
 /// Copies ranges of bytes from packets of the first input into packets of the second.
 ///
-/// Packets leave by the output of their input's number. What was copied last is
-/// written; before that, and where a packet is too short, nothing changes. Either
-/// pair of ports may push or be pulled.
+/// Packets leave by the output of their input's number. The bytes of the last packet
+/// of the first input are written; until there is one, and in packets that are too
+/// short, nothing changes. Each pair of ports may be push or pull.
 ///
 /// ```click
 /// from -> c :: Clipboard(1/2, 4/1) -> a;  to -> [1] c; c[1] -> b
@@ -23,59 +23,60 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit", ports = "2/2", processing = "a/a", flow = "#/#")]
 pub struct Clipboard {
-    /// An offset and a length each, as in `12/4`.
+    /// Ranges of bytes, an offset and a length each, as in `12/4`.
     #[arg(rest)]
-    ranges: Vec<Piece>,
+    ranges: Vec<ByteRange>,
 }
 
-/// Some bytes of a packet.
+/// A range of bytes in a packet.
 #[derive(Clone, Copy)]
-pub struct Piece {
+pub struct ByteRange {
     offset: usize,
     length: usize,
 }
 
-impl FromArg for Piece {
+impl FromArg for ByteRange {
     const SYNTAX: &'static str = "an offset and a length, such as 12/4";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let wrong = || ArgError::new(format!("`{text}` is not {}", Self::SYNTAX));
         let (offset, length) = text.split_once('/').ok_or_else(|| wrong().click("syntax error"))?;
         let number = |text: &str| u16::from_arg(text.trim(), names).map(usize::from);
-        Ok(Piece { offset: number(offset)?, length: number(length)? })
+        Ok(ByteRange { offset: number(offset)?, length: number(length)? })
     }
 }
 
-/// What was copied, one range after the other.
+/// The copied bytes, one range after the other.
 #[derive(Default, Local)]
-pub struct Copied {
+pub struct ClipboardState {
     bytes: Vec<u8>,
 }
 
 impl Clipboard {
+    /// Whether the packet has all ranges.
     fn fits(&self, packet: &Packet) -> bool {
-        self.ranges.iter().all(|piece| piece.offset + piece.length <= packet.len())
+        self.ranges.iter().all(|range| range.offset + range.length <= packet.len())
     }
 }
 
 impl PerBatch for Clipboard {
     type On = on::Any;
-    type Local = Copied;
+    type Local = ClipboardState;
     type Fate = Port;
     const SHARED: bool = true;
 
-    fn batch(&self, copied: &mut Copied, port: usize, mut batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut ClipboardState, port: usize, mut batch: Batch, cx: &mut Cx) {
         for packet in batch.iter_mut().filter(|packet| self.fits(packet)) {
             if port == 0 {
-                let pieces = self.ranges.iter();
-                copied.bytes.clear();
+                let ranges = self.ranges.iter();
+                state.bytes.clear();
                 let bytes = packet.bytes();
-                pieces.for_each(|it| copied.bytes.extend(&bytes[it.offset..it.offset + it.length]));
-            } else if !copied.bytes.is_empty() {
-                let mut from = copied.bytes.as_slice();
+                ranges.for_each(|it| state.bytes.extend(&bytes[it.offset..it.offset + it.length]));
+            } else if !state.bytes.is_empty() {
+                let mut from = state.bytes.as_slice();
                 for it in &self.ranges {
-                    let (piece, rest) = from.split_at(it.length);
-                    packet.bytes_mut()[it.offset..it.offset + it.length].copy_from_slice(piece);
+                    let (part, rest) = from.split_at(it.length);
+                    packet.bytes_mut()[it.offset..it.offset + it.length].copy_from_slice(part);
                     from = rest;
                 }
             }

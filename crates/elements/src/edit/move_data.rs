@@ -1,11 +1,11 @@
-//! `MoveData`: bytes from one place of a packet to another.
+//! `MoveData`: copies bytes within a packet.
 
 use castanet_engine::prelude::*;
 
-/// Copies bytes within each packet.
+/// Copies bytes within each packet from one offset to another.
 ///
-/// A packet that is too short for them is left as it is, unless GROW makes
-/// it longer where they go to.
+/// A packet is unchanged if it does not have all source bytes, or if it ends before
+/// the last destination byte and GROW does not extend it.
 ///
 /// ```click
 /// in -> MoveData(0, 2, 2) -> out;  in2 -> MoveData(DST_OFFSET 3, SRC_OFFSET 0, LENGTH 2, GROW true) -> out2
@@ -19,16 +19,16 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit")]
 pub struct MoveData {
-    /// Where they go to.
+    /// Offset of the destination, in bytes.
     #[arg(range = ..=1048576)]
     dst_offset: u32,
-    /// Where they come from.
+    /// Offset of the source, in bytes.
     #[arg]
     src_offset: u32,
-    /// How many.
+    /// Number of bytes to copy.
     #[arg]
     length: u32,
-    /// Whether a packet that is too short is made longer.
+    /// Whether to extend packets that end before the last destination byte.
     #[arg(default = false)]
     grow: bool,
 }

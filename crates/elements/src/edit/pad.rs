@@ -1,12 +1,12 @@
-//! `Pad`: as long as it must be.
+//! `Pad`: extends packets to a minimum length.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Extends packets that are too short with zero bytes.
+/// Pads packets to a minimum length with zero bytes.
 ///
-/// Without a length it extends packets by what their `EXTRA_LENGTH`
-/// annotation says, which is then zero.
+/// Without a length it extends each packet by the number of bytes in its
+/// `EXTRA_LENGTH` annotation. The annotation is then zero.
 ///
 /// ```click
 /// in -> Pad(8, MAXLENGTH 10) -> out
@@ -26,27 +26,27 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit")]
 pub struct Pad {
-    /// The least length of packets.
+    /// The minimum length of packets, in bytes.
     #[arg]
-    length: Option<Least>,
-    /// Whether the bytes added are to be zero; they are in any case.
+    length: Option<PacketLength>,
+    /// An argument of Click without effect: added bytes are always zero.
     #[arg(keyword, name = "ZERO", default = true)]
     _zero: bool,
-    /// The most length of packets, longer ones are cut; no limit if 0.
+    /// The maximum length of packets, to which longer ones are cut; no limit if 0.
     #[arg(keyword, default = 0)]
     maxlength: u32,
 }
 
-/// A length that packets can be given.
+/// The argument LENGTH.
 #[derive(Clone, Copy)]
-pub struct Least(u32);
+pub struct PacketLength(u32);
 
-impl FromArg for Least {
+impl FromArg for PacketLength {
     const SYNTAX: &'static str = "a length up to 1048576";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let all = ..=Packet::MAX_ARG_LEN;
-        castanet_engine::args::within(text, names, &all, Self::SYNTAX).map(Least)
+        castanet_engine::args::within(text, names, &all, Self::SYNTAX).map(PacketLength)
     }
 }
 
@@ -59,8 +59,8 @@ impl PerPacket for Pad {
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let extra = packet.anno_u32(anno::EXTRA_LENGTH) as usize;
         let missing = match self.length {
-            Some(Least(length)) => (length as usize).saturating_sub(packet.len()),
-            // An annotation can say anything; packets cannot have any length.
+            Some(PacketLength(length)) => (length as usize).saturating_sub(packet.len()),
+            // Packets are limited in length; the annotation is not.
             None => extra.min((u16::MAX as usize).saturating_sub(packet.len())),
         };
         if extra > 0 {

@@ -1,9 +1,9 @@
-//! `RandomBitErrors`: a bad line.
+//! `RandomBitErrors`: changes bits at random.
 
 use castanet_engine::prelude::*;
 use castanet_kit::rng::flip_bits;
 
-/// Changes each bit of each packet with some probability.
+/// Simulates bit errors: changes each bit of each packet with a given probability.
 ///
 /// ```click
 /// in -> e :: RandomBitErrors(1) -> out
@@ -27,51 +27,51 @@ use castanet_kit::rng::flip_bits;
 /// = e.active false
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "edit", args = Wishes, methods)]
+#[element(room = "edit", args = RandomBitErrorsArgs, methods)]
 pub struct RandomBitErrors {
     p: f64,
-    kind: Kind,
-    /// Whether to change anything.
+    kind: ErrorKind,
+    /// Whether to change bits.
     #[arg(live)]
     active: bool,
 }
 
 #[derive(Args)]
-pub struct Wishes {
-    /// The probability that a bit changes.
+pub struct RandomBitErrorsArgs {
+    /// The probability of an error in a bit, from 0 to 1.
     #[arg(range = 0.0..=1.0)]
     p: f64,
-    /// What becomes of such a bit.
-    #[arg(default = Kind::Flip)]
-    kind: Kind,
-    /// Whether to change anything.
+    /// The change of a bit in error: `flip`, `set` or `clear`.
+    #[arg(default = ErrorKind::Flip)]
+    kind: ErrorKind,
+    /// Whether to change bits.
     #[arg(default = true)]
     active: bool,
 }
 
-/// `flip`, `set` or `clear`.
+/// The argument KIND: `flip`, `set` or `clear`.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum ErrorKind {
     Flip,
     Set,
     Clear,
 }
 
-impl Kind {
+impl ErrorKind {
     fn word(self) -> &'static str {
         match self {
-            Kind::Flip => "flip",
-            Kind::Set => "set",
-            Kind::Clear => "clear",
+            ErrorKind::Flip => "flip",
+            ErrorKind::Set => "set",
+            ErrorKind::Clear => "clear",
         }
     }
 }
 
-impl FromArg for Kind {
+impl FromArg for ErrorKind {
     const SYNTAX: &'static str = "flip, set or clear";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        let known = [Kind::Flip, Kind::Set, Kind::Clear].into_iter();
+        let known = [ErrorKind::Flip, ErrorKind::Set, ErrorKind::Clear].into_iter();
         let wrong = || ArgError::new(format!("`{text}` is not {}", Self::SYNTAX));
         known
             .into_iter()
@@ -81,35 +81,35 @@ impl FromArg for Kind {
 }
 
 impl Build for RandomBitErrors {
-    type Args = Wishes;
+    type Args = RandomBitErrorsArgs;
 
-    fn build(args: Wishes, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: RandomBitErrorsArgs, _: &Setup) -> Result<Self, ArgError> {
         Ok(RandomBitErrors { p: args.p, kind: args.kind, active: args.active })
     }
 }
 
 #[handlers]
 impl RandomBitErrors {
-    /// The probability that a bit changes.
+    /// The probability of an error in a bit.
     #[read]
     fn p_bit_error(&self) -> f64 {
         self.p
     }
-    /// Changes the probability that a bit changes.
+    /// Sets the probability of an error in a bit, from 0 to 1.
     #[write(p_bit_error)]
     fn set_p_bit_error(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let p = castanet_engine::args::within(text, names, &(0.0..=1.0), "a probability")?;
         Ok(RandomBitErrors { p, ..self.clone() })
     }
-    /// What becomes of such a bit.
+    /// The change of a bit in error.
     #[read]
     fn error_kind(&self) -> &'static str {
         self.kind.word()
     }
-    /// Changes what becomes of such a bit.
+    /// Sets the change of a bit in error: `flip`, `set` or `clear`.
     #[write(error_kind)]
     fn set_error_kind(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(RandomBitErrors { kind: Kind::from_arg(text, names)?, ..self.clone() })
+        Ok(RandomBitErrors { kind: ErrorKind::from_arg(text, names)?, ..self.clone() })
     }
 }
 
@@ -122,9 +122,9 @@ impl PerBatch for RandomBitErrors {
         if self.active && self.p > 0.0 {
             for packet in &mut batch {
                 let change: fn(&mut u8, u8) = match self.kind {
-                    Kind::Flip => |byte, bit| *byte ^= bit,
-                    Kind::Set => |byte, bit| *byte |= bit,
-                    Kind::Clear => |byte, bit| *byte &= !bit,
+                    ErrorKind::Flip => |byte, bit| *byte ^= bit,
+                    ErrorKind::Set => |byte, bit| *byte |= bit,
+                    ErrorKind::Clear => |byte, bit| *byte &= !bit,
                 };
                 flip_bits(packet.bytes_mut(), self.p, change, || cx.random());
             }

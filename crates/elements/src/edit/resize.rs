@@ -1,11 +1,11 @@
-//! `Resize`: longer or shorter, at either end.
+//! `Resize`: adds or removes bytes at both ends of packets.
 
 use castanet_engine::prelude::*;
 
-/// Adds bytes in front of each packet and behind it, or takes some off if negative.
+/// Adds bytes at the front and the back of each packet, or removes them if negative.
 ///
-/// Bytes that are added are zero; a packet that is shorter than what is taken off has
-/// nothing left.
+/// Added bytes are zero. A packet that is shorter than the number of bytes to remove
+/// becomes empty.
 ///
 /// ```click
 /// in -> r :: Resize(2, -1) -> out
@@ -23,16 +23,16 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "edit")]
 pub struct Resize {
-    /// How many bytes to add in front.
-    #[arg(live, default = 0, range = -MOST..=MOST)]
+    /// Number of bytes to add at the front, or to remove if negative.
+    #[arg(live, default = 0, range = -MAX_CHANGE..=MAX_CHANGE)]
     head: i32,
-    /// How many bytes to add behind.
-    #[arg(live, default = 0, range = -MOST..=MOST)]
+    /// Number of bytes to add at the back, or to remove if negative.
+    #[arg(live, default = 0, range = -MAX_CHANGE..=MAX_CHANGE)]
     tail: i32,
 }
 
-/// No packet is longer.
-const MOST: i32 = 65535;
+/// The most bytes to add or remove.
+const MAX_CHANGE: i32 = 65535;
 
 impl PerPacket for Resize {
     type On = on::Any;

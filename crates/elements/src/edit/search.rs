@@ -1,12 +1,12 @@
-//! `Search`: where a pattern ends.
+//! `Search`: searches packets for bytes, and strips what precedes them.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Looks for bytes in each packet, and takes off what lies before their end.
+/// Searches packets for a pattern of bytes, and strips the bytes up to its end.
 ///
-/// How many bytes were taken off is added to an annotation of two bytes, for `UnstripAnno` to
-/// bring them back. Packets without the pattern leave by the second output.
+/// The number of stripped bytes is added to an annotation of two bytes, so that `UnstripAnno`
+/// can restore them. Packets without the pattern leave by the second output.
 ///
 /// ```click
 /// in -> s :: Search(\<0d0a>) -> out;  s[1] -> without
@@ -21,16 +21,16 @@ use castanet_engine::prelude::*;
 #[derive(Element, Args)]
 #[element(room = "edit", args = Search, processing = "h/h")]
 pub struct Search {
-    /// The bytes to look for.
+    /// The bytes to search for.
     #[arg]
     pattern: Data,
-    /// The two annotation bytes to count in.
+    /// The two annotation bytes to which the number of stripped bytes is added.
     #[arg(default = AnnoAt(anno::PAINT2))]
     anno: AnnoAt<2>,
-    /// Whether to count in an annotation what is taken off.
+    /// Whether to add the number of stripped bytes to the annotation.
     #[arg(keyword, default = true)]
     set_anno: bool,
-    /// Whether the pattern itself is taken off, too.
+    /// Whether to strip the pattern itself, too.
     #[arg(keyword, default = true)]
     strip_after: bool,
 }
@@ -47,7 +47,7 @@ impl Build for Search {
 }
 
 #[derive(Fate)]
-pub enum Way {
+pub enum SearchExit {
     /// Packets with the pattern.
     Found,
     /// Packets without it.
@@ -58,12 +58,12 @@ pub enum Way {
 impl PerPacket for Search {
     type On = on::Any;
     type Local = ();
-    type Fate = Way;
+    type Fate = SearchExit;
 
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Way {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> SearchExit {
         let pattern = &self.pattern.0;
         let at = packet.bytes().windows(pattern.len()).position(|bytes| bytes == pattern);
-        let Some(at) = at else { return Way::Without };
+        let Some(at) = at else { return SearchExit::Without };
         let off = if self.strip_after { at + pattern.len() } else { at };
         packet.pull_front(off);
         if self.set_anno {
@@ -71,6 +71,6 @@ impl PerPacket for Search {
             let off = u16::try_from(off).unwrap_or(u16::MAX);
             packet.set_anno_u16(self.anno.0, before.saturating_add(off));
         }
-        Way::Found
+        SearchExit::Found
     }
 }

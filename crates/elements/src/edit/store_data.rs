@@ -1,12 +1,12 @@
-//! `StoreData`: other bytes in a packet.
+//! `StoreData`: writes bytes into packets.
 
 use castanet_engine::prelude::*;
 
-/// Writes bytes into each packet from an offset on.
+/// Writes bytes into each packet, from an offset on.
 ///
-/// With MASK only the bits that are set there change; a byte without one in
-/// MASK changes whole. What lies beyond the packet's end is left out, unless GROW
-/// makes the packet longer.
+/// With MASK only the bits that are set in it change; bytes of DATA beyond the end
+/// of MASK are written whole. Bytes beyond the end of the packet are not written,
+/// unless GROW extends the packet.
 ///
 /// ```click
 /// in -> StoreData(1, \<0a0b>) -> out
@@ -24,16 +24,16 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit")]
 pub struct StoreData {
-    /// Where in the packet.
+    /// Offset in the packet, in bytes.
     #[arg(range = ..=1048576)]
     offset: u32,
-    /// The bytes.
+    /// The bytes to write.
     #[arg]
     data: Data,
-    /// Which bits of them to write; all if there are none.
+    /// The bits of DATA to write; all if empty.
     #[arg(default = Data(Vec::new()))]
     mask: Data,
-    /// Whether a packet that is too short is made longer.
+    /// Whether to extend packets that are too short.
     #[arg(keyword, default = false)]
     grow: bool,
 }
@@ -51,8 +51,10 @@ impl PerPacket for StoreData {
         if offset >= packet.len() {
             return;
         }
-        let places = packet.bytes_mut()[offset..].iter_mut().zip(data);
+        let targets = packet.bytes_mut()[offset..].iter_mut().zip(data);
         let masks = self.mask.0.iter().copied().chain(std::iter::repeat(u8::MAX));
-        places.zip(masks).for_each(|((place, byte), mask)| *place = *place & !mask | byte & mask);
+        targets
+            .zip(masks)
+            .for_each(|((target, byte), mask)| *target = *target & !mask | byte & mask);
     }
 }

@@ -1,11 +1,11 @@
-//! `Strip`: bytes off the front.
+//! `Strip`: removes bytes from the front of packets.
 
 use castanet_engine::prelude::*;
 
-/// Takes bytes off the front of each packet.
+/// Strips bytes from the front of each packet.
 ///
-/// They stay where they are, as headroom, and `Unstrip` brings them back.
-/// Of a shorter packet nothing is left.
+/// They stay in memory as headroom, and `Unstrip` restores them. A shorter
+/// packet becomes empty.
 ///
 /// ```click
 /// in -> Strip(14) -> MarkIPHeader -> out
@@ -21,7 +21,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit")]
 pub struct Strip {
-    /// How many bytes.
+    /// Number of bytes to strip.
     #[arg]
     length: u32,
 }

@@ -1,10 +1,10 @@
-//! `StripToNetworkHeader`: the network header first.
+//! `StripToNetworkHeader`: removes the bytes before the network header.
 
 use castanet_engine::prelude::*;
 
-/// Takes off each packet what stands before its network header.
+/// Strips the bytes before the network header of each packet.
 ///
-/// Where the header was stripped off, it comes back.
+/// If the header itself was stripped, it is restored.
 ///
 /// ```click
 /// in -> MarkIPHeader(14) -> StripToNetworkHeader -> out

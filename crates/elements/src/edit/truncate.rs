@@ -1,12 +1,12 @@
-//! `Truncate`: no more than so many bytes.
+//! `Truncate`: shortens packets to a maximum length.
 
 use castanet_engine::packet::anno::EXTRA_LENGTH;
 use castanet_engine::prelude::*;
 
-/// Takes off the back of each packet what is beyond a length.
+/// Truncates packets to a maximum length.
 ///
-/// How much that was is remembered in the extra length annotation, unless
-/// told not to.
+/// The number of bytes removed is added to the extra length annotation, unless
+/// EXTRA_LENGTH is false.
 ///
 /// ```click
 /// in -> t :: Truncate(4) -> out
@@ -27,17 +27,17 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit", methods)]
 pub struct Truncate {
-    /// How many bytes may stay.
+    /// The maximum length, in bytes.
     #[arg]
     length: u32,
-    /// Whether to add what was cut off to the extra length annotation.
+    /// Whether to add the number of bytes removed to the extra length annotation.
     #[arg(keyword, default = true)]
     extra_length: bool,
 }
 
 #[handlers]
 impl Truncate {
-    /// How many bytes may stay.
+    /// The maximum length, in bytes.
     #[read]
     fn nbytes(&self) -> String {
         self.length.to_string()
@@ -51,14 +51,14 @@ impl PerPacket for Truncate {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let most = self.length as usize;
-        if packet.len() <= most {
+        let max = self.length as usize;
+        if packet.len() <= max {
             return;
         }
         if self.extra_length {
-            let extra = packet.anno_u32(EXTRA_LENGTH).saturating_add((packet.len() - most) as u32);
+            let extra = packet.anno_u32(EXTRA_LENGTH).saturating_add((packet.len() - max) as u32);
             packet.set_anno_u32(EXTRA_LENGTH, extra);
         }
-        packet.truncate(most);
+        packet.truncate(max);
     }
 }

@@ -1,8 +1,8 @@
-//! `Unstrip`: bytes back to the front.
+//! `Unstrip`: restores stripped bytes at the front of packets.
 
 use castanet_engine::prelude::*;
 
-/// Puts bytes in front of each packet, those that `Strip` took off if it did.
+/// Restores the bytes that `Strip` removed, or adds bytes at the front of each packet.
 ///
 /// ```click
 /// in -> Strip(14) -> Unstrip(14) -> out
@@ -12,7 +12,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit")]
 pub struct Unstrip {
-    /// How many bytes, at most 65535.
+    /// Number of bytes, at most 65535.
     #[arg]
     length: u16,
 }

@@ -1,11 +1,11 @@
-//! `UnstripAnno`: bytes back to the front, as many as an annotation says.
+//! `UnstripAnno`: restores as many stripped bytes as an annotation says.
 
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Brings bytes back to the front that were taken off, as many as an annotation says.
+/// Restores stripped bytes at the front of each packet, as many as an annotation says.
 ///
-/// The annotation, two bytes, is zero afterwards.
+/// The annotation of two bytes is set to zero.
 ///
 /// ```click
 /// in -> Search(\<0d0a>, STRIP_AFTER true) -> c :: Counter -> UnstripAnno -> out
@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "edit")]
 pub struct UnstripAnno {
-    /// The two annotation bytes that say how many.
+    /// The two annotation bytes with the number of bytes to restore.
     #[arg(default = AnnoAt(anno::PAINT2))]
     anno: AnnoAt<2>,
 }
