@@ -1,13 +1,13 @@
-//! `AdjustTimestamp`: another time.
+//! `AdjustTimestamp`: adds a time to time stamps.
 
-use super::time_span::Span;
+use super::signed_time::SignedTime;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
 /// Adds a time, which may be negative, to each packet's time stamp.
 ///
-/// A time stamp of zero stays, unless ALL. With FIRST it is that of the first of
-/// the packets that this one stands for.
+/// A time stamp of zero is not changed, unless ALL. With FIRST the first time stamp
+/// annotation changes instead: that of the first of the packets that this one represents.
 ///
 /// ```click
 /// in -> a :: AdjustTimestamp(-1.5) -> out;  zero -> AdjustTimestamp(2, ALL true) -> out2
@@ -26,10 +26,10 @@ use castanet_engine::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "trace")]
 pub struct AdjustTimestamp {
-    /// What to add.
+    /// The time to add, in seconds or with a unit.
     #[arg(live)]
-    time: Span,
-    /// Whether to change the first time stamp instead.
+    time: SignedTime,
+    /// Whether to change the first time stamp annotation instead.
     #[arg(keyword, default = false)]
     first: bool,
     /// Whether to change time stamps of zero, too.

@@ -1,14 +1,14 @@
-//! `AnonymizeIPAddr`: other addresses.
+//! `AnonymizeIPAddr`: anonymizes IPv4 addresses with their prefixes preserved.
 
 use castanet_engine::prelude::*;
 use castanet_kit::anonymize::Anonymizer;
 
-/// Puts other addresses in place of source and destination, the same ones every time.
+/// Anonymizes source and destination addresses of IPv4 packets, and preserves prefixes.
 ///
-/// Addresses that shared a prefix share one as long afterwards. 0.0.0.0 and
-/// 255.255.255.255 stay. Checksums that were right are right afterwards. In ICMP errors the packet
-/// that they are about gets other addresses too. Each run has its own
-/// mapping, unless SEED says which.
+/// An address is always replaced by the same one. Addresses that share a prefix share one
+/// of the same length afterwards. 0.0.0.0 and 255.255.255.255 stay. Checksums that were
+/// correct stay correct. In ICMP errors the quoted packet is anonymized too. Each run has
+/// a mapping of its own, unless SEED selects one.
 ///
 /// ```click
 /// in -> AnonymizeIPAddr(SEED 7) -> out
@@ -25,47 +25,47 @@ use castanet_kit::anonymize::Anonymizer;
 /// = c.drops 0
 /// ```
 #[derive(Element)]
-#[element(room = "trace", args = Wishes)]
+#[element(room = "trace", args = AnonymizeIPAddrArgs)]
 pub struct AnonymizeIPAddr {
-    settings: Wishes,
+    args: AnonymizeIPAddrArgs,
 }
 
 #[derive(Args)]
-pub struct Wishes {
-    /// How many leading ones are kept: 4 for the classes A to D.
+pub struct AnonymizeIPAddrArgs {
+    /// Number of leading one bits to preserve: 4 for the address classes A to D.
     #[arg(keyword, default = 0, range = ..=32)]
     class: u32,
-    /// First bytes of addresses that are kept.
+    /// Values of the first byte that are preserved.
     #[arg(keyword, default = Vec::new())]
     preserve_8: Vec<u8>,
-    /// Which mapping; 0 for one that nobody knows.
+    /// The seed of the mapping; 0 for a random one.
     #[arg(keyword, default = 0)]
     seed: u64,
 }
 
 impl Build for AnonymizeIPAddr {
-    type Args = Wishes;
+    type Args = AnonymizeIPAddrArgs;
 
-    fn build(settings: Wishes, _: &Setup) -> Result<Self, ArgError> {
-        Ok(AnonymizeIPAddr { settings })
+    fn build(args: AnonymizeIPAddrArgs, _: &Setup) -> Result<Self, ArgError> {
+        Ok(AnonymizeIPAddr { args })
     }
 }
 
 /// The mapping, which all workers share.
 #[derive(Default, Local)]
-pub struct Mapping {
+pub struct AnonymizeIPAddrState {
     map: Option<Anonymizer>,
 }
 
 impl PerBatch for AnonymizeIPAddr {
     type On = on::Ipv4;
-    type Local = Mapping;
+    type Local = AnonymizeIPAddrState;
     type Fate = ();
     const SHARED: bool = true;
 
-    fn batch(&self, mapping: &mut Mapping, _: usize, mut batch: Batch, cx: &mut Cx) {
-        let Wishes { class, preserve_8, seed } = &self.settings;
-        let map = mapping.map.get_or_insert_with(|| {
+    fn batch(&self, state: &mut AnonymizeIPAddrState, _: usize, mut batch: Batch, cx: &mut Cx) {
+        let AnonymizeIPAddrArgs { class, preserve_8, seed } = &self.args;
+        let map = state.map.get_or_insert_with(|| {
             let seed = if *seed == 0 { cx.random() } else { *seed };
             Anonymizer::new(seed, *class, preserve_8.clone())
         });

@@ -1,14 +1,14 @@
-//! `ARPPrint`: ARP messages for people to read.
+//! `ARPPrint`: prints ARP messages.
 
-use super::outfile::Writer;
+use super::line_writer::LineWriter;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::print::ArpPrint;
 use castanet_engine::wire::{Ethernet, Timestamp};
 
-/// Writes a line about each ARP message to standard error, as tcpdump does.
+/// Prints a line about each ARP message to standard error, as tcpdump does.
 ///
-/// The message lies at the network header; packets without one pass in
-/// silence. A file that cannot be written is given up.
+/// The message begins at the network header; packets without one pass without
+/// a line. After an error no more is written to the file.
 ///
 /// ```click
 /// in -> ARPPrint(q, ETHER true) -> p :: ARPPrint(TIMESTAMP false) -> out
@@ -29,7 +29,7 @@ use castanet_engine::wire::{Ethernet, Timestamp};
 #[derive(Clone, Element)]
 #[element(room = "trace")]
 pub struct ARPPrint {
-    /// Stands before each line.
+    /// Text at the beginning of each line.
     #[arg(default = String::new())]
     label: String,
     /// Whether to print the packet's timestamp.
@@ -41,7 +41,7 @@ pub struct ARPPrint {
     /// Whether to print at all.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// A file to write to instead.
+    /// A file to write to instead, `-` for standard output.
     #[arg(keyword)]
     outfile: Option<String>,
 }
@@ -66,30 +66,30 @@ impl ARPPrint {
 
 impl PerBatch for ARPPrint {
     type On = on::Any;
-    type Local = Writer;
+    type Local = LineWriter;
     type Fate = ();
-    // One file, in one order.
+    // All workers write to one file, in order.
     const SHARED: bool = true;
 
     fn continues(&self, before: &ARPPrint) -> bool {
         self.outfile == before.outfile
     }
 
-    fn begin(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
         writer.open(self.outfile.as_deref())
     }
 
-    fn start(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
         writer.start()
     }
 
-    fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, writer: &mut LineWriter, _: usize, batch: Batch, cx: &mut Cx) {
         let printed = batch.iter().filter(|it| self.active && it.network_offset().is_some());
         printed.for_each(|packet| writer.line(cx, |line| self.line(packet, line)));
         cx.emit_batch((), batch);
     }
 
-    fn end(&self, writer: &mut Writer, cx: &mut Cx) {
+    fn end(&self, writer: &mut LineWriter, cx: &mut Cx) {
         writer.flush(cx);
     }
 }

@@ -1,12 +1,12 @@
-//! `IP6Print`: packets as text.
+//! `IP6Print`: prints IPv6 packets.
 
-use super::outfile::Writer;
+use super::line_writer::LineWriter;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::print::ip6_line;
 
-/// Prints a line about each IPv6 packet.
+/// Prints a line about each IPv6 packet to standard error.
 ///
-/// With CONTENTS, the packet's bytes follow, 24 a line.
+/// With CONTENTS, the packet's bytes follow, 24 per line.
 ///
 /// ```click
 /// in -> p :: IP6Print(x) -> out
@@ -28,10 +28,10 @@ use castanet_engine::wire::print::ip6_line;
 #[derive(Clone, Element)]
 #[element(room = "trace")]
 pub struct IP6Print {
-    /// Stands first in each line.
+    /// Text at the beginning of each line.
     #[arg(default = String::new())]
     label: String,
-    /// How many bytes to print.
+    /// The most bytes to print.
     #[arg(keyword, default = 1500)]
     nbytes: u32,
     /// Whether to print the packet's bytes.
@@ -44,16 +44,16 @@ pub struct IP6Print {
 
 impl PerBatch for IP6Print {
     type On = on::Ipv6;
-    type Local = Writer;
+    type Local = LineWriter;
     type Fate = ();
     const SHARED: bool = true;
 
-    fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, writer: &mut LineWriter, _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch.iter().filter(|_| self.active) {
             let Some(header) = packet.ipv6_header() else { continue };
-            let shown = packet.bytes().get(..self.nbytes as usize).unwrap_or(packet.bytes());
-            let shown = if self.contents { shown } else { &[] };
-            writer.line(cx, |line| ip6_line(&self.label, header, shown, line));
+            let contents = packet.bytes().get(..self.nbytes as usize).unwrap_or(packet.bytes());
+            let contents = if self.contents { contents } else { &[] };
+            writer.line(cx, |line| ip6_line(&self.label, header, contents, line));
         }
         cx.emit_batch((), batch);
     }

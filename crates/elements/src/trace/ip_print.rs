@@ -1,12 +1,12 @@
-//! `IPPrint`: packets as tcpdump would show them.
+//! `IPPrint`: prints IPv4 packets in the format of tcpdump.
 
-use super::outfile::Writer;
+use super::line_writer::LineWriter;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 use castanet_engine::wire::print::{Contents, IpPrint};
 use castanet_engine::wire::{Ethernet, Timestamp};
 
-/// Prints a line about each IPv4 packet, in the manner of tcpdump.
+/// Prints a line about each IPv4 packet, in the format of tcpdump.
 ///
 /// ```click
 /// in -> p :: IPPrint(x, TIMESTAMP false, TTL true, PAINT true) -> out
@@ -27,16 +27,16 @@ use castanet_engine::wire::{Ethernet, Timestamp};
 #[derive(Clone, Element)]
 #[element(room = "trace")]
 pub struct IPPrint {
-    /// Stands first in each line.
+    /// Text at the beginning of each line.
     #[arg(default = String::new())]
     label: String,
-    /// How to print the whole packet: `NONE`, `HEX` or `ASCII`.
-    #[arg(keyword, default = Bytes(Contents::None))]
-    contents: Bytes,
-    /// How to print the payload only.
-    #[arg(keyword, default = Bytes(Contents::None))]
-    payload: Bytes,
-    /// How many bytes to print; -1 for all.
+    /// The format of the whole packet's bytes: `NONE`, `HEX` or `ASCII`.
+    #[arg(keyword, default = ContentsFormat(Contents::None))]
+    contents: ContentsFormat,
+    /// The format of the payload's bytes, instead of the whole packet: `NONE`, `HEX` or `ASCII`.
+    #[arg(keyword, default = ContentsFormat(Contents::None))]
+    payload: ContentsFormat,
+    /// The most bytes to print; -1 for all.
     #[arg(keyword, default = 1500)]
     maxlength: i32,
     /// Whether to print Ethernet addresses.
@@ -45,7 +45,7 @@ pub struct IPPrint {
     /// Whether to print identifications.
     #[arg(keyword, default = false)]
     id: bool,
-    /// Whether to print the hops left.
+    /// Whether to print TTLs.
     #[arg(keyword, default = false)]
     ttl: bool,
     /// Whether to print types of service.
@@ -54,7 +54,7 @@ pub struct IPPrint {
     /// Whether to print lengths.
     #[arg(keyword, default = false)]
     length: bool,
-    /// Whether to print when packets came in.
+    /// Whether to print time stamps.
     #[arg(keyword, default = true)]
     timestamp: bool,
     /// Whether to print the aggregate annotation.
@@ -74,15 +74,15 @@ pub struct IPPrint {
     active: bool,
 }
 
-/// How to print bytes, by Click's word.
+/// The format of bytes, as the arguments CONTENTS and PAYLOAD name it.
 #[derive(Clone, Copy)]
-pub struct Bytes(Contents);
+pub struct ContentsFormat(Contents);
 
-impl FromArg for Bytes {
+impl FromArg for ContentsFormat {
     const SYNTAX: &'static str = "NONE, HEX or ASCII";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         let wrong = || ArgError::new(format!("bad contents value '{text}'")).help(Self::SYNTAX);
-        Contents::from_word(text).map(Bytes).ok_or_else(wrong)
+        Contents::from_word(text).map(ContentsFormat).ok_or_else(wrong)
     }
 }
 
@@ -117,7 +117,7 @@ impl IPPrint {
 
 impl PerBatch for IPPrint {
     type On = on::Ipv4;
-    type Local = Writer;
+    type Local = LineWriter;
     type Fate = ();
     const SHARED: bool = true;
 
@@ -125,22 +125,22 @@ impl PerBatch for IPPrint {
         self.outfile == before.outfile
     }
 
-    fn begin(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+    fn begin(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
         writer.open(self.outfile.as_deref())
     }
 
-    fn start(&self, writer: &mut Writer, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
         writer.start()
     }
 
-    fn batch(&self, writer: &mut Writer, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, writer: &mut LineWriter, _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch.iter().filter(|_| self.active) {
             writer.line(cx, |line| self.describe(packet, line));
         }
         cx.emit_batch((), batch);
     }
 
-    fn end(&self, writer: &mut Writer, cx: &mut Cx) {
+    fn end(&self, writer: &mut LineWriter, cx: &mut Cx) {
         writer.flush(cx);
     }
 }

@@ -5,15 +5,15 @@ pub mod anonymize_ip_addr;
 pub mod arp_print;
 pub mod ip6_print;
 pub mod ip_print;
-mod outfile;
+mod line_writer;
+mod packet_trace;
 pub mod print;
-mod replay;
 pub mod replay_unqueue;
 pub mod set_timestamp;
 pub mod set_timestamp_delta;
+mod signed_time;
 pub mod time_filter;
 pub mod time_range;
-mod time_span;
 mod time_window;
 
 use castanet_engine::class::*;

@@ -1,9 +1,9 @@
-//! `Print`: packets for people to look at.
+//! `Print`: prints packets.
 
 use castanet_engine::prelude::*;
 use castanet_engine::wire::print::{Contents, Print as Line};
 
-/// Writes a line about each packet, its length and its first bytes, to standard error.
+/// Prints a line about each packet to standard error: its length and its first bytes.
 ///
 /// ```click
 /// in -> Print(ok) -> Print(MAXLENGTH 2, TIMESTAMP true) -> out
@@ -25,10 +25,10 @@ use castanet_engine::wire::print::{Contents, Print as Line};
 #[derive(Clone, Element)]
 #[element(room = "trace")]
 pub struct Print {
-    /// Stands before each line.
+    /// Text at the beginning of each line.
     #[arg(default = String::new())]
     label: String,
-    /// How many bytes to print; all if negative.
+    /// The most bytes to print; all if negative.
     #[arg(default = 24)]
     maxlength: i32,
     /// Old name of `MAXLENGTH`.
@@ -37,16 +37,16 @@ pub struct Print {
     /// Old name of `MAXLENGTH`.
     #[arg(keyword)]
     nbytes: Option<i32>,
-    /// How to print the bytes.
-    #[arg(keyword, default = Shown(Contents::Hex))]
-    contents: Shown,
+    /// The format of the bytes: `NONE`, `HEX` or `ASCII`.
+    #[arg(keyword, default = ContentsFormat(Contents::Hex))]
+    contents: ContentsFormat,
     /// Whether to print the packet's timestamp.
     #[arg(keyword, default = false)]
     timestamp: bool,
     /// Whether to print the annotations.
     #[arg(keyword, default = false)]
     printanno: bool,
-    /// Whether to print the room before and after the bytes.
+    /// Whether to print the headroom and tailroom.
     #[arg(keyword, default = false)]
     headroom: bool,
     /// Whether to print the number of the worker.
@@ -57,15 +57,15 @@ pub struct Print {
     active: bool,
 }
 
-/// `NONE`, `HEX` or `ASCII`.
+/// The argument CONTENTS.
 #[derive(Clone, Copy)]
-pub struct Shown(Contents);
+pub struct ContentsFormat(Contents);
 
-impl FromArg for Shown {
+impl FromArg for ContentsFormat {
     const SYNTAX: &'static str = "NONE, HEX or ASCII";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        Contents::from_word(text).map(Shown).ok_or_else(|| {
+        Contents::from_word(text).map(ContentsFormat).ok_or_else(|| {
             ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
                 .click(format!("bad contents value '{text}'; should be 'NONE', 'HEX', or 'ASCII'"))
         })

@@ -1,14 +1,14 @@
-//! `ReplayUnqueue`: packets of a trace from memory, again and again.
+//! `ReplayUnqueue`: replays a packet trace from memory.
 
-use super::replay::Trace;
+use super::packet_trace::PacketTrace;
 use castanet_engine::prelude::*;
 
-/// Pulls packets until an input runs dry, keeps them, and pushes them on again and again.
+/// Replays packets from memory repeatedly, after pulling them until an input is dry.
 ///
-/// Packets of several inputs go in the order of their time stamps, each out of
-/// the output of its input's number. An input is dry when it has nothing twice
-/// in a row; what others have beyond that is dropped (`drops.unmatched`). Kept
-/// packets lie in memory of their own, however many they are.
+/// Packets of several inputs are ordered by their time stamps; each leaves by the
+/// output of its input's number. An input is dry when it has no packet twice in a row;
+/// the remaining packets of other inputs are dropped (`drops.unmatched`). Stored packets
+/// have memory of their own and do not use up the packet pool.
 ///
 /// ```click
 /// in -> Queue -> r :: ReplayUnqueue(STOP 2, ACTIVE false) -> c :: Counter -> out
@@ -42,52 +42,53 @@ use castanet_engine::prelude::*;
 #[element(room = "trace")]
 #[element(ports = "1-/=", processing = "l/h", flow = "#/#", alias = "MultiReplayUnqueue")]
 pub struct ReplayUnqueue {
-    /// How often to replay before the router is stopped; for ever if negative.
+    /// Number of loops after which the router is stopped; no limit if negative.
     #[arg(keyword, live, default = -1)]
     stop: i64,
-    /// After how long to stop the router; 0 is never.
+    /// Time after which the router is stopped; 0 for never.
     #[arg(keyword, default = Duration::ZERO)]
     stop_time: Duration,
-    /// How FastClick copies packets; here they are always shared until they are written to.
+    /// An argument of FastClick without effect: packets are shared until they are written to.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     quick_clone: bool,
-    /// Whether FastClick asks notifiers if an input is dry; here it is always known.
+    /// An argument of FastClick without effect: dry inputs are always detected.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     use_signal: bool,
-    /// Whether to replay at all.
+    /// Whether to replay.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// Whether to say what was kept, and when it begins again.
+    /// Whether to report the number of packets, and the start of each loop.
     #[arg(keyword, default = false)]
     verbose: bool,
-    /// Whether FastClick frees its packets at the end; here they always are.
+    /// An argument of FastClick without effect: packets are always freed at the end.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     freeonterminate: bool,
-    /// The most packets to keep; no limit if negative.
+    /// The most packets to store; no limit if negative.
     #[arg(keyword, default = -1)]
     limit: i64,
-    /// Speed in percent of the recorded one; as fast as possible if 0.
+    /// Speed in percent of the recorded one; 0 for as fast as possible.
     #[arg(keyword, live, default = 0)]
     timing: u32,
-    /// How many packets to push at a time.
+    /// The most packets to push at a time.
     #[arg(keyword, default = 64, range = 1..)]
     burst: usize,
 }
 
 impl ReplayUnqueue {
-    /// Whether one more time is one too many; then the router stops.
-    fn is_over(&self, trace: &Trace, now: Time) -> bool {
+    /// Whether the last loop or the time is over, so that the router stops.
+    fn is_finished(&self, trace: &PacketTrace, now: Time) -> bool {
         let timed = !self.stop_time.is_zero();
-        let late = timed && now >= trace.began + self.stop_time;
-        let often =
+        let timed_out = timed && now >= trace.started + self.stop_time;
+        let loops_done =
             |stop: u64| trace.loops >= if timed && stop == 0 { u64::MAX } else { stop.max(1) };
-        late || u64::try_from(self.stop).is_ok_and(often)
+        timed_out || u64::try_from(self.stop).is_ok_and(loops_done)
     }
 
-    fn load(&self, trace: &mut Trace, n: usize, cx: &mut Cx) -> Asked {
+    /// Loads packets, and starts the replay when the trace is complete.
+    fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> Asked {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if !trace.load(n, limit, cx) {
             return Asked::Empty;
@@ -101,14 +102,14 @@ impl ReplayUnqueue {
 }
 
 impl Source for ReplayUnqueue {
-    type Local = Trace;
+    type Local = PacketTrace;
     type Fate = Port;
 
-    fn ask(&self, trace: &mut Trace, n: usize, cx: &mut Cx) -> Asked {
+    fn ask(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> Asked {
         if !self.active || trace.ended {
-            // A write to a handler begins anew.
+            // A write to a handler starts the replay anew.
             trace.ended = false;
-            trace.forget_loops();
+            trace.reset_loops();
             return if self.active { Asked::Again } else { Asked::Done };
         }
         if !trace.is_loaded() {
@@ -123,7 +124,7 @@ impl Source for ReplayUnqueue {
             if trace.at_end() {
                 trace.loops += 1;
                 trace.rewind(cx.now());
-                if self.is_over(trace, cx.now()) {
+                if self.is_finished(trace, cx.now()) {
                     trace.ended = true;
                     cx.stop();
                     return Asked::Done;
@@ -136,7 +137,7 @@ impl Source for ReplayUnqueue {
         Asked::Again
     }
 
-    fn held(&self, trace: &Trace) -> usize {
+    fn held(&self, trace: &PacketTrace) -> usize {
         trace.held()
     }
 }

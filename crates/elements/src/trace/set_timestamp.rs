@@ -1,9 +1,9 @@
-//! `SetTimestamp`: when a packet was seen.
+//! `SetTimestamp`: sets time stamps.
 
 use castanet_engine::packet::anno::FIRST_TIMESTAMP;
 use castanet_engine::prelude::*;
 
-/// Sets each packet's timestamp, to the time of its burst if no other is given.
+/// Sets each packet's timestamp, to the time of its burst unless a time is given.
 ///
 /// ```click
 /// in -> SetTimestamp -> out
@@ -22,40 +22,40 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "trace")]
 pub struct SetTimestamp {
-    /// The time to set; now if not given.
+    /// The time to set, in seconds since 1970; the time of the burst unless given.
     #[arg]
     timestamp: Option<Timestamp>,
     /// Whether to set the first timestamp annotation instead.
     #[arg(keyword, default = false)]
     first: bool,
-    /// As FastClick has it; here packets of a burst have one time anyway.
+    /// An argument of FastClick without effect: the packets of a burst have one time.
     #[arg(keyword, default = true)]
     #[allow(dead_code)]
     per_batch: bool,
 }
 
-/// The time that the packets of this burst get.
+/// The time for the packets of this burst.
 #[derive(Default, Local)]
-pub struct Stamp {
+pub struct SetTimestampState {
     nanoseconds: i64,
 }
 
 impl PerPacket for SetTimestamp {
     type On = on::Any;
-    type Local = Stamp;
+    type Local = SetTimestampState;
     type Fate = ();
 
     #[inline]
-    fn burst(&self, stamp: &mut Stamp, now: Time) {
+    fn burst(&self, state: &mut SetTimestampState, now: Time) {
         let given = self.timestamp.map(|time| time.0);
-        stamp.nanoseconds = given.unwrap_or(now.0);
+        state.nanoseconds = given.unwrap_or(now.0);
     }
 
     #[inline]
-    fn packet(&self, stamp: &mut Stamp, packet: &mut Packet) {
+    fn packet(&self, state: &mut SetTimestampState, packet: &mut Packet) {
         match self.first {
-            false => packet.set_timestamp(stamp.nanoseconds),
-            true => packet.set_anno_u64(FIRST_TIMESTAMP, stamp.nanoseconds as u64),
+            false => packet.set_timestamp(state.nanoseconds),
+            true => packet.set_anno_u64(FIRST_TIMESTAMP, state.nanoseconds as u64),
         }
     }
 }

@@ -1,14 +1,14 @@
-//! `SetTimestampDelta`: times since the first.
+//! `SetTimestampDelta`: replaces time stamps by differences.
 
-use super::time_span::seconds;
+use super::signed_time::seconds;
 use castanet_engine::packet::anno;
 use castanet_engine::prelude::*;
 
-/// Puts in place of each packet's time stamp how long after something else it is.
+/// Replaces each packet's time stamp by its difference to another time.
 ///
-/// RANGE is after the first time stamp that was seen, NOW is before now, FIRST
-/// after that of the first of the packets that this one stands for. Time stamps of
-/// zero stay.
+/// With RANGE it is the time since the first time stamp of all packets, with NOW the
+/// time until now, with FIRST the time since the packet's first time stamp annotation.
+/// Time stamps of zero do not change.
 ///
 /// ```click
 /// in -> d :: SetTimestampDelta -> out
@@ -32,45 +32,45 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "trace")]
 pub struct SetTimestampDelta {
-    /// What times are counted from.
-    #[arg(name = "TYPE", keyword, default = Kind::Range)]
-    kind: Kind,
+    /// The time from which to count: `RANGE`, `NOW` or `FIRST`.
+    #[arg(name = "TYPE", keyword, default = DeltaBase::Range)]
+    kind: DeltaBase,
 }
 
-/// `RANGE`, `NOW` or `FIRST`.
+/// The argument TYPE.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum DeltaBase {
     Range,
     Now,
     First,
 }
 
-impl FromArg for Kind {
+impl FromArg for DeltaBase {
     const SYNTAX: &'static str = "RANGE, NOW or FIRST";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         match text.to_ascii_uppercase().as_str() {
-            "RANGE" => Ok(Kind::Range),
-            "NOW" => Ok(Kind::Now),
-            "FIRST" => Ok(Kind::First),
+            "RANGE" => Ok(DeltaBase::Range),
+            "NOW" => Ok(DeltaBase::Now),
+            "FIRST" => Ok(DeltaBase::First),
             _ => Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
                 .click("bad TYPE, expected RANGE, NOW, or FIRST")),
         }
     }
 }
 
-/// The first time that was seen.
+/// The first time stamp, and the time of the burst.
 #[derive(Default, Local)]
 #[local(methods)]
 #[write(reset)]
-pub struct Seen {
+pub struct SetTimestampDeltaState {
     first: i64,
     now: i64,
 }
 
 #[handlers]
-impl Seen {
-    /// The first time stamp that was seen.
+impl SetTimestampDeltaState {
+    /// The first time stamp of all packets.
     #[read]
     fn first(&self) -> String {
         seconds(self.first)
@@ -79,26 +79,26 @@ impl Seen {
 
 impl PerPacket for SetTimestampDelta {
     type On = on::Any;
-    type Local = Seen;
+    type Local = SetTimestampDeltaState;
     type Fate = ();
     const SHARED: bool = true;
 
-    fn burst(&self, seen: &mut Seen, now: Time) {
-        seen.now = now.0;
+    fn burst(&self, state: &mut SetTimestampDeltaState, now: Time) {
+        state.now = now.0;
     }
 
-    fn packet(&self, seen: &mut Seen, packet: &mut Packet) {
+    fn packet(&self, state: &mut SetTimestampDeltaState, packet: &mut Packet) {
         let time = packet.timestamp();
         if time == 0 {
             return;
         }
-        if seen.first == 0 {
-            seen.first = time;
+        if state.first == 0 {
+            state.first = time;
         }
         packet.set_timestamp(match self.kind {
-            Kind::Range => time - seen.first,
-            Kind::Now => seen.now - time,
-            Kind::First => time - packet.anno_u64(anno::FIRST_TIMESTAMP) as i64,
+            DeltaBase::Range => time - state.first,
+            DeltaBase::Now => state.now - time,
+            DeltaBase::First => time - packet.anno_u64(anno::FIRST_TIMESTAMP) as i64,
         });
     }
 }

@@ -1,16 +1,17 @@
-//! `TimeFilter`: packets of some time.
+//! `TimeFilter`: filters packets by time stamp.
 
-use super::time_span::seconds;
-use super::time_window::{Begin, End, Window};
+use super::signed_time::seconds;
+use super::time_window::{TimeWindow, WindowEnd, WindowStart};
 use castanet_engine::prelude::*;
 
-/// Passes packets whose time stamps lie within a time.
+/// Filters packets by time stamp: passes those within a period.
 ///
-/// It may be given absolutely, from the first packet on (`_AFTER`), from the start of the router
-/// on (`_DELAY`), or, for the end, from the beginning on (INTERVAL). The end itself
-/// no longer belongs to it. What is to be called at the first packet that does not come before the
-/// end is called once, before that packet goes on; `$t` in it stands for the packet's time. If it moves
-/// the end, a packet that was pushed is looked at anew, and there may be another call.
+/// Start and end may be absolute, relative to the first packet (`_AFTER`), relative to the start
+/// of the router (`_DELAY`) or, for the end, relative to the start of the period (INTERVAL). The
+/// end does not belong to the period. At the first packet that is not before the end END_CALL is
+/// called once, before that packet leaves; `$t` in it is replaced by the packet's time stamp. If
+/// the call moves the end, a packet that was pushed is checked again, and there may be another
+/// call.
 ///
 /// ```click
 /// in -> f :: TimeFilter(START_AFTER 1, INTERVAL 2, END_CALL p.color 9) -> p :: Paint(1) -> out;  f[1] -> rest
@@ -50,67 +51,67 @@ use castanet_engine::prelude::*;
 /// = f.end 1000000009.000000000
 /// ```
 #[derive(Element)]
-#[element(room = "trace", args = Wishes)]
+#[element(room = "trace", args = TimeFilterArgs)]
 pub struct TimeFilter {
-    window: Window,
+    window: TimeWindow,
     stop: bool,
     call: Option<Call>,
 }
 
 #[derive(Args)]
-pub struct Wishes {
-    /// The first time, in seconds since 1970.
+pub struct TimeFilterArgs {
+    /// The start, in seconds since 1970.
     #[arg(keyword)]
     start: Option<Timestamp>,
-    /// The first time, after that of the first packet.
+    /// The start, as a time after the first packet.
     #[arg(keyword)]
     start_after: Option<Duration>,
-    /// The first time, after the start of the router.
+    /// The start, as a time after the start of the router.
     #[arg(keyword)]
     start_delay: Option<Duration>,
     /// The end, in seconds since 1970.
     #[arg(keyword)]
     end: Option<Timestamp>,
-    /// The end, after that of the first packet.
+    /// The end, as a time after the first packet.
     #[arg(keyword)]
     end_after: Option<Duration>,
-    /// The end, after the start of the router.
+    /// The end, as a time after the start of the router.
     #[arg(keyword)]
     end_delay: Option<Duration>,
-    /// The end, after the first time.
+    /// The end, as a time after the start of the period.
     #[arg(keyword)]
     interval: Option<Duration>,
-    /// Whether to stop the router at the first packet after the end.
+    /// Whether to stop the router at the first packet that is not before the end.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// A handler to write then, and its value.
+    /// A handler to write at that packet, and its value.
     #[arg(keyword)]
     end_call: Option<Call>,
 }
 
 impl Build for TimeFilter {
-    type Args = Wishes;
+    type Args = TimeFilterArgs;
 
-    fn build(it: Wishes, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(it: TimeFilterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let nanos = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
         let absolute = |time: Timestamp| time.0;
         let started = setup.started;
         let begin = match (it.start, it.start_after, it.start_delay) {
-            (None, None, None) => Begin::At(0),
-            (Some(time), None, None) => Begin::At(absolute(time)),
-            (None, Some(after), None) => Begin::After(nanos(after)),
-            (None, None, Some(delay)) => Begin::At((started + delay).0),
+            (None, None, None) => WindowStart::At(0),
+            (Some(time), None, None) => WindowStart::At(absolute(time)),
+            (None, Some(after), None) => WindowStart::After(nanos(after)),
+            (None, None, Some(delay)) => WindowStart::At((started + delay).0),
             _ => {
                 return Err(ArgError::new("conflicting START arguments")
                     .help("one of START, START_AFTER and START_DELAY"));
             }
         };
         let end = match (it.end, it.end_after, it.end_delay, it.interval) {
-            (None, None, None, None) => End::At(i64::MAX),
-            (Some(time), None, None, None) => End::At(absolute(time)),
-            (None, Some(after), None, None) => End::After(nanos(after)),
-            (None, None, Some(delay), None) => End::At((started + delay).0),
-            (None, None, None, Some(interval)) => End::Interval(nanos(interval)),
+            (None, None, None, None) => WindowEnd::At(i64::MAX),
+            (Some(time), None, None, None) => WindowEnd::At(absolute(time)),
+            (None, Some(after), None, None) => WindowEnd::After(nanos(after)),
+            (None, None, Some(delay), None) => WindowEnd::At((started + delay).0),
+            (None, None, None, Some(interval)) => WindowEnd::Interval(nanos(interval)),
             _ => {
                 return Err(ArgError::new("conflicting END arguments")
                     .help("one of END, END_AFTER, END_DELAY and INTERVAL"));
@@ -119,38 +120,38 @@ impl Build for TimeFilter {
         if it.stop && it.end_call.is_some() {
             return Err(ArgError::new("STOP and END_CALL are mutually exclusive"));
         }
-        Ok(TimeFilter { window: Window::new(begin, end), stop: it.stop, call: it.end_call })
+        Ok(TimeFilter { window: TimeWindow::new(begin, end), stop: it.stop, call: it.end_call })
     }
 }
 
 impl TimeFilter {
-    /// The handler that it calls.
+    /// The handler that a configuration string makes the element call.
     pub(super) fn calls(
         config: &str,
         names: &Names,
     ) -> Option<Vec<(Option<&'static str>, String)>> {
-        let call = <Wishes as Args>::parse(config, names).ok()?.end_call?;
+        let call = <TimeFilterArgs as Args>::parse(config, names).ok()?.end_call?;
         Some(vec![(Some("END_CALL"), call.handler)])
     }
 }
 
 #[derive(Fate)]
-pub enum Way {
-    /// Packets of that time.
+pub enum TimeFilterExit {
+    /// Packets within the period.
     Within,
-    /// Packets of other times.
+    /// Packets outside the period.
     #[optional]
     Outside,
 }
 
 impl PerBatch for TimeFilter {
     type On = on::Any;
-    type Local = Window;
-    type Fate = Way;
+    type Local = TimeWindow;
+    type Fate = TimeFilterExit;
     const SHARED: bool = true;
 
-    fn batch(&self, window: &mut Window, port: usize, batch: Batch, cx: &mut Cx) {
-        window.begin(&self.window);
+    fn batch(&self, window: &mut TimeWindow, port: usize, batch: Batch, cx: &mut Cx) {
+        window.configure(&self.window);
         for packet in batch {
             let time = packet.timestamp();
             if window.is_first_after(time) {
@@ -166,8 +167,12 @@ impl PerBatch for TimeFilter {
                     cx.call(handler, &value);
                 }
             }
-            let way = if window.has(time) { Way::Within } else { Way::Outside };
-            cx.emit(way, packet);
+            let exit = if window.contains(time) {
+                TimeFilterExit::Within
+            } else {
+                TimeFilterExit::Outside
+            };
+            cx.emit(exit, packet);
         }
     }
 }

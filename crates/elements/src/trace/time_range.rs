@@ -1,9 +1,9 @@
-//! `TimeRange`: from when to when.
+//! `TimeRange`: records the range of time stamps.
 
-use super::time_span::seconds;
+use super::signed_time::seconds;
 use castanet_engine::prelude::*;
 
-/// Remembers the earliest and the latest of all packets' time stamps.
+/// Records the earliest and the latest time stamp of all packets.
 ///
 /// ```click
 /// in -> r :: TimeRange -> out
@@ -22,38 +22,38 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "trace")]
 pub struct TimeRange {
-    /// Whether time stamps only grow; they need not be compared then, but there is no gain here.
+    /// An argument of Click without effect: that time stamps only increase.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     simple: bool,
 }
 
-/// The earliest and the latest.
+/// The earliest and the latest time stamp.
 #[derive(Default, Local)]
 #[local(methods)]
 #[write(reset)]
-pub struct Range {
+pub struct TimeRangeState {
     range: Option<(i64, i64)>,
 }
 
 #[handlers]
-impl Range {
-    /// The earliest.
+impl TimeRangeState {
+    /// The earliest time stamp.
     #[read]
     fn first(&self) -> String {
         self.range.map_or("0.0".into(), |(first, _)| seconds(first))
     }
-    /// The latest.
+    /// The latest time stamp.
     #[read]
     fn last(&self) -> String {
         self.range.map_or("0.0".into(), |(_, last)| seconds(last))
     }
-    /// Both, with a space in between.
+    /// The earliest and the latest time stamp, separated by a space.
     #[read]
     fn range(&self) -> String {
         format!("{} {}", self.first(), self.last())
     }
-    /// How long from the one to the other.
+    /// The time from the earliest to the latest time stamp.
     #[read]
     fn interval(&self) -> String {
         self.range.map_or("0.0".into(), |(first, last)| seconds(last - first))
@@ -62,14 +62,14 @@ impl Range {
 
 impl PerPacket for TimeRange {
     type On = on::Any;
-    type Local = Range;
+    type Local = TimeRangeState;
     type Fate = ();
     const SHARED: bool = true;
 
     #[inline]
-    fn packet(&self, range: &mut Range, packet: &mut Packet) {
+    fn packet(&self, state: &mut TimeRangeState, packet: &mut Packet) {
         let time = packet.timestamp();
-        let (first, last) = range.range.unwrap_or((time, time));
-        range.range = Some((first.min(time), last.max(time)));
+        let (first, last) = state.range.unwrap_or((time, time));
+        state.range = Some((first.min(time), last.max(time)));
     }
 }

@@ -1,90 +1,98 @@
-//! The time that `TimeFilter` passes, and its handlers.
+//! The period that `TimeFilter` passes, and its handlers.
 
-use super::time_span::{Span, seconds};
+use super::signed_time::{SignedTime, seconds};
 use castanet_engine::prelude::*;
 
-/// When it begins.
+/// The start of the period.
 #[derive(Clone, Copy)]
-pub(super) enum Begin {
-    /// At a time.
+pub(super) enum WindowStart {
+    /// At a time, in nanoseconds since 1970.
     At(i64),
-    /// So long after the first packet.
+    /// So many nanoseconds after the first packet.
     After(i64),
 }
 
-/// When it ends.
+/// The end of the period.
 #[derive(Clone, Copy)]
-pub(super) enum End {
-    /// At a time.
+pub(super) enum WindowEnd {
+    /// At a time, in nanoseconds since 1970.
     At(i64),
-    /// So long after the first packet.
+    /// So many nanoseconds after the first packet.
     After(i64),
-    /// So long after it began.
+    /// So many nanoseconds after the start of the period.
     Interval(i64),
 }
 
-/// From when to when, in nanoseconds since 1970.
+/// The period, in nanoseconds since 1970.
 #[derive(Clone, Local)]
 #[local(methods)]
-pub struct Window {
-    /// What is wanted, until the first packet has come.
-    wanted: Option<(Begin, End)>,
-    /// Whether the wishes were taken over.
-    begun: bool,
+pub struct TimeWindow {
+    /// Start and end as configured, until the first packet has come.
+    configured: Option<(WindowStart, WindowEnd)>,
+    /// Whether start and end are set, by the configuration or a handler.
+    is_set: bool,
     first: i64,
     last: i64,
-    /// Whether a packet has come that is not before the end.
+    /// Whether the first packet that is not before the end has come.
     over: bool,
-    /// The end as it was when that was said, until the next packet is looked at.
-    said: Option<i64>,
+    /// The end at which that packet was reported, until the next packet is checked.
+    reported_end: Option<i64>,
 }
 
-impl Default for Window {
+impl Default for TimeWindow {
     fn default() -> Self {
-        Window { wanted: None, begun: false, first: 0, last: i64::MAX, over: false, said: None }
+        TimeWindow {
+            configured: None,
+            is_set: false,
+            first: 0,
+            last: i64::MAX,
+            over: false,
+            reported_end: None,
+        }
     }
 }
 
+/// Parses the text of a handler that sets a time.
 fn time(text: &str) -> Result<i64, ArgError> {
-    Ok(Span::from_arg(text.trim(), &Names::default())?.0)
+    Ok(SignedTime::from_arg(text.trim(), &Names::default())?.0)
 }
 
 #[handlers]
-impl Window {
-    /// The first time that passes.
+impl TimeWindow {
+    /// The start of the period.
     #[read]
     fn start(&self) -> String {
         seconds(self.first)
     }
-    /// The end: the first time that passes no more.
+    /// The end of the period, which does not belong to it.
     #[read]
     fn end(&self) -> String {
         seconds(self.last)
     }
-    /// From the one to the other.
+    /// The time from the start to the end.
     #[read]
     fn interval(&self) -> String {
         seconds(self.last.saturating_sub(self.first))
     }
-    /// Sets the first time.
+    /// Sets the start.
     #[write(start)]
     fn set_start(&mut self, text: &str) -> Result<(), ArgError> {
-        (self.first, self.begun) = (time(text)?, true);
+        (self.first, self.is_set) = (time(text)?, true);
         Ok(())
     }
-    /// Sets the last time.
+    /// Sets the end.
     #[write(end)]
     fn set_end(&mut self, text: &str) -> Result<(), ArgError> {
         (self.last, self.over) = (time(text)?, false);
         Ok(())
     }
-    /// Sets the last time, from the first on.
+    /// Sets the end, as a time after the start.
     #[write(interval)]
     fn set_interval(&mut self, text: &str) -> Result<(), ArgError> {
         (self.last, self.over) = (self.first.saturating_add(time(text)?), false);
         Ok(())
     }
-    /// Moves the last time.
+    /// Moves the end by a time.
     #[write]
     fn extend_interval(&mut self, text: &str) -> Result<(), ArgError> {
         (self.last, self.over) = (self.last.saturating_add(time(text)?), false);
@@ -92,40 +100,40 @@ impl Window {
     }
 }
 
-impl Window {
-    pub(super) fn new(begin: Begin, end: End) -> Window {
-        Window { wanted: Some((begin, end)), ..Window::default() }
+impl TimeWindow {
+    pub(super) fn new(begin: WindowStart, end: WindowEnd) -> TimeWindow {
+        TimeWindow { configured: Some((begin, end)), ..TimeWindow::default() }
     }
 
-    /// Takes over the wishes of the configuration.
-    pub(super) fn begin(&mut self, wishes: &Window) {
-        if !std::mem::replace(&mut self.begun, true) {
-            self.wanted = wishes.wanted;
+    /// Takes over start and end of the configuration, unless they are set.
+    pub(super) fn configure(&mut self, window: &TimeWindow) {
+        if !std::mem::replace(&mut self.is_set, true) {
+            self.configured = window.configured;
         }
     }
 
-    /// Takes notice of a packet's time; whether it is the first that is not before the end.
-    /// When it comes again, it is so only if the end has moved on.
+    /// Checks a packet's time; returns whether it is the first that is not before the end. For a
+    /// packet that is checked again this holds only if the end has moved to a later time.
     pub(super) fn is_first_after(&mut self, time: i64) -> bool {
-        if let Some((begin, end)) = self.wanted.take() {
+        if let Some((begin, end)) = self.configured.take() {
             self.first = match begin {
-                Begin::At(first) => first,
-                Begin::After(after) => time.saturating_add(after),
+                WindowStart::At(first) => first,
+                WindowStart::After(after) => time.saturating_add(after),
             };
             self.last = match end {
-                End::At(last) => last,
-                End::After(after) => time.saturating_add(after),
-                End::Interval(interval) => self.first.saturating_add(interval),
+                WindowEnd::At(last) => last,
+                WindowEnd::After(after) => time.saturating_add(after),
+                WindowEnd::Interval(interval) => self.first.saturating_add(interval),
             };
         }
-        self.over |= self.said.take().is_some_and(|said| self.last <= said);
+        self.over |= self.reported_end.take().is_some_and(|end| self.last <= end);
         let first = time >= self.last && !std::mem::replace(&mut self.over, true);
-        self.said = first.then_some(self.last);
+        self.reported_end = first.then_some(self.last);
         first
     }
 
-    /// Whether a time lies within.
-    pub(super) fn has(&self, time: i64) -> bool {
+    /// Whether a time lies within the period.
+    pub(super) fn contains(&self, time: i64) -> bool {
         (self.first..self.last).contains(&time)
     }
 }

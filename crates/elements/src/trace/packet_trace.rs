@@ -1,63 +1,63 @@
-//! A trace in memory, and how far its replay has come.
+//! A packet trace in memory, with the position of its replay.
 
 use castanet_engine::prelude::*;
 use std::collections::VecDeque;
 
-/// Packets to be replayed.
+/// The packets to replay, and the position among them.
 #[derive(Default, Local)]
 #[local(methods)]
-pub struct Trace {
+pub struct PacketTrace {
     /// The packets in order, with the output of each.
     packets: Vec<(u8, Packet)>,
-    /// While it is loaded, by input: what was pulled ahead.
+    /// While the trace is loaded: packets pulled and not yet sorted in, by input.
     ahead: Vec<VecDeque<Packet>>,
-    /// How often in a row an input had nothing.
-    quiet: u32,
+    /// Number of loads in a row in which no input had a packet.
+    empty_loads: u32,
     loaded: bool,
-    /// The next to go.
+    /// Index of the next packet.
     next: usize,
-    /// When this time round began.
-    round: Time,
-    /// When the first time round began.
-    pub(super) began: Time,
-    /// How often it has been replayed.
+    /// Start time of the current loop.
+    loop_start: Time,
+    /// Start time of the first loop.
+    pub(super) started: Time,
+    /// Number of complete loops.
     pub(super) loops: u64,
-    /// Whether the end was reached, and the router told to stop.
+    /// Whether the last loop has ended, and the router was asked to stop.
     pub(super) ended: bool,
 }
 
 #[handlers]
-impl Trace {
-    /// Throws the packets away, and begins to keep others.
+impl PacketTrace {
+    /// Drops all packets, and loads others.
     #[write]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        *self = Trace::default();
+        *self = PacketTrace::default();
         Ok(())
     }
 }
 
-/// Others had a turn in between, so that nothing is on its way.
-const SURE: u32 = 2;
+/// After so many empty loads the inputs are dry: other tasks have run in between, so that no
+/// packets are in transit to the inputs.
+const DRY_AFTER: u32 = 2;
 
-/// The same packet in memory of its own: a trace may have more packets than
-/// there are frames.
-fn apart(packet: &Packet) -> Packet {
+/// A copy in memory of its own, as a trace may have more packets than the pool has buffers.
+fn deep_copy(packet: &Packet) -> Packet {
     let mut copy = Packet::from_bytes(packet.bytes());
     copy.copy_annotations(packet);
     copy.copy_header_offsets(packet);
     copy
 }
 
-impl Trace {
-    /// Pulls more packets, until `limit` are kept or an input has run dry;
-    /// whether that is so.
+impl PacketTrace {
+    /// Pulls up to `n` packets of each input; returns whether the trace is complete, as `limit`
+    /// packets are stored or an input is dry.
     pub(super) fn load(&mut self, n: usize, limit: usize, cx: &mut Cx) -> bool {
         self.ahead.resize_with(cx.inputs(), VecDeque::new);
-        let mut got = false;
+        let mut has_pulled = false;
         for (input, ahead) in self.ahead.iter_mut().enumerate().filter(|(_, a)| a.is_empty()) {
             let batch = cx.pull(input, n);
-            got |= !batch.is_empty();
-            ahead.extend(batch.iter().map(apart));
+            has_pulled |= !batch.is_empty();
+            ahead.extend(batch.iter().map(deep_copy));
         }
         while self.packets.len() < limit && self.ahead.iter().all(|ahead| !ahead.is_empty()) {
             let time = |ahead: &VecDeque<Packet>| ahead.front().map(Packet::timestamp);
@@ -67,12 +67,12 @@ impl Trace {
             let packet = self.ahead[input].pop_front();
             self.packets.extend(packet.map(|packet| (input as u8, packet)));
         }
-        self.quiet = if got || cx.is_later() { 0 } else { self.quiet + 1 };
+        self.empty_loads = if has_pulled || cx.is_later() { 0 } else { self.empty_loads + 1 };
         let full = self.packets.len() >= limit;
-        self.loaded = !self.packets.is_empty() && (full || self.quiet >= SURE);
+        self.loaded = !self.packets.is_empty() && (full || self.empty_loads >= DRY_AFTER);
         if self.loaded {
-            let left = self.ahead.drain(..).flatten();
-            left.for_each(|packet| cx.emit(Port::DROP, packet));
+            let unmatched = self.ahead.drain(..).flatten();
+            unmatched.for_each(|packet| cx.emit(Port::DROP, packet));
         }
         self.loaded
     }
@@ -85,41 +85,41 @@ impl Trace {
         self.packets.len()
     }
 
-    /// How many packets are kept in all.
+    /// Number of packets in memory, also those not sorted in.
     pub(super) fn held(&self) -> usize {
         self.packets.len() + self.ahead.iter().map(VecDeque::len).sum::<usize>()
     }
 
-    /// Begins to replay.
+    /// Starts the first loop.
     pub(super) fn begin(&mut self, now: Time) {
-        (self.began, self.loops) = (now, 0);
+        (self.started, self.loops) = (now, 0);
         self.rewind(now);
     }
 
-    /// Counts from zero how often it is replayed.
-    pub(super) fn forget_loops(&mut self) {
+    /// Resets the number of loops to zero.
+    pub(super) fn reset_loops(&mut self) {
         self.loops = 0;
     }
 
-    /// Begins again from the first packet.
+    /// Starts a loop at the first packet.
     pub(super) fn rewind(&mut self, now: Time) {
-        (self.next, self.round) = (0, now);
+        (self.next, self.loop_start) = (0, now);
     }
 
     pub(super) fn at_end(&self) -> bool {
         self.next >= self.packets.len()
     }
 
-    /// When the next packet is due at this speed, in percent.
+    /// The time at which the next packet is due at a speed in percent; `None` if immediately.
     pub(super) fn due(&self, speed: u32) -> Option<Time> {
         let stamp = |at: usize| self.packets.get(at).map(|(_, packet)| packet.timestamp());
         let since = stamp(self.next)?.saturating_sub(stamp(0)?).max(0);
         let wait =
             u128::from(since.unsigned_abs()) * 100 / u128::from((speed > 0).then_some(speed)?);
-        Some(self.round + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
+        Some(self.loop_start + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
     }
 
-    /// The next packet, which stays here too, and its output.
+    /// The next packet, which shares its bytes with the trace, and its output.
     pub(super) fn next(&mut self, cx: &mut Cx) -> (u8, Packet) {
         let (port, packet) = &mut self.packets[self.next];
         self.next += 1;

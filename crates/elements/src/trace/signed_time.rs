@@ -1,12 +1,12 @@
-//! Times that may be negative, in arguments and handlers of the elements about time stamps.
+//! Times that may be negative, in arguments and handlers of this room.
 
 use castanet_engine::prelude::*;
 
-/// Nanoseconds, which may be negative: `1.5`, `-20ms`.
+/// A time in nanoseconds, which may be negative: `1.5`, `-20ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Span(pub(super) i64);
+pub struct SignedTime(pub(super) i64);
 
-impl FromArg for Span {
+impl FromArg for SignedTime {
     const SYNTAX: &'static str = "a time such as 1.5s or -20ms";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
@@ -16,13 +16,13 @@ impl FromArg for Span {
         };
         let time = Duration::from_arg(text, names)?;
         let nanos = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
-        Ok(Span(if negative { -nanos } else { nanos }))
+        Ok(SignedTime(if negative { -nanos } else { nanos }))
     }
 }
 
-impl From<Span> for Value {
-    fn from(span: Span) -> Value {
-        Value::Text(seconds(span.0))
+impl From<SignedTime> for Value {
+    fn from(time: SignedTime) -> Value {
+        Value::Text(seconds(time.0))
     }
 }
 

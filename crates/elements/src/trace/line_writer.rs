@@ -1,4 +1,4 @@
-//! Where printing elements write: standard error, or the file of an `OUTFILE` argument.
+//! Output of the printing elements: standard error, or the file of an `OUTFILE` argument.
 
 use castanet_engine::args::io_error_text;
 use castanet_engine::output::OutputWriter;
@@ -7,56 +7,56 @@ use std::io::Write;
 
 /// The line being written, and the file it goes to.
 #[derive(Default, Local)]
-pub struct Writer {
+pub struct LineWriter {
     line: String,
-    /// What was opened and not begun to be written.
-    opened: Option<Output>,
+    /// The output that is open and has not been written to.
+    unstarted: Option<Output>,
     file: Option<OutputWriter>,
-    /// The file's name, for complaints.
+    /// The file's name, for errors.
     path: String,
-    /// Whether the file took no more, so that lines are lost.
-    is_lost: bool,
+    /// Whether a write has failed, so that lines are discarded.
+    has_failed: bool,
 }
 
-impl Writer {
-    /// Opens `path`; `-` is standard output, none is where Click's elements speak.
+impl LineWriter {
+    /// Opens `path`; `-` is standard output, `None` the log, which is standard error.
     pub(crate) fn open(&mut self, path: Option<&str>) -> Result<(), ArgError> {
         let failed = |e| ArgError::of_file(path.unwrap_or_default(), &e).at("OUTFILE");
-        self.opened = path.map(Output::open).transpose().map_err(failed)?;
+        self.unstarted = path.map(Output::open).transpose().map_err(failed)?;
         self.path = path.unwrap_or_default().to_owned();
         Ok(())
     }
 
-    /// Empties the file that was opened.
+    /// Truncates the open file.
     pub(crate) fn start(&mut self) -> Result<(), ArgError> {
         let failed = |e| ArgError::of_file(&self.path, &e).at("OUTFILE");
-        self.file = self.opened.take().map(Output::begin_lines).transpose().map_err(failed)?;
+        self.file = self.unstarted.take().map(Output::begin_lines).transpose().map_err(failed)?;
         Ok(())
     }
 
     /// Writes the line that `describe` appends.
     pub(crate) fn line(&mut self, cx: &mut Cx, describe: impl FnOnce(&mut String)) {
-        if self.is_lost {
+        if self.has_failed {
             return;
         }
         self.line.clear();
         describe(&mut self.line);
         let Some(file) = &mut self.file else { return cx.chatter(&self.line) };
         let written = writeln!(file, "{}", self.line);
-        self.give_up_after(written, cx);
+        self.check(written, cx);
     }
 
-    /// Writes out what is buffered.
+    /// Flushes the buffer.
     pub(crate) fn flush(&mut self, cx: &mut Cx) {
         let flushed = self.file.as_mut().map_or(Ok(()), Write::flush);
-        self.give_up_after(flushed, cx);
+        self.check(flushed, cx);
     }
 
-    /// Says once that the file takes no more.
-    fn give_up_after(&mut self, done: std::io::Result<()>, cx: &mut Cx) {
-        if let Err(e) = done {
+    /// Reports an error once, and discards all later lines.
+    fn check(&mut self, result: std::io::Result<()>, cx: &mut Cx) {
+        if let Err(e) = result {
             cx.chatter(&format!("OUTFILE: {}: {}", self.path, io_error_text(&e)));
-            (self.file, self.is_lost) = (None, true);
+            (self.file, self.has_failed) = (None, true);
         }
     }
 }
