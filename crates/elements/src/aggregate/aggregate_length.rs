@@ -6,8 +6,8 @@ use castanet_engine::prelude::*;
 
 /// Sets each packet's aggregate annotation to its length.
 ///
-/// The extra length annotation is added. With IP the length counts from the IP header; packets without one leave by the
-/// second output.
+/// The extra length annotation is added. With IP the length counts from the IP header;
+/// packets without one leave by the second output.
 ///
 /// ```click
 /// in -> a :: AggregateLength(IP true) -> f :: AggregateFilter(1 60, 0 all) -> other

@@ -1,4 +1,4 @@
-//! `AddressInfo`: names for addresses.
+//! `AddressInfo`: names addresses.
 
 use castanet_engine::args::AddressKind;
 use castanet_engine::prelude::*;
@@ -6,13 +6,14 @@ use castanet_engine::prelude::*;
 /// Gives names to addresses, for use in the arguments of other elements.
 ///
 /// A name may have an IP address, a prefix, an Ethernet address, an IPv6
-/// address and an IPv6 prefix; each place takes the one that fits, or what a
-/// suffix (`:ip`, `:ipnet`, `:eth`, `:ip6`, `:ip6net`) says. `NAME:bcast` is
-/// the broadcast address of its prefix, `NAME:gw` the first host. The bare name
-/// of an address with host bits, as 10.1.2.3/16, is that host, whose prefix is
-/// `NAME:ipnet`; that of an address without, as 10.0.0.0/8, is the prefix. The interfaces of the machine have
-/// names without being declared: `eth0:ip` and so on, and `eth0:gw` is the
-/// router that the default route through `eth0` names.
+/// address and an IPv6 prefix; an argument uses the one of its type, or the one
+/// that a suffix (`:ip`, `:ipnet`, `:eth`, `:ip6`, `:ip6net`) selects.
+/// `NAME:bcast` is the broadcast address of the prefix, `NAME:gw` its first host.
+/// The name without a suffix of an address with host bits, such as 10.1.2.3/16,
+/// is that host, and `NAME:ipnet` its prefix; that of an address without host
+/// bits, such as 10.0.0.0/8, is the prefix. The interfaces of the machine have
+/// names without declaration: `eth0:ip` and so on, and `eth0:gw` is the gateway
+/// of the default route through `eth0`.
 ///
 /// ```click
 /// AddressInfo(host 1.0.0.1 00:00:00:00:00:07 2001:db8::1, net 2.0.0.9/8, same host,
@@ -45,8 +46,8 @@ pub struct AddressInfo {
     names: Vec<Words>,
 }
 
-/// What is declared so far, and whether `text` is among it or an address itself.
-fn meaning(text: &str, facts: &Facts) -> Option<Vec<String>> {
+/// The addresses of a declared name, or `text` itself if it is an address; `None` otherwise.
+fn addresses_of(text: &str, facts: &Facts) -> Option<Vec<String>> {
     let declared = Names::new(&facts.addresses, None);
     let known: Vec<String> = match text.contains(':') {
         false => {
@@ -69,7 +70,7 @@ fn meaning(text: &str, facts: &Facts) -> Option<Vec<String>> {
     }
 }
 
-/// An IPv6 address or prefix.
+/// Whether a text is an IPv6 address or prefix.
 fn is_ipv6(text: &str) -> bool {
     let (address, length) = text.split_once('/').unwrap_or((text, "128"));
     address.parse::<std::net::Ipv6Addr>().is_ok() && length.parse::<u8>().is_ok_and(|n| n <= 128)
@@ -85,7 +86,7 @@ impl Info for AddressInfo {
                     .help("a name is followed by its addresses, as in `host 1.0.0.1`"));
             }
             for text in addresses {
-                let all = meaning(text, facts).ok_or_else(|| {
+                let all = addresses_of(text, facts).ok_or_else(|| {
                     ArgError::new(format!("`{text}` is not an address"))
                         .click(format!("'{text}' is not a recognizable address"))
                         .help("1.0.0.1, 1.0.0.0/8, 00:01:02:03:04:05 and 2001:db8::1 are addresses")

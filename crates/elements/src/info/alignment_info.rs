@@ -1,10 +1,10 @@
-//! `AlignmentInfo`: what need not be known.
+//! `AlignmentInfo`: declares alignments, without effect.
 
 use castanet_engine::prelude::*;
 
-/// Says how packets are aligned that come to elements, for `click-align`; does nothing here.
+/// Declares the alignment of packets at elements, for `click-align`; has no effect.
 ///
-/// No element here needs its packets aligned.
+/// No element of Castanet needs aligned packets.
 ///
 /// ```click
 /// AlignmentInfo(c 4 2)

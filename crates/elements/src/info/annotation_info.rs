@@ -1,13 +1,13 @@
-//! `AnnotationInfo`: names for annotations.
+//! `AnnotationInfo`: names annotation bytes.
 
 use castanet_engine::args::ANNO;
 use castanet_engine::packet::anno::{self, Anno};
 use castanet_engine::prelude::*;
 
-/// Gives names to bytes of packets' annotations, for use in other elements' arguments.
+/// Gives names to annotation bytes, for use in the arguments of other elements.
 ///
-/// Each has an offset and a size, 1 unless said. CHECK_OVERLAP makes it an error if
-/// any of the annotations named there have bytes in common.
+/// Each has an offset and a size in bytes, 1 unless given. It is an error if annotations
+/// that CHECK_OVERLAP names have bytes in common.
 ///
 /// ```click
 /// AnnotationInfo(COLOUR 16, MINE 40 2, CHECK_OVERLAP COLOUR MINE PACKET_NUMBER)
@@ -26,7 +26,8 @@ pub struct AnnotationInfo {
     check_overlap: Vec<String>,
 }
 
-fn declared(words: &[String]) -> Option<(String, usize, usize)> {
+/// Parses a name, an offset and a size.
+fn parse_annotation(words: &[String]) -> Option<(String, usize, usize)> {
     let number = |text: &String| usize::from_arg(text, &Names::default()).ok();
     let (name, offset, size) = match words {
         [name, offset] => (name, number(offset)?, 1),
@@ -40,7 +41,7 @@ fn declared(words: &[String]) -> Option<(String, usize, usize)> {
 impl Info for AnnotationInfo {
     fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
         for argument in self.annotations.iter().filter(|it| !it.words.is_empty()) {
-            let (name, offset, size) = declared(&argument.words).ok_or_else(|| {
+            let (name, offset, size) = parse_annotation(&argument.words).ok_or_else(|| {
                 ArgError::new(format!("`{}` is no annotation", argument.text))
                     .click("expected 'NAME OFFSET [SIZE]'")
                     .help("a name, an offset below 48 and a size, as in `MINE 40 2`")

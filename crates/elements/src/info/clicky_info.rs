@@ -1,8 +1,8 @@
-//! `ClickyInfo`: nothing, for those who draw.
+//! `ClickyInfo`: styles for Clicky, without effect.
 
 use castanet_engine::prelude::*;
 
-/// Holds styles for Clicky, Click's graphical interface; does nothing here.
+/// Holds styles for Clicky, Click's graphical interface; has no effect.
 ///
 /// ```click
 /// ClickyInfo(STYLE #c { fill: blue })

@@ -1,11 +1,11 @@
-//! `Error`: no router.
+//! `Error`: makes a configuration invalid.
 
 use castanet_engine::prelude::*;
 
-/// Refuses the configuration that it stands in.
+/// Makes a configuration invalid: an error as soon as the router is built.
 ///
-/// It may have any ports and arguments: programs put it in the place of what they do
-/// not know. Where nothing is built from it, it does no harm.
+/// It may have any ports and arguments: programs that transform configurations put it in
+/// place of unknown elements. It is no error until the element is built.
 ///
 /// ```click
 /// elementclass Unknown { input -> Error(anything, at all) -> output }
@@ -14,21 +14,21 @@ use castanet_engine::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "info", args = Anything, ports = "-/-", processing = "a/a", alias = "ErrorElement")]
+#[element(room = "info", args = ErrorArgs, ports = "-/-", processing = "a/a", alias = "ErrorElement")]
 pub struct Error;
 
 #[derive(Args)]
-pub struct Anything {
-    /// Whatever.
+pub struct ErrorArgs {
+    /// Any arguments, which are ignored.
     #[arg(rest)]
     #[allow(dead_code)]
     rest: Vec<Words>,
 }
 
 impl Build for Error {
-    type Args = Anything;
+    type Args = ErrorArgs;
 
-    fn build(_: Anything, _: &Setup) -> Result<Self, ArgError> {
+    fn build(_: ErrorArgs, _: &Setup) -> Result<Self, ArgError> {
         Err(ArgError::new("this element stands for one that there is not"))
     }
 }

@@ -1,9 +1,9 @@
-//! `Message`: a word about the configuration.
+//! `Message`: prints a message, a warning or an error.
 
 use castanet_engine::element::Said;
 use castanet_engine::prelude::*;
 
-/// Says something when the configuration is read, or that it is wrong.
+/// Prints a message or a warning when the configuration is read, or makes it invalid.
 ///
 /// ```click
 /// Message("This configuration is deprecated.", WARNING)
@@ -14,30 +14,30 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "info", alias = "MessageElement")]
 pub struct Message {
-    /// What to say.
+    /// The text.
     #[arg]
     message: String,
-    /// Whether it is a message, a warning, or an error that ends it all.
-    #[arg(name = "TYPE", default = Kind::Message)]
-    kind: Kind,
+    /// The type of message; an `ERROR` makes the configuration invalid.
+    #[arg(name = "TYPE", default = MessageKind::Message)]
+    kind: MessageKind,
 }
 
-/// `MESSAGE`, `WARNING` or `ERROR`.
+/// The argument TYPE: `MESSAGE`, `WARNING` or `ERROR`.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum MessageKind {
     Message,
     Warning,
     Error,
 }
 
-impl FromArg for Kind {
+impl FromArg for MessageKind {
     const SYNTAX: &'static str = "MESSAGE, WARNING or ERROR";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         match text.to_ascii_uppercase().as_str() {
-            "MESSAGE" => Ok(Kind::Message),
-            "WARNING" => Ok(Kind::Warning),
-            "ERROR" => Ok(Kind::Error),
+            "MESSAGE" => Ok(MessageKind::Message),
+            "WARNING" => Ok(MessageKind::Warning),
+            "ERROR" => Ok(MessageKind::Error),
             _ => Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
                 .click("unrecognized TYPE")),
         }
@@ -48,9 +48,9 @@ impl Info for Message {
     fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
         let text = self.message.clone();
         match self.kind {
-            Kind::Message => facts.said.push(Said::Message(text)),
-            Kind::Warning => facts.said.push(Said::Warning(text)),
-            Kind::Error => return Err(ArgError::new(text)),
+            MessageKind::Message => facts.said.push(Said::Message(text)),
+            MessageKind::Warning => facts.said.push(Said::Warning(text)),
+            MessageKind::Error => return Err(ArgError::new(text)),
         }
         Ok(())
     }

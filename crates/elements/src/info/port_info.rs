@@ -1,9 +1,9 @@
-//! `PortInfo`: names for ports.
+//! `PortInfo`: names TCP and UDP ports.
 
 use castanet_engine::args::PORT;
 use castanet_engine::prelude::*;
 
-/// Gives names to ports of TCP and UDP, for use in patterns.
+/// Gives names to TCP and UDP ports, for use in patterns.
 ///
 /// ```click
 /// PortInfo(game 5555, chat 6666/udp)
@@ -16,7 +16,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "info")]
 pub struct PortInfo {
-    /// A name, then its port, perhaps with `/tcp` or `/udp`, which makes no difference.
+    /// A name, then its ports; a suffix `/tcp` or `/udp` is allowed and has no effect.
     #[arg(rest)]
     ports: Vec<Words>,
 }

@@ -1,8 +1,10 @@
-//! `RandomSeed`: chance that is the same every time.
+//! `RandomSeed`: seeds the random numbers.
 
 use castanet_engine::prelude::*;
 
-/// Makes what elements do at random the same in every run, or different in each.
+/// Seeds the random number generators of all elements.
+///
+/// With a seed random numbers are the same in every run.
 ///
 /// ```click
 /// RandomSeed(7)
@@ -14,7 +16,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "info")]
 pub struct RandomSeed {
-    /// The seed; without one it is taken from the system.
+    /// The seed; one from the system unless given.
     #[arg]
     seed: Option<u64>,
 }

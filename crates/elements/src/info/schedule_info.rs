@@ -1,11 +1,12 @@
-//! `ScheduleInfo`: who gets how many turns.
+//! `ScheduleInfo`: sets the scheduling parameters of tasks.
 
 use castanet_engine::prelude::*;
 
-/// Gives elements' tasks more turns than others, or fewer.
+/// Sets the scheduling parameters (tickets) of elements' tasks.
 ///
-/// A task gets turns in proportion to its number, 1 unless said; 0 is none at
-/// all. A compound's number is that of all elements within.
+/// A task runs in proportion to its parameter, 1 unless given; with 0 it never
+/// runs. The parameter of a compound element applies to all elements in it that have
+/// none of their own.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: Unqueue -> out;  ScheduleInfo(u 0.5, q 2)
@@ -21,7 +22,7 @@ use castanet_engine::prelude::*;
 #[derive(Element)]
 #[element(room = "info")]
 pub struct ScheduleInfo {
-    /// An element's name and its number.
+    /// The name of an element, and its scheduling parameter.
     #[arg(rest)]
     pairs: Vec<Words>,
 }
