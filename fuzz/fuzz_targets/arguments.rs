@@ -5,9 +5,9 @@
 //! handlers are called.
 #![no_main]
 
-use castanet_engine::class::{Class, Library};
-use castanet_engine::graph::ports::counts;
-use castanet_engine::router::Router;
+use castanet_element::class::{Class, Library};
+use castanet_element::class::ports::counts;
+use castanet_runtime::router::Router;
 use castanet_fuzz::{CLASSES, ELEMENTS, flat, options, run_example, text};
 use std::fmt::Write;
 

@@ -4,10 +4,11 @@
 //! are well formed and the session ends.
 #![no_main]
 
-use castanet_engine::class::{Class, control};
-use castanet_engine::element::Step;
-use castanet_engine::prelude::*;
-use castanet_engine::router::{Notice, Options, Replacements, Router};
+use castanet_element::class::{Class, control};
+use castanet_element::control::ProgramWait;
+use castanet_element::prelude::*;
+use castanet_runtime::router::{HotSwapSource, Options, Router};
+use castanet_runtime::worker::driver::DriverEvent;
 use castanet_fuzz::{CLASSES, ELEMENTS, flat, options};
 use castanet_io::control::converse;
 use std::cell::RefCell;
@@ -51,11 +52,11 @@ static SESSION_CLASS: Class = control::<Session>();
 impl Control for Session {
     type Local = ();
 
-    fn step(&self, (): &mut (), desk: &mut dyn Desk) -> Step {
+    fn step(&self, (): &mut (), desk: &mut dyn ControlContext) -> ProgramWait {
         let sent = SESSION.with_borrow_mut(|(sent, _)| std::mem::take(sent));
         let received = converse(&sent, self.readonly, self.proxy.as_deref(), desk);
         SESSION.with_borrow_mut(|(_, all)| _ = all.get_or_insert(received));
-        Step::Ended
+        ProgramWait::Ended
     }
 }
 
@@ -104,10 +105,10 @@ fn run_over_socket(sent: &[u8]) {
     if let Ok(socket) = UnixStream::connect(&chatter) {
         // A client that only receives stays connected until the router ends.
         _ = (&socket).write_all(sent);
-        _ = line.send(Notice::Interrupted);
+        _ = line.send(DriverEvent::Interrupted);
         _ = socket.shutdown(std::net::Shutdown::Write);
     }
-    _ = line.send(Notice::Interrupted);
+    _ = line.send(DriverEvent::Interrupted);
     let report = running.join().expect("no panic");
     assert_eq!((report.panics, report.lost_workers, report.leaked_frames), (0, 0, 0));
     assert!(!chatter.exists(), "the socket goes with its router");
@@ -135,7 +136,7 @@ fn router(config: &str, options: Options) -> Router {
     let router = Router::build(&graph, &library, &options, &mut found);
     let mut router = router.unwrap_or_else(|| panic!("{}", found.render_click(&sources)));
     let ours = ELEMENTS.with(|ours| (**ours).clone());
-    router.allow_replacements(Replacements {
+    router.allow_replacements(HotSwapSource {
         library: ours.clone(),
         options,
         read: Box::new(move |text, build| {

@@ -1,9 +1,9 @@
 //! Shared code of the fuzz targets: class libraries, text of limited length, a silent console.
 
-use castanet_engine::class::Library;
-use castanet_engine::example::{survive, with_fragments, with_swaps};
-use castanet_engine::router::Options;
-use castanet_engine::worker::Console;
+use castanet_element::class::Library;
+use castanet_bench::example::{survive, with_fragments, with_swaps};
+use castanet_runtime::router::Options;
+use castanet_runtime::console::Console;
 use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
 use std::cell::LazyCell;
 use std::sync::Arc;

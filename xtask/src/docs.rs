@@ -1,7 +1,7 @@
 //! Generates the manual: one page for each element, from the element's declarations.
 
-use castanet_engine::class::Class;
-use castanet_engine::manual;
+use castanet_element::class::Class;
+use castanet_element::manual;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;

@@ -172,7 +172,7 @@ fn template(room: &str, class: &str) -> String {
     format!(
         "//! `{class}`: its task in a few words.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes every packet on unchanged.
 ///
@@ -202,7 +202,7 @@ fn source_template(class: &str) -> String {
     format!(
         "//! `{class}`: its task in a few words.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sends nothing.
 ///
@@ -217,8 +217,8 @@ impl Source for {class} {{
     type Local = ();
     type Fate = ();
 
-    fn ask(&self, (): &mut (), _n: usize, _cx: &mut Cx) -> Asked {{
-        Asked::Done
+    fn ask(&self, (): &mut (), _n: usize, _cx: &mut Cx) -> NextRun {{
+        NextRun::Done
     }}
 }}
 "
@@ -229,7 +229,7 @@ fn pull_template(room: &str, class: &str) -> String {
     format!(
         "//! `{class}`: its task in a few words.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls packets as they come and pushes them on.
 ///
@@ -246,13 +246,13 @@ impl Source for {class} {{
     type Local = ();
     type Fate = ();
 
-    fn ask(&self, (): &mut (), n: usize, cx: &mut Cx) -> Asked {{
+    fn ask(&self, (): &mut (), n: usize, cx: &mut Cx) -> NextRun {{
         let batch = cx.pull(0, n);
         if batch.is_empty() {{
-            return Asked::Empty;
+            return NextRun::Empty;
         }}
         cx.emit_batch((), batch);
-        Asked::Again
+        NextRun::Again
     }}
 }}
 "
@@ -263,7 +263,7 @@ fn info_template(class: &str) -> String {
     format!(
         "//! `{class}`: its task in a few words.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Declares nothing.
 ///

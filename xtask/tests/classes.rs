@@ -1,7 +1,7 @@
 //! What holds for the classes of all rooms together, those that need devices too.
 
-use castanet_engine::class::Class;
-use castanet_engine::manual;
+use castanet_element::class::Class;
+use castanet_element::manual;
 use std::collections::BTreeSet;
 use std::path::Path;
 use xtask::docs::rooms;

@@ -13,14 +13,28 @@ const FLOORS: &[(u8, &str)] = &[
     (1, "lang"),
     (2, "kit"),
     (2, "macros"),
-    (3, "engine"),
-    (4, "elements"),
-    (4, "io"),
-    (5, "middlebox"),
-    (6, "bench"),
-    (7, "castanet"),
+    (3, "element"),
+    (4, "runtime"),
+    (5, "elements"),
+    (5, "io"),
+    (6, "middlebox"),
+    (7, "bench"),
+    (8, "castanet"),
     // Beside the house: networks for tests and the demo; imports no room.
     (0, "lab"),
+];
+
+/// Modules of the crates that were one engine, from the bottom: each uses those before it only.
+const MODULES: &[(&str, &[&str])] = &[
+    (
+        "element",
+        &[
+            "error", "time", "memory", "streams", "on", "spec", "flow", "fate", "shared", "device",
+            "output", "files", "args", "frames", "handler", "control", "setup", "exec", "cx",
+            "element", "node", "class", "manual", "example",
+        ],
+    ),
+    ("runtime", &["cores", "console", "graph", "worker", "router"]),
 ];
 
 /// Where `unsafe` may stand.
@@ -74,6 +88,96 @@ fn imports_go_down_and_every_crate_has_a_floor() {
         }
     }
     assert!(wrong.is_empty(), "imports go down:\n{}", wrong.join("\n"));
+}
+
+/// Modules at the top of a crate that the code of module `own` names by `crate::`, or by `super::`
+/// where it stands at the top itself.
+fn used_modules(code: TokenStream, at_top: bool) -> Vec<String> {
+    let (mut used, mut last) = (Vec::new(), [String::new(), String::new(), String::new()]);
+    for token in code {
+        let word = match &token {
+            TokenTree::Ident(word) => word.to_string(),
+            TokenTree::Punct(punct) => punct.as_char().to_string(),
+            TokenTree::Group(group) => {
+                if group.delimiter() == proc_macro2::Delimiter::Brace && starts_path(&last, at_top)
+                {
+                    used.extend(first_words(group.stream()));
+                }
+                used.extend(used_modules(group.stream(), at_top));
+                String::new()
+            }
+            TokenTree::Literal(_) => String::new(),
+        };
+        if matches!(token, TokenTree::Ident(_)) && starts_path(&last, at_top) {
+            used.push(word.clone());
+        }
+        last.rotate_left(1);
+        last[2] = word;
+    }
+    used
+}
+
+/// Whether the last three tokens are `crate::`, or `super::` at the top.
+fn starts_path(last: &[String; 3], at_top: bool) -> bool {
+    let root = last[0] == "crate" || at_top && last[0] == "super";
+    root && last[1] == ":" && last[2] == ":"
+}
+
+/// The first word of each path in a group of imports.
+fn first_words(code: TokenStream) -> Vec<String> {
+    let (mut words, mut first) = (Vec::new(), true);
+    for token in code {
+        match token {
+            TokenTree::Ident(word) if first => {
+                words.push(word.to_string());
+                first = false;
+            }
+            TokenTree::Punct(punct) if punct.as_char() == ',' => first = true,
+            _ => {}
+        }
+    }
+    words
+}
+
+/// What is wrong with the arrows of one file, at this path below `src`.
+fn wrong_arrows(order: &[&str], path: &str, text: &str) -> Vec<String> {
+    let module = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+    let at_top = !path.contains('/') || path.ends_with("/mod.rs") && path.matches('/').count() == 1;
+    let place = |name: &str| order.iter().position(|it| *it == name);
+    let Some(own) = place(module) else {
+        return vec![format!("module `{module}` has no place: add it here")];
+    };
+    let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+    let code: TokenStream = code.parse().unwrap_or_else(|e| panic!("{path}: {e}"));
+    let used = used_modules(code, at_top);
+    let up = used.iter().filter(|used| place(used).is_some_and(|place| place > own));
+    up.map(|used| format!("{path}: `{module}` uses `{used}`, which is above it")).collect()
+}
+
+#[test]
+fn arrows_between_modules_go_down() {
+    let mut wrong = Vec::new();
+    for (name, order) in MODULES {
+        let start = format!("crates/{name}/src/");
+        for (path, text) in all_sources() {
+            let Some(path) = path.strip_prefix(&start).filter(|it| *it != "lib.rs") else {
+                continue;
+            };
+            wrong.extend(wrong_arrows(order, path, &text));
+        }
+    }
+    assert!(wrong.is_empty(), "arrows go down:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn planted_arrows_up_are_found() {
+    let order = ["low", "high"];
+    let wrong = |path, text| wrong_arrows(&order, path, text).len();
+    assert_eq!(wrong("low.rs", "use crate::high::Thing;"), 1);
+    assert_eq!(wrong("low/part.rs", "use crate::{high::Thing, low};"), 1);
+    assert_eq!(wrong("low/mod.rs", "fn f() { super::high::f() }"), 1);
+    assert_eq!(wrong("high.rs", "use crate::low::Thing;"), 0);
+    assert_eq!(wrong("other.rs", ""), 1);
 }
 
 #[test]
@@ -194,8 +298,8 @@ impl<'ast> Visit<'ast> for Beginners {
             functions.into_iter().any(|name| name == wanted)
         };
         if ["PerBatch", "Source"].contains(&kind.as_str())
-            && (has("begin") || has("start"))
-            && !has("continues")
+            && (has("init") || has("start"))
+            && !has("can_take_state")
         {
             self.0.push(kind);
         }
@@ -212,7 +316,7 @@ fn who_opens_something_says_when_it_is_the_same() {
             let wrong = found.0;
             assert!(
                 wrong.is_empty(),
-                "{path}: {wrong:?} has `begin` or `start` without `continues`"
+                "{path}: {wrong:?} has `init` or `start` without `can_take_state`"
             );
         }
     }

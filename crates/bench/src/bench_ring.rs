@@ -1,7 +1,7 @@
 //! `BenchRing`: replays packets from memory, and takes them back.
 
 use super::traffic::{FLOWS, Frames, frames};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
 /// Replays packets from memory and takes back what comes round.
@@ -35,7 +35,7 @@ impl Source for BenchRing {
     type Local = Ring;
     type Fate = ();
 
-    fn begin(&self, ring: &mut Ring, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, ring: &mut Ring, cx: &mut Cx) -> Result<(), ArgError> {
         ring.templates = Some(frames());
         let mut batch = Batch::new();
         for _ in 0..self.frames {
@@ -51,9 +51,9 @@ impl Source for BenchRing {
         Ok(())
     }
 
-    fn ask(&self, ring: &mut Ring, _: usize, cx: &mut Cx) -> Asked {
-        let Some(templates) = &ring.templates else { return Asked::Done };
-        let Some(mut batch) = ring.waiting.pop_front() else { return Asked::Empty };
+    fn produce(&self, ring: &mut Ring, _: usize, cx: &mut Cx) -> NextRun {
+        let Some(templates) = &ring.templates else { return NextRun::Done };
+        let Some(mut batch) = ring.waiting.pop_front() else { return NextRun::Empty };
         let mut next = ring.next;
         for packet in batch.iter_mut() {
             packet.replace_contents(&templates[next % FLOWS]);
@@ -61,9 +61,9 @@ impl Source for BenchRing {
         }
         ring.next = next % FLOWS;
         ring.count += batch.len() as u64;
-        cx.received(batch.len());
+        cx.count_received(batch.len());
         cx.emit_batch((), batch);
-        Asked::Again
+        NextRun::Again
     }
 }
 
@@ -73,7 +73,7 @@ impl PerBatch for BenchRing {
     type Fate = ();
 
     fn batch(&self, ring: &mut Ring, _: usize, mut batch: Batch, cx: &mut Cx) {
-        cx.consumed(batch.len());
+        cx.count_consumed(batch.len());
         // Bursts that the path has split are joined again, as in a device's ring.
         match ring.waiting.back_mut() {
             Some(last) if last.len() + batch.len() <= cx.burst() => last.append(&mut batch),

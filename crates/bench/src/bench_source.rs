@@ -1,7 +1,7 @@
 //! `BenchSource`: packets as devices hand them over, each in a fresh frame.
 
 use super::traffic::{FLOWS, Frames, frames};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Makes packets without end, in frames of the pool; the element that sends them drops
 /// them, and the frames go back.
@@ -26,18 +26,18 @@ impl Source for BenchSource {
     type Local = BenchSourceState;
     type Fate = ();
 
-    fn begin(&self, supply: &mut BenchSourceState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, supply: &mut BenchSourceState, _: &mut Cx) -> Result<(), ArgError> {
         supply.templates = Some(frames());
         Ok(())
     }
 
-    fn ask(&self, supply: &mut BenchSourceState, n: usize, cx: &mut Cx) -> Asked {
-        let Some(templates) = &supply.templates else { return Asked::Done };
+    fn produce(&self, supply: &mut BenchSourceState, n: usize, cx: &mut Cx) -> NextRun {
+        let Some(templates) = &supply.templates else { return NextRun::Done };
         let wanted = n.min(cx.burst()).min(cx.room());
         let n = cx.grant(wanted);
         if n == 0 && wanted > 0 {
             // No event tells that frames have come back from another worker.
-            return Asked::At(cx.now() + FAMINE);
+            return NextRun::At(cx.now() + FAMINE);
         }
         let mut batch = Batch::new();
         batch.reserve(n);
@@ -47,6 +47,6 @@ impl Source for BenchSource {
             batch.push(packet);
         }
         cx.emit_batch((), batch);
-        Asked::Again
+        NextRun::Again
     }
 }

@@ -1,7 +1,7 @@
 //! `castanet bench elements`: cost of a packet in each element class.
 
-use castanet_engine::class::{Class, Library};
-use castanet_engine::example::{Measured, cost};
+use crate::example::{CostMeasurement, cost};
+use castanet_element::class::{Class, Library};
 use castanet_lang::nearest;
 use glob::Pattern;
 use serde::Serialize;
@@ -70,7 +70,7 @@ pub fn measure((room, class): RoomClass, library: &Library, time: Duration) -> R
         reason: None,
     };
     match cost(class, library, time) {
-        Ok(Measured { example, packets, burst, cycles, ns, undisturbed }) => Record {
+        Ok(CostMeasurement { example, packets, burst, cycles, ns, undisturbed }) => Record {
             example: Some(example),
             packets,
             burst: Some(burst),

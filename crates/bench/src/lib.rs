@@ -10,6 +10,7 @@ mod bench_ring;
 mod bench_source;
 pub mod classify;
 pub mod elements;
+pub mod example;
 pub mod firewall;
 pub mod flows;
 mod fused;

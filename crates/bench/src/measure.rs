@@ -1,8 +1,8 @@
 //! Fair comparisons on a noisy machine.
 
 use super::io::cores;
-use castanet_engine::cores::allowed;
-use castanet_engine::example::Pulse;
+use crate::example::CoreSpeed;
+use castanet_runtime::cores::allowed;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use std::time::Instant;
@@ -37,7 +37,7 @@ pub(crate) fn watched(workers: usize, mut run: impl FnMut() -> u64) -> Run {
 
 /// Whether all cores are at full speed.
 pub(crate) fn are_calm() -> bool {
-    let pulse = |core| cores::on(core, Pulse::feel).is_ok_and(Pulse::is_calm);
+    let pulse = |core| cores::on(core, CoreSpeed::probe).is_ok_and(CoreSpeed::is_full);
     allowed().into_iter().all(pulse)
 }
 

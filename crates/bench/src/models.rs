@@ -3,8 +3,8 @@
 
 use super::measure::{Run, median};
 use super::router::{self, path, rate, sample};
-use castanet_engine::class::Library;
-use castanet_engine::router::Router;
+use castanet_element::class::Library;
+use castanet_runtime::router::Router;
 use serde::Serialize;
 use std::time::Duration;
 

@@ -5,10 +5,11 @@ use super::bench_source::BenchSource;
 use super::fused::FusedLoop;
 use super::measure::{Run, median, middle, ticks_per_ns, watched};
 use super::traffic::routes;
-use castanet_engine::class::{Class, Library, duplex, source};
-use castanet_engine::router::{Notice, Options, Router};
-use castanet_engine::worker::Console;
+use castanet_element::class::{Class, Library, duplex, source};
 use castanet_lang::{Diagnostics, SourceMap, expand, parse};
+use castanet_runtime::console::Console;
+use castanet_runtime::router::{Options, Router};
+use castanet_runtime::worker::driver::DriverEvent;
 use serde::Serialize;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -139,7 +140,7 @@ pub(crate) fn run_counted(
 ) -> u64 {
     let before = count(router);
     let line = router.line();
-    router.run(Some((time, &mut |_| _ = line.send(Notice::Interrupted))));
+    router.run(Some((time, &mut |_| _ = line.send(DriverEvent::Interrupted))));
     count(router) - before
 }
 

@@ -111,7 +111,7 @@ impl Workers {
 }
 
 fn cores(text: &str) -> Result<std::sync::Arc<[usize]>, String> {
-    match castanet_engine::cores::listed(text) {
+    match castanet_runtime::cores::listed(text) {
         Some(cores) if !cores.is_empty() => Ok(cores.into()),
         _ => Err("this is no list of cores such as 0,4-7".into()),
     }
@@ -135,15 +135,15 @@ impl Frames {
     const FEWEST: usize = 64;
 
     /// Says so to what is to be run.
-    pub(crate) fn set(&self, options: &mut castanet_engine::router::Options) {
+    pub(crate) fn set(&self, options: &mut castanet_runtime::router::Options) {
         (options.frames, options.memory) = (self.frames(), self.memory);
     }
 
     /// The pools of a router of this configuration, or why there cannot be such.
     pub(crate) fn sizes(
         &self,
-        planned: &castanet_engine::router::Planned,
-    ) -> Result<castanet_engine::frames::Sizes, String> {
+        planned: &castanet_runtime::router::ConfigPlan,
+    ) -> Result<castanet_element::frames::PoolSizes, String> {
         planned.sizes(self.frames(), self.memory)
     }
 
@@ -157,7 +157,7 @@ fn size(text: &str) -> Result<u64, String> {
     let wrong = || "this is no size such as 512M or 25%".to_owned();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let number: u64 = digits.parse().map_err(|_| wrong())?;
-    let limit = castanet_engine::memory::limit();
+    let limit = castanet_element::memory::limit();
     let bytes = match text[digits.len()..].to_ascii_uppercase().as_str() {
         "%" if number <= 100 => Some(limit / 100 * number),
         "" | "B" => Some(number),

@@ -8,10 +8,10 @@ use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin, load};
 use crate::replace::ReplacementReader;
 use crate::terminal::{complain, say};
-use castanet_engine::files::HandlerFiles;
-use castanet_engine::router::{Options, Outcome, Router, Wording};
-use castanet_engine::time::Time;
+use castanet_element::files::HandlerFiles;
+use castanet_element::time::Time;
 use castanet_lang::args::quote_if_needed;
+use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome};
 use clap::CommandFactory;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -117,7 +117,7 @@ impl Click {
             options.simulated_tick = i64::from(self.simtick.unwrap_or(0));
         }
         self.frames.set(&mut options);
-        options.wording = Wording::Click;
+        options.error_style = ErrorStyle::Click;
         options.interfaces = Some(castanet_io::elements::address_of);
         let silent = self.no_warnings;
         options.handler_files = HandlerFiles::any(Box::new(move |text| {
@@ -133,7 +133,7 @@ impl Click {
     fn run(&self, origin: &Origin, vars: &[(String, String)]) -> i32 {
         let library = library();
         let mut loaded = load(origin, vars, &library, self.clickpath.as_deref());
-        loaded.check_settings(vars, Wording::Click);
+        loaded.check_settings(vars, ErrorStyle::Click);
         if loaded.found.has_errors() {
             self.report(&mut loaded);
             return 1;
@@ -162,7 +162,7 @@ impl Click {
         }
         let written = self.write_flat(&mut router);
         let status = self.drive(&mut router, origin).max(written);
-        crate::commands::run::finish(router, Outcome { status, interrupted: false })
+        crate::commands::run::finish(router, RunOutcome { status, interrupted: false })
     }
 
     /// `-p`, `-u` and `--socket`: control sockets under the names that Click gives them.
@@ -185,7 +185,7 @@ impl Click {
         if self.no_warnings {
             loaded.found.remove_warnings();
         }
-        loaded.report(Wording::Click);
+        loaded.report(ErrorStyle::Click);
     }
 
     /// `-o`: writes the flat configuration before the run.

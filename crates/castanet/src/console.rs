@@ -1,7 +1,7 @@
 //! The console: destination of lines that elements write.
 
 use crate::terminal::{complain, say};
-use castanet_engine::worker::Console;
+use castanet_runtime::console::Console;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether something that elements printed could not be written.

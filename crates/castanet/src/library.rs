@@ -1,6 +1,6 @@
 //! Every class that a configuration may name.
 
-use castanet_engine::class::{Class, Library};
+use castanet_element::class::{Class, Library};
 
 /// The rooms with their classes, in the order of the manual.
 pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {

@@ -1,13 +1,13 @@
 //! From what the command line names to a flat graph.
 
 use crate::terminal::complain;
-use castanet_engine::class::Library;
-use castanet_engine::router::Wording;
+use castanet_element::class::Library;
 pub(crate) use castanet_lang::io_error_text;
 use castanet_lang::{
     ClassInfo, Diagnostic, Diagnostics, FileId, FlatGraph, Libraries, SourceMap, Span, Tree,
     expand, nearest, parse_with, variables,
 };
+use castanet_runtime::router::ErrorStyle;
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -193,7 +193,7 @@ impl LoadedConfiguration {
 
     /// Looks for `VAR=value` settings of variables that the configuration does not mention: errors,
     /// or warnings in Click's wording, for Click takes them silently.
-    pub(crate) fn check_settings(&mut self, vars: &[(String, String)], wording: Wording) {
+    pub(crate) fn check_settings(&mut self, vars: &[(String, String)], wording: ErrorStyle) {
         let Some(_) = &self.tree else { return };
         let known: BTreeSet<&str> = self.sources.texts().flat_map(variables).collect();
         // A name that is put together may be any that begins so.
@@ -211,25 +211,25 @@ impl LoadedConfiguration {
                 (!list.is_empty() && list.len() < 20).then(|| format!("it has {}", list.join(", ")))
             });
             found.push(match wording {
-                Wording::Castanet => Diagnostic::error(None, message).with_maybe_help(help),
-                Wording::Click => Diagnostic::warning(None, message).with_maybe_help(help),
+                ErrorStyle::Castanet => Diagnostic::error(None, message).with_maybe_help(help),
+                ErrorStyle::Click => Diagnostic::warning(None, message).with_maybe_help(help),
             });
         }
         found.into_iter().for_each(|diagnostic| self.found.push(diagnostic));
     }
 
     /// Prints what was found, in one form or the other.
-    pub(crate) fn report(&self, wording: Wording) {
+    pub(crate) fn report(&self, wording: ErrorStyle) {
         if !self.found.is_empty() {
             complain(self.rendered(wording, crate::terminal::colours_on_stderr()));
         }
     }
 
     /// The errors and warnings as text, in Click's or in Castanet's wording.
-    pub(crate) fn rendered(&self, wording: Wording, colours: bool) -> String {
+    pub(crate) fn rendered(&self, wording: ErrorStyle, colours: bool) -> String {
         let text = match wording {
-            Wording::Click => self.found.render_click(&self.sources),
-            Wording::Castanet => self.found.render_rich(&self.sources, colours),
+            ErrorStyle::Click => self.found.render_click(&self.sources),
+            ErrorStyle::Castanet => self.found.render_rich(&self.sources, colours),
         };
         text.trim_end().to_owned()
     }

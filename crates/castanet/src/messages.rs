@@ -1,6 +1,6 @@
 //! Standard error. No thread waits for its reader while a router runs.
 
-use castanet_engine::streams::Stream;
+use castanet_element::streams::Stream;
 use std::collections::VecDeque;
 use std::io::ErrorKind;
 use std::os::fd::AsFd;

@@ -2,8 +2,8 @@
 
 use crate::load::{LoadedConfiguration, Origin, load};
 use crate::terminal::complain;
-use castanet_engine::class::Library;
-use castanet_engine::router::{Options, Replacements, Wording};
+use castanet_element::class::Library;
+use castanet_runtime::router::{ErrorStyle, HotSwapSource, Options};
 
 /// Parameters with which a text is read as if the command line had named it.
 pub(crate) struct ReplacementReader {
@@ -19,8 +19,8 @@ pub(crate) struct ReplacementReader {
 
 impl ReplacementReader {
     /// For a router of these classes, built with these options.
-    pub(crate) fn replacements(self, library: &Library, options: &Options) -> Replacements {
-        let (ours, wording) = (library.clone(), options.wording);
+    pub(crate) fn replacements(self, library: &Library, options: &Options) -> HotSwapSource {
+        let (ours, wording) = (library.clone(), options.error_style);
         let read = move |text: &str, build: &mut dyn FnMut(&_, &mut _)| {
             let origin = Origin::Expression(text.to_owned());
             let mut loaded = load(&origin, &self.vars, &ours, self.clickpath.as_deref());
@@ -34,7 +34,7 @@ impl ReplacementReader {
             }
             if loaded.found.has_errors() {
                 let mut text = loaded.rendered(wording, false);
-                if is_understood && wording == Wording::Click {
+                if is_understood && wording == ErrorStyle::Click {
                     text = text + "\n" + crate::click::NOT_INITIALIZED;
                 }
                 return Err(text);
@@ -44,6 +44,6 @@ impl ReplacementReader {
             }
             Ok(())
         };
-        Replacements { library: library.clone(), options: options.clone(), read: Box::new(read) }
+        HotSwapSource { library: library.clone(), options: options.clone(), read: Box::new(read) }
     }
 }

@@ -1,6 +1,7 @@
 //! Ctrl-C and its kin end a router in good order.
 
-use castanet_engine::router::{Notice, Router};
+use castanet_runtime::router::Router;
+use castanet_runtime::worker::driver::DriverEvent;
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGIO, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
 
@@ -20,13 +21,13 @@ pub(crate) fn forward(router: &mut Router) -> std::io::Result<()> {
         let mut ends = 0;
         for signal in signals.forever() {
             let notice = match wanted.contains(&signal) {
-                true => Notice::Signal(signal),
-                false => Notice::Interrupted,
+                true => DriverEvent::Signal(signal),
+                false => DriverEvent::Interrupted,
             };
-            ends += i32::from(notice == Notice::Interrupted);
+            ends += i32::from(notice == DriverEvent::Interrupted);
             if ends > 0 {
                 // An element that writes data to a stopped reader gives up, and the router can end.
-                castanet_engine::streams::interrupt();
+                castanet_element::streams::interrupt();
             }
             if ends > 1 || line.send(notice).is_err() {
                 std::process::exit(crate::exit::INTERRUPTED);

@@ -2,7 +2,7 @@
 
 use crate::load::io_error_text;
 use anstyle::{AnsiColor, Style};
-use castanet_engine::streams::StandardOutput;
+use castanet_element::streams::StandardOutput;
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 

@@ -1,10 +1,10 @@
 //! Live rates: what each element passes and drops a second.
 
-use castanet_engine::class::Role;
-use castanet_engine::router::Router;
-use castanet_engine::streams::StandardOutput;
-use castanet_engine::time::Time;
-use castanet_engine::worker::core::Ledger;
+use castanet_element::class::Role;
+use castanet_element::exec::Counters;
+use castanet_element::streams::StandardOutput;
+use castanet_element::time::Time;
+use castanet_runtime::router::Router;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -40,7 +40,7 @@ pub(crate) struct RateDisplay {
     json: bool,
     colours: bool,
     started: Time,
-    last: (Time, Vec<Ledger>),
+    last: (Time, Vec<Counters>),
     lines: usize,
 }
 
@@ -49,13 +49,13 @@ impl RateDisplay {
     pub(crate) fn new(router: &mut Router, json: bool) -> RateDisplay {
         let now = router.clock().now();
         let colours = crate::terminal::colours_on_stdout();
-        RateDisplay { json, colours, started: now, last: (now, router.ledgers()), lines: 0 }
+        RateDisplay { json, colours, started: now, last: (now, router.all_counters()), lines: 0 }
     }
 
     /// Prints the changes since the last call.
     pub(crate) fn look(&mut self, router: &mut Router) {
         let now = router.clock().now();
-        let ledgers = router.ledgers();
+        let ledgers = router.all_counters();
         let seconds = (now - self.last.0).as_secs_f64().max(1e-9);
         let graph = router.graph();
         let mut rows = Vec::new();
@@ -63,7 +63,7 @@ impl RateDisplay {
             let it = &graph.elements[i];
             let is_end =
                 it.inputs.is_empty() || it.outputs.is_empty() || it.class.role == Role::Store;
-            let passed = |l: &Ledger| l.input.max(l.made);
+            let passed = |l: &Counters| l.input.max(l.made);
             let (packets, drops) = (passed(new), new.lost());
             if packets == 0 || !(is_end || drops > 0) {
                 continue;

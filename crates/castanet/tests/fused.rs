@@ -2,12 +2,12 @@
 //! the same packets at every exit, and the same counts everywhere.
 #![allow(clippy::unwrap_used)] // a test
 
-use castanet_engine::class::Library;
-use castanet_engine::cores::Cores;
-use castanet_engine::graph::explain;
-use castanet_engine::router::{Options, Report, Router, Wording, plan};
-use castanet_engine::worker::Console;
+use castanet_element::class::Library;
 use castanet_lang::{SourceMap, expand, parse};
+use castanet_runtime::console::Console;
+use castanet_runtime::cores::Cores;
+use castanet_runtime::graph::explain;
+use castanet_runtime::router::{ErrorStyle, Options, Router, TeardownReport, plan};
 use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -107,7 +107,7 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     let (tree, mut found) = parse(&mut sources, file);
     let (flat, more) = expand(&tree, &known, &[]);
     found.append(more);
-    let planned = plan(&flat, &library, &Cores::here(1, &[]), Wording::Castanet, &mut found);
+    let planned = plan(&flat, &library, &Cores::here(1, &[]), ErrorStyle::Castanet, &mut found);
     let rows = explain::passes(&planned.graph, &planned.fused);
     assert_eq!(rows.lines().count(), 2, "one pass in and one out: {rows}");
     let mut options = Options::new(Arc::new(SilentConsole));
@@ -125,11 +125,11 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     let elements = router.graph().elements.len();
     let mut counts = String::new();
     for it in 0..elements {
-        let counters = router.ledger(it);
+        let counters = router.counters(it);
         counts += &format!("{} {counters:?}\n", router.graph().elements[it].name);
     }
     let counts = ("counts".to_owned(), counts.into_bytes());
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+    assert_eq!(router.dismantle(), TeardownReport { leaked_frames: 0, panics: 0, lost_workers: 0 });
     let read = |exit: &str| std::fs::read(folder.join(format!("{exit}.pcap"))).unwrap();
     let out = exits.iter().map(|exit| ((*exit).to_owned(), read(exit)));
     std::iter::once(counts).chain(out).collect()

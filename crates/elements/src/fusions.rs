@@ -11,8 +11,8 @@ use crate::ip::{
     get_ip_address::GetIPAddress, ip_fragmenter::IPFragmenter, ip_gw_options::IPGWOptions,
 };
 use crate::lookup::radix_ip_lookup::RadixIPLookup;
-use castanet_engine::fuse;
-use castanet_engine::node::fused::Fusion;
+use castanet_element::fuse;
+use castanet_element::node::fused::Fusion;
 
 /// The fusions. If several match sequences of the same length, the first one applies.
 pub static FUSIONS: &[Fusion] = &[

@@ -30,7 +30,7 @@ pub mod udp;
 pub mod util;
 pub mod vlan;
 
-use castanet_engine::class::{Class, Library};
+use castanet_element::class::{Class, Library};
 
 pub use fusions::FUSIONS;
 

@@ -5,7 +5,7 @@
 
 mod common;
 
-use castanet_engine::router::{Report, Router};
+use castanet_runtime::router::{Router, TeardownReport};
 use common::build;
 
 /// An Ethernet frame with a UDP packet from 10.0.0.2 to 10.1.0.2.
@@ -35,7 +35,7 @@ fn router_path() -> String {
 fn assert_no_allocation(text: &str) {
     let mut router = run_without_allocation(text);
     assert_eq!(router.read("drops").unwrap(), "");
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+    assert_eq!(router.dismantle(), TeardownReport { leaked_frames: 0, panics: 0, lost_workers: 0 });
 }
 
 /// Like [`assert_no_allocation`], but packets may be dropped and the router is returned.
@@ -71,7 +71,7 @@ fn early_exits_of_a_fused_node_allocate_nothing() {
     let mut router = run_without_allocation(&text);
     assert!(router.read("ttl.drops").unwrap().parse::<u64>().unwrap() > 1000);
     assert!(router.read("drops").unwrap().contains("bad_checksum"));
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+    assert_eq!(router.dismantle(), TeardownReport { leaked_frames: 0, panics: 0, lost_workers: 0 });
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use castanet_engine::router::Router;
+use castanet_runtime::router::Router;
 use common::{build, build_simulated, clean, number, run_until};
 use std::time::Duration;
 

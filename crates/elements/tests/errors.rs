@@ -1,9 +1,9 @@
 //! Error messages for wrong arguments, in Castanet's wording and in Click's.
 
 use castanet_elements::library;
-use castanet_engine::router::{Options, Router, Wording};
-use castanet_engine::worker::Console;
 use castanet_lang::{SourceMap, expand, parse};
+use castanet_runtime::console::Console;
+use castanet_runtime::router::{ErrorStyle, Options, Router};
 use std::sync::Arc;
 
 struct SilentConsole;
@@ -14,7 +14,7 @@ impl Console for SilentConsole {
 }
 
 /// The diagnostics of a configuration in this wording.
-fn error_text(config: &str, wording: Wording) -> String {
+fn error_text(config: &str, wording: ErrorStyle) -> String {
     let library = library();
     let mut sources = SourceMap::new();
     let file = sources.add("config", config);
@@ -22,23 +22,23 @@ fn error_text(config: &str, wording: Wording) -> String {
     let known = |class: &str| library.get(class).is_some();
     let (flat, more) = expand(&tree, &known, &[]);
     diagnostics.append(more);
-    let options = Options { wording, ..Options::new(Arc::new(SilentConsole)) };
+    let options = Options { error_style: wording, ..Options::new(Arc::new(SilentConsole)) };
     let router = Router::build(&flat, &library, &options, &mut diagnostics);
     assert!(router.is_none(), "{config} is refused");
     match wording {
-        Wording::Castanet => diagnostics.render_rich(&sources, false),
-        Wording::Click => diagnostics.render_click(&sources),
+        ErrorStyle::Castanet => diagnostics.render_rich(&sources, false),
+        ErrorStyle::Click => diagnostics.render_click(&sources),
     }
 }
 
 /// Asserts parts of Castanet's message (separated by ` | `), and the beginning of Click's detail
 /// line.
 fn golden(config: &str, castanet: &str, click: &str) {
-    let rich = error_text(config, Wording::Castanet);
+    let rich = error_text(config, ErrorStyle::Castanet);
     for line in castanet.split(" | ") {
         assert!(rich.contains(line), "{config}\n  lacks: {line}\n  in: {rich}");
     }
-    let plain = error_text(config, Wording::Click);
+    let plain = error_text(config, ErrorStyle::Click);
     let expected = format!("\n  {click}");
     assert!(plain.contains(&expected), "{config}\n  lacks: {click}\n  in: {plain}");
 }
@@ -297,7 +297,7 @@ fn messages_of_configurations() {
     golden("Error(x)", "this element stands for one that there is not", "this element stands for");
     let castanet = error_text(
         "Message(\"mind the gap\", WARNING); Message(hello); Nonsense",
-        Wording::Castanet,
+        ErrorStyle::Castanet,
     );
     assert!(
         castanet.contains("warning: mind the gap") && castanet.contains("note: hello"),
@@ -305,7 +305,7 @@ fn messages_of_configurations() {
     );
     let click = error_text(
         "Message(\"mind the gap\", WARNING); Message(hello); Idle -> Paint",
-        Wording::Click,
+        ErrorStyle::Click,
     );
     for line in ["While configuring 'Message@1 :: Message':\n  warning: mind the gap", "  hello"] {
         assert!(click.contains(line), "{click}");

@@ -1,7 +1,7 @@
 //! Error messages for examples that are wrong, or that fail.
 
+use castanet_bench::example;
 use castanet_elements::library;
-use castanet_engine::example;
 
 /// The error message of the example on one worker in bursts of 1.
 fn failure(text: &str) -> String {

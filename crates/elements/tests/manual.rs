@@ -1,9 +1,9 @@
 //! Properties of all elements.
 
+use castanet_bench::example;
+use castanet_element::class::Class;
+use castanet_element::fate::FateKind;
 use castanet_elements::{ROOMS, library};
-use castanet_engine::class::Class;
-use castanet_engine::element::FateKind;
-use castanet_engine::example;
 
 fn classes() -> impl Iterator<Item = &'static Class> {
     ROOMS.iter().flat_map(|(_, classes)| classes.iter())

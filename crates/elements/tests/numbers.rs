@@ -1,7 +1,7 @@
 //! Absurd numbers as arguments of all elements.
 
+use castanet_bench::example::{Numbers, without_waits};
 use castanet_elements::{ROOMS, library};
-use castanet_engine::example::{Numbers, without_waits};
 use std::path::Path;
 
 #[test]

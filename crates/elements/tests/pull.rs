@@ -3,8 +3,8 @@
 
 mod common;
 
-use castanet_engine::router::Router;
-use castanet_engine::worker::Console;
+use castanet_runtime::console::Console;
+use castanet_runtime::router::Router;
 use common::{build, build_with_console, clean, number, run_until, run_until_count};
 use std::sync::{Arc, Mutex};
 

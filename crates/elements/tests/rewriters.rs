@@ -3,7 +3,7 @@
 
 mod common;
 
-use castanet_engine::router::Router;
+use castanet_runtime::router::Router;
 use common::{build, build_simulated, clean, number, replaceable, run_until};
 
 /// Two workers send packets of many flows at the same time, and a third one sends the replies back.

@@ -3,7 +3,8 @@
 
 mod common;
 
-use castanet_engine::router::{Notice, Router};
+use castanet_runtime::router::Router;
+use castanet_runtime::worker::driver::DriverEvent;
 use common::{build, clean, number, run_until_count};
 use std::time::{Duration, Instant};
 
@@ -182,7 +183,7 @@ fn counters_of_router(workers: usize) -> Vec<String> {
     assert_eq!(number(&mut router, "check.drops"), 20_000);
     let mut counts = Vec::new();
     for element in 0..router.graph().elements.len() {
-        let counters = router.ledger(element);
+        let counters = router.counters(element);
         counts.push(format!("{} {counters:?}", router.graph().elements[element].name));
     }
     clean(router);
@@ -206,14 +207,14 @@ fn a_blocked_worker_does_not_block_the_others() {
                 t :: BlockThread; StaticThreadSched(a 0, b 1, t 1)";
     let mut router = build(text, 2);
     let blocked = router.graph().find("t").unwrap();
-    assert_eq!(router.assigned().homes[blocked], 1);
+    assert_eq!(router.assigned()[blocked].home, 1);
     let (line, mut result) = (router.line(), None);
     let mut block = |router: &mut Router| {
         if result.is_none() {
             let (start, before) = (Instant::now(), number(router, "zero.count"));
             router.write("t.block", &format!("{}ms", TIME.as_millis())).unwrap();
             result = Some((start.elapsed(), number(router, "zero.count") - before));
-            line.send(Notice::Interrupted).unwrap();
+            line.send(DriverEvent::Interrupted).unwrap();
         }
     };
     router.run(Some((Duration::from_millis(5), &mut block)));

@@ -1,6 +1,6 @@
 //! Why a device cannot be opened, and what would be right.
 
-use castanet_engine::args::io_error_text;
+use castanet_element::args::io_error_text;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;

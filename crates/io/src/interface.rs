@@ -3,7 +3,7 @@
 use crate::error::IoError;
 use crate::offload::LinkType;
 use crate::sys::{ethtool, netif, netlink};
-use castanet_engine::args::AddressKind;
+use castanet_element::args::AddressKind;
 use castanet_wire::MacAddr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};

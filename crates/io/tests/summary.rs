@@ -1,11 +1,11 @@
 //! IP summary dumps, written and read by whole configurations.
 #![allow(clippy::unwrap_used)] // a test
 
-use castanet_engine::class::Library;
-use castanet_engine::example;
-use castanet_engine::router::{Options, Report, Router};
-use castanet_engine::worker::Console;
+use castanet_bench::example;
+use castanet_element::class::Library;
 use castanet_lang::{SourceMap, expand, parse};
+use castanet_runtime::console::Console;
+use castanet_runtime::router::{Options, Router, TeardownReport};
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ fn run(text: &str) -> Result<String, String> {
     let mut router = router.ok_or_else(|| found.render_click(&sources))?;
     router.run(None);
     router.end();
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+    assert_eq!(router.dismantle(), TeardownReport { leaked_frames: 0, panics: 0, lost_workers: 0 });
     Ok(std::mem::take(&mut *lines.0.lock().unwrap()))
 }
 

@@ -26,9 +26,9 @@ impl ArgDeclaration<'_> {
             }
             None if self.kind == "Rest" => {
                 quote!(<<#ty as ::std::iter::IntoIterator>::Item
-                    as ::castanet_engine::args::FromArg>::SYNTAX)
+                    as ::castanet_element::args::FromArg>::SYNTAX)
             }
-            None => quote!(<#ty as ::castanet_engine::args::FromArg>::SYNTAX),
+            None => quote!(<#ty as ::castanet_element::args::FromArg>::SYNTAX),
         }
     }
 
@@ -36,15 +36,15 @@ impl ArgDeclaration<'_> {
     pub(crate) fn parser(&self) -> syn::Result<Tokens> {
         let ty = &self.field.ty;
         let Some(range) = &self.range else {
-            return Ok(quote!(<#ty as ::castanet_engine::args::FromArg>::from_arg));
+            return Ok(quote!(<#ty as ::castanet_element::args::FromArg>::from_arg));
         };
         if self.kind == "Rest" || is_option(ty) {
             let message = "a range is for one number: give Option or Vec a type of its own";
             return Err(syn::Error::new(range.span(), message));
         }
         let syntax = range_text(range);
-        Ok(quote!(|text: &str, names: &::castanet_engine::args::Names| {
-            ::castanet_engine::args::within::<#ty>(text, names, &(#range), #syntax)
+        Ok(quote!(|text: &str, names: &::castanet_element::args::Names| {
+            ::castanet_element::args::within::<#ty>(text, names, &(#range), #syntax)
         }))
     }
 }
@@ -116,10 +116,10 @@ pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tok
         if it.kind == "Flatten" {
             let (ident, ty) = (&field.ident, &field.ty);
             more.push(quote! {
-                let #ident = <#ty as ::castanet_engine::args::Args>::take(taker, __next);
-                __next += <#ty as ::castanet_engine::args::Args>::ARGS.len();
+                let #ident = <#ty as ::castanet_element::args::Args>::take(taker, __next);
+                __next += <#ty as ::castanet_element::args::Args>::ARGS.len();
             });
-            parts.push(quote!(<#ty as ::castanet_engine::args::Args>::ARGS));
+            parts.push(quote!(<#ty as ::castanet_element::args::Args>::ARGS));
             continue;
         }
         takes.push(take(specs.len(), &it)?);
@@ -129,9 +129,9 @@ pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tok
     let all = match parts.is_empty() {
         true => quote!(&[#(#specs),*]),
         false => quote!({
-            const PARTS: &[&[::castanet_engine::args::ArgSpec]] = &[&[#(#specs),*], #(#parts),*];
-            const ALL: [::castanet_engine::args::ArgSpec; ::castanet_engine::args::total(PARTS)] =
-                ::castanet_engine::args::joined(PARTS);
+            const PARTS: &[&[::castanet_element::args::ArgSpec]] = &[&[#(#specs),*], #(#parts),*];
+            const ALL: [::castanet_element::args::ArgSpec; ::castanet_element::args::total(PARTS)] =
+                ::castanet_element::args::joined(PARTS);
             &ALL
         }),
     };
@@ -144,10 +144,10 @@ pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tok
         },
     };
     Ok(quote! {
-        impl ::castanet_engine::args::Args for #name {
-            const ARGS: &'static [::castanet_engine::args::ArgSpec] = #all;
+        impl ::castanet_element::args::Args for #name {
+            const ARGS: &'static [::castanet_element::args::ArgSpec] = #all;
             #[allow(unused_variables)]
-            fn take(taker: &mut ::castanet_engine::args::Taker, __first: usize)
+            fn take(taker: &mut ::castanet_element::args::Taker, __first: usize)
                 -> ::std::option::Option<Self>
             {
                 #(#takes)*
@@ -175,8 +175,8 @@ fn spec(it: &ArgDeclaration) -> syn::Result<Tokens> {
         (None, false) => quote!(None),
     };
     let syntax = it.syntax();
-    Ok(quote!(::castanet_engine::args::ArgSpec {
-        name: #name, kind: ::castanet_engine::args::ArgKind::#kind, live: #live, doc: #doc,
+    Ok(quote!(::castanet_element::args::ArgSpec {
+        name: #name, kind: ::castanet_element::args::ArgKind::#kind, live: #live, doc: #doc,
         default: #shown, syntax: #syntax,
     }))
 }

@@ -77,19 +77,19 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let args_check = it.args.iter().map(|ty| {
         quote!(const _: fn() = || {
-            fn same<E: ::castanet_engine::element::Build<Args = A>, A>() {}
+            fn same<E: ::castanet_element::element::Build<Args = A>, A>() {}
             same::<#name, #ty>();
         };)
     });
     Ok(quote! {
-        impl ::castanet_engine::element::Describe for #name {
-            const SPEC: ::castanet_engine::class::Spec = ::castanet_engine::class::Spec {
+        impl ::castanet_element::element::Describe for #name {
+            const SPEC: ::castanet_element::spec::Spec = ::castanet_element::spec::Spec {
                 class: #class, doc: #doc, file: file!(), room: #room, aliases: &[#(#aliases),*],
                 ports: #ports, processing: #processing, flow: #flow, gives: #gives,
             };
-            const READS: &'static [&'static [::castanet_engine::class::Read<Self>]] =
+            const READS: &'static [&'static [::castanet_element::handler::ReadHandler<Self>]] =
                 &[&[#(#reads),*] #more_reads];
-            const WRITES: &'static [&'static [::castanet_engine::class::Write<Self>]] =
+            const WRITES: &'static [&'static [::castanet_element::handler::WriteHandler<Self>]] =
                 &[&[#(#writes),*] #more_writes];
         }
         #(#args_check)*
@@ -102,10 +102,10 @@ fn build_from_args(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
     let args = args_impl(name, fields)?;
     Ok(quote! {
         #args
-        impl ::castanet_engine::element::Build for #name {
+        impl ::castanet_element::element::Build for #name {
             type Args = Self;
-            fn build(args: Self, _: &::castanet_engine::element::Setup)
-                -> ::std::result::Result<Self, ::castanet_engine::args::ArgError>
+            fn build(args: Self, _: &::castanet_element::setup::Setup)
+                -> ::std::result::Result<Self, ::castanet_element::error::ArgError>
             {
                 ::std::result::Result::Ok(args)
             }
@@ -124,7 +124,7 @@ fn element_handlers(fields: &[&Field]) -> syn::Result<(Vec<Tokens>, Vec<Tokens>)
         let (ident, name, parse) = (&field.ident, arg.name.to_lowercase(), arg.parser()?);
         let doc = docs(&field.attrs);
         reads.push(read_handler(field, &name, "an argument")?);
-        writes.push(quote!(::castanet_engine::class::Write {
+        writes.push(quote!(::castanet_element::handler::WriteHandler {
             name: #name, doc: #doc,
             set: |it, text, names| {
                 let mut it: Self = ::std::clone::Clone::clone(it);
@@ -142,8 +142,8 @@ fn read_handler(field: &Field, name: &str, what: &str) -> syn::Result<Tokens> {
     let doc = required_docs(&field.attrs, ident, what)?;
     // The compiler reports a type that does not convert to `Value` at the field.
     let value = quote_spanned!(field.ty.span()=>
-        ::std::convert::Into::<::castanet_engine::class::Value>::into);
-    Ok(quote!(::castanet_engine::class::Read {
+        ::std::convert::Into::<::castanet_element::handler::Value>::into);
+    Ok(quote!(::castanet_element::handler::ReadHandler {
         name: #name, doc: #doc, get: |it, _| #value(::std::clone::Clone::clone(&it.#ident)),
     }))
 }
@@ -170,7 +170,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
             let names = Punctuated::<Ident, Token![,]>::parse_terminated;
             for ident in attr.parse_args_with(names)? {
                 let text = unraw(&ident);
-                writes.push(quote!(::castanet_engine::class::Change {
+                writes.push(quote!(::castanet_element::handler::StateHandler {
                     name: #text, doc: "Starts again from zero.",
                     apply: |it, _| {
                         *it = ::std::default::Default::default();
@@ -193,10 +193,10 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
     };
     let (generics, arguments, condition) = input.generics.split_for_impl();
     Ok(quote! {
-        impl #generics ::castanet_engine::element::Local for #name #arguments #condition {
-            const READS: &'static [&'static [::castanet_engine::class::Read<Self>]] =
+        impl #generics ::castanet_element::element::Local for #name #arguments #condition {
+            const READS: &'static [&'static [::castanet_element::handler::ReadHandler<Self>]] =
                 &[&[#(#reads),*] #more_reads];
-            const WRITES: &'static [&'static [::castanet_engine::class::Change<Self>]] =
+            const WRITES: &'static [&'static [::castanet_element::handler::StateHandler<Self>]] =
                 &[&[#(#writes),*] #more_writes];
             #stops
         }

@@ -29,8 +29,8 @@ pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
         }
         let doc = required_docs(&v.attrs, v, "an exit")?;
         let (ident, kind, text) = (&v.ident, format_ident!("{kind}"), snake(&unraw(&v.ident)));
-        specs.push(quote!(::castanet_engine::element::FateSpec {
-            name: #text, doc: #doc, kind: ::castanet_engine::element::FateKind::#kind,
+        specs.push(quote!(::castanet_element::fate::FateSpec {
+            name: #text, doc: #doc, kind: ::castanet_element::fate::FateKind::#kind,
         }));
         arms.push(quote!(#name::#ident => #index));
     }
@@ -40,8 +40,8 @@ pub(crate) fn implementation(input: &DeriveInput) -> syn::Result<Tokens> {
             fn clone(&self) -> Self { *self }
         }
         impl ::std::marker::Copy for #name {}
-        impl ::castanet_engine::element::Fate for #name {
-            const FATES: &'static [::castanet_engine::element::FateSpec] = &[#(#specs),*];
+        impl ::castanet_element::fate::Fate for #name {
+            const FATES: &'static [::castanet_element::fate::FateSpec] = &[#(#specs),*];
             #[inline]
             fn index(self) -> u8 { match self { #(#arms),* } }
         }

@@ -36,16 +36,16 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         }
         if attr.path().is_ident("read") {
             let call = read_call(method)?;
-            reads.push(quote!(::castanet_engine::class::Read {
+            reads.push(quote!(::castanet_element::handler::ReadHandler {
                 name: #name, doc: #doc, get: #call,
             }));
         } else if method.sig.receiver().is_some_and(|r| r.mutability.is_some()) {
-            changes.push(quote!(::castanet_engine::class::Change {
+            changes.push(quote!(::castanet_element::handler::StateHandler {
                 name: #name, doc: #doc,
                 apply: |it, text| it.#ident(text).map(::std::convert::Into::into),
             }));
         } else {
-            writes.push(quote!(::castanet_engine::class::Write {
+            writes.push(quote!(::castanet_element::handler::WriteHandler {
                 name: #name, doc: #doc, set: Self::#ident,
             }));
         }
@@ -58,10 +58,10 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         impl #generics #ty #condition {
             const STOP_METHODS: &'static [&'static str] = &[#(#stop_handlers),*];
             const WAKE_METHODS: &'static [&'static str] = &[#(#wake_handlers),*];
-            const READ_METHODS: &'static [::castanet_engine::class::Read<Self>] = &[#(#reads),*];
-            const WRITE_METHODS: &'static [::castanet_engine::class::Write<Self>] =
+            const READ_METHODS: &'static [::castanet_element::handler::ReadHandler<Self>] = &[#(#reads),*];
+            const WRITE_METHODS: &'static [::castanet_element::handler::WriteHandler<Self>] =
                 &[#(#writes),*];
-            const CHANGE_METHODS: &'static [::castanet_engine::class::Change<Self>] =
+            const CHANGE_METHODS: &'static [::castanet_element::handler::StateHandler<Self>] =
                 &[#(#changes),*];
         }
     })

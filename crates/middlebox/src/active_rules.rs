@@ -2,7 +2,7 @@
 
 use crate::matcher::{MAX_SLOTS, Tables};
 use crate::rule_set::RuleSet;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::sync::Arc;
 
 /// Shared tables, and a spare copy that no worker reads. The control thread applies a change to the
@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct ActiveRules {
     tables: Arc<Tables>,
     /// The previous tables, reused as soon as no worker reads them.
-    spare: Common<Option<Arc<Tables>>>,
+    spare: RwShared<Option<Arc<Tables>>>,
 }
 
 impl ActiveRules {

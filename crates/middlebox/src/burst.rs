@@ -13,7 +13,7 @@ use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
 use crate::rule_set::{Entry, NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
 use crate::verdict::{is_dropped, rewrite};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::flow::ExclusiveAccess;
 use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
@@ -43,8 +43,8 @@ pub(crate) struct ConnectionRef<'c> {
 pub(crate) struct HookContext<'m> {
     pub(crate) rules: &'m RuleSet,
     pub(crate) interfaces: &'m Interfaces,
-    pub(crate) connections: &'m Common<Connections>,
-    pub(crate) datagrams: &'m Common<FragmentTracker<HeldFragment>>,
+    pub(crate) connections: &'m RwShared<Connections>,
+    pub(crate) datagrams: &'m RwShared<FragmentTracker<HeldFragment>>,
     pub(crate) mtu: usize,
     pub(crate) port: usize,
 }

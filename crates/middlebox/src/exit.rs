@@ -1,6 +1,6 @@
 //! Exits of a `Middlebox`.
 
-use castanet_engine::element::{DROP, Fate, FateKind, FateSpec};
+use castanet_element::fate::{DROP, Fate, FateKind, FateSpec};
 use castanet_kit::fragment_tracker::Refusal;
 
 /// The exit of a packet.

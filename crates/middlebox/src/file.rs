@@ -4,8 +4,8 @@ use crate::analysis::{RuleDiagnostic, warnings_of_all};
 use crate::language::{Command, commands};
 use crate::rule::Rule;
 use crate::rule_set::NonIpPolicy;
-use castanet_engine::args::ArgError;
-use castanet_engine::files::HandlerFiles;
+use castanet_element::error::ArgError;
+use castanet_element::files::HandlerFiles;
 use std::fs::File;
 use std::io::Read;
 

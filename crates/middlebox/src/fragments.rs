@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::rule_set::RuleSet;
 use crate::state::MiddleboxState;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::fragment_tracker::{
     Admission, DatagramKey, Fragment, FragmentTracker, HeaderChain, Refusal,
 };
@@ -236,7 +236,7 @@ impl HookContext<'_> {
 /// Drops the fragments whose time is over, and removes at most `most` packets. Returns whether
 /// there may be more.
 pub(crate) fn release(
-    datagrams: &Common<FragmentTracker<HeldFragment>>,
+    datagrams: &RwShared<FragmentTracker<HeldFragment>>,
     most: usize,
     cx: &mut Cx,
 ) -> bool {

@@ -1,6 +1,6 @@
 //! Names of the interfaces, and whether rules are attached to them.
 
-use castanet_engine::args::ArgError;
+use castanet_element::error::ArgError;
 use castanet_lang::nearest;
 use std::fmt;
 use std::sync::Arc;

@@ -38,7 +38,7 @@ pub use matcher::{Matcher, Tables};
 pub use page::page;
 pub use rule_set::{Change, Entry, NonIpPolicy, RuleSet, Timeouts};
 
-use castanet_engine::class::{Class, per_batch};
+use castanet_element::class::{Class, per_batch};
 
 /// Every class of this crate.
-pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>().in_common()];
+pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>().with_rw_shared_state()];

@@ -15,7 +15,7 @@ use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
 use crate::rule_set::{NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::fragment_tracker::FragmentTracker;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
@@ -223,8 +223,8 @@ pub struct Middlebox {
     answer: String,
     /// Maximum number of connections.
     limit: usize,
-    connections: Common<Connections>,
-    datagrams: Common<FragmentTracker<HeldFragment>>,
+    connections: RwShared<Connections>,
+    datagrams: RwShared<FragmentTracker<HeldFragment>>,
 }
 
 #[derive(Args)]
@@ -331,8 +331,8 @@ impl Build for Middlebox {
             mtu: args.mtu,
             answer: String::new(),
             limit: args.connections,
-            connections: Common::default(),
-            datagrams: Common::default(),
+            connections: RwShared::default(),
+            datagrams: RwShared::default(),
         })
     }
 }
@@ -466,7 +466,7 @@ impl Middlebox {
     }
     /// Shows where the packet given as parameter, `[in IF] PACKET`, would leave, and why.
     #[read]
-    fn test(&self, ask: &Ask) -> String {
+    fn test(&self, ask: &ReadRequest) -> String {
         let Some(test) = TestPacket::parse(ask.param) else { return "a packet is missing".into() };
         self.test_packet(&test, ask.now.0.unsigned_abs()).unwrap_or_else(|error| error)
     }
@@ -556,12 +556,12 @@ impl PerBatch for Middlebox {
     type Local = MiddleboxState;
     type Fate = Exit;
 
-    fn begin(&self, state: &mut MiddleboxState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut MiddleboxState, _: &mut Cx) -> Result<(), ArgError> {
         state.is_primary = true;
         Ok(())
     }
 
-    fn end(&self, state: &mut MiddleboxState, cx: &mut Cx) {
+    fn cleanup(&self, state: &mut MiddleboxState, cx: &mut Cx) {
         state.datagrams.change(FragmentTracker::clear);
         release(&state.datagrams, 0, cx);
     }
@@ -570,16 +570,16 @@ impl PerBatch for Middlebox {
         if state.is_primary { state.datagrams.read(FragmentTracker::queued) } else { 0 }
     }
 
-    fn settle(&self, state: &mut MiddleboxState) {
+    fn apply_config(&self, state: &mut MiddleboxState) {
         state.update(&self.active_rules, (&self.connections, self.limit), &self.datagrams);
     }
 
-    fn prepare(&self, before: &Self) -> Option<Self> {
+    fn merged_config(&self, before: &Self) -> Option<Self> {
         let active_rules = self.active_rules.replacing(&before.active_rules)?;
         Some(Middlebox { active_rules, ..self.clone() })
     }
 
-    fn wake(&self, state: &mut MiddleboxState, cx: &mut Cx) {
+    fn run_timer(&self, state: &mut MiddleboxState, cx: &mut Cx) {
         state.wake(cx);
     }
 

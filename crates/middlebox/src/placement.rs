@@ -5,7 +5,7 @@ use crate::field::FieldLocation;
 use crate::interfaces::Interfaces;
 use crate::rule::{Hop, Predicate, Rule, Target};
 use crate::value::{Condition, Value};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_lang::nearest;
 
 /// How packets are forwarded behind the element.

@@ -8,8 +8,8 @@ use crate::fragments::{HeaderBuffer, HeldFragment, release};
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rule_set::{Entry, RuleSet};
-use castanet_engine::class::{Piece, Sums};
-use castanet_engine::prelude::*;
+use castanet_element::handler::{Sums, TextChunk};
+use castanet_element::prelude::*;
 use castanet_kit::flow::Counts;
 use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use std::sync::Arc;
 pub struct MiddleboxState {
     pub(crate) matcher: Matcher,
     /// The connection table, shared by all workers.
-    pub(crate) connections: Common<Connections>,
+    pub(crate) connections: RwShared<Connections>,
     /// Fragmented packets that are not complete, shared by all workers.
-    pub(crate) datagrams: Common<FragmentTracker<HeldFragment>>,
+    pub(crate) datagrams: RwShared<FragmentTracker<HeldFragment>>,
     /// Scratch buffer for a fragment with the headers of its packet.
     pub(crate) view: HeaderBuffer,
     /// Whether this worker reports and cleans up the shared tables.
@@ -68,12 +68,12 @@ impl MiddleboxState {
     }
     /// The connections with their rules, a line each.
     #[read]
-    fn connections(&self, ask: &Ask) -> Value {
+    fn connections(&self, ask: &ReadRequest) -> Value {
         self.list_connections(ask, false)
     }
     /// The connections with timeouts, TCP state and translations, a line each.
     #[read]
-    fn connections_verbose(&self, ask: &Ask) -> Value {
+    fn connections_verbose(&self, ask: &ReadRequest) -> Value {
         self.list_connections(ask, true)
     }
     /// Number of connections.
@@ -100,12 +100,12 @@ impl MiddleboxState {
     }
     /// Packets that matched the rule at a position.
     #[read(packets_)]
-    fn packets(&self, ask: &Ask) -> u64 {
+    fn packets(&self, ask: &ReadRequest) -> u64 {
         self.count_at(ask).packets
     }
     /// Bytes of packets that matched the rule at a position.
     #[read(bytes_)]
-    fn bytes(&self, ask: &Ask) -> u64 {
+    fn bytes(&self, ask: &ReadRequest) -> u64 {
         self.count_at(ask).bytes
     }
 }
@@ -115,11 +115,11 @@ impl MiddleboxState {
         self.matcher.tables().rules()
     }
 
-    fn list_connections(&self, ask: &Ask, verbose: bool) -> Value {
+    fn list_connections(&self, ask: &ReadRequest, verbose: bool) -> Value {
         let (slots, now) = (self.matcher.slots(), ask.now.0.unsigned_abs());
         let some = |all: &Connections| all.list_chunk(slots, now, verbose, ask.from);
         let (text, next) = self.connections.read(some);
-        Piece { text, next, finish: Piece::sorted }.into()
+        TextChunk { text, next, finish: TextChunk::sorted }.into()
     }
 
     /// Schedules a wake-up, so that connections expire while no packets come.
@@ -128,7 +128,7 @@ impl MiddleboxState {
         const INTERVAL: Duration = Duration::from_secs(1);
         if !self.is_wake_scheduled {
             self.is_wake_scheduled = true;
-            cx.wake_at(cx.now() + INTERVAL);
+            cx.set_timer(cx.now() + INTERVAL);
         }
     }
 
@@ -147,14 +147,14 @@ impl MiddleboxState {
         match is_done {
             false => {
                 self.is_wake_scheduled = true;
-                cx.wake_at(cx.now() + Duration::from_nanos(1));
+                cx.set_timer(cx.now() + Duration::from_nanos(1));
             }
             true if !is_empty => self.schedule_expiry(cx),
             true => {}
         }
     }
 
-    fn count_at(&self, ask: &Ask) -> Count {
+    fn count_at(&self, ask: &ReadRequest) -> Count {
         let at = ask.param.parse().ok().and_then(|n: usize| n.checked_sub(1));
         let entry = at.and_then(|at| self.rules().at(at));
         entry.map_or(Count::default(), |entry| self.count_of(entry))
@@ -189,10 +189,10 @@ impl MiddleboxState {
     pub(crate) fn update(
         &mut self,
         active_rules: &ActiveRules,
-        (connections, limit): (&Common<Connections>, usize),
-        datagrams: &Common<FragmentTracker<HeldFragment>>,
+        (connections, limit): (&RwShared<Connections>, usize),
+        datagrams: &RwShared<FragmentTracker<HeldFragment>>,
     ) {
-        if !self.datagrams.is(datagrams) {
+        if !self.datagrams.is_same(datagrams) {
             let kept = self.datagrams.change(std::mem::take);
             datagrams.change(|all| all.take_over(kept));
             self.datagrams = datagrams.clone();
@@ -202,7 +202,7 @@ impl MiddleboxState {
             return;
         }
         self.matcher.set_tables(tables);
-        if !self.connections.is(connections) {
+        if !self.connections.is_same(connections) {
             let kept = self.connections.change(std::mem::take);
             connections.change(|all| all.carry_over(kept));
             self.connections = connections.clone();
@@ -239,7 +239,7 @@ mod tests {
     fn counters_follow_their_rules() {
         let mut state = MiddleboxState::default();
         let first = active_rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
-        let (connections, datagrams) = ((&Common::default(), 9), Common::default());
+        let (connections, datagrams) = ((&RwShared::default(), 9), RwShared::default());
         state.update(&first, connections, &datagrams);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
             (0..packets).for_each(|_| state.matcher.count(slot, 0));

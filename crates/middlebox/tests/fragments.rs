@@ -1,8 +1,8 @@
 //! Fragments and malformed segments, from outside: what rules, `lb`, `test` and a replaced
 //! configuration do with them.
 
-use castanet_engine::class::Library;
-use castanet_engine::example::{self, WAYS};
+use castanet_bench::example::{self, WAYS};
+use castanet_element::class::Library;
 use castanet_middlebox::CLASSES;
 
 fn library() -> Library {
@@ -126,7 +126,7 @@ fn a_trial_says_what_becomes_of_fragments_and_changes_nothing() {
 
 /// A packet as answers show it.
 fn shown(packet: &str) -> String {
-    use castanet_engine::wire::sketch;
+    use castanet_element::wire::sketch;
     let built = sketch::build(packet).unwrap_or_else(|error| panic!("{packet}: {error}"));
     sketch::print(&built.bytes, built.layer)
 }

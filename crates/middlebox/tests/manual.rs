@@ -1,8 +1,8 @@
 //! Checks of every element: examples run, show every exit, and survive hostile packets.
 
-use castanet_engine::class::Library;
-use castanet_engine::element::FateKind;
-use castanet_engine::example::{self, Numbers, without_waits};
+use castanet_bench::example::{self, Numbers, without_waits};
+use castanet_element::class::Library;
+use castanet_element::fate::FateKind;
 use castanet_middlebox::CLASSES;
 use std::path::Path;
 

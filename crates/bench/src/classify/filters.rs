@@ -2,8 +2,8 @@
 
 use super::sets::{Kind, RuleFields, Set, prefix};
 use super::{ASKED, Plan, Record};
-use castanet_engine::class::Library;
-use castanet_engine::example::{Measured, cost_of};
+use crate::example::{CostMeasurement, cost_of};
+use castanet_element::class::Library;
 use castanet_kit::classify::{Pattern, Program, Rule};
 use castanet_packet::Packet;
 use castanet_wire::sketch;
@@ -113,7 +113,7 @@ impl Filter {
         let (hits, reference_ns) = self.compared(&program, &rules, &packets)?;
         let (masks, matcher) = (program.masks(), program.matcher());
         drop((program, rules));
-        let Measured { cycles, ns, undisturbed, .. } =
+        let CostMeasurement { cycles, ns, undisturbed, .. } =
             self.element(&arguments, &packets, plan.time, library)?;
         Ok(Record {
             case: self.set.case,
@@ -172,7 +172,7 @@ impl Filter {
         packets: &[String],
         time: Duration,
         library: &Library,
-    ) -> Result<Measured, String> {
+    ) -> Result<CostMeasurement, String> {
         let outputs = if self.class == "IPFilter" { 1 } else { arguments.len() };
         let mut example = format!("in -> c :: {}({})\n", self.class, arguments.join(", "));
         (0..outputs).for_each(|output| example += &format!("c[{output}] -> out\n"));

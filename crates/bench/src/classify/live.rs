@@ -2,8 +2,8 @@
 
 use crate::measure::{are_calm, middle};
 use crate::router::{build, count, run_counted};
-use castanet_engine::class::Library;
-use castanet_engine::router::Router;
+use castanet_element::class::Library;
+use castanet_runtime::router::Router;
 use std::path::Path;
 use std::time::Duration;
 

@@ -6,8 +6,8 @@ mod live;
 mod sets;
 
 use super::measure::middle;
-use castanet_engine::class::Library;
-use castanet_engine::example::{Measured, Pulse, cost_of};
+use crate::example::{CoreSpeed, CostMeasurement, cost_of};
+use castanet_element::class::Library;
 use castanet_middlebox::headers::Headers;
 use castanet_middlebox::language::{Command, commands};
 use castanet_middlebox::rule::Rule;
@@ -112,7 +112,8 @@ fn measure(set: &Set, plan: &Plan, library: &Library) -> Result<Record, String> 
     let (insert_us, remove_us) = changed(&mut matcher, active_rules, set)?;
     drop(matcher);
     let file = RulesFile::of(&text)?;
-    let Measured { cycles, ns, undisturbed, .. } = element(&file.0, &packets, plan, library)?;
+    let CostMeasurement { cycles, ns, undisturbed, .. } =
+        element(&file.0, &packets, plan, library)?;
     let live = live(&file.0, set.count, &set.rule(set.count), plan.time, library)?;
     Ok(Record {
         case: set.case,
@@ -194,7 +195,7 @@ fn changed(
             active_rules = active_rules.with(rules);
             matcher.set_tables(active_rules.tables());
             let time = started.elapsed().as_nanos() as f64 / 1e3;
-            times.push((time, Pulse::feel().is_calm()));
+            times.push((time, CoreSpeed::probe().is_full()));
         }
     }
     Ok((middle(inserts.into_iter()).0, middle(removes.into_iter()).0))
@@ -225,7 +226,7 @@ fn element(
     packets: &[String],
     plan: &Plan,
     library: &Library,
-) -> Result<Measured, String> {
+) -> Result<CostMeasurement, String> {
     let mut example = format!("in -> m :: Middlebox(FILE {}) -> out\n", file.display());
     packets.iter().for_each(|packet| example += &format!("> in {packet}\n"));
     let class = library.get("Middlebox").ok_or("no Middlebox")?;

@@ -1,6 +1,6 @@
 //! Cores of the forwarder and of the packet generator.
 
-use castanet_engine::cores::allowed;
+use castanet_runtime::cores::allowed;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::path::Path;

@@ -1,8 +1,8 @@
 //! Click's `-h` and `-x`: handlers read after the run.
 
 use crate::terminal::{complain, say};
-use castanet_engine::class::{Class, Role};
-use castanet_engine::router::Router;
+use castanet_element::class::{Class, Role};
+use castanet_runtime::router::Router;
 use glob::Pattern;
 
 /// Reads and prints handlers in Click's form: one bare, several, or those of a
@@ -38,7 +38,7 @@ fn print_one(router: &mut Router, path: &str, with_name: bool) -> Result<(), Str
 fn read(router: &mut Router, path: &str) -> Result<String, String> {
     let name = path.split_whitespace().next().unwrap_or_default();
     if router.has_handler(name, false) && !router.is_private(name) {
-        let words = |e: castanet_engine::args::ArgError| e.in_click_words();
+        let words = |e: castanet_element::error::ArgError| e.in_click_words();
         return router.read(path).map_err(|e| words(e).unwrap_or_default());
     }
     Err(match router.has_handler(name, true) {
@@ -60,7 +60,7 @@ fn named(router: &Router, handler: &str) -> Result<(Vec<String>, bool), String> 
     let pattern = element.contains(['*', '?', '[']);
     // Click complements a set with `^`, the crate with `!`.
     let glob = Pattern::new(&element.replace("[^", "[!")).ok().filter(|_| pattern);
-    let fits = |e: &&castanet_engine::graph::Element| match &glob {
+    let fits = |e: &&castanet_runtime::graph::Element| match &glob {
         Some(glob) => glob.matches(&e.name),
         None => is_a(e.class, element),
     };

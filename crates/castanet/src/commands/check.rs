@@ -5,8 +5,8 @@ use crate::console::Terminal;
 use crate::library::library;
 use crate::load::{LoadedConfiguration, load};
 use crate::terminal::complain;
-use castanet_engine::router::{Options, Router, Wording};
 use castanet_lang::Severity;
+use castanet_runtime::router::{ErrorStyle, Options, Router};
 use clap::Args;
 use serde::Serialize;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         }
     };
     let mut loaded = load(&origin, &vars, &library, None);
-    loaded.check_settings(&vars, Wording::Castanet);
+    loaded.check_settings(&vars, ErrorStyle::Castanet);
     if !loaded.found.has_errors() {
         let mut options = Options::new(Arc::new(Terminal));
         options.interfaces = Some(castanet_io::elements::address_of);
@@ -57,7 +57,7 @@ fn answer(loaded: &LoadedConfiguration, json: bool) -> String {
     if json {
         return as_json(loaded);
     }
-    loaded.report(Wording::Castanet);
+    loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
         return String::new();
     }

@@ -2,7 +2,7 @@
 
 use crate::library::{library, rooms};
 use crate::terminal::{bold, colours_on_stdout, complain};
-use castanet_engine::manual;
+use castanet_element::manual;
 use castanet_lang::nearest;
 use clap::Args;
 use serde::Serialize;

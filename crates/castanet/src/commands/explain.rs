@@ -4,9 +4,9 @@ use super::explanation::explain;
 use crate::cli::{Configuration, Frames, Workers};
 use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout, complain};
-use castanet_engine::cores::Cores;
-use castanet_engine::graph::explain;
-use castanet_engine::router::{Wording, plan};
+use castanet_runtime::cores::Cores;
+use castanet_runtime::graph::explain;
+use castanet_runtime::router::{ErrorStyle, plan};
 use clap::Args;
 
 /// Arguments of `castanet explain`.
@@ -37,8 +37,8 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Err(status) => return status,
     };
     let cores = Cores::here(arguments.workers.count(), arguments.workers.wanted());
-    let planned = plan(&loaded.flat, &library, &cores, Wording::Castanet, &mut loaded.found);
-    loaded.report(Wording::Castanet);
+    let planned = plan(&loaded.flat, &library, &cores, ErrorStyle::Castanet, &mut loaded.found);
+    loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
         return crate::exit::CONFIGURATION;
     }
@@ -63,8 +63,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         ("what each edge carries", explain::edges(graph, &planned.carries)),
         (
             "devices, queues and workers assigned",
-            explain::devices(graph, &planned.devices, assigned)
-                + &explain::workers(graph, assigned, &cores),
+            explain::devices(graph, assigned) + &explain::workers(graph, assigned, &cores),
         ),
         ("frames for devices, and for packets that are kept", sizes.to_string()),
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),

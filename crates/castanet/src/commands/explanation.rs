@@ -1,9 +1,10 @@
 //! `castanet explain --json`: tasks of workers, devices and frames as JSON.
 
-use castanet_engine::class::Role;
-use castanet_engine::frames::Sizes;
-use castanet_engine::graph::devices::{Device, Share};
-use castanet_engine::router::Planned;
+use castanet_element::class::Role;
+use castanet_element::device::QueueShare;
+use castanet_element::frames::PoolSizes;
+use castanet_runtime::graph::assign::ElementPlan;
+use castanet_runtime::router::ConfigPlan;
 use serde::Serialize;
 
 /// Tasks, devices, threads and frames of a configuration on this machine.
@@ -87,20 +88,20 @@ struct ElementThreads {
 }
 
 /// The plan as data.
-pub(crate) fn explain(planned: &Planned, sizes: Sizes) -> Explanation {
+pub(crate) fn explain(planned: &ConfigPlan, sizes: PoolSizes) -> Explanation {
     let (graph, plan) = (&planned.graph, &planned.assigned);
     let worker = |worker| {
         let core = planned.cores.of(worker);
         let tasks = plan.tasks_of(worker).map(|(does, element)| Task {
             does,
             element: graph.elements[element].name.clone(),
-            why: plan.reasons[element].clone(),
-            may_move: plan.movable[element],
+            why: plan[element].reason.clone(),
+            may_move: plan[element].movable,
         });
         Worker { worker, core: core.number, numa_node: core.node, tasks: tasks.collect() }
     };
-    let of_element = |(n, device): (usize, &Option<Device>)| {
-        let (device, it) = (device.as_ref()?, &graph.elements[n]);
+    let of_element = |(n, element): (usize, &ElementPlan)| {
+        let (device, it) = (element.device.as_ref()?, &graph.elements[n]);
         let sockets = device.queues.sockets;
         Some(DeviceUse {
             element: it.name.clone(),
@@ -110,26 +111,26 @@ pub(crate) fn explain(planned: &Planned, sizes: Sizes) -> Explanation {
             numa_node: device.node,
             receives: it.class.role != Role::Through,
             sockets,
-            workers: plan.shares[n].iter().map(|share| queues(share, sockets)).collect(),
+            workers: element.queue_shares.iter().map(|share| queues(share, sockets)).collect(),
         })
     };
-    let reached = |(n, it): (usize, &castanet_engine::graph::Element)| ElementThreads {
+    let reached = |(n, it): (usize, &castanet_runtime::graph::Element)| ElementThreads {
         element: it.name.clone(),
-        home: plan.homes[n],
+        home: plan[n].home,
         workers: plan.reaching(n).collect(),
-        moves_with: plan.with[n].map(|with| graph.elements[with].name.clone()),
+        moves_with: plan[n].moves_with.map(|with| graph.elements[with].name.clone()),
     };
-    let Sizes { devices, reserve, storage, frame: bytes } = sizes;
+    let PoolSizes { devices, reserve, storage, frame: bytes } = sizes;
     Explanation {
         frames: Frames { devices, reserve, storage, bytes },
         workers: (0..plan.workers).map(worker).collect(),
-        devices: planned.devices.iter().enumerate().filter_map(of_element).collect(),
+        devices: plan.elements.iter().enumerate().filter_map(of_element).collect(),
         elements: graph.elements.iter().enumerate().map(reached).collect(),
         full_push: plan.full_push(graph),
     }
 }
 
-fn queues(share: &Share, sockets: bool) -> Queues {
+fn queues(share: &QueueShare, sockets: bool) -> Queues {
     Queues {
         worker: share.worker,
         queues: (!sockets).then(|| share.queues.clone().collect()),

@@ -2,10 +2,11 @@
 
 use crate::cli::Configuration;
 use crate::library::library;
-use castanet_engine::cores::Cores;
-use castanet_engine::graph::{Flow, Graph};
-use castanet_engine::router::{Wording, plan};
+use castanet_element::flow::Flow;
 use castanet_lang::print::{ConnectionKind, DrawingInfo, dot, svg};
+use castanet_runtime::cores::Cores;
+use castanet_runtime::graph::Graph;
+use castanet_runtime::router::{ErrorStyle, plan};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -56,8 +57,8 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         Err(status) => return status,
     };
     let planned =
-        plan(&loaded.flat, &library, &Cores::here(1, &[]), Wording::Castanet, &mut loaded.found);
-    loaded.report(Wording::Castanet);
+        plan(&loaded.flat, &library, &Cores::here(1, &[]), ErrorStyle::Castanet, &mut loaded.found);
+    loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
         return crate::exit::CONFIGURATION;
     }

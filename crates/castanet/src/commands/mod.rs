@@ -14,8 +14,8 @@ pub(crate) mod text;
 use crate::cli::Configuration;
 use crate::load::{LoadedConfiguration, io_error_text, load};
 use crate::terminal::{complain, say};
-use castanet_engine::class::Library;
-use castanet_engine::router::Wording;
+use castanet_element::class::Library;
+use castanet_runtime::router::ErrorStyle;
 
 /// Starts DPDK if there are options for it; on failure prints why and gives
 /// the exit status.
@@ -38,9 +38,9 @@ pub(crate) fn load_or_report(
         crate::exit::USAGE
     })?;
     let mut loaded = load(&origin, &vars, library, None);
-    loaded.check_settings(&vars, Wording::Castanet);
+    loaded.check_settings(&vars, ErrorStyle::Castanet);
     if loaded.found.has_errors() {
-        loaded.report(Wording::Castanet);
+        loaded.report(ErrorStyle::Castanet);
         return Err(crate::exit::CONFIGURATION);
     }
     Ok(loaded)

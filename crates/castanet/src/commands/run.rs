@@ -6,8 +6,8 @@ use crate::library::library;
 use crate::replace::ReplacementReader;
 use crate::terminal::{complain, say};
 use crate::watch::RateDisplay;
-use castanet_engine::files::HandlerFiles;
-use castanet_engine::router::{Options, Outcome, Router, Wording};
+use castanet_element::files::HandlerFiles;
+use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -103,7 +103,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     options.text = loaded.text.take();
     options.packages = crate::load::PACKAGES;
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
-    loaded.report(Wording::Castanet);
+    loaded.report(ErrorStyle::Castanet);
     let Some(mut router) = built else { return crate::exit::CONFIGURATION };
     if arguments.allow_reconfigure {
         let vars = arguments.configuration.settings();
@@ -119,7 +119,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     print_handlers(&mut router, &arguments.handlers) | finish(router, outcome)
 }
 
-fn run(router: &mut Router, arguments: &Arguments) -> Outcome {
+fn run(router: &mut Router, arguments: &Arguments) -> RunOutcome {
     if !arguments.quiet {
         interfaces(router).values().for_each(|line| complain(format_args!("castanet: {line}")));
         complain("castanet: running");
@@ -169,7 +169,7 @@ fn print_handlers(router: &mut Router, handlers: &[String]) -> i32 {
 }
 
 /// Takes the router apart and says so if packets or bursts were lost to bugs.
-pub(crate) fn finish(router: Router, outcome: Outcome) -> i32 {
+pub(crate) fn finish(router: Router, outcome: RunOutcome) -> i32 {
     let report = router.dismantle();
     if report.leaked_frames > 0 {
         let frames = report.leaked_frames;
@@ -183,9 +183,9 @@ pub(crate) fn finish(router: Router, outcome: Outcome) -> i32 {
         _ if report.leaked_frames > 0 || report.panics > 0 || report.lost_workers > 0 => {
             crate::exit::BUG
         }
-        Outcome { status: 0, .. } if is_unwritten() => crate::exit::CONFIGURATION,
+        RunOutcome { status: 0, .. } if is_unwritten() => crate::exit::CONFIGURATION,
         // Ctrl-C is how a router that runs for ever is meant to end.
-        Outcome { interrupted: true, .. } => 0,
-        Outcome { status, .. } => status,
+        RunOutcome { interrupted: true, .. } => 0,
+        RunOutcome { status, .. } => status,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::common::{CommonOptions, Failure, Tool, ToolContext, Variables};
 use crate::console::Terminal;
-use castanet_engine::router::{Options, Router, Wording};
+use castanet_runtime::router::{ErrorStyle, Options, Router};
 use clap::{ArgAction, Parser};
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ impl Tool for Check {
         if known {
             let mut options = Options::new(Arc::new(Terminal));
             options.interfaces = Some(castanet_io::elements::address_of);
-            options.wording = Wording::Click;
+            options.error_style = ErrorStyle::Click;
             let mut found = castanet_lang::Diagnostics::new();
             Router::check(&flat, &input.library, &options, &mut found);
             context.report(found, &input.sources)?;

@@ -4,14 +4,14 @@ use crate::cli::{as_setting, told};
 use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin, io_error_text, open_in};
 use crate::terminal::{complain, say};
-use castanet_engine::class::Library;
-use castanet_engine::graph::ports::code;
-use castanet_engine::router::Wording;
+use castanet_element::class::Library;
+use castanet_element::class::ports::code;
 use castanet_lang::transform::expand_keeping_variables;
 use castanet_lang::{
     AnyClass, ClassInfo, Diagnostic, Diagnostics, FlatGraph, Member, Outline, SourceMap, Tree,
     archive, expand, outline, print,
 };
+use castanet_runtime::router::ErrorStyle;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, Args, Parser};
 use std::io::Write;
@@ -252,7 +252,7 @@ impl Input {
         context: &ToolContext,
     ) -> Result<Self, Failure> {
         let Some(tree) = loaded.tree.take() else {
-            loaded.report(Wording::Click);
+            loaded.report(ErrorStyle::Click);
             return Err(Failure);
         };
         if loaded.sources.text(tree.file).is_empty() && !loaded.found.has_errors() {

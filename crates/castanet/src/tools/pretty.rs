@@ -6,9 +6,9 @@ mod tags;
 
 use super::common::{CommonOptions, Failure, Input, Tool, ToolContext};
 use crate::load::{io_error_text, open};
-use castanet_engine::router::Wording;
 use castanet_lang::print::HtmlLinks;
 use castanet_lang::{Diagnostics, Outline, Processing};
+use castanet_runtime::router::ErrorStyle;
 use clap::Parser;
 use fill::TemplateFiller;
 use std::collections::HashMap;
@@ -97,7 +97,7 @@ impl Tool for Pretty {
         let origin = self.common.origin(&words, context)?;
         let mut loaded = open(&origin, self.common.clickpath.as_deref());
         let Some(tree) = loaded.tree.take() else {
-            loaded.report(Wording::Click);
+            loaded.report(ErrorStyle::Click);
             return Err(Failure);
         };
         if loaded.sources.text(tree.file).is_empty() && loaded.found.has_errors() {

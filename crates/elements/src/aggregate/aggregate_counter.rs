@@ -3,9 +3,9 @@
 use super::aggregate_counts::AggregateCounterState;
 use super::packet_weight::PacketWeightArgs;
 use crate::measure::limit::{Limit, one_of};
-use castanet_engine::files::HandlerFiles;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::files::HandlerFiles;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Counts packets or bytes by their aggregate annotation.
 ///
@@ -155,11 +155,11 @@ impl PerBatch for AggregateCounter {
     // One file has the counts of all workers, and limits apply to all of them together.
     const SHARED: bool = true;
 
-    fn continues(&self, _: &AggregateCounter) -> bool {
+    fn can_take_state(&self, _: &AggregateCounter) -> bool {
         true
     }
 
-    fn begin(&self, state: &mut AggregateCounterState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut AggregateCounterState, _: &mut Cx) -> Result<(), ArgError> {
         state.begin(&self.limits, &self.files);
         Ok(())
     }
@@ -169,7 +169,8 @@ impl PerBatch for AggregateCounter {
             let (aggregate, amount) = (packet.anno_u32(anno::AGGREGATE), self.weight.of(&packet));
             let counted = state.update(aggregate, amount, port == 1, self, cx);
             // A pulled packet leaves by the output that was pulled.
-            let other = cx.pulled().map_or(self.two_outputs && !counted, |output| output == 1);
+            let other =
+                cx.pulling_output().map_or(self.two_outputs && !counted, |output| output == 1);
             cx.emit(
                 if other { AggregateCounterExit::Other } else { AggregateCounterExit::Counted },
                 packet,

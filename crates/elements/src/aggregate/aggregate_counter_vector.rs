@@ -1,8 +1,8 @@
 //! `AggregateCounterVector`: counts by aggregate in a table of fixed size.
 
 use super::packet_weight::PacketWeightArgs;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Counts packets or bytes by the lower bits of their aggregate annotation.
 ///
@@ -59,7 +59,7 @@ impl Build for AggregateCounterVector {
 
     fn build(args: AggregateCounterVectorArgs, setup: &Setup) -> Result<Self, ArgError> {
         let counts = (u64::from(args.mask) + 1) * setup.workers.len().max(1) as u64;
-        castanet_engine::args::affordable(counts, size_of::<u64>(), "counts")
+        castanet_element::args::affordable(counts, size_of::<u64>(), "counts")
             .map_err(|error| error.at("MASK"))?;
         Ok(AggregateCounterVector { mask: args.mask, weight: args.weight, active: true })
     }
@@ -105,7 +105,7 @@ impl AggregateCounterVectorState {
     }
     /// Applies a function to the sum of all workers' counts.
     fn summarize(&self, format: fn(&[u64]) -> String) -> Value {
-        castanet_engine::class::Sums::new(self.counts.clone(), format).into()
+        castanet_element::handler::Sums::new(self.counts.clone(), format).into()
     }
 }
 
@@ -114,7 +114,7 @@ impl PerPacket for AggregateCounterVector {
     type Local = AggregateCounterVectorState;
     type Fate = ();
 
-    fn burst(&self, state: &mut AggregateCounterVectorState, _: Time) {
+    fn begin_burst(&self, state: &mut AggregateCounterVectorState, _: Time) {
         state.counts.resize(self.mask as usize + 1, 0);
     }
 

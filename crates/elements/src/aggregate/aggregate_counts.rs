@@ -2,10 +2,10 @@
 
 use super::aggregate_counter::AggregateCounter;
 use crate::measure::limit::Limit;
-use castanet_engine::class::{DeferredWork, Piece};
-use castanet_engine::files::HandlerFiles;
-use castanet_engine::prelude::*;
-use castanet_engine::streams::StandardOutput;
+use castanet_element::files::HandlerFiles;
+use castanet_element::handler::{DeferredWork, TextChunk};
+use castanet_element::prelude::*;
+use castanet_element::streams::StandardOutput;
 use castanet_kit::aggregates::{Aggregates, Snapshot, counts_pdf};
 use std::io::Write;
 
@@ -66,10 +66,10 @@ impl AggregateCounterState {
     }
     /// Distribution of the counts: each count, and the fraction of aggregates that have it.
     #[read]
-    fn counts_pdf(&self, ask: &Ask) -> Value {
+    fn counts_pdf(&self, ask: &ReadRequest) -> Value {
         let from = usize::try_from(ask.from).unwrap_or(usize::MAX);
         let (text, next) = self.counts.lines(from);
-        Piece { text, next: next.map(|next| next as u64), finish: counts_pdf }.into()
+        TextChunk { text, next: next.map(|next| next as u64), finish: counts_pdf }.into()
     }
     /// The limit to the number of aggregates.
     #[read]

@@ -1,6 +1,6 @@
 //! `AggregateFilter`: filters packets by aggregate.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ranges::Ranges;
 
 /// Filters packets by aggregate: the first matching rule chooses the output or drops.
@@ -83,7 +83,7 @@ impl PerPacket for AggregateFilter {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
-        let aggregate = packet.anno_u32(castanet_engine::packet::anno::AGGREGATE);
+        let aggregate = packet.anno_u32(castanet_element::packet::anno::AGGREGATE);
         Port::known(self.ranges.find(aggregate).unwrap_or(DROP))
     }
 }

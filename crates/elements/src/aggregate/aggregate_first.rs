@@ -1,8 +1,8 @@
 //! `AggregateFirst`: passes the first packet of each aggregate.
 
 use super::end_notifications::{EndNotifier, EndSubscription};
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 use castanet_kit::lru::Lru;
 
 /// Passes the first packet of each aggregate.
@@ -96,7 +96,7 @@ impl PerPacket for AggregateFirst {
     type Fate = AggregateFirstExit;
     const SHARED: bool = true;
 
-    fn burst(&self, state: &mut AggregateFirstState, _: Time) {
+    fn begin_burst(&self, state: &mut AggregateFirstState, _: Time) {
         let ended = self.subscription.iter().flat_map(EndSubscription::take_ended);
         ended.for_each(|aggregate| _ = state.aggregates.remove(&aggregate));
     }

@@ -1,7 +1,7 @@
 //! `AggregateIP`: sets the aggregate to a header field.
 
 use super::annotation::set;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ip_field::IpField;
 
 /// Sets each packet's aggregate annotation to a field of its IP or transport header.

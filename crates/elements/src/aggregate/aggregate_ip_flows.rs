@@ -3,8 +3,8 @@
 use super::aggregate_ip_flows_args::{AggregateIPFlowsArgs, nanos};
 use super::end_notifications::EndNotifier;
 use super::flow_queue::{AggregateIPFlowsState, Verdict};
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 use castanet_kit::ip_flows::Timeouts;
 
 /// Sets each packet's aggregate annotation to the number of its TCP or UDP flow.
@@ -88,7 +88,7 @@ pub struct AggregateIPFlows {
     pub(super) fragments: Option<bool>,
     pub(super) symmetric: bool,
     pub(super) capacity: u32,
-    pub(super) notifier: Link<EndNotifier>,
+    pub(super) notifier: Shared<EndNotifier>,
     pub(super) trace: Option<String>,
     /// The name of the traffic's file, for the trace.
     pub(super) source: Option<String>,
@@ -120,7 +120,7 @@ impl AggregateIPFlows {
             self.send(packet, flow, cx);
         }
         if let Some(time) = state.next_deadline(self.fragment_timeout).filter(|_| !state.clearing) {
-            cx.wake_at(time);
+            cx.set_timer(time);
         }
     }
 
@@ -139,11 +139,11 @@ impl PerBatch for AggregateIPFlows {
     type Fate = AggregateIPFlowsExit;
     const SHARED: bool = true;
 
-    fn continues(&self, before: &AggregateIPFlows) -> bool {
+    fn can_take_state(&self, before: &AggregateIPFlows) -> bool {
         (&self.trace, &self.source) == (&before.trace, &before.source)
     }
 
-    fn begin(&self, state: &mut AggregateIPFlowsState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut AggregateIPFlowsState, _: &mut Cx) -> Result<(), ArgError> {
         self.trace.as_ref().map_or(Ok(()), |name| state.trace.open(name))
     }
 
@@ -151,7 +151,7 @@ impl PerBatch for AggregateIPFlows {
         state.trace.start(self.source.as_deref())
     }
 
-    fn end(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
+    fn cleanup(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
         if self.trace.is_some() {
             state.forget();
             self.report_ended(state, cx);
@@ -160,7 +160,7 @@ impl PerBatch for AggregateIPFlows {
     }
 
     fn batch(&self, state: &mut AggregateIPFlowsState, _: usize, batch: Batch, cx: &mut Cx) {
-        let waits = self.fragments.unwrap_or(true) && cx.pulled().is_none();
+        let waits = self.fragments.unwrap_or(true) && cx.pulling_output().is_none();
         state.configure((self.symmetric, self.icmp, waits, self.timeouts), self.capacity);
         for packet in batch {
             let now = match packet.timestamp() {
@@ -186,7 +186,7 @@ impl PerBatch for AggregateIPFlows {
         self.release(state, cx);
     }
 
-    fn wake(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
+    fn run_timer(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
         if !state.clearing {
             return self.release(state, cx);
         }
@@ -198,7 +198,7 @@ impl PerBatch for AggregateIPFlows {
             };
             self.send(packet, flow, cx);
         }
-        cx.wake_at(cx.now());
+        cx.set_timer(cx.now());
     }
 
     fn held(&self, state: &AggregateIPFlowsState) -> usize {

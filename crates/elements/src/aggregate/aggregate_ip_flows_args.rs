@@ -2,7 +2,7 @@
 
 use super::aggregate_ip_flows::AggregateIPFlows;
 use super::end_notifications::EndNotifier;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ip_flows::{CAPACITY, Timeouts};
 
 #[derive(Args)]
@@ -71,7 +71,7 @@ impl Build for AggregateIPFlows {
             fragments: it.fragments,
             symmetric: it.symetric,
             capacity: it.capacity,
-            notifier: setup.own::<EndNotifier>(),
+            notifier: setup.own_shared::<EndNotifier>(),
             trace: it.traceinfo,
             source: source.map_err(|e| e.at("SOURCE"))?.flatten(),
         })

@@ -2,8 +2,8 @@
 
 use super::end_notifications::{EndNotifier, EndSubscription};
 use super::last_packet::LastPacket;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 use castanet_kit::lru::Lru;
 use std::collections::BTreeMap;
 
@@ -142,14 +142,14 @@ impl PerBatch for AggregateLast {
         }
     }
 
-    fn wake(&self, state: &mut AggregateLastState, cx: &mut Cx) {
+    fn run_timer(&self, state: &mut AggregateLastState, cx: &mut Cx) {
         for _ in 0..cx.burst() {
             let Some((&aggregate, _)) = state.last.first_key_value() else { break };
             state.order.remove(&aggregate);
             state.release(aggregate, cx);
         }
         if !state.last.is_empty() {
-            return cx.wake_at(cx.now());
+            return cx.set_timer(cx.now());
         }
         if std::mem::take(&mut state.clearing) && self.stop {
             cx.stop();

@@ -1,8 +1,8 @@
 //! `AggregateLength`: sets the aggregate to the packet length.
 
 use super::annotation::set;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Sets each packet's aggregate annotation to its length.
 ///

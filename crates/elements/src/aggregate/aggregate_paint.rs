@@ -1,7 +1,7 @@
 //! `AggregatePaint`: sets the aggregate to the paint.
 
 use super::annotation::set;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets each packet's aggregate annotation to its paint, or to the lower bits of it.
 ///

@@ -1,7 +1,7 @@
 //! Access to the aggregate annotation, for the elements that set it.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Sets the aggregate to `value`; with `appended_bits`, shifts the old value left by so many
 /// bits and adds `value`.

@@ -1,6 +1,6 @@
 //! Notifications of `AggregateIPFlows` to its subscribers that aggregates have ended.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::collections::BTreeMap;
 
 /// The aggregates that have ended, queued for each subscriber.
@@ -25,9 +25,10 @@ const MAX_QUEUED: usize = 1 << 20;
 impl EndNotifier {
     /// Subscribes to the ends of aggregates of the `AggregateIPFlows` called `name`.
     pub(crate) fn subscribe(name: &str, setup: &Setup) -> Result<EndSubscription, ArgError> {
-        let notifier: Link<EndNotifier> = setup.linked(name, "AggregateIPFlows").map_err(|e| {
-            e.reworded(format!("{name} is not an AggregateNotifier")).at("NOTIFIER")
-        })?;
+        let notifier: Shared<EndNotifier> =
+            setup.shared_of(name, "AggregateIPFlows").map_err(|e| {
+                e.reworded(format!("{name} is not an AggregateNotifier")).at("NOTIFIER")
+            })?;
         let subscriber = setup.name.to_owned();
         notifier.with(|notifier| {
             notifier.subscribers.entry(subscriber.clone()).or_default().elements += 1;
@@ -49,7 +50,7 @@ impl EndNotifier {
 
 /// The subscription of an element, which ends when it is dropped.
 pub(crate) struct EndSubscription {
-    notifier: Link<EndNotifier>,
+    notifier: Shared<EndNotifier>,
     subscriber: String,
 }
 
@@ -82,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_dropped_subscription_gets_nothing_and_its_successor_the_rest() {
-        let notifier = Link::<EndNotifier>::default();
+        let notifier = Shared::<EndNotifier>::default();
         let subscribe = || {
             notifier.with(|it| it.subscribers.entry("a".into()).or_default().elements += 1);
             EndSubscription { notifier: notifier.clone(), subscriber: "a".into() }

@@ -1,8 +1,8 @@
 //! State of `AggregateIPFlows`: flows, and packets that wait for a first fragment.
 
 use super::flow_trace::FlowTrace;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ipv4Header, Tcp, ip_proto};
 use castanet_kit::icmp_error::is_error;
 use castanet_kit::ip_flows::{EndedFlow, Endpoint, Flows, TcpFlags, Timeouts};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -92,7 +92,7 @@ fn datagram_key(ip: &Ipv4Header) -> DatagramKey {
 /// The ports in the header of TCP or UDP; `None` if there are none.
 fn ports(protocol: u8, bytes: &[u8]) -> Option<(u16, u16)> {
     let has = matches!(protocol, ip_proto::TCP | ip_proto::UDP);
-    castanet_engine::wire::udp::ports(bytes).filter(|_| has)
+    castanet_element::wire::udp::ports(bytes).filter(|_| has)
 }
 
 impl AggregateIPFlowsState {
@@ -262,7 +262,7 @@ impl AggregateIPFlowsState {
     /// The flow of the packet that an ICMP error quotes.
     fn mark_error(&self, ip: &Ipv4Header, body: &[u8], symmetric: bool) -> FlowMark {
         const ERROR_PAINT: u8 = 2;
-        let (icmp, inner) = castanet_engine::wire::Icmp::from_prefix(body)?;
+        let (icmp, inner) = castanet_element::wire::Icmp::from_prefix(body)?;
         if !is_error(icmp.kind()) || !ip.is_first_fragment() {
             return None;
         }

@@ -1,8 +1,8 @@
 //! The XML file in which `AggregateIPFlows` records flows.
 
-use castanet_engine::output::OutputWriter;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Timestamp;
+use castanet_element::output::OutputWriter;
+use castanet_element::prelude::*;
+use castanet_element::wire::Timestamp;
 use castanet_kit::ip_flows::EndedFlow;
 use std::io::{self, Write};
 

@@ -1,7 +1,7 @@
 //! The last packet of an aggregate, with the totals of the aggregate.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// An aggregate: its last packet, number of packets and bytes, and time of its first packet.
 pub(super) struct LastPacket {

@@ -18,7 +18,7 @@ mod flow_trace;
 mod last_packet;
 mod packet_weight;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -1,7 +1,7 @@
 //! The weight of a packet in counters by aggregate: packets or bytes.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// The arguments that select the weight of a packet.
 #[derive(Clone, Copy, Args)]

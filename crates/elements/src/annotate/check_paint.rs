@@ -1,7 +1,7 @@
 //! `CheckPaint`: filters packets by paint.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Filters packets by paint annotation: passes one colour, other colours leave by output 1.
 ///

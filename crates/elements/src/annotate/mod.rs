@@ -10,7 +10,7 @@ pub mod set_anno_byte;
 pub mod set_packet_type;
 pub mod store_anno;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

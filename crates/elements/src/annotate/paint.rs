@@ -1,7 +1,7 @@
 //! `Paint`: sets the paint annotation.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Sets each packet's paint annotation to a colour.
 ///

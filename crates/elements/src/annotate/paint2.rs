@@ -1,7 +1,7 @@
 //! `Paint2`: sets the two-byte paint annotation.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Sets each packet's second paint annotation, of two bytes, to a colour.
 ///

@@ -1,7 +1,7 @@
 //! `PaintRR`: chooses an output by paint, modulo the number of outputs.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Sends each packet to the output whose number is its paint, modulo the number of outputs.
 ///

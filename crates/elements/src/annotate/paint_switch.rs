@@ -1,7 +1,7 @@
 //! `PaintSwitch`: chooses an output by paint.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Sends each packet to the output whose number is its paint annotation.
 ///

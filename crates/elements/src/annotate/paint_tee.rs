@@ -1,7 +1,7 @@
 //! `PaintTee`: copies packets of one colour.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Copies packets of one paint colour to output 1, and passes every packet to output 0.
 ///
@@ -45,7 +45,7 @@ impl PerBatch for PaintTee {
     type Fate = PaintTeeExit;
 
     #[inline]
-    fn passes(&self, _: &mut (), packet: &mut Packet) -> bool {
+    fn can_pass(&self, _: &mut (), packet: &mut Packet) -> bool {
         self.anno.get(packet) != self.color
     }
 

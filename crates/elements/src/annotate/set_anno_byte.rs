@@ -1,6 +1,6 @@
 //! `SetAnnoByte`: sets a byte of the annotations.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets a byte of each packet's annotations.
 ///

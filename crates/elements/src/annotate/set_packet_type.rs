@@ -1,6 +1,6 @@
 //! `SetPacketType`: sets the packet type annotation.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the packet type annotation, such as host, broadcast or multicast.
 ///

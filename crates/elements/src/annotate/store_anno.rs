@@ -1,7 +1,7 @@
 //! `StoreAnno`: writes an annotation into the packet.
 
-use castanet_engine::packet::anno::Anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno::Anno;
+use castanet_element::prelude::*;
 
 /// Writes an annotation into the data of each packet, from an offset on.
 ///

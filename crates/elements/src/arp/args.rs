@@ -2,7 +2,7 @@
 
 use super::resolver::ArpResolver;
 use super::responder_entry::host_or_net;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::arp::Limits;
 
 /// The address of an interface, and the Ethernet address of the same name if there is one.
@@ -90,7 +90,8 @@ impl ARPQuerierArgs {
         let InterfaceAddress(net, named) = self.ip;
         let no_eth = || ArgError::new("is missing, and IP is no name of one").at("ETH");
         let eth = self.eth.or(named).ok_or_else(|| no_eth().click("invalid Ethernet address"))?;
-        let find_table = |name: &String| setup.linked(name, "ARPTable").map_err(|e| e.at("TABLE"));
+        let find_table =
+            |name: &String| setup.shared_of(name, "ARPTable").map_err(|e| e.at("TABLE"));
         let broadcast = if net.prefix_len() == 32 { Ipv4Addr::BROADCAST } else { net.broadcast() };
         Ok(ArpResolver {
             name: setup.name.to_owned(),

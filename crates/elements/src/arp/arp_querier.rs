@@ -3,7 +3,7 @@
 use super::args::ARPQuerierArgs;
 use super::neighbour_state::NeighbourState;
 use super::resolver::ArpResolver;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Encapsulates IPv4 packets in Ethernet frames to addresses found by ARP.
 ///
@@ -158,18 +158,18 @@ impl PerBatch for ARPQuerier {
     // An address that one worker learns is known to all workers.
     const SHARED: bool = true;
 
-    fn continues(&self, _: &ARPQuerier) -> bool {
+    fn can_take_state(&self, _: &ARPQuerier) -> bool {
         true
     }
 
-    fn resume(&self, state: &mut NeighbourState, cx: &mut Cx) {
+    fn after_take_state(&self, state: &mut NeighbourState, cx: &mut Cx) {
         state.own.table.set_limits(self.resolver.limits);
         state.use_table(self.resolver.table.as_ref(), cx);
     }
 
     fn start(&self, state: &mut NeighbourState, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(state, cx);
-        self.wake(state, cx);
+        self.after_take_state(state, cx);
+        self.run_timer(state, cx);
         Ok(())
     }
 
@@ -185,13 +185,13 @@ impl PerBatch for ARPQuerier {
         });
     }
 
-    fn wake(&self, state: &mut NeighbourState, cx: &mut Cx) {
+    fn run_timer(&self, state: &mut NeighbourState, cx: &mut Cx) {
         self.resolver.with_cache(state, |cache, query_state| {
             let now = cache.tick(cx.now());
             cache.table.expire(now);
             self.resolver.flush(cache, query_state, cx);
         });
-        cx.wake_at(cx.now() + TICK);
+        cx.set_timer(cx.now() + TICK);
     }
 
     fn held(&self, state: &NeighbourState) -> usize {

@@ -1,9 +1,9 @@
 //! `ARPResponder`: answers ARP requests for configured addresses.
 
 use super::responder_entry::{ResponderEntry, host_or_net};
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Arp, Ethernet, arp, ether_type};
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::{Arp, Ethernet, arp, ether_type};
 use castanet_kit::prefixes::PrefixList;
 
 /// Answers ARP requests for the configured IPv4 addresses and prefixes.
@@ -80,7 +80,7 @@ impl ARPResponder {
 
     /// Ethernet address that the element answers for an IPv4 address; empty if there is none.
     #[read]
-    fn lookup(&self, ask: &Ask) -> String {
+    fn lookup(&self, ask: &ReadRequest) -> String {
         let address = ask.param.trim().parse().map(Ipv4Addr::to_bits);
         let mac = address.ok().and_then(|address| self.entries.get(address));
         mac.map_or_else(String::new, MacAddr::to_string)

@@ -2,7 +2,7 @@
 
 use super::args::ARPTableArgs;
 use super::neighbour_cache::NeighbourCache;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::arp::Limits;
 
 /// Stores Ethernet addresses by IPv4 address, for all `ARPQuerier`s that name it as their TABLE.
@@ -48,7 +48,7 @@ use castanet_kit::arp::Limits;
 #[derive(Element)]
 #[element(room = "arp", args = ARPTableArgs, ports = "0/0")]
 pub struct ARPTable {
-    cache: Link<NeighbourCache>,
+    cache: Shared<NeighbourCache>,
     limits: Limits,
 }
 
@@ -56,14 +56,14 @@ pub struct ARPTable {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ARPTableState {
-    cache: Link<NeighbourCache>,
+    cache: Shared<NeighbourCache>,
 }
 
 #[handlers]
 impl ARPTableState {
     /// Entries: IPv4 address, 1 if it is resolved, Ethernet address, age in seconds; oldest first.
     #[read]
-    fn table(&self, ask: &Ask) -> Value {
+    fn table(&self, ask: &ReadRequest) -> Value {
         self.cache.with(|cache| cache.listing(ask))
     }
 
@@ -117,7 +117,7 @@ impl Build for ARPTable {
     type Args = ARPTableArgs;
 
     fn build(args: ARPTableArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ARPTable { cache: setup.own(), limits: args.limits()? })
+        Ok(ARPTable { cache: setup.own_shared(), limits: args.limits()? })
     }
 }
 
@@ -130,18 +130,18 @@ impl PerBatch for ARPTable {
     type Fate = ARPTableExit;
     const SHARED: bool = true;
 
-    fn continues(&self, _: &ARPTable) -> bool {
+    fn can_take_state(&self, _: &ARPTable) -> bool {
         true
     }
 
-    fn resume(&self, state: &mut ARPTableState, _: &mut Cx) {
+    fn after_take_state(&self, state: &mut ARPTableState, _: &mut Cx) {
         self.cache.with(|cache| cache.table.set_limits(self.limits));
         state.cache = self.cache.clone();
     }
 
     fn start(&self, state: &mut ARPTableState, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(state, cx);
-        self.wake(state, cx);
+        self.after_take_state(state, cx);
+        self.run_timer(state, cx);
         Ok(())
     }
 
@@ -149,7 +149,7 @@ impl PerBatch for ARPTable {
         cx.consume(batch);
     }
 
-    fn wake(&self, _: &mut ARPTableState, cx: &mut Cx) {
+    fn run_timer(&self, _: &mut ARPTableState, cx: &mut Cx) {
         // A querier counts a packet as consumed when it queues it here, so packets that the
         // table drops are received and dropped by this element.
         let dropped = self.cache.with(|cache| {
@@ -158,9 +158,9 @@ impl PerBatch for ARPTable {
             cache.take_unreported_drops()
         });
         if dropped > 0 {
-            cx.received(dropped);
-            cx.dropped(ARPTableExit::Unanswered, dropped);
+            cx.count_received(dropped);
+            cx.count_dropped(ARPTableExit::Unanswered, dropped);
         }
-        cx.wake_at(cx.now() + TICK);
+        cx.set_timer(cx.now() + TICK);
     }
 }

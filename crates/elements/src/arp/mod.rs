@@ -9,7 +9,7 @@ pub mod neighbour_state;
 mod resolver;
 pub mod responder_entry;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

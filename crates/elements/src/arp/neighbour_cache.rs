@@ -2,8 +2,8 @@
 //! elements that name the same `ARPTable`.
 
 use super::neighbour_state::NeighbourAddress;
-use castanet_engine::class::Piece;
-use castanet_engine::prelude::*;
+use castanet_element::handler::TextChunk;
+use castanet_element::prelude::*;
 use castanet_kit::arp::{ArpTable, Limits, sort_oldest_first};
 
 /// Addresses of neighbours, and the packets queued for unresolved addresses.
@@ -34,10 +34,10 @@ impl<A: NeighbourAddress> NeighbourCache<A> {
 
     /// One chunk of the list of entries, from the cursor `ask.from`; the oldest entry of all
     /// chunks comes first.
-    pub(crate) fn listing(&self, ask: &Ask) -> Value {
+    pub(crate) fn listing(&self, ask: &ReadRequest) -> Value {
         let from = usize::try_from(ask.from).unwrap_or(usize::MAX);
         let (text, next) = self.table.listing(nanos(ask.now), from);
-        Piece { text, next: next.map(|next| next as u64), finish: sort_oldest_first }.into()
+        TextChunk { text, next: next.map(|next| next as u64), finish: sort_oldest_first }.into()
     }
 
     /// Adds an entry `IP ETH`. Packets queued for it leave with the next burst or timer.

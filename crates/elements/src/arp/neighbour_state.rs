@@ -1,7 +1,7 @@
 //! Per-worker state of the elements that resolve addresses by ARP or by neighbour discovery.
 
 use super::neighbour_cache::NeighbourCache;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::address::Address;
 use castanet_kit::arp::Lookup;
 
@@ -27,7 +27,7 @@ pub struct NeighbourState<A: NeighbourAddress = u32> {
     /// Cache of this element alone.
     pub(crate) own: NeighbourCache<A>,
     /// Cache of an `ARPTable`, if the element uses one instead of its own.
-    pub(crate) shared: Option<Link<NeighbourCache<A>>>,
+    pub(crate) shared: Option<Shared<NeighbourCache<A>>>,
     pub(crate) query_state: QueryState,
 }
 
@@ -60,7 +60,7 @@ impl<A: NeighbourAddress> Default for NeighbourState<A> {
 impl<A: NeighbourAddress> NeighbourState<A> {
     /// Entries: IP address, 1 if it is resolved, Ethernet address, age in seconds; oldest first.
     #[read(table)]
-    fn listing(&self, ask: &Ask) -> Value {
+    fn listing(&self, ask: &ReadRequest) -> Value {
         self.read_cache(|cache| cache.listing(ask))
     }
 
@@ -141,12 +141,12 @@ impl<A: NeighbourAddress> NeighbourState<A> {
 
     /// Selects the cache: that of a shared table, or the element's own. Packets queued in the
     /// element's own cache move to the shared one; packets queued there stay there.
-    pub(crate) fn use_table(&mut self, link: Option<&Link<NeighbourCache<A>>>, cx: &mut Cx) {
+    pub(crate) fn use_table(&mut self, link: Option<&Shared<NeighbourCache<A>>>, cx: &mut Cx) {
         self.shared = link.cloned();
         if let Some(link) = link {
             let mut queued = self.own.table.take_queued();
             queued.append(&mut self.own.released);
-            cx.consumed(queued.len());
+            cx.count_consumed(queued.len());
             link.with(|cache| cache.released.append(&mut queued));
         }
     }

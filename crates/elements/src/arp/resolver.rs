@@ -3,9 +3,9 @@
 use super::arp_querier::ARPQuerierExit as Exit;
 use super::neighbour_cache::NeighbourCache;
 use super::neighbour_state::{NeighbourState, QueryState};
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Arp, Ethernet, arp, ether_type};
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::{Arp, Ethernet, arp, ether_type};
 use castanet_kit::arp::{Enqueued, Limits, Lookup};
 
 /// The addresses of this host on a link, and the parameters of its ARP queries.
@@ -19,7 +19,7 @@ pub(crate) struct ArpResolver {
     pub(crate) has_query_output: bool,
     pub(crate) limits: Limits,
     /// Cache of an `ARPTable`; if `None`, the element uses its own.
-    pub(crate) table: Option<Link<NeighbourCache>>,
+    pub(crate) table: Option<Shared<NeighbourCache>>,
     /// Nanoseconds after which an unconfirmed address is queried again; 0 for never.
     pub(crate) poll: u64,
     pub(crate) broadcast_poll: bool,
@@ -185,14 +185,14 @@ impl ArpResolver {
     /// Counts packets as consumed when they enter a shared table; another element may send them.
     fn count_enqueued(&self, n: usize, cx: &mut Cx) {
         if self.table.is_some() {
-            cx.consumed(n);
+            cx.count_consumed(n);
         }
     }
 
     /// Counts packets as received when they leave a shared table.
     fn count_dequeued(&self, n: usize, cx: &mut Cx) {
         if self.table.is_some() {
-            cx.received(n);
+            cx.count_received(n);
         }
     }
 
@@ -264,7 +264,7 @@ impl ArpResolver {
             let dropped = cache.take_unreported_drops();
             query_state.killed += dropped as u64;
             if dropped > 0 {
-                cx.dropped(Exit::Unanswered, dropped);
+                cx.count_dropped(Exit::Unanswered, dropped);
             }
         }
     }

@@ -1,6 +1,6 @@
 //! Arguments of `ARPResponder`: prefixes and the Ethernet address to answer with.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Prefixes that the responder answers for with one Ethernet address.
 pub struct ResponderEntry {

@@ -1,7 +1,7 @@
 //! `CheckLength`: filters packets by their length.
 
-use castanet_engine::packet::anno::EXTRA_LENGTH;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno::EXTRA_LENGTH;
+use castanet_element::prelude::*;
 
 /// Filters packets by length: longer ones leave by output 1 or are dropped.
 ///

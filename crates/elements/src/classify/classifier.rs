@@ -1,6 +1,6 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::classify::{Pattern, Program, Rule};
 
 /// Classifies packets by patterns of their bytes; the first match selects the output.

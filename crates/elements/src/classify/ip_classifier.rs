@@ -1,7 +1,7 @@
 //! `IPClassifier`: chooses the output by patterns of IPv4 packets.
 
 use super::ip_rules::{IpRules, IpRulesState, RuleSyntax};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Classifies IPv4 packets by tcpdump-like patterns; the first match selects the output.
 ///
@@ -73,7 +73,7 @@ impl IPClassifier {
     }
     /// The pattern of this number.
     #[read(pattern_)]
-    fn pattern(&self, ask: &Ask) -> String {
+    fn pattern(&self, ask: &ReadRequest) -> String {
         self.rules.text(ask.param)
     }
     /// Replaces the pattern of this number.
@@ -89,7 +89,7 @@ impl PerPacket for IPClassifier {
     type Fate = Port;
 
     #[inline]
-    fn ahead<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
+    fn lookup_burst<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
         self.rules.ahead(state, packets);
     }
 

@@ -1,7 +1,7 @@
 //! `IPFilter`: filters IPv4 packets by rules.
 
 use super::ip_rules::{IpRules, IpRulesState, RuleSyntax};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Filters IPv4 packets by rules, like a firewall: the first rule that matches decides.
 ///
@@ -80,7 +80,7 @@ impl IPFilter {
     }
     /// The rule of this number.
     #[read(pattern_)]
-    fn pattern(&self, ask: &Ask) -> String {
+    fn pattern(&self, ask: &ReadRequest) -> String {
         self.rules.text(ask.param)
     }
     /// Replaces the rule of this number.
@@ -96,7 +96,7 @@ impl PerPacket for IPFilter {
     type Fate = Port;
 
     #[inline]
-    fn ahead<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
+    fn lookup_burst<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
         self.rules.ahead(state, packets);
     }
 

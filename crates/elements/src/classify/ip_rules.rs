@@ -1,6 +1,6 @@
 //! Rules of `IPFilter` and `IPClassifier`: their texts, and the program compiled from them.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::classify::{Lookups, Pattern, Program, Rule};
 
 /// Syntax of the rules.

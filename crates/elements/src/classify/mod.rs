@@ -6,7 +6,7 @@ pub mod ip_classifier;
 pub mod ip_filter;
 mod ip_rules;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

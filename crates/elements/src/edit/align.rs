@@ -1,6 +1,6 @@
 //! `Align`: aligns packets in memory.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::fmt;
 
 /// Aligns packets in memory: their first byte gets an address of a given remainder.

@@ -1,7 +1,7 @@
 //! `CheckAlign`: checks the alignment of packets in memory.
 
 use super::align::{Align, AlignArgs};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Checks the alignment of packets in memory, and passes aligned ones.
 ///
@@ -87,7 +87,7 @@ impl PerPacket for CheckAlign {
         if self.two_outputs { CheckAlignExit::Elsewhere } else { CheckAlignExit::Misaligned }
     }
 
-    fn after(&self, state: &mut CheckAlignState, cx: &mut Cx) {
+    fn end_burst(&self, state: &mut CheckAlignState, cx: &mut Cx) {
         let misaligned = std::mem::take(&mut state.misaligned);
         if misaligned > 0 && self.asserts && !std::mem::replace(&mut state.reported, true) {
             let alignment = self.alignment.to_string();

@@ -1,6 +1,6 @@
 //! `Clipboard`: copies bytes from one packet to others.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Copies ranges of bytes from packets of the first input into packets of the second.
 ///

@@ -15,7 +15,7 @@ pub mod truncate;
 pub mod unstrip;
 pub mod unstrip_anno;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

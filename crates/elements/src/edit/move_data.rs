@@ -1,6 +1,6 @@
 //! `MoveData`: copies bytes within a packet.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Copies bytes within each packet from one offset to another.
 ///

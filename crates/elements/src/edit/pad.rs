@@ -1,7 +1,7 @@
 //! `Pad`: extends packets to a minimum length.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Pads packets to a minimum length with zero bytes.
 ///
@@ -46,7 +46,7 @@ impl FromArg for PacketLength {
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let all = ..=Packet::MAX_ARG_LEN;
-        castanet_engine::args::within(text, names, &all, Self::SYNTAX).map(PacketLength)
+        castanet_element::args::within(text, names, &all, Self::SYNTAX).map(PacketLength)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `RandomBitErrors`: changes bits at random.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rng::flip_bits;
 
 /// Simulates bit errors: changes each bit of each packet with a given probability.
@@ -98,7 +98,7 @@ impl RandomBitErrors {
     /// Sets the probability of an error in a bit, from 0 to 1.
     #[write(p_bit_error)]
     fn set_p_bit_error(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        let p = castanet_engine::args::within(text, names, &(0.0..=1.0), "a probability")?;
+        let p = castanet_element::args::within(text, names, &(0.0..=1.0), "a probability")?;
         Ok(RandomBitErrors { p, ..self.clone() })
     }
     /// The change of a bit in error.

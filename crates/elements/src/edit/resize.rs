@@ -1,6 +1,6 @@
 //! `Resize`: adds or removes bytes at both ends of packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Adds bytes at the front and the back of each packet, or removes them if negative.
 ///

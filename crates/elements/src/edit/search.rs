@@ -1,7 +1,7 @@
 //! `Search`: searches packets for bytes, and strips what precedes them.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Searches packets for a pattern of bytes, and strips the bytes up to its end.
 ///

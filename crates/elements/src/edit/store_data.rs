@@ -1,6 +1,6 @@
 //! `StoreData`: writes bytes into packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Writes bytes into each packet, from an offset on.
 ///

@@ -1,6 +1,6 @@
 //! `Strip`: removes bytes from the front of packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Strips bytes from the front of each packet.
 ///

@@ -1,6 +1,6 @@
 //! `StripToNetworkHeader`: removes the bytes before the network header.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Strips the bytes before the network header of each packet.
 ///

@@ -1,7 +1,7 @@
 //! `Truncate`: shortens packets to a maximum length.
 
-use castanet_engine::packet::anno::EXTRA_LENGTH;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno::EXTRA_LENGTH;
+use castanet_element::prelude::*;
 
 /// Truncates packets to a maximum length.
 ///

@@ -1,6 +1,6 @@
 //! `Unstrip`: restores stripped bytes at the front of packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Restores the bytes that `Strip` removed, or adds bytes at the front of each packet.
 ///

@@ -1,7 +1,7 @@
 //! `UnstripAnno`: restores as many stripped bytes as an annotation says.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Restores stripped bytes at the front of each packet, as many as an annotation says.
 ///

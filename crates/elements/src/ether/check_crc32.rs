@@ -1,7 +1,7 @@
 //! `CheckCRC32`: checks and removes the CRC-32 at the end of packets.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::crc32;
+use castanet_element::prelude::*;
+use castanet_element::wire::crc32;
 
 /// Checks and removes the CRC-32 that `SetCRC32` has appended; drops packets where it is wrong.
 ///

@@ -1,6 +1,6 @@
 //! `DropBroadcasts`: drops link-level broadcasts and multicasts.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Drops packets that arrived as link-level broadcasts or multicasts.
 ///
@@ -25,7 +25,7 @@ pub struct DropBroadcasts;
 pub enum DropBroadcastsExit {
     /// All other packets.
     One,
-    /// Link-level broadcasts and multicasts.
+    /// Shared-level broadcasts and multicasts.
     #[drop]
     Group,
 }

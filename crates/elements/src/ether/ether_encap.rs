@@ -1,7 +1,7 @@
 //! `EtherEncap`: prepends an Ethernet header.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ethernet;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ethernet;
 
 /// Prepends an Ethernet header to each packet.
 ///
@@ -41,7 +41,7 @@ impl PerPacket for EtherEncap {
     type Fate = ();
 
     #[inline]
-    fn burst(&self, state: &mut EtherEncapState, _: Time) {
+    fn begin_burst(&self, state: &mut EtherEncapState, _: Time) {
         state.header = Ethernet::new(self.dst, self.src, self.ethertype);
     }
 

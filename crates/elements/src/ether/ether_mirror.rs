@@ -1,6 +1,6 @@
 //! `EtherMirror`: swaps the source and destination Ethernet addresses.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Swaps the source and destination addresses in the Ethernet header of each packet.
 ///

@@ -1,7 +1,7 @@
 //! `EtherSwitch`: forwards Ethernet frames as a learning switch.
 
-use castanet_engine::class::Sums;
-use castanet_engine::prelude::*;
+use castanet_element::handler::Sums;
+use castanet_element::prelude::*;
 use castanet_kit::mac_table::{MacTable, listing};
 
 /// Forwards Ethernet frames between its ports as a learning switch does.

@@ -1,7 +1,7 @@
 //! `HostEtherFilter`: filters Ethernet frames by destination address, as a network card does.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ethernet;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ethernet;
 
 /// Passes on Ethernet frames for this host and sets their packet type annotation.
 ///

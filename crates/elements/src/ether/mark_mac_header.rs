@@ -1,6 +1,6 @@
 //! `MarkMACHeader`: sets the link-layer header annotation.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the link-layer header annotation of each packet.
 ///

@@ -10,7 +10,7 @@ pub mod host_ether_filter;
 pub mod mark_mac_header;
 pub mod set_crc32;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

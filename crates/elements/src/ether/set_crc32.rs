@@ -1,7 +1,7 @@
 //! `SetCRC32`: appends a CRC-32 to packets.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::crc32;
+use castanet_element::prelude::*;
+use castanet_element::wire::crc32;
 
 /// Appends the CRC-32 of each packet's bytes, for `CheckCRC32`.
 ///

@@ -1,8 +1,8 @@
 //! `ICMPError`: sends ICMP errors about IPv4 packets.
 
 use super::icmp_error_message::{ErrorMessage, ICMPErrorExit};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::names;
+use castanet_element::prelude::*;
+use castanet_element::wire::names;
 use castanet_kit::icmp_error;
 
 /// Turns IPv4 packets into ICMP errors or redirects to their senders.
@@ -145,7 +145,7 @@ impl PerPacket for ICMPError {
     const SHARED: bool = true;
 
     #[inline]
-    fn burst(&self, state: &mut ICMPErrorState, now: Time) {
+    fn begin_burst(&self, state: &mut ICMPErrorState, now: Time) {
         state.now = now;
     }
 

@@ -1,8 +1,8 @@
 //! The ICMP message that `ICMPError` builds around a packet.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Icmp, Ipv4Header, icmp, ip_proto};
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::{Icmp, Ipv4Header, icmp, ip_proto};
 use castanet_kit::icmp_error::{self, Suppression};
 
 /// Exits of `ICMPError`.

@@ -1,8 +1,8 @@
 //! `ICMPPingEncap`: encapsulates packets in ICMP echo requests.
 
 use crate::ip::encap::{EncapExit, IdCounter};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Icmp, Ipv4Header, icmp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Icmp, Ipv4Header, icmp, ip_proto};
 
 /// Encapsulates each packet as the payload of an ICMP echo request (ping).
 ///

@@ -1,7 +1,7 @@
 //! `ICMPPingResponder`: answers ICMP echo requests.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::icmp;
+use castanet_element::prelude::*;
+use castanet_element::wire::icmp;
 
 /// Answers ICMP echo requests (pings) to any address.
 ///
@@ -45,7 +45,7 @@ impl PerPacket for ICMPPingResponder {
     type Fate = ICMPPingResponderExit;
 
     #[inline]
-    fn burst(&self, state: &mut ICMPPingResponderState, now: Time) {
+    fn begin_burst(&self, state: &mut ICMPPingResponderState, now: Time) {
         state.now = now;
     }
 

@@ -1,8 +1,8 @@
 //! `ICMPPingSource`: sends ICMP echo requests and reports the replies.
 
 use super::ping_args::{ICMPPingSourceArgs, ICMPPingSourceState};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Icmp, Ipv4Header};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Icmp, Ipv4Header};
 
 /// Sends ICMP echo requests (pings) at an interval and reports the replies.
 ///
@@ -134,41 +134,41 @@ impl Source for ICMPPingSource {
     type Local = ICMPPingSourceState;
     type Fate = ();
 
-    fn begin(&self, state: &mut ICMPPingSourceState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut ICMPPingSourceState, cx: &mut Cx) -> Result<(), ArgError> {
         state.next = Some(cx.now() + self.args.interval);
         Ok(())
     }
 
-    fn continues(&self, _: &ICMPPingSource) -> bool {
+    fn can_take_state(&self, _: &ICMPPingSource) -> bool {
         true
     }
 
-    fn ask(&self, state: &mut ICMPPingSourceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut ICMPPingSourceState, n: usize, cx: &mut Cx) -> NextRun {
         let left = u64::try_from(self.args.limit)
             .map_or(u64::MAX, |limit| limit.saturating_sub(state.pings.count()));
         if !self.args.active || left == 0 {
             state.next = None;
-            return Asked::Done;
+            return NextRun::Done;
         }
         if cx.is_pulled() {
             let n = cx.grant(n.min(usize::try_from(left).unwrap_or(n)));
             let sent = (0..n).take_while(|_| self.args.send_ping(state, cx)).count();
-            return if sent > 0 { Asked::Again } else { Asked::Empty };
+            return if sent > 0 { NextRun::Again } else { NextRun::Empty };
         }
         // An element that was idle sends the next request immediately.
         let due = state.next.unwrap_or(cx.now());
         if due > cx.now() {
-            return Asked::At(due);
+            return NextRun::At(due);
         }
         if cx.grant(1) == 0 || !self.args.send_ping(state, cx) {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         let next = due + self.args.interval.max(Duration::from_micros(1));
         state.next = Some(next);
-        Asked::At(next)
+        NextRun::At(next)
     }
 
-    fn end(&self, state: &mut ICMPPingSourceState, cx: &mut Cx) {
+    fn cleanup(&self, state: &mut ICMPPingSourceState, cx: &mut Cx) {
         if self.args.verbose && self.has_input {
             for line in state.pings.summary().lines() {
                 cx.chatter(&format!("{}: {line}", self.name));

@@ -8,7 +8,7 @@ pub mod icmp_ping_responder;
 pub mod icmp_ping_source;
 mod ping_args;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

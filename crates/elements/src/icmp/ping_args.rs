@@ -1,7 +1,7 @@
 //! Arguments and state of `ICMPPingSource`: its requests, replies and counters.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Icmp, Ipv4Header, icmp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Icmp, Ipv4Header, icmp, ip_proto};
 use castanet_kit::ping::{self, Pings};
 
 #[derive(Clone, Args)]

@@ -1,7 +1,7 @@
 //! `AddressInfo`: names addresses.
 
-use castanet_engine::args::AddressKind;
-use castanet_engine::prelude::*;
+use castanet_element::args::AddressKind;
+use castanet_element::prelude::*;
 
 /// Gives names to addresses, for use in the arguments of other elements.
 ///

@@ -1,6 +1,6 @@
 //! `AlignmentInfo`: declares alignments, without effect.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Declares the alignment of packets at elements, for `click-align`; has no effect.
 ///

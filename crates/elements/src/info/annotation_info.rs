@@ -1,8 +1,8 @@
 //! `AnnotationInfo`: names annotation bytes.
 
-use castanet_engine::args::ANNO;
-use castanet_engine::packet::anno::{self, Anno};
-use castanet_engine::prelude::*;
+use castanet_element::args::ANNO;
+use castanet_element::packet::anno::{self, Anno};
+use castanet_element::prelude::*;
 
 /// Gives names to annotation bytes, for use in the arguments of other elements.
 ///

@@ -1,6 +1,6 @@
 //! `ClickyInfo`: styles for Clicky, without effect.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Holds styles for Clicky, Click's graphical interface; has no effect.
 ///

@@ -1,6 +1,6 @@
 //! `Error`: makes a configuration invalid.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Makes a configuration invalid: an error as soon as the router is built.
 ///

@@ -1,7 +1,7 @@
 //! `Message`: prints a message, a warning or an error.
 
-use castanet_engine::element::Said;
-use castanet_engine::prelude::*;
+use castanet_element::element::ConfigNotice;
+use castanet_element::prelude::*;
 
 /// Prints a message or a warning when the configuration is read, or makes it invalid.
 ///
@@ -48,8 +48,8 @@ impl Info for Message {
     fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
         let text = self.message.clone();
         match self.kind {
-            MessageKind::Message => facts.said.push(Said::Message(text)),
-            MessageKind::Warning => facts.said.push(Said::Warning(text)),
+            MessageKind::Message => facts.notices.push(ConfigNotice::Message(text)),
+            MessageKind::Warning => facts.notices.push(ConfigNotice::Warning(text)),
             MessageKind::Error => return Err(ArgError::new(text)),
         }
         Ok(())

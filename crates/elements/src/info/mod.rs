@@ -10,7 +10,7 @@ pub mod port_info;
 pub mod random_seed;
 pub mod schedule_info;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

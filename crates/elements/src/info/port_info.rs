@@ -1,7 +1,7 @@
 //! `PortInfo`: names TCP and UDP ports.
 
-use castanet_engine::args::PORT;
-use castanet_engine::prelude::*;
+use castanet_element::args::PORT;
+use castanet_element::prelude::*;
 
 /// Gives names to TCP and UDP ports, for use in patterns.
 ///

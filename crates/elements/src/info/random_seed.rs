@@ -1,6 +1,6 @@
 //! `RandomSeed`: seeds the random numbers.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Seeds the random number generators of all elements.
 ///

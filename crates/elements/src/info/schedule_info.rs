@@ -1,6 +1,6 @@
 //! `ScheduleInfo`: sets the scheduling parameters of tasks.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the scheduling parameters (tickets) of elements' tasks.
 ///

@@ -3,7 +3,7 @@
 use super::header_checks::{
     CheckIPHeaderArgs, CheckIPHeaderExit, CheckIPHeaderState, HeaderChecker,
 };
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Checks IPv4 headers, marks them, and removes link-layer padding.
 ///
@@ -69,7 +69,7 @@ impl PerPacket for CheckIPHeader {
         self.checker.check_packet(state, packet)
     }
 
-    fn after(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
+    fn end_burst(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
         state.report(&self.checker.name, cx);
     }
 }

@@ -1,6 +1,6 @@
 //! `DecIPTTL`: decrements the IPv4 TTL.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Decrements the IPv4 TTL and updates the header checksum.
 ///
@@ -50,7 +50,7 @@ impl PerPacket for DecIPTTL {
     type Fate = Hop;
 
     #[inline]
-    fn burst(&self, state: &mut DecIPTTLState, _: Time) {
+    fn begin_burst(&self, state: &mut DecIPTTLState, _: Time) {
         state.decrements_all = self.active && self.multicast;
     }
 

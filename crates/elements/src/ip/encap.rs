@@ -1,7 +1,7 @@
 //! Arguments, identification counter and exits of the elements that prepend IP headers.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ipv4Header, names};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ipv4Header, names};
 
 /// Exits of the elements that prepend headers.
 #[derive(Fate)]

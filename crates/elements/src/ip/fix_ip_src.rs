@@ -1,6 +1,6 @@
 //! `FixIPSrc`: sets the IPv4 source address of packets with the Fix IP Source annotation.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the IPv4 source address of packets with the Fix IP Source annotation.
 ///

@@ -1,9 +1,9 @@
 //! `GetIPAddress`: sets the destination annotation from an address in the packet.
 
 use super::set_ip_address::IpAnno;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
 
 /// Sets the destination annotation to an IPv4 address in the packet.
 ///

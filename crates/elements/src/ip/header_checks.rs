@@ -1,7 +1,7 @@
 //! The IPv4 header check of `CheckIPHeader`, `CheckIPHeader2` and `IPInputCombo`.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
 use castanet_kit::ip_header::{Fault, HeaderCheck};
 
 /// Exits of the IPv4 header checks.

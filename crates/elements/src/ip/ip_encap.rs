@@ -1,8 +1,8 @@
 //! `IPEncap`: prepends an IPv4 header.
 
 use super::encap::{Destination, EncapExit, IPEncapArgs, IdCounter};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
 
 /// Prepends an IPv4 header to each packet.
 ///

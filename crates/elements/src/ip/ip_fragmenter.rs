@@ -1,6 +1,6 @@
 //! `IPFragmenter`: fragments IPv4 packets that are longer than the MTU.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::fragment;
 
 /// Fragments IPv4 packets that are longer than the MTU.
@@ -78,7 +78,7 @@ impl PerBatch for IPFragmenter {
     type Fate = IPFragmenterExit;
 
     #[inline]
-    fn passes(&self, _: &mut IPFragmenterState, ip: PinnedIpv4) -> bool {
+    fn can_pass(&self, _: &mut IPFragmenterState, ip: PinnedIpv4) -> bool {
         ip.len() <= self.mtu.0
     }
 

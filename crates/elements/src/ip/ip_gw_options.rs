@@ -1,7 +1,7 @@
 //! `IPGWOptions`: processes IPv4 options as a router.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 use castanet_kit::options::{self, GatewayAddresses};
 
 /// Processes the record route and timestamp options of IPv4 packets.
@@ -71,7 +71,11 @@ pub(crate) fn gateway_addresses(preferred: Ipv4Addr, others: &[Ipv4Addr]) -> Gat
 
 /// Processes the options of `ip`, if it has any. Returns whether they are well-formed.
 #[inline(always)]
-pub(crate) fn process_options(mut ip: PinnedIpv4, gateway_addresses: &GatewayAddresses, now: Time) -> bool {
+pub(crate) fn process_options(
+    mut ip: PinnedIpv4,
+    gateway_addresses: &GatewayAddresses,
+    now: Time,
+) -> bool {
     !ip.has_options() || process_present(&mut ip, gateway_addresses, now)
 }
 
@@ -93,7 +97,7 @@ impl PerPacket for IPGWOptions {
     type Fate = IPGWOptionsExit;
 
     #[inline]
-    fn burst(&self, state: &mut IPGWOptionsState, now: Time) {
+    fn begin_burst(&self, state: &mut IPGWOptionsState, now: Time) {
         state.now = now;
     }
 

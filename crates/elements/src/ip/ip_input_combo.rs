@@ -1,8 +1,8 @@
 //! `IPInputCombo`: combines the first elements of a router's input path.
 
 use super::header_checks::{CheckIPHeaderExit, CheckIPHeaderState, HeaderChecker, SourceFilter};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ethernet;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ethernet;
 
 /// Paints packets, strips the Ethernet header, checks and marks the IPv4 header.
 ///
@@ -89,7 +89,7 @@ impl PerPacket for IPInputCombo {
         self.checker.check_packet(state, packet)
     }
 
-    fn after(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
+    fn end_burst(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
         state.report(&self.checker.name, cx);
     }
 }

@@ -1,6 +1,6 @@
 //! `IPMirror`: swaps the source and destination of IPv4 packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Swaps the source and destination addresses and ports of IPv4 packets.
 ///

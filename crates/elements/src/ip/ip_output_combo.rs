@@ -2,7 +2,7 @@
 
 use super::fix_ip_src::fix_source;
 use super::ip_gw_options::{gateway_addresses, process_options};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::options::GatewayAddresses;
 
 /// Processes the options, source, TTL and length of IPv4 packets on a router's output path.
@@ -63,7 +63,7 @@ pub enum IPOutputComboExit {
     Expired,
     /// Packets longer than MTU.
     Long,
-    /// Link-level broadcasts and multicasts.
+    /// Shared-level broadcasts and multicasts.
     #[drop]
     Group,
 }

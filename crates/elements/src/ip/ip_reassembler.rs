@@ -1,7 +1,7 @@
 //! `IPReassembler`: reassembles fragmented IPv4 packets.
 
 use super::transport::replace_with_ipv4;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::reassembly::{InsertResult, Reassembler};
 
 /// Reassembles fragmented IPv4 packets.
@@ -111,21 +111,21 @@ impl PerBatch for IPReassembler {
     // The fragments of a packet may arrive on several workers.
     const SHARED: bool = true;
 
-    fn begin(&self, state: &mut IPReassemblerState, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(state, cx);
+    fn init(&self, state: &mut IPReassemblerState, cx: &mut Cx) -> Result<(), ArgError> {
+        self.after_take_state(state, cx);
         Ok(())
     }
 
-    fn continues(&self, _: &IPReassembler) -> bool {
+    fn can_take_state(&self, _: &IPReassembler) -> bool {
         true
     }
 
-    fn resume(&self, state: &mut IPReassemblerState, _: &mut Cx) {
+    fn after_take_state(&self, state: &mut IPReassemblerState, _: &mut Cx) {
         state.0.set_limit(self.limit);
     }
 
     #[inline]
-    fn passes(&self, _: &mut IPReassemblerState, ip: Ipv4) -> bool {
+    fn can_pass(&self, _: &mut IPReassemblerState, ip: Ipv4) -> bool {
         !ip.is_fragment()
     }
 
@@ -137,15 +137,15 @@ impl PerBatch for IPReassembler {
                 cx.emit(IPReassemblerExit::Whole, packet);
             }
         }
-        self.wake(state, cx);
+        self.run_timer(state, cx);
     }
 
-    fn wake(&self, state: &mut IPReassemblerState, cx: &mut Cx) {
+    fn run_timer(&self, state: &mut IPReassemblerState, cx: &mut Cx) {
         while state.0.expire(cx.now().nanos()) {
             self.send_incomplete(state, cx);
         }
         if let Some(at) = state.0.next_expiry() {
-            cx.wake_at(Time::from_nanos(at));
+            cx.set_timer(Time::from_nanos(at));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `MarkIPHeader`: sets the IPv4 header annotation.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
 
 /// Sets the network header annotation of each packet to its IPv4 header.
 ///

@@ -1,6 +1,6 @@
 //! `MarkIPCE`: sets the ECN codepoint CE (congestion experienced).
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the ECN codepoint CE (congestion experienced) of IPv4 packets.
 ///

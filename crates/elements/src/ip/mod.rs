@@ -27,7 +27,7 @@ pub(crate) mod transport;
 pub mod unstrip_ip_header;
 pub mod unstrip_transport_header;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

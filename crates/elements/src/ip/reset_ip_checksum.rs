@@ -2,9 +2,9 @@
 
 use super::header_checks::complete_header;
 use super::transport::{datagram, segment};
-use castanet_engine::packet::PartialChecksums;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ipv4Header, Tcp, ip_proto};
+use castanet_element::packet::PartialChecksums;
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ipv4Header, Tcp, ip_proto};
 
 /// Requests checksum offload of IPv4 headers by the port that sends the packets.
 ///
@@ -72,7 +72,7 @@ impl Build for ResetIPChecksum {
     type Args = ResetIPChecksumArgs;
 
     fn build(args: ResetIPChecksumArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ResetIPChecksum { l4: args.l4, left: setup.may_leave_sums })
+        Ok(ResetIPChecksum { l4: args.l4, left: setup.may_leave_checksums })
     }
 }
 

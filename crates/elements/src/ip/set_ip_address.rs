@@ -1,7 +1,7 @@
 //! `SetIPAddress`: sets the destination annotation to a constant address.
 
-use castanet_engine::packet::anno::{self, Anno};
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno::{self, Anno};
+use castanet_element::prelude::*;
 
 /// Sets the destination annotation to a constant IPv4 address.
 ///

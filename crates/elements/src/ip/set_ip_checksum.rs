@@ -1,7 +1,7 @@
 //! `SetIPChecksum`: computes the IPv4 header checksum.
 
 use super::header_checks::complete_header;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Computes and sets the checksum of IPv4 headers.
 ///

@@ -1,6 +1,6 @@
 //! `SetIPDSCP`: sets the differentiated services code point of IPv4 packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the differentiated services code point of IPv4 packets.
 ///

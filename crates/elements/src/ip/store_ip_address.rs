@@ -1,6 +1,6 @@
 //! `StoreIPAddress`: writes an IPv4 address into packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Writes an IPv4 address into each packet.
 ///

@@ -1,7 +1,7 @@
 //! `StripIPHeader`: removes the IPv4 header.
 
 use super::transport::strip_to;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Removes the IPv4 header with its options, and all bytes before it, from each packet.
 ///

@@ -1,8 +1,8 @@
 //! `StripTransportHeader`: removes the headers up to the transport payload.
 
 use super::transport::strip_to;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Icmp, Tcp, Udp, ip_proto};
 
 /// Removes all bytes before the TCP, UDP or ICMP payload from each packet.
 ///

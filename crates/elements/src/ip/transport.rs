@@ -1,8 +1,8 @@
 //! Transport segments: their checks, checksums and headers, for several elements.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::checksum::Sum;
-use castanet_engine::wire::{Ipv4Header, Udp};
+use castanet_element::prelude::*;
+use castanet_element::wire::checksum::Sum;
+use castanet_element::wire::{Ipv4Header, Udp};
 use std::marker::PhantomData;
 
 /// The sum of the pseudo header and the transport segment of an IPv4 packet, of the length that

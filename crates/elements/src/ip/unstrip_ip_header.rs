@@ -1,6 +1,6 @@
 //! `UnstripIPHeader`: restores a stripped IP header.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Restores the stripped IP header of each packet.
 ///

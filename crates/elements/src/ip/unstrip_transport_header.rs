@@ -1,6 +1,6 @@
 //! `UnstripTransportHeader`: restores a stripped transport header.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Restores the stripped transport header of each packet.
 ///

@@ -1,6 +1,6 @@
 //! `CheckIP6Header`: checks and marks IPv6 headers.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ip6_header::{Fault, HeaderCheck};
 
 /// Checks IPv6 headers, marks them, and removes link-layer padding.
@@ -119,7 +119,7 @@ impl PerPacket for CheckIP6Header {
         CheckIP6HeaderExit::Good
     }
 
-    fn after(&self, state: &mut CheckIP6HeaderState, cx: &mut Cx) {
+    fn end_burst(&self, state: &mut CheckIP6HeaderState, cx: &mut Cx) {
         if std::mem::take(&mut state.report) {
             cx.chatter("IP6 header check failed");
         }

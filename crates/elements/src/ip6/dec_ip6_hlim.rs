@@ -1,6 +1,6 @@
 //! `DecIP6HLIM`: decrements the IPv6 hop limit.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Decrements the IPv6 hop limit.
 ///

@@ -1,6 +1,6 @@
 //! `GetIP6Address`: sets the IPv6 destination annotation from an address in the packet.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the IPv6 destination annotation to an address in the packet.
 ///

@@ -1,8 +1,8 @@
 //! `ICMP6Error`: sends ICMPv6 errors and redirects about IPv6 packets.
 
 use super::icmp6_error_message::ErrorMessage;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::icmp6;
+use castanet_element::prelude::*;
+use castanet_element::wire::icmp6;
 use castanet_kit::icmp6_error::{self, Suppression};
 
 /// Turns IPv6 packets into ICMPv6 errors or redirects to their senders.
@@ -127,7 +127,7 @@ impl PerPacket for ICMP6Error {
     type Fate = ICMP6ErrorExit;
 
     #[inline]
-    fn burst(&self, state: &mut ICMP6ErrorState, now: Time) {
+    fn begin_burst(&self, state: &mut ICMP6ErrorState, now: Time) {
         state.now = now;
     }
 
@@ -137,7 +137,9 @@ impl PerPacket for ICMP6Error {
         let is_link_group = matches!(ip.packet().packet_type(), Broadcast | Multicast);
         let ErrorMessage { kind, code, .. } = self.message;
         match icmp6_error::check_allowed(ip.packet().network_bytes(), kind, code, is_link_group) {
-            Err(Suppression::Malformed | Suppression::AboutError) => return ICMP6ErrorExit::AboutError,
+            Err(Suppression::Malformed | Suppression::AboutError) => {
+                return ICMP6ErrorExit::AboutError;
+            }
             Err(Suppression::GroupDestination) => return ICMP6ErrorExit::GroupDestination,
             Err(Suppression::LinkGroup) => return ICMP6ErrorExit::LinkGroup,
             Err(Suppression::BadSource) => return ICMP6ErrorExit::BadSource,

@@ -1,8 +1,8 @@
 //! The ICMPv6 message that `ICMP6Error` builds around a packet.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Icmp, Ipv6Header, icmp6, ip_proto};
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::{Icmp, Ipv6Header, icmp6, ip_proto};
 use castanet_kit::icmp6_error;
 
 /// The fields of an error that do not depend on the packet.

@@ -1,8 +1,8 @@
 //! `IP6Encap`: prepends an IPv6 header.
 
 use crate::ip::encap::{Destination6, EncapExit, ProtocolNumber};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv6Header;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv6Header;
 
 /// Prepends an IPv6 header to each packet.
 ///

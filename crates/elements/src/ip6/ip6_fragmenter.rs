@@ -1,7 +1,7 @@
 //! `IP6Fragmenter`: rejects or fragments IPv6 packets that are longer than the MTU.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv6Header;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv6Header;
 use castanet_kit::fragment6::{self, Fragmentation};
 
 /// Rejects IPv6 packets that are longer than the MTU, or fragments them.
@@ -72,7 +72,7 @@ impl PerBatch for IP6Fragmenter {
     type Fate = IP6FragmenterExit;
 
     #[inline]
-    fn passes(&self, _: &mut IP6FragmenterState, ip: Ipv6) -> bool {
+    fn can_pass(&self, _: &mut IP6FragmenterState, ip: Ipv6) -> bool {
         self.fits(ip.packet())
     }
 
@@ -107,7 +107,7 @@ impl IP6Fragmenter {
             return cx.emit(IP6FragmenterExit::Large, packet);
         };
         state.fragments += emit_fragments(&fragmentation, ip.packet(), cx);
-        cx.consumed(1);
+        cx.count_consumed(1);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `IP6Mirror`: swaps the source and destination of IPv6 packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Swaps the source and destination addresses and ports of IPv6 packets.
 ///

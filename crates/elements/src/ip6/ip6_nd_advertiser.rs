@@ -1,9 +1,9 @@
 //! `IP6NDAdvertiser`: answers neighbour solicitations for configured IPv6 addresses.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::icmp6::{self, LinkAddress, Neighbor};
-use castanet_engine::wire::{Ethernet, nd};
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::icmp6::{self, LinkAddress, Neighbor};
+use castanet_element::wire::{Ethernet, nd};
 use castanet_kit::lpm::Table;
 
 /// Answers neighbour solicitations for the configured IPv6 addresses and prefixes.

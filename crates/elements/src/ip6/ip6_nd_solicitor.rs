@@ -2,7 +2,7 @@
 
 use super::nd_resolver::NdResolver;
 use crate::arp::neighbour_state::NeighbourState;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::arp::Limits;
 
 /// Encapsulates IPv6 packets in Ethernet frames to addresses found by neighbour discovery.
@@ -158,17 +158,17 @@ impl PerBatch for IP6NDSolicitor {
     // An address that one worker learns is known to all workers.
     const SHARED: bool = true;
 
-    fn begin(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) -> Result<(), ArgError> {
         state.own.table.set_limits(self.resolver.limits);
-        self.wake(state, cx);
+        self.run_timer(state, cx);
         Ok(())
     }
 
-    fn continues(&self, _: &IP6NDSolicitor) -> bool {
+    fn can_take_state(&self, _: &IP6NDSolicitor) -> bool {
         true
     }
 
-    fn resume(&self, state: &mut NeighbourState<u128>, _: &mut Cx) {
+    fn after_take_state(&self, state: &mut NeighbourState<u128>, _: &mut Cx) {
         state.own.table.set_limits(self.resolver.limits);
     }
 
@@ -180,11 +180,11 @@ impl PerBatch for IP6NDSolicitor {
         self.resolver.flush(state, cx);
     }
 
-    fn wake(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) {
+    fn run_timer(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) {
         let now = state.own.tick(cx.now());
         state.own.table.expire(now);
         self.resolver.flush(state, cx);
-        cx.wake_at(cx.now() + TICK);
+        cx.set_timer(cx.now() + TICK);
     }
 
     fn held(&self, state: &NeighbourState<u128>) -> usize {

@@ -1,7 +1,7 @@
 //! `MarkIP6Header`: sets the IPv6 header annotation.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv6Header;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv6Header;
 
 /// Sets the network header annotation of each packet to its IPv6 header.
 ///

@@ -16,7 +16,7 @@ pub mod set_ip6_address;
 pub mod set_ip6_dscp;
 pub mod set_transport_checksum_ip6;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

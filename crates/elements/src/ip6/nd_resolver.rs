@@ -2,9 +2,9 @@
 
 use super::ip6_nd_solicitor::IP6NDSolicitorExit as Exit;
 use crate::arp::neighbour_state::NeighbourState;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::icmp6::{self, LinkAddress, Neighbor};
-use castanet_engine::wire::{Ethernet, ether_type, nd};
+use castanet_element::prelude::*;
+use castanet_element::wire::icmp6::{self, LinkAddress, Neighbor};
+use castanet_element::wire::{Ethernet, ether_type, nd};
 use castanet_kit::arp::{Enqueued, Limits, Lookup};
 
 /// The addresses of this host on a link, and the parameters of its solicitations.
@@ -131,7 +131,7 @@ impl NdResolver {
         let dropped = state.own.take_unreported_drops();
         state.query_state.killed += dropped as u64;
         if dropped > 0 {
-            cx.dropped(Exit::Unanswered, dropped);
+            cx.count_dropped(Exit::Unanswered, dropped);
         }
     }
 }

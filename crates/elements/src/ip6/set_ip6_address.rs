@@ -1,6 +1,6 @@
 //! `SetIP6Address`: sets the IPv6 destination annotation to a constant address.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the IPv6 destination annotation to a constant address.
 ///

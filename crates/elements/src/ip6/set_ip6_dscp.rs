@@ -1,6 +1,6 @@
 //! `SetIP6DSCP`: sets the differentiated services code point of IPv6 packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the differentiated services code point of IPv6 packets.
 ///

@@ -1,7 +1,7 @@
 //! `SetTransportChecksumIP6`: computes transport checksums over IPv6.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Icmp, Tcp, Udp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Icmp, Tcp, Udp, ip_proto};
 
 /// Computes and sets the checksums of TCP, UDP and ICMPv6 over IPv6.
 ///

@@ -1,7 +1,7 @@
 //! `LookupIP6Route`: looks up IPv6 routes by the longest prefix.
 
 use super::route_handlers::{build_routes, route_handlers};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::lpm::{Route, Routes};
 
 /// Looks up the route of each packet by the longest prefix of its IPv6 destination annotation.

@@ -4,7 +4,7 @@ pub mod lookup_ip6_route;
 pub mod radix_ip_lookup;
 mod route_handlers;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -1,7 +1,7 @@
 //! `RadixIPLookup`: looks up IPv4 routes by the longest prefix.
 
 use super::route_handlers::{build_routes, route_error, route_handlers};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::lpm::{Route, RouteError, Routes};
 
 /// Looks up the route of each packet by the longest prefix of its destination annotation.

@@ -1,6 +1,6 @@
 //! Handlers and errors of the route lookup elements, for IPv4 and IPv6.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::address::Address;
 use castanet_kit::lpm::{Route, RouteError, Routes};
 use std::fmt::Display;
@@ -38,7 +38,7 @@ macro_rules! route_handlers {
             }
             /// Output and gateway for the address in the parameter; -1 if there is no route.
             #[read]
-            fn lookup(&self, ask: &Ask) -> String {
+            fn lookup(&self, ask: &ReadRequest) -> String {
                 match ask.param.parse::<$address>() {
                     Ok(address) => self.routes.lookup_text(address.to_bits()),
                     Err(_) => format!("expected {}", $wanted),

@@ -1,7 +1,7 @@
 //! `AverageBatchCounter`: counts bursts and packets by interval.
 
-use castanet_engine::class::Sums;
-use castanet_engine::prelude::*;
+use castanet_element::handler::Sums;
+use castanet_element::prelude::*;
 
 /// Counts bursts and packets, in all and in the last whole interval.
 ///
@@ -90,7 +90,7 @@ fn quotient(dividend: u64, divisor: u64) -> Value {
 impl AverageBatchCounterState {
     /// Packets per burst in the last interval.
     #[read]
-    fn average(&self, ask: &Ask) -> Value {
+    fn average(&self, ask: &ReadRequest) -> Value {
         let last = self.last(ask);
         quotient(last.packets, last.batches)
     }
@@ -101,7 +101,7 @@ impl AverageBatchCounterState {
     }
     /// Packets in the last interval.
     #[read]
-    fn count_packets(&self, ask: &Ask) -> u64 {
+    fn count_packets(&self, ask: &ReadRequest) -> u64 {
         self.last(ask).packets
     }
     /// Packets.
@@ -111,7 +111,7 @@ impl AverageBatchCounterState {
     }
     /// Bursts in the last interval.
     #[read]
-    fn count_batches(&self, ask: &Ask) -> u64 {
+    fn count_batches(&self, ask: &ReadRequest) -> u64 {
         self.last(ask).batches
     }
     /// Bursts.
@@ -121,7 +121,7 @@ impl AverageBatchCounterState {
     }
     /// Bytes per packet in the last interval, with LENGTH_STATS.
     #[read]
-    fn average_frame_len(&self, ask: &Ask) -> Value {
+    fn average_frame_len(&self, ask: &ReadRequest) -> Value {
         let last = self.last(ask);
         quotient(last.bytes, last.packets)
     }
@@ -131,7 +131,7 @@ impl AverageBatchCounterState {
         quotient(self.total.bytes, self.total.packets)
     }
     /// The counts of the last whole interval at the time of the read.
-    fn last(&self, ask: &Ask) -> Counts {
+    fn last(&self, ask: &ReadRequest) -> Counts {
         let mut copy = self.clone();
         copy.advance(ask.now);
         copy.last

@@ -1,6 +1,6 @@
 //! `AverageCounter`: average rates from the first packet to the last.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ewma::Average;
 
 /// Counts packets and bytes, with average rates from the first packet to the last.

@@ -1,7 +1,7 @@
 //! `BatchStats`: statistics of burst state.
 
-use castanet_engine::class::Sums;
-use castanet_engine::prelude::*;
+use castanet_element::handler::Sums;
+use castanet_element::prelude::*;
 
 /// Counts bursts by their number of packets.
 ///

@@ -1,9 +1,9 @@
 //! `CheckNumberPacket`: counts packets by number, to find loss and duplicates.
 
 use super::number_packet::byte_order;
-use castanet_engine::class::Sums;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::number::read;
+use castanet_element::handler::Sums;
+use castanet_element::prelude::*;
+use castanet_element::wire::number::read;
 
 /// Counts packets by the number that `NumberPacket` wrote, to find loss and duplicates.
 ///
@@ -54,7 +54,7 @@ const MAX_COUNT: u64 = 1 << 32;
 
 /// Checks that there is memory for the counts of so many state.
 fn affordable(count: u64) -> Result<u64, ArgError> {
-    castanet_engine::args::affordable(count, size_of::<u64>(), "numbers").map(|()| count)
+    castanet_element::args::affordable(count, size_of::<u64>(), "numbers").map(|()| count)
 }
 
 #[derive(Fate)]
@@ -86,7 +86,7 @@ impl CheckNumberPacket {
     /// Sets the number of expected state.
     #[write(count)]
     fn set_count(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        let count = castanet_engine::args::within(text, names, &(0..=MAX_COUNT), "a number")?;
+        let count = castanet_element::args::within(text, names, &(0..=MAX_COUNT), "a number")?;
         Ok(CheckNumberPacket { count: affordable(count)?, ..self.clone() })
     }
 }
@@ -137,11 +137,11 @@ impl PerBatch for CheckNumberPacket {
     // The table may be large, so that workers share one.
     const SHARED: bool = true;
 
-    fn continues(&self, before: &CheckNumberPacket) -> bool {
+    fn can_take_state(&self, before: &CheckNumberPacket) -> bool {
         self.count == before.count
     }
 
-    fn begin(&self, state: &mut CheckNumberPacketState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut CheckNumberPacketState, _: &mut Cx) -> Result<(), ArgError> {
         state.counts.resize(self.count as usize, 0);
         Ok(())
     }

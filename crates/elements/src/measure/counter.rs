@@ -1,7 +1,7 @@
 //! `Counter`: counts packets and bytes, with rates.
 
 use super::limit::CallAt;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
 /// Counts packets and bytes, and measures their rates.
@@ -112,17 +112,17 @@ pub struct CounterState {
 impl CounterState {
     /// Recent packets per second.
     #[read]
-    fn rate(&self, ask: &Ask) -> f64 {
+    fn rate(&self, ask: &ReadRequest) -> f64 {
         per_second(self.packets, ask.now)
     }
     /// Recent bytes per second.
     #[read]
-    fn byte_rate(&self, ask: &Ask) -> f64 {
+    fn byte_rate(&self, ask: &ReadRequest) -> f64 {
         per_second(self.bytes, ask.now)
     }
     /// Recent bits per second.
     #[read]
-    fn bit_rate(&self, ask: &Ask) -> f64 {
+    fn bit_rate(&self, ask: &ReadRequest) -> f64 {
         8.0 * per_second(self.bytes, ask.now)
     }
 }
@@ -141,7 +141,7 @@ impl PerBatch for Counter {
     fn batch(&self, state: &mut CounterState, _: usize, batch: Batch, cx: &mut Cx) {
         let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
         let bytes = batch.iter().map(|packet| packet.len() as u64).sum();
-        let batch = match self.shares() {
+        let batch = match self.is_shared() {
             true => self.call_handlers(state, batch, cx),
             false => batch,
         };
@@ -152,7 +152,7 @@ impl PerBatch for Counter {
         cx.emit_batch((), batch);
     }
 
-    fn shares(&self) -> bool {
+    fn is_shared(&self) -> bool {
         self.count_call.is_some() || self.byte_count_call.is_some()
     }
 }

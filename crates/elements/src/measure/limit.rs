@@ -1,6 +1,6 @@
 //! Counts at which an element calls a handler, as arguments of counting elements.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// A count, and the handler that is written when it is reached: `N HANDLER VALUE`.
 #[derive(Clone, Debug, PartialEq, Eq)]

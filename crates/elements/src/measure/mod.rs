@@ -12,7 +12,7 @@ pub mod record_timestamp;
 pub mod timestamp_diff;
 mod timestamp_diff_state;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

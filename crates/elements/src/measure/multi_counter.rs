@@ -1,6 +1,6 @@
 //! `MultiCounter`: counts packets and bytes by input.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
 /// Counts packets and bytes by input, with rates.
@@ -59,12 +59,12 @@ impl MultiCounterState {
     }
     /// Recent packets per second.
     #[read]
-    fn rate(&self, ask: &Ask) -> String {
+    fn rate(&self, ask: &ReadRequest) -> String {
         self.list(|input| rate_text(input.packets, ask.now))
     }
     /// Recent bytes per second.
     #[read]
-    fn byte_rate(&self, ask: &Ask) -> String {
+    fn byte_rate(&self, ask: &ReadRequest) -> String {
         self.list(|input| rate_text(input.bytes, ask.now))
     }
     /// Resets all counts to zero.

@@ -1,8 +1,8 @@
 //! `NumberPacket`: writes consecutive numbers into packets.
 
 use super::record_timestamp::NumberFormat;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::number::{ByteOrder, LEN, write};
+use castanet_element::prelude::*;
+use castanet_element::wire::number::{ByteOrder, LEN, write};
 
 /// Writes consecutive numbers into packets.
 ///
@@ -59,7 +59,7 @@ impl Build for NumberPacket {
     type Args = NumberPacketArgs;
 
     fn build(args: NumberPacketArgs, setup: &Setup) -> Result<Self, ArgError> {
-        setup.own::<NumberFormat>().with(|format| format.net_order = args.net_order);
+        setup.own_shared::<NumberFormat>().with(|format| format.net_order = args.net_order);
         Ok(NumberPacket(args))
     }
 }

@@ -1,8 +1,8 @@
 //! `RecordTimestamp`: records the time of each numbered packet.
 
 use super::number_packet::byte_order;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::number::read;
+use castanet_element::prelude::*;
+use castanet_element::wire::number::read;
 
 /// Records the time of each packet by its number, for `TimestampDiff`.
 ///
@@ -31,8 +31,8 @@ use castanet_engine::wire::number::read;
 #[derive(Element)]
 #[element(room = "measure", args = RecordTimestampArgs, processing = "h/h")]
 pub struct RecordTimestamp {
-    table: Link<TimestampTable>,
-    counter: Option<Link<NumberFormat>>,
+    table: Shared<TimestampTable>,
+    counter: Option<Shared<NumberFormat>>,
     args: RecordTimestampArgs,
 }
 
@@ -109,11 +109,11 @@ impl Build for RecordTimestamp {
 
     fn build(args: RecordTimestampArgs, setup: &Setup) -> Result<Self, ArgError> {
         let linked =
-            |name: &String| setup.linked(name, "NumberPacket").map_err(|e| e.at("COUNTER"));
-        castanet_engine::args::affordable(args.n as u64, size_of::<i64>(), "times")
+            |name: &String| setup.shared_of(name, "NumberPacket").map_err(|e| e.at("COUNTER"));
+        castanet_element::args::affordable(args.n as u64, size_of::<i64>(), "times")
             .map_err(|error| error.at("N"))?;
         let counter = args.counter.as_ref().map(linked).transpose()?;
-        Ok(RecordTimestamp { table: setup.own(), counter, args })
+        Ok(RecordTimestamp { table: setup.own_shared(), counter, args })
     }
 }
 
@@ -123,7 +123,7 @@ impl PerBatch for RecordTimestamp {
     type Fate = ();
     const SHARED: bool = true;
 
-    fn continues(&self, _: &RecordTimestamp) -> bool {
+    fn can_take_state(&self, _: &RecordTimestamp) -> bool {
         false // `TimestampDiff` elements share the table
     }
 

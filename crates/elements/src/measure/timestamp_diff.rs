@@ -3,8 +3,8 @@
 use super::number_packet::byte_order;
 use super::record_timestamp::TimestampTable;
 use super::timestamp_diff_state::TimestampDiffState;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::number::read;
+use castanet_element::prelude::*;
+use castanet_element::wire::number::read;
 
 /// Measures the delay of packets since a `RecordTimestamp` recorded their numbers.
 ///
@@ -51,7 +51,7 @@ use castanet_engine::wire::number::read;
 #[derive(Element)]
 #[element(room = "measure", args = TimestampDiffArgs, processing = "h/h")]
 pub struct TimestampDiff {
-    table: Link<TimestampTable>,
+    table: Shared<TimestampTable>,
     args: TimestampDiffArgs,
 }
 
@@ -94,7 +94,7 @@ impl Build for TimestampDiff {
 
     fn build(args: TimestampDiffArgs, setup: &Setup) -> Result<Self, ArgError> {
         let wrong = "RECORDER must be a valid RecordTimestamp element";
-        let table = setup.linked(&args.recorder, "RecordTimestamp");
+        let table = setup.shared_of(&args.recorder, "RecordTimestamp");
         Ok(TimestampDiff { table: table.map_err(|e| e.reworded(wrong))?, args })
     }
 }

@@ -1,7 +1,7 @@
 //! State of `TimestampDiff`: delays, and the handlers about them.
 
-use castanet_engine::class::{Piece, Sums};
-use castanet_engine::prelude::*;
+use castanet_element::handler::{Sums, TextChunk};
+use castanet_element::prelude::*;
 use castanet_kit::delays::Delays;
 
 /// The delays that were measured.
@@ -14,7 +14,7 @@ pub struct TimestampDiffState {
 }
 
 /// The number of delays to leave out at the beginning, as a read's parameter says.
-fn skip_count(ask: &Ask) -> usize {
+fn skip_count(ask: &ReadRequest) -> usize {
     ask.param.trim().parse().unwrap_or(0)
 }
 
@@ -32,32 +32,32 @@ impl TimestampDiffState {
     }
     /// Mean delay; -1 if there is none, as for the others below.
     #[read]
-    fn average(&self, ask: &Ask) -> Value {
+    fn average(&self, ask: &ReadRequest) -> Value {
         self.statistic(skip_count(ask), |delays, skip| text_of(delays.mean(skip)))
     }
     /// Standard deviation of the delays.
     #[read]
-    fn stddev(&self, ask: &Ask) -> Value {
+    fn stddev(&self, ask: &ReadRequest) -> Value {
         self.statistic(skip_count(ask), |delays, skip| text_of(delays.deviation(skip)))
     }
     /// Shortest delay.
     #[read]
-    fn min(&self, ask: &Ask) -> Value {
+    fn min(&self, ask: &ReadRequest) -> Value {
         self.statistic(skip_count(ask), |delays, skip| text_of(delays.percentile(0.0, skip)))
     }
     /// Longest delay.
     #[read]
-    fn max(&self, ask: &Ask) -> Value {
+    fn max(&self, ask: &ReadRequest) -> Value {
         self.statistic(skip_count(ask), |delays, skip| text_of(delays.percentile(100.0, skip)))
     }
     /// Median delay.
     #[read]
-    fn median(&self, ask: &Ask) -> Value {
+    fn median(&self, ask: &ReadRequest) -> Value {
         self.statistic(skip_count(ask), |delays, skip| text_of(delays.percentile(50.0, skip)))
     }
     /// Percentile of the delays: `perc00`, `perc01` to `perc100`.
     #[read(perc_)]
-    fn perc(&self, ask: &Ask) -> Value {
+    fn perc(&self, ask: &ReadRequest) -> Value {
         let percent = ask.param.trim().parse().unwrap_or(50.0f64).clamp(0.0, 100.0);
         self.statistic(0, move |delays, _| text_of(delays.percentile(percent, 0)))
     }
@@ -68,9 +68,9 @@ impl TimestampDiffState {
     }
     /// All delays with their numbers, one per line.
     #[read]
-    fn dump(&self, ask: &Ask) -> Value {
+    fn dump(&self, ask: &ReadRequest) -> Value {
         let (text, next) = self.delays.lines(ask.from);
-        Piece { text, next, finish: Piece::as_it_is }.into()
+        TextChunk { text, next, finish: TextChunk::as_it_is }.into()
     }
     /// Removes all delays.
     #[write]

@@ -1,7 +1,7 @@
 //! `AddressTranslator`: translates IPv6 addresses and ports.
 
 use super::address_translator_args::{AddressTranslatorArgs, RefusalReports};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat6::{self, Bindings, Config, Direction, Refusal};
 
 /// Translates addresses and ports of IPv6 packets, outward and inward.
@@ -103,7 +103,7 @@ impl PerBatch for AddressTranslator {
     // All workers allocate from one pool.
     const SHARED: bool = true;
 
-    fn continues(&self, before: &AddressTranslator) -> bool {
+    fn can_take_state(&self, before: &AddressTranslator) -> bool {
         self.plan.has_same_pool(&before.plan)
     }
 

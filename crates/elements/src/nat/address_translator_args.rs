@@ -1,6 +1,6 @@
 //! The positional arguments of `AddressTranslator`, and its reports.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat6::{Config, Direction, Endpoint, Pool};
 
 #[derive(Args)]

@@ -1,7 +1,7 @@
 //! Rewriting of a burst: first with shared, then with exclusive access to the mappings.
 
 use super::rewriter::{EXHAUSTED, NOT_REWRITTEN, Rewriter, UNMAPPED};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::flow::{ExclusiveAccess, Slot, Tuple4};
 use castanet_kit::nat::{PacketInfo, Refusal, RewriterKind, Table, Translation};
 

@@ -5,7 +5,7 @@ use super::rewriter::{
     EXCESS, LONE, NOT_REWRITTEN, OVERLAPPING, Rewriter, RewriterExit, RewriterState, TINY,
     TableHandlers, UNMAPPED, is_reason,
 };
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::fragment_tracker::{
     Admission, DatagramKey, Fragment, FragmentTracker, HeaderChain, Refusal,
 };
@@ -162,13 +162,13 @@ impl Rewriter {
         }
         if !it.datagrams.read(FragmentTracker::is_empty) {
             it.wake_pending = true;
-            cx.wake_at(cx.now() + if is_done { CHECK_INTERVAL } else { Duration::from_nanos(1) });
+            cx.set_timer(cx.now() + if is_done { CHECK_INTERVAL } else { Duration::from_nanos(1) });
         }
     }
 
     /// Takes over the queued fragments of the previous configuration.
     pub(super) fn take_over_fragments<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
-        if let Some(datagrams) = self.datagrams.as_ref().filter(|all| !it.datagrams.is(all)) {
+        if let Some(datagrams) = self.datagrams.as_ref().filter(|all| !it.datagrams.is_same(all)) {
             let previous = it.datagrams.change(std::mem::take);
             datagrams.change(|all| all.take_over(previous));
             it.datagrams = datagrams.clone();

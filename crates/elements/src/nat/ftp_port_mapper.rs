@@ -1,8 +1,8 @@
 //! `FTPPortMapper`: follows FTP `PORT` and `EPRT` commands through rewriters.
 
 use super::name_resolution::{RewriterRef, rewriter};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::ip_proto;
+use castanet_element::prelude::*;
+use castanet_element::wire::ip_proto;
 use castanet_kit::flow::Tuple4;
 use castanet_kit::nat::{PortCommand, parse_port_command, replace_data};
 

@@ -2,7 +2,7 @@
 
 use super::rewriter::{Rewriter, RewriterExit, RewriterState, SingleTable, rewriter_methods};
 use super::rewriter_args::{RewriterArgs, uniform_timeouts};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
 /// Rewrites addresses and identifiers of ICMP echo requests, and those of replies back.

@@ -2,7 +2,7 @@
 
 use super::name_resolution::{RewriterRef, rewriter};
 use super::rewriter::ICMPRewriterExit;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::{QuotedPacket, parse_quote, rewrite_error};
 
 /// Rewrites ICMP errors about packets that rewriters have rewritten.

@@ -4,7 +4,7 @@ use super::rewriter::{
     AddressRewriterExit, Rewriter, RewriterState, SingleTable, rewriter_methods,
 };
 use super::rewriter_args::AddressRewriterArgs;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
 /// Rewrites source and destination addresses of IP packets, by pairs, and those of replies back.

@@ -4,7 +4,7 @@ use super::rewriter::{
     AddressRewriterExit, Rewriter, RewriterState, SingleTable, rewriter_methods,
 };
 use super::rewriter_args::AddressRewriterArgs;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
 /// Rewrites source addresses of IP packets, and destination addresses of replies back.

@@ -2,7 +2,7 @@
 
 use super::rewriter::{Rewriter, RewriterExit, RewriterState, TcpUdpTables, rewriter_methods};
 use super::rewriter_args::{GUARANTEE, RewriterArgs, TcpTimeoutArgs, nanos};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::{RewriterKind, Timeouts};
 
 /// Rewrites addresses and ports of TCP and UDP packets, and those of replies back.

@@ -1,8 +1,8 @@
 //! `IPRewriterPatterns`: names patterns that rewriters share.
 
 use super::name_resolution::PlaceholderResolver;
-use castanet_engine::args::PATTERN;
-use castanet_engine::prelude::*;
+use castanet_element::args::PATTERN;
+use castanet_element::prelude::*;
 use castanet_kit::nat::Pattern;
 
 /// Gives names to patterns, for use in the arguments of rewriters.

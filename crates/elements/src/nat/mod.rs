@@ -22,22 +22,22 @@ pub mod source_ip_hash_mapper;
 pub mod tcp_rewriter;
 pub mod udp_rewriter;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     per_batch::<address_translator::AddressTranslator>(),
     per_batch::<ftp_port_mapper::FTPPortMapper>(),
-    per_batch::<icmp_ping_rewriter::ICMPPingRewriter>().with_flows().in_common(),
+    per_batch::<icmp_ping_rewriter::ICMPPingRewriter>().with_rw_shared_state(),
     per_batch::<icmp_rewriter::ICMPRewriter>(),
-    per_batch::<ip_addr_pair_rewriter::IPAddrPairRewriter>().with_flows().in_common(),
-    per_batch::<ip_addr_rewriter::IPAddrRewriter>().with_flows().in_common(),
-    per_batch::<ip_rewriter::IPRewriter>().with_flows().in_common(),
+    per_batch::<ip_addr_pair_rewriter::IPAddrPairRewriter>().with_rw_shared_state(),
+    per_batch::<ip_addr_rewriter::IPAddrRewriter>().with_rw_shared_state(),
+    per_batch::<ip_rewriter::IPRewriter>().with_rw_shared_state(),
     info::<ip_rewriter_patterns::IPRewriterPatterns>(),
     per_packet::<protocol_translator46::ProtocolTranslator46>(),
     per_packet::<protocol_translator64::ProtocolTranslator64>(),
     info::<round_robin_ip_mapper::RoundRobinIPMapper>(),
     info::<source_ip_hash_mapper::SourceIPHashMapper>(),
-    per_batch::<tcp_rewriter::TCPRewriter>().with_flows().in_common(),
-    per_batch::<udp_rewriter::UDPRewriter>().with_flows().in_common(),
+    per_batch::<tcp_rewriter::TCPRewriter>().with_rw_shared_state(),
+    per_batch::<udp_rewriter::UDPRewriter>().with_rw_shared_state(),
 ];

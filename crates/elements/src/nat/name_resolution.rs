@@ -1,7 +1,7 @@
 //! Name resolution in rewriters' arguments: patterns, mappers, and other rewriters.
 
-use castanet_engine::args::AddressKind;
-use castanet_engine::prelude::*;
+use castanet_element::args::AddressKind;
+use castanet_element::prelude::*;
 use castanet_kit::classify;
 use castanet_kit::nat::{
     HashRing, Mapper, NamedElement, Pattern, PatternOutputs, RoundRobinCursor, Table,
@@ -167,7 +167,7 @@ const REWRITERS: [&str; 6] = [
 #[derive(Debug)]
 pub(crate) struct RewriterRef {
     /// The table with its mappings.
-    pub(crate) table: Common<Table>,
+    pub(crate) table: RwShared<Table>,
     /// Its name as a member of the table.
     pub(crate) member: String,
     /// Its class.
@@ -187,7 +187,7 @@ pub(crate) fn rewriter(setup: &Setup, name: &str) -> Option<RewriterRef> {
     let it = setup.element(name, None).filter(|it| REWRITERS.contains(&it.class))?;
     let (_, owner) = capacity_owner(setup, it.name, &it.arguments)?;
     Some(RewriterRef {
-        table: setup.common(&owner),
+        table: setup.rw_shared(&owner),
         member: member_name(it.name, it.class),
         class: it.class,
         inputs: it.inputs,

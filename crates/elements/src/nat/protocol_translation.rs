@@ -1,7 +1,7 @@
 //! Exits and buffer of `ProtocolTranslator46` and `ProtocolTranslator64`.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv6Header;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv6Header;
 use castanet_kit::siit::Refusal;
 
 /// Exits of the protocol translators.

@@ -1,7 +1,7 @@
 //! `ProtocolTranslator46`: translates IPv4 packets to IPv6.
 
 use super::protocol_translation::{ProtocolTranslatorExit, TranslationBuffer};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::siit;
 
 /// Translates IPv4 packets, ICMP included, to IPv6 (RFC 7915).

@@ -1,7 +1,7 @@
 //! `ProtocolTranslator64`: translates IPv6 packets to IPv4.
 
 use super::protocol_translation::{ProtocolTranslatorExit, TranslationBuffer};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::siit;
 
 /// Translates IPv6 packets, ICMPv6 included, to IPv4 (RFC 7915).

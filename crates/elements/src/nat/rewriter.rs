@@ -4,10 +4,10 @@ use super::burst::{BurstContext, BurstState};
 use super::fragments::HeldFragment;
 use super::name_resolution::{NamesResolver, member_name, parse_capacity};
 use super::rewriter_args::RewriterArgs;
-use castanet_engine::class::{Change, Piece, Read};
-use castanet_engine::element::{DROP, FateKind, FateSpec};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::ip_proto;
+use castanet_element::fate::{DROP, FateKind, FateSpec};
+use castanet_element::handler::{ReadHandler, StateHandler, TextChunk};
+use castanet_element::prelude::*;
+use castanet_element::wire::ip_proto;
 use castanet_kit::flow::Tuple4;
 use castanet_kit::fragment_tracker::FragmentTracker;
 use castanet_kit::nat::{
@@ -17,9 +17,9 @@ use std::marker::PhantomData;
 
 /// A rewriter as its arguments configure it.
 pub(super) struct Rewriter {
-    table: Common<Table>,
+    table: RwShared<Table>,
     /// Packets of which fragments have come, with FRAGMENTS.
-    pub(super) datagrams: Option<Common<FragmentTracker<HeldFragment>>>,
+    pub(super) datagrams: Option<RwShared<FragmentTracker<HeldFragment>>>,
     /// The name of the rewriter that owns the table and its capacity.
     owner: String,
     member: String,
@@ -149,8 +149,8 @@ impl Rewriter {
         let config = args.config(setup, kind, timeouts)?;
         let (capacity, owner) = args.capacity_owner(setup)?;
         Ok(Rewriter {
-            table: setup.common(&owner),
-            datagrams: (args.fragments && !kind.ignores_ports()).then(Common::default),
+            table: setup.rw_shared(&owner),
+            datagrams: (args.fragments && !kind.ignores_ports()).then(RwShared::default),
             // Only the owner of the table sets its capacity.
             capacity: Some(capacity.unwrap_or(castanet_kit::nat::DEFAULT_CAPACITY))
                 .filter(|_| owner == setup.name),
@@ -192,7 +192,7 @@ impl Rewriter {
     fn activate<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
         let (names, outputs, kind) = (self.names.snapshot(), self.outputs, self.config.kind);
         it.handlers = Some(HandlerContext { names, outputs, kind });
-        cx.cancel_wake();
+        cx.cancel_timer();
         it.wake_pending = false;
         self.release(it, cx);
         if !it.table.read(Table::is_empty) {
@@ -238,7 +238,7 @@ impl Rewriter {
     fn schedule_reap<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
         if let Some(interval) = self.reap.filter(|_| !it.wake_pending) {
             it.wake_pending = true;
-            cx.wake_at(cx.now() + Duration::from_nanos(interval));
+            cx.set_timer(cx.now() + Duration::from_nanos(interval));
         }
     }
 
@@ -253,7 +253,7 @@ impl Rewriter {
             && !it.table.change(|it| it.expire(now, EXPIRE_LIMIT))
         {
             it.wake_pending = true;
-            return cx.wake_at(cx.now() + Duration::from_nanos(1));
+            return cx.set_timer(cx.now() + Duration::from_nanos(1));
         }
         if !it.table.read(Table::is_empty) {
             self.schedule_reap(it, cx);
@@ -328,7 +328,7 @@ impl Rewriter {
 
 /// The handlers about mappings that a kind of rewriter has.
 pub trait TableHandlers: Sized + Send + 'static {
-    const READS: &'static [Read<RewriterState<Self>>];
+    const READS: &'static [ReadHandler<RewriterState<Self>>];
 }
 
 /// Data for the write handlers, which change the state of one worker.
@@ -340,9 +340,9 @@ struct HandlerContext {
 
 /// A worker's state: the table of mappings, and the buffers of a burst.
 pub struct RewriterState<K: TableHandlers> {
-    pub(super) table: Common<Table>,
+    pub(super) table: RwShared<Table>,
     /// Packets of which fragments have come, of all workers.
-    pub(super) datagrams: Common<FragmentTracker<HeldFragment>>,
+    pub(super) datagrams: RwShared<FragmentTracker<HeldFragment>>,
     owner: String,
     pub(super) zone: u16,
     references: Vec<String>,
@@ -357,8 +357,8 @@ pub struct RewriterState<K: TableHandlers> {
 impl<K: TableHandlers> Default for RewriterState<K> {
     fn default() -> Self {
         RewriterState {
-            table: Common::default(),
-            datagrams: Common::default(),
+            table: RwShared::default(),
+            datagrams: RwShared::default(),
             owner: String::new(),
             zone: 0,
             references: Vec::new(),
@@ -371,21 +371,21 @@ impl<K: TableHandlers> Default for RewriterState<K> {
 }
 
 impl<K: TableHandlers> Local for RewriterState<K> {
-    const READS: &'static [&'static [Read<Self>]] = &[Self::READ_METHODS, K::READS];
-    const WRITES: &'static [&'static [Change<Self>]] = &[Self::CHANGE_METHODS];
+    const READS: &'static [&'static [ReadHandler<Self>]] = &[Self::READ_METHODS, K::READS];
+    const WRITES: &'static [&'static [StateHandler<Self>]] = &[Self::CHANGE_METHODS];
 }
 
 #[handlers]
 impl<K: TableHandlers> RewriterState<K> {
     /// Number of mappings.
     #[read]
-    fn table_size(&self, ask: &Ask) -> Value {
+    fn table_size(&self, ask: &ReadRequest) -> Value {
         self.read_current(ask, |table| table.counts(self.zone).0)
     }
 
     /// Number of mappings, by the older name of the handler in Click.
     #[read]
-    fn nmappings(&self, ask: &Ask) -> Value {
+    fn nmappings(&self, ask: &ReadRequest) -> Value {
         self.table_size(ask)
     }
 
@@ -398,27 +398,27 @@ impl<K: TableHandlers> RewriterState<K> {
     /// The action for packets without a mapping, and the number of mappings that it has made:
     /// a line for each input.
     #[read]
-    fn patterns(&self, ask: &Ask) -> Value {
+    fn patterns(&self, ask: &ReadRequest) -> Value {
         self.read_current(ask, |table| table.patterns(self.zone, None))
     }
 
     /// The same of one input: `pattern0`, `pattern1` and so on.
     #[read]
-    fn pattern_(&self, ask: &Ask) -> Value {
+    fn pattern_(&self, ask: &ReadRequest) -> Value {
         let input = ask.param.parse().unwrap_or(usize::MAX);
         self.read_current(ask, |table| table.patterns(self.zone, Some(input)))
     }
 
     /// Number of mappings of all rewriters that share the capacity.
     #[read]
-    fn size(&self, ask: &Ask) -> Value {
+    fn size(&self, ask: &ReadRequest) -> Value {
         self.read_current(ask, Table::len)
     }
 
     /// Counters of mappings of all rewriters that share the capacity: added, expired,
     /// evicted for others, removed (cleared, or replaced by others), refused.
     #[read]
-    fn mapping_events(&self, ask: &Ask) -> Value {
+    fn mapping_events(&self, ask: &ReadRequest) -> Value {
         self.read_current(ask, |table| {
             let counts = table.events();
             Value::Counts(vec![
@@ -479,21 +479,25 @@ impl<K: TableHandlers> RewriterState<K> {
     }
 
     /// Reads the table after the removal of expired mappings.
-    fn read_current<V: Into<Value>>(&self, ask: &Ask, read: impl FnOnce(&Table) -> V) -> Value {
+    fn read_current<V: Into<Value>>(
+        &self,
+        ask: &ReadRequest,
+        read: impl FnOnce(&Table) -> V,
+    ) -> Value {
         let now = ask.now.nanos();
         self.table.change(|table| while !table.expire(now, usize::MAX) {});
         Value::common(self.table.read(read))
     }
 
-    fn listing(&self, ask: &Ask, protocol: Option<u8>) -> Value {
+    fn listing(&self, ask: &ReadRequest, protocol: Option<u8>) -> Value {
         let (now, from) = (ask.now.nanos(), usize::try_from(ask.from).unwrap_or(usize::MAX));
         let (text, next) = self.table.read(|table| table.listing(self.zone, protocol, now, from));
         let next = next.map(|next| next as u64);
-        Piece { text, next, finish: Piece::as_it_is }.into()
+        TextChunk { text, next, finish: TextChunk::as_it_is }.into()
     }
 
     /// The rewritten flow of `SADDR SPORT DADDR DPORT` of TCP, in the same form.
-    fn lookup(&self, ask: &Ask) -> Value {
+    fn lookup(&self, ask: &ReadRequest) -> Value {
         let words: Vec<&str> = ask.param.split_whitespace().collect();
         let address = |text: &str| Ipv4Addr::from_arg(text, &self.handlers.as_ref()?.names).ok();
         let flow = || {
@@ -523,35 +527,43 @@ const TABLE: &str = "All mappings in both directions: the flow before and after 
                      began, and the seconds until the mapping expires.";
 
 impl TableHandlers for TcpUdpTables {
-    const READS: &'static [Read<RewriterState<Self>>] = &[
-        Read { name: "tcp_table", doc: TABLE, get: |it, ask| it.listing(ask, Some(ip_proto::TCP)) },
-        Read { name: "udp_table", doc: TABLE, get: |it, ask| it.listing(ask, Some(ip_proto::UDP)) },
-        Read {
+    const READS: &'static [ReadHandler<RewriterState<Self>>] = &[
+        ReadHandler {
+            name: "tcp_table",
+            doc: TABLE,
+            get: |it, ask| it.listing(ask, Some(ip_proto::TCP)),
+        },
+        ReadHandler {
+            name: "udp_table",
+            doc: TABLE,
+            get: |it, ask| it.listing(ask, Some(ip_proto::UDP)),
+        },
+        ReadHandler {
             name: "tcp_mappings",
             doc: OLD_NAME,
             get: |it, ask| it.listing(ask, Some(ip_proto::TCP)),
         },
-        Read {
+        ReadHandler {
             name: "udp_mappings",
             doc: OLD_NAME,
             get: |it, ask| it.listing(ask, Some(ip_proto::UDP)),
         },
-        Read { name: "tcp_lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+        ReadHandler { name: "tcp_lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
     ];
 }
 
 impl TableHandlers for TcpTable {
-    const READS: &'static [Read<RewriterState<Self>>] = &[
-        Read { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
-        Read { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
-        Read { name: "lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+    const READS: &'static [ReadHandler<RewriterState<Self>>] = &[
+        ReadHandler { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
+        ReadHandler { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
+        ReadHandler { name: "lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
     ];
 }
 
 impl TableHandlers for SingleTable {
-    const READS: &'static [Read<RewriterState<Self>>] = &[
-        Read { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
-        Read { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
+    const READS: &'static [ReadHandler<RewriterState<Self>>] = &[
+        ReadHandler { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
+        ReadHandler { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
     ];
 }
 
@@ -562,7 +574,7 @@ const LOOKUP: &str = "The rewritten flow of `SADDR SPORT DADDR DPORT`, in the sa
 /// The methods of the trait `PerBatch` that all rewriters have in common.
 macro_rules! rewriter_methods {
     () => {
-        fn continues(&self, _: &Self) -> bool {
+        fn can_take_state(&self, _: &Self) -> bool {
             true
         }
 
@@ -571,11 +583,11 @@ macro_rules! rewriter_methods {
             Ok(())
         }
 
-        fn settle(&self, it: &mut Self::Local) {
+        fn apply_config(&self, it: &mut Self::Local) {
             self.0.settle(it);
         }
 
-        fn resume(&self, it: &mut Self::Local, cx: &mut Cx) {
+        fn after_take_state(&self, it: &mut Self::Local, cx: &mut Cx) {
             self.0.resume(it, cx);
         }
 
@@ -583,11 +595,11 @@ macro_rules! rewriter_methods {
             self.0.batch(it, port, batch, cx);
         }
 
-        fn wake(&self, it: &mut Self::Local, cx: &mut Cx) {
+        fn run_timer(&self, it: &mut Self::Local, cx: &mut Cx) {
             self.0.wake(it, cx);
         }
 
-        fn end(&self, it: &mut Self::Local, cx: &mut Cx) {
+        fn cleanup(&self, it: &mut Self::Local, cx: &mut Cx) {
             self.0.end(it, cx);
         }
 

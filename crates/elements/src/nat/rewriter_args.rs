@@ -1,7 +1,7 @@
 //! The arguments that rewriters share.
 
 use super::name_resolution::{self, SetupResolver};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::{InputSpec, RewriterConfig, RewriterKind, Timeouts};
 
 /// The arguments that all rewriters have.

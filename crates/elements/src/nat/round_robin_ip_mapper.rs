@@ -1,8 +1,8 @@
 //! `RoundRobinIPMapper`: chooses rewriting patterns in turn.
 
 use super::name_resolution::{PlaceholderResolver, round_robin};
-use castanet_engine::element::Said;
-use castanet_engine::prelude::*;
+use castanet_element::element::ConfigNotice;
+use castanet_element::prelude::*;
 
 /// Chooses one of several patterns in turn for each new flow of an IP rewriter.
 ///
@@ -39,7 +39,7 @@ impl Info for RoundRobinIPMapper {
         // Names are not resolved yet.
         round_robin(&texts, &PlaceholderResolver)?;
         if texts.len() == 1 {
-            facts.said.push(Said::Warning("only one pattern given".into()));
+            facts.notices.push(ConfigNotice::Warning("only one pattern given".into()));
         }
         Ok(())
     }

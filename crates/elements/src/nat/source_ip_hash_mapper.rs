@@ -1,8 +1,8 @@
 //! `SourceIPHashMapper`: chooses rewriting patterns by source address.
 
 use super::name_resolution::{PlaceholderResolver, source_hash};
-use castanet_engine::element::Said;
-use castanet_engine::prelude::*;
+use castanet_element::element::ConfigNotice;
+use castanet_element::prelude::*;
 
 /// Chooses one of several patterns for an IP rewriter by a hash of the source address.
 ///
@@ -37,7 +37,7 @@ impl Info for SourceIPHashMapper {
         // Names are not resolved yet.
         source_hash(&texts, &PlaceholderResolver)?;
         if texts.len() == 2 {
-            facts.said.push(Said::Warning("only one pattern given".into()));
+            facts.notices.push(ConfigNotice::Warning("only one pattern given".into()));
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::rewriter::{Rewriter, RewriterExit, RewriterState, TcpTable, rewriter_methods};
 use super::rewriter_args::{RewriterArgs, TcpTimeoutArgs};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::RewriterKind;
 
 /// Rewrites addresses, ports and sequence numbers of TCP packets, and those of replies back.

@@ -2,7 +2,7 @@
 
 use super::rewriter::{Rewriter, RewriterExit, RewriterState, SingleTable, rewriter_methods};
 use super::rewriter_args::{GUARANTEE, RewriterArgs, nanos};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::nat::{RewriterKind, Timeouts};
 
 /// Rewrites addresses and ports of UDP, TCP and DCCP packets, and those of replies back.

@@ -1,7 +1,7 @@
 //! `FrontDropQueue`: drops the oldest packets when it is full.
 
 use super::queue_state::{QueueState, fifo_methods};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Stores packets first in, first out, and drops the oldest ones when it is full.
 ///
@@ -54,7 +54,7 @@ impl Store for FrontDropQueue {
     type Local = QueueState;
     type Fate = FrontDropQueueExit;
 
-    fn put(&self, state: &mut QueueState, mut batch: Batch, cx: &mut Cx) {
+    fn enqueue(&self, state: &mut QueueState, mut batch: Batch, cx: &mut Cx) {
         state.packets.extend(batch.drain());
         let excess = state.packets.len().saturating_sub(self.capacity);
         if excess > 0 {

@@ -1,6 +1,6 @@
 //! `MinBatch`: collects packets into bursts of a minimum length.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Collects packets until they make a burst of a minimum length.
 ///
@@ -57,11 +57,11 @@ impl PerBatch for MinBatch {
         }
         if let Ok(timer) = u64::try_from(self.timer) {
             state.due = cx.now() + Duration::from_micros(timer);
-            cx.wake_at(state.due);
+            cx.set_timer(state.due);
         }
     }
 
-    fn wake(&self, state: &mut MinBatchState, cx: &mut Cx) {
+    fn run_timer(&self, state: &mut MinBatchState, cx: &mut Cx) {
         // A burst that was sent in the meantime may have requested this call.
         if cx.now() >= state.due {
             cx.emit_batch((), std::mem::take(&mut state.packets));

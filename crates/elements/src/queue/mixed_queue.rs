@@ -1,7 +1,7 @@
 //! `MixedQueue`: queues packets first in first out, or last in first out, by input.
 
 use super::queue_state::{QueueState, fifo_methods};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Stores packets in one queue: input 0 appends at the tail, input 1 inserts at the head.
 ///
@@ -60,13 +60,13 @@ impl Store for MixedQueue {
     type Local = QueueState;
     type Fate = MixedQueueExit;
 
-    fn put(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
+    fn enqueue(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
         state.put(batch, self.capacity, MixedQueueExit::Full, cx);
     }
 
-    fn put_at(&self, state: &mut QueueState, port: usize, batch: Batch, cx: &mut Cx) {
+    fn enqueue_at(&self, state: &mut QueueState, port: usize, batch: Batch, cx: &mut Cx) {
         if port == 0 {
-            return self.put(state, batch, cx);
+            return self.enqueue(state, batch, cx);
         }
         for packet in batch {
             state.packets.push_front(packet);

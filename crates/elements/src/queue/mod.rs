@@ -12,7 +12,7 @@ pub mod simple_queue;
 pub mod unqueue;
 pub mod unqueue2;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -1,6 +1,6 @@
 //! `NotifierDebug`: tells whether the last pull returned packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes pulled packets on and tells whether the last pull returned any.
 ///
@@ -43,12 +43,12 @@ impl Source for NotifierDebug {
     type Local = NotifierDebugState;
     type Fate = ();
 
-    fn ask(&self, state: &mut NotifierDebugState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut NotifierDebugState, n: usize, cx: &mut Cx) -> NextRun {
         let batch = cx.pull(0, n);
         state.active = !batch.is_empty();
         state.count += batch.len() as u64;
         state.empty += u64::from(batch.is_empty());
         cx.emit_batch((), batch);
-        Asked::Empty
+        NextRun::Empty
     }
 }

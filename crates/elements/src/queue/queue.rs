@@ -1,7 +1,7 @@
 //! `Queue`: stores packets first in, first out.
 
 use super::queue_state::{QueueState, fifo_methods};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Stores packets in a FIFO queue until an element pulls them.
 ///
@@ -80,7 +80,7 @@ impl Store for Queue {
     type Fate = QueueExit;
     const NOTIFIES: bool = true;
 
-    fn put(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
+    fn enqueue(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
         state.put(batch, self.capacity, QueueExit::Full, cx);
     }
 

@@ -1,6 +1,6 @@
 //! State of the queue elements: the stored packets and their counters.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
 /// The stored packets, and the counters of the queue.
@@ -41,7 +41,7 @@ impl QueueState {
 /// `capacity` and whose state is a [`QueueState`].
 macro_rules! fifo_methods {
     () => {
-        fn take(&self, state: &mut QueueState, n: usize, into: &mut Batch, _: &mut Cx) {
+        fn dequeue(&self, state: &mut QueueState, n: usize, into: &mut Batch, _: &mut Cx) {
             state.take(n, into);
         }
         fn held(&self, state: &QueueState) -> usize {

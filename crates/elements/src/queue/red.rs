@@ -1,6 +1,6 @@
 //! `RED`: drops packets at random before the queue is full.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::red::{Curve, MAX_THRESH, Red};
 
 /// Drops packets at random by the average queue length: random early detection (RED).
@@ -155,7 +155,7 @@ impl PerBatch for RED {
 
     fn batch(&self, state: &mut REDState, _: usize, batch: Batch, cx: &mut Cx) {
         let curve = Curve { min: self.min_thresh, max: self.max_thresh, max_p: self.max_p };
-        let (now, pulled) = (cx.now().nanos(), cx.pulled().is_some());
+        let (now, pulled) = (cx.now().nanos(), cx.pulling_output().is_some());
         // The lengths are those that packets would find if they came one by one: packets still to
         // be pulled are in the queue, and so are packets that this burst has already pushed.
         state.length = cx.watched() + if pulled { batch.len() } else { 0 };

@@ -1,7 +1,7 @@
 //! `SimpleQueue`: stores packets first in, first out, and lets no source wait.
 
 use super::queue_state::{QueueState, fifo_methods};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Stores packets in a FIFO queue; sources do not wait while it is full.
 ///
@@ -62,7 +62,7 @@ impl Store for SimpleQueue {
     type Local = QueueState;
     type Fate = SimpleQueueExit;
 
-    fn put(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
+    fn enqueue(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
         state.put(batch, self.capacity, SimpleQueueExit::Full, cx);
     }
 

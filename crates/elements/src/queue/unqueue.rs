@@ -1,6 +1,6 @@
 //! `Unqueue`: pulls packets and pushes them on.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls packets as fast as they come and pushes them on.
 ///
@@ -51,20 +51,20 @@ impl Source for Unqueue {
     type Local = UnqueueState;
     type Fate = ();
 
-    fn ask(&self, state: &mut UnqueueState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut UnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let left = u64::try_from(self.limit).map_or(u64::MAX, |l| l.saturating_sub(state.count));
         let burst =
-            usize::try_from(self.burst).map_or(castanet_engine::packet::MAX_BURST, |b| b.min(n));
+            usize::try_from(self.burst).map_or(castanet_element::packet::MAX_BURST, |b| b.min(n));
         let n = burst.min(usize::try_from(left).unwrap_or(burst));
         if !self.active || n == 0 {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let batch = cx.pull(0, n);
         if batch.is_empty() {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         state.count += batch.len() as u64;
         cx.emit_batch((), batch);
-        Asked::Again
+        NextRun::Again
     }
 }

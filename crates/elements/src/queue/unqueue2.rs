@@ -1,6 +1,6 @@
 //! `Unqueue2`: pulls packets while the queues downstream have room.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls packets and pushes them on while the queues downstream have room.
 ///
@@ -70,17 +70,17 @@ impl Source for Unqueue2 {
     type Local = Unqueue2State;
     type Fate = ();
 
-    fn ask(&self, state: &mut Unqueue2State, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut Unqueue2State, n: usize, cx: &mut Cx) -> NextRun {
         let burst = if self.burst == 0 { n } else { n.min(self.burst as usize) };
         let batch = match burst.min(cx.watched_room()) {
             0 => Batch::new(),
             n => cx.pull(0, n),
         };
         if batch.is_empty() {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         state.count += batch.len() as u64;
         cx.emit_batch((), batch);
-        Asked::Again
+        NextRun::Again
     }
 }

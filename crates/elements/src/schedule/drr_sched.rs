@@ -1,6 +1,6 @@
 //! `DRRSched`: pulls from its inputs by deficit round robin.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Schedules its inputs by deficit round robin, so that each gets the same share of bytes.
 ///
@@ -56,7 +56,7 @@ impl Source for DRRSched {
     type Local = DRRSchedState;
     type Fate = ();
 
-    fn ask(&self, state: &mut DRRSchedState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut DRRSchedState, n: usize, cx: &mut Cx) -> NextRun {
         let (inputs, mut sent, mut empty_inputs) = (cx.inputs(), 0, 0);
         state.inputs.resize_with(inputs, InputState::default);
         while sent < n && empty_inputs < inputs {
@@ -74,7 +74,7 @@ impl Source for DRRSched {
             state.current = (state.current + 1) % inputs;
             state.inputs[state.current].deficit += u64::from(self.quantum);
         }
-        Asked::Empty
+        NextRun::Empty
     }
 
     fn held(&self, state: &DRRSchedState) -> usize {

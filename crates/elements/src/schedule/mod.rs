@@ -9,7 +9,7 @@ pub mod stride_sched;
 pub(crate) mod tickets;
 pub mod time_sorted_sched;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -1,6 +1,6 @@
 //! `PrioSched`: pulls from its inputs by strict priority.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Schedules its inputs by strict priority: pulls from the first one that has packets.
 ///
@@ -25,7 +25,7 @@ impl Source for PrioSched {
     type Local = ();
     type Fate = ();
 
-    fn ask(&self, _: &mut (), n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, _: &mut (), n: usize, cx: &mut Cx) -> NextRun {
         let mut left = n;
         for input in 0..cx.inputs() {
             if left == 0 {
@@ -35,6 +35,6 @@ impl Source for PrioSched {
             left -= batch.len();
             cx.emit_batch((), batch);
         }
-        Asked::Empty
+        NextRun::Empty
     }
 }

@@ -1,7 +1,7 @@
 //! `PullSwitch`: pulls from one of its inputs.
 
-use castanet_engine::args::Names;
-use castanet_engine::prelude::*;
+use castanet_element::args::Names;
+use castanet_element::prelude::*;
 
 /// Pulls from one input, which a handler can change.
 ///
@@ -68,11 +68,11 @@ impl Source for PullSwitch {
     type Local = ();
     type Fate = ();
 
-    fn ask(&self, _: &mut (), n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, _: &mut (), n: usize, cx: &mut Cx) -> NextRun {
         if let Ok(input) = usize::try_from(self.input) {
             let batch = cx.pull(input, n);
             cx.emit_batch((), batch);
         }
-        Asked::Empty
+        NextRun::Empty
     }
 }

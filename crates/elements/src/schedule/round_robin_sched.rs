@@ -1,7 +1,7 @@
 //! `RoundRobinSched`: pulls from its inputs round robin.
 
-use castanet_engine::packet::IntoIter;
-use castanet_engine::prelude::*;
+use castanet_element::packet::IntoIter;
+use castanet_element::prelude::*;
 
 /// Schedules its inputs round robin: pulls a packet from each in turn.
 ///
@@ -69,7 +69,7 @@ impl Source for RoundRobinSched {
     type Local = RoundRobinSchedState;
     type Fate = ();
 
-    fn ask(&self, state: &mut RoundRobinSchedState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut RoundRobinSchedState, n: usize, cx: &mut Cx) -> NextRun {
         let inputs = cx.inputs();
         let mut left = n;
         while left > 0 {
@@ -86,7 +86,7 @@ impl Source for RoundRobinSched {
             }
             left -= count;
         }
-        Asked::Empty
+        NextRun::Empty
     }
 }
 

@@ -1,6 +1,6 @@
 //! `StaticPullSwitch`: pulls from one fixed input.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls from one fixed input.
 ///
@@ -41,11 +41,11 @@ impl Source for StaticPullSwitch {
     type Local = ();
     type Fate = ();
 
-    fn ask(&self, _: &mut (), n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, _: &mut (), n: usize, cx: &mut Cx) -> NextRun {
         if let Some(input) = self.input {
             let batch = cx.pull(input, n);
             cx.emit_batch((), batch);
         }
-        Asked::Empty
+        NextRun::Empty
     }
 }

@@ -1,7 +1,7 @@
 //! `StrideSched`: pulls from its inputs in proportion to their tickets.
 
 use super::tickets::TicketArgs;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::stride::Stride;
 
 /// Schedules its inputs in proportion to their tickets (stride scheduling).
@@ -40,7 +40,7 @@ pub struct StrideSched {
 impl StrideSched {
     /// Number of tickets of an input: `tickets0` and so on.
     #[read(tickets_)]
-    fn tickets(&self, ask: &Ask) -> Option<u32> {
+    fn tickets(&self, ask: &ReadRequest) -> Option<u32> {
         self.tickets.get(ask.param.parse::<usize>().ok()?).copied()
     }
     /// Sets the number of tickets of an input: `tickets0` and so on.
@@ -70,7 +70,7 @@ impl Source for StrideSched {
     type Local = StrideSchedState;
     type Fate = ();
 
-    fn ask(&self, state: &mut StrideSchedState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut StrideSchedState, n: usize, cx: &mut Cx) -> NextRun {
         super::tickets::set_tickets(&mut state.stride, &self.tickets);
         state.empty.clear();
         state.empty.resize(self.tickets.len(), false);
@@ -86,6 +86,6 @@ impl Source for StrideSched {
                 break;
             }
         }
-        Asked::Empty
+        NextRun::Empty
     }
 }

@@ -1,6 +1,6 @@
 //! Arguments and handlers of the elements that schedule ports by tickets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::stride::{MAX_TICKETS, Stride};
 
 /// The arguments of `StrideSched` and `StrideSwitch`.

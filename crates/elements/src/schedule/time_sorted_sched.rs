@@ -1,6 +1,6 @@
 //! `TimeSortedSched`: merges its inputs in the order of timestamps.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Merges packets of several inputs in the order of their timestamps.
 ///
@@ -69,7 +69,7 @@ impl Source for TimeSortedSched {
     type Local = TimeSortedSchedState;
     type Fate = ();
 
-    fn ask(&self, state: &mut TimeSortedSchedState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut TimeSortedSchedState, n: usize, cx: &mut Cx) -> NextRun {
         /// Number of consecutive calls without a packet after which all inputs count as empty.
         /// Between two calls the other tasks of the worker have run, so that no packet is still on
         /// its way.
@@ -81,11 +81,11 @@ impl Source for TimeSortedSched {
             state.packets[input].pop().into_iter().for_each(|packet| cx.emit((), packet));
             sent += 1;
         }
-        state.empty_calls = if sent > 0 || cx.is_later() { 0 } else { state.empty_calls + 1 };
+        state.empty_calls = if sent > 0 || cx.has_retry() { 0 } else { state.empty_calls + 1 };
         if self.stop && state.empty_calls == EMPTY_CALLS {
             cx.stop();
         }
-        Asked::Empty
+        NextRun::Empty
     }
 
     fn held(&self, state: &TimeSortedSchedState) -> usize {

@@ -1,7 +1,7 @@
 //! `DriverManager`: runs a program that decides when the router stops.
 
 use super::script_runner::{ScriptArgs, ScriptRunner, ScriptState, ScriptType};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::script::PRIVATE;
 
 /// Runs a program that decides when the router stops.
@@ -39,7 +39,7 @@ impl Control for DriverManager {
     type Local = ScriptState;
     const PRIVATE: &'static [&'static str] = PRIVATE;
 
-    fn step(&self, state: &mut ScriptState, desk: &mut dyn Desk) -> Step {
+    fn step(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) -> ProgramWait {
         self.0.step(state, desk)
     }
 
@@ -49,12 +49,12 @@ impl Control for DriverManager {
         handler: &str,
         text: &str,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         self.0.call(state, handler, text, write, desk)
     }
 
-    fn drives(&self) -> bool {
+    fn is_driver(&self) -> bool {
         self.0.drives()
     }
 
@@ -66,7 +66,7 @@ impl Control for DriverManager {
         self.0.exports()
     }
 
-    fn answers(&self, name: &str, write: bool) -> bool {
+    fn has_handler(&self, name: &str, write: bool) -> bool {
         self.0.answers(name, write)
     }
 }

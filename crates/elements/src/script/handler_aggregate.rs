@@ -1,6 +1,6 @@
 //! `HandlerAggregate`: aggregates a handler of several elements.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Aggregates a read handler of several elements: sum, mean, minimum, maximum or list.
 ///
@@ -87,8 +87,8 @@ impl HandlerAggregateState {
 impl Control for HandlerAggregate {
     type Local = HandlerAggregateState;
 
-    fn step(&self, _: &mut HandlerAggregateState, _: &mut dyn Desk) -> Step {
-        Step::Ended
+    fn step(&self, _: &mut HandlerAggregateState, _: &mut dyn ControlContext) -> ProgramWait {
+        ProgramWait::Ended
     }
 
     fn call(
@@ -97,7 +97,7 @@ impl Control for HandlerAggregate {
         handler: &str,
         text: &str,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         if write {
             return None;

@@ -7,7 +7,7 @@ pub mod script;
 mod script_ports;
 mod script_runner;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

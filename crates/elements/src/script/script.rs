@@ -1,7 +1,7 @@
 //! `Script`: runs a program that reads and writes handlers.
 
 use super::script_runner::{ScriptArgs, ScriptRunner, ScriptState, ScriptType};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::script::PRIVATE;
 
 /// Runs a program that waits, reads and writes handlers, and stops the router.
@@ -94,7 +94,7 @@ impl Control for Script {
     type Local = ScriptState;
     const PRIVATE: &'static [&'static str] = PRIVATE;
 
-    fn step(&self, state: &mut ScriptState, desk: &mut dyn Desk) -> Step {
+    fn step(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) -> ProgramWait {
         self.0.step(state, desk)
     }
 
@@ -104,12 +104,12 @@ impl Control for Script {
         handler: &str,
         text: &str,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         self.0.call(state, handler, text, write, desk)
     }
 
-    fn drives(&self) -> bool {
+    fn is_driver(&self) -> bool {
         self.0.drives()
     }
 
@@ -121,7 +121,7 @@ impl Control for Script {
         self.0.exports()
     }
 
-    fn answers(&self, name: &str, write: bool) -> bool {
+    fn has_handler(&self, name: &str, write: bool) -> bool {
         self.0.answers(name, write)
     }
 }

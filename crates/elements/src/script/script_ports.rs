@@ -2,8 +2,8 @@
 
 use super::script::Script;
 use super::script_runner::ScriptArgs;
-use castanet_engine::class::{Class, per_batch_with_program};
-use castanet_engine::prelude::*;
+use castanet_element::class::{Class, per_batch_with_program};
+use castanet_element::prelude::*;
 
 /// Lets the script choose the output of each packet. The packet goes on before the script decides
 /// about the next one.
@@ -30,7 +30,7 @@ impl PerBatch for ScriptPorts {
 
     fn batch(&self, _: &mut (), port: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
-            cx.decide("packet", &port.to_string(), packet);
+            cx.call_for_output("packet", &port.to_string(), packet);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Common part of `Script` and `DriverManager`: runs a program on the control thread.
 
-use castanet_engine::args::io_error_text;
-use castanet_engine::class::{Change, Read};
-use castanet_engine::files::HandlerFiles;
-use castanet_engine::prelude::*;
+use castanet_element::args::io_error_text;
+use castanet_element::files::HandlerFiles;
+use castanet_element::handler::{ReadHandler, StateHandler};
+use castanet_element::prelude::*;
 use castanet_kit::script::{
     Environment, ExitReason, FUNCTIONS, Interpreter, MAX_VALUE_LEN, ParseError, Program,
     State as InterpreterState, call, signal,
@@ -84,10 +84,10 @@ pub struct ScriptState {
 }
 
 /// The read handlers for the manual; [`ScriptRunner::call`] answers them.
-const READ_HANDLERS: [Read<ScriptState>; FUNCTIONS.len() + 1] = {
-    const NONE: fn(&ScriptState, &Ask) -> Value = |_, _| Value::Text(String::new());
+const READ_HANDLERS: [ReadHandler<ScriptState>; FUNCTIONS.len() + 1] = {
+    const NONE: fn(&ScriptState, &ReadRequest) -> Value = |_, _| Value::Text(String::new());
     let run = "The value that the program returns, called with these arguments.";
-    let mut all = [const { Read { name: "run", doc: "", get: NONE } }; FUNCTIONS.len() + 1];
+    let mut all = [const { ReadHandler { name: "run", doc: "", get: NONE } }; FUNCTIONS.len() + 1];
     all[FUNCTIONS.len()].doc = run;
     let mut n = 0;
     while n < FUNCTIONS.len() {
@@ -98,20 +98,24 @@ const READ_HANDLERS: [Read<ScriptState>; FUNCTIONS.len() + 1] = {
 };
 
 impl Local for ScriptState {
-    const READS: &'static [&'static [Read<Self>]] = &[&READ_HANDLERS];
-    const WRITES: &'static [&'static [Change<Self>]] = &[&[
-        Change {
+    const READS: &'static [&'static [ReadHandler<Self>]] = &[&READ_HANDLERS];
+    const WRITES: &'static [&'static [StateHandler<Self>]] = &[&[
+        StateHandler {
             name: "run",
             doc: "Runs the program with these arguments.",
             apply: |_, _| Ok(().into()),
         },
-        Change {
+        StateHandler {
             name: "step",
             doc: "Ends the current wait of the program, or as many waits as the number says.",
             apply: |_, _| Ok(().into()),
         },
-        Change { name: "goto", doc: "Continues at a label.", apply: |_, _| Ok(().into()) },
-        Change { name: "set", doc: "Sets a variable to a value.", apply: |_, _| Ok(().into()) },
+        StateHandler { name: "goto", doc: "Continues at a label.", apply: |_, _| Ok(().into()) },
+        StateHandler {
+            name: "set",
+            doc: "Sets a variable to a value.",
+            apply: |_, _| Ok(().into()),
+        },
     ]];
 }
 
@@ -152,7 +156,11 @@ impl ScriptRunner {
         self.kind == ScriptType::Proxy || !write && self.program.exports().any(|it| it == name)
     }
 
-    pub(super) fn step(&self, state: &mut ScriptState, desk: &mut dyn Desk) -> Step {
+    pub(super) fn step(
+        &self,
+        state: &mut ScriptState,
+        desk: &mut dyn ControlContext,
+    ) -> ProgramWait {
         self.initialize(state, desk);
         let is_blocked = matches!(
             state.interpreter.state(),
@@ -166,15 +174,15 @@ impl ScriptRunner {
             self.run(state, desk, &mut ErrorSink::console());
         }
         match (state.interpreter.state(), self.drives()) {
-            (InterpreterState::Paused, true) => Step::Stopped,
-            (InterpreterState::Until(time), true) => Step::AtOrStopped(Time(*time)),
-            (InterpreterState::Until(time), false) => Step::At(Time(*time)),
-            (InterpreterState::Paused | InterpreterState::Ready, _) => Step::Prodded,
-            (InterpreterState::Done(_), _) => Step::Ended,
+            (InterpreterState::Paused, true) => ProgramWait::StopRequest,
+            (InterpreterState::Until(time), true) => ProgramWait::AtOrStopRequest(Time(*time)),
+            (InterpreterState::Until(time), false) => ProgramWait::At(Time(*time)),
+            (InterpreterState::Paused | InterpreterState::Ready, _) => ProgramWait::Notified,
+            (InterpreterState::Done(_), _) => ProgramWait::Ended,
         }
     }
 
-    fn initialize(&self, state: &mut ScriptState, desk: &mut dyn Desk) {
+    fn initialize(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) {
         if !std::mem::replace(&mut state.is_initialized, true) {
             state.seed = desk.now().0.unsigned_abs();
             let errors = &mut ErrorSink::console();
@@ -185,7 +193,7 @@ impl ScriptRunner {
     }
 
     /// Continues the program, and performs the action at its end.
-    fn run(&self, state: &mut ScriptState, desk: &mut dyn Desk, errors: &mut ErrorSink) {
+    fn run(&self, state: &mut ScriptState, desk: &mut dyn ControlContext, errors: &mut ErrorSink) {
         let mut environment = ScriptEnvironment {
             files: &self.files,
             seed: &mut state.seed,
@@ -215,7 +223,7 @@ impl ScriptRunner {
         handler: &str,
         text: &str,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         self.initialize(state, desk);
         let text = text.trim();
@@ -259,7 +267,7 @@ impl ScriptRunner {
         handler: &str,
         text: &str,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         if write {
             return None;
@@ -279,7 +287,7 @@ impl ScriptRunner {
         &self,
         state: &mut ScriptState,
         text: &str,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Result<String, ArgError> {
         let count = if matches!(text, "" | "router") { Ok(1) } else { text.parse() };
         let count = count.map_err(|_| ArgError::new("syntax error"))?;
@@ -298,7 +306,7 @@ impl ScriptRunner {
         &self,
         state: &mut ScriptState,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Result<String, ArgError> {
         let mut errors = ErrorSink::Collected(Vec::new());
         self.run(state, desk, &mut errors);
@@ -317,7 +325,7 @@ impl ScriptRunner {
         &self,
         state: &mut ScriptState,
         input: &str,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Result<String, ArgError> {
         _ = state.interpreter.set("input", input);
         state.interpreter.call("packet", "", true);
@@ -366,7 +374,7 @@ impl ErrorSink {
 struct ScriptEnvironment<'a> {
     files: &'a HandlerFiles,
     seed: &'a mut u64,
-    desk: &'a mut dyn Desk,
+    desk: &'a mut dyn ControlContext,
     errors: &'a mut ErrorSink,
 }
 

@@ -1,7 +1,7 @@
 //! `BandwidthMeter`: chooses an output by the bandwidth of all packets.
 
 use super::meter::{check_rates, output_for_rate};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
 /// Classifies packets by the current bandwidth in bytes per second.
@@ -65,7 +65,7 @@ impl PerPacket for BandwidthMeter {
     type Fate = Port;
     const SHARED: bool = true;
 
-    fn burst(&self, state: &mut BandwidthMeterState, now: Time) {
+    fn begin_burst(&self, state: &mut BandwidthMeterState, now: Time) {
         state.now = now.nanos();
     }
 

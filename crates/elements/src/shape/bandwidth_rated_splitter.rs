@@ -1,6 +1,6 @@
 //! `BandwidthRatedSplitter`: splits packets at a bandwidth.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
 /// Tokens that a packet needs to be in the bucket before it may go. More than the length of any
@@ -76,7 +76,7 @@ impl PerPacket for BandwidthRatedSplitter {
     type Fate = BandwidthRatedSplitterExit;
     const SHARED: bool = true;
 
-    fn burst(&self, state: &mut BandwidthRatedSplitterState, now: Time) {
+    fn begin_burst(&self, state: &mut BandwidthRatedSplitterState, now: Time) {
         let (now, capacity) = (now.nanos(), self.capacity().unwrap_or(RESERVE));
         let new = || TokenBucket::new(self.rate.0, capacity, now);
         let bucket = state.bucket.get_or_insert_with(new);

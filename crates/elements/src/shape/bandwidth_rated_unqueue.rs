@@ -1,7 +1,7 @@
 //! `BandwidthRatedUnqueue`: pulls packets at a limited bandwidth.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
 /// Tokens that a packet needs to be in the bucket before it may go. More than the length of any
@@ -97,9 +97,9 @@ impl Source for BandwidthRatedUnqueue {
     type Local = BandwidthRatedUnqueueState;
     type Fate = ();
 
-    fn ask(&self, state: &mut BandwidthRatedUnqueueState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut BandwidthRatedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let (now, capacity) = (cx.now(), self.capacity().unwrap_or(RESERVE));
         let bucket = state
@@ -110,7 +110,7 @@ impl Source for BandwidthRatedUnqueue {
         }
         bucket.fill(now.nanos());
         if let Some(wait) = bucket.time_until(RESERVE).filter(|&wait| wait > 0) {
-            return Asked::At(now + Duration::from_nanos(wait));
+            return NextRun::At(now + Duration::from_nanos(wait));
         }
         let mut sent = 0;
         while sent < n && bucket.contains(RESERVE) {
@@ -120,6 +120,6 @@ impl Source for BandwidthRatedUnqueue {
             cx.emit_batch((), batch);
             sent += 1;
         }
-        if sent == 0 { Asked::Empty } else { Asked::Again }
+        if sent == 0 { NextRun::Empty } else { NextRun::Again }
     }
 }

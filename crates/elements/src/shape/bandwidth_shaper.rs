@@ -1,6 +1,6 @@
 //! `BandwidthShaper`: limits the bandwidth at which packets can be pulled.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rate::GapRate;
 
 /// Limits the bandwidth at which packets can be pulled, evenly spread.
@@ -55,16 +55,16 @@ impl Source for BandwidthShaper {
     type Local = BandwidthShaperState;
     type Fate = BandwidthShaperExit;
 
-    fn ask(&self, state: &mut BandwidthShaperState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut BandwidthShaperState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now().nanos();
         let gap_rate = state.gap_rate.get_or_insert_with(|| GapRate::new(self.rate.0));
         gap_rate.set_rate(self.rate.0, now);
-        if cx.asked() > 0 {
+        if cx.requested_output() > 0 {
             if !gap_rate.need_update(now) {
                 let batch = cx.pull(0, n);
                 cx.emit_batch(BandwidthShaperExit::Beyond, batch);
             }
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         for _ in 0..n {
             if !gap_rate.need_update(now) {
@@ -78,6 +78,6 @@ impl Source for BandwidthShaper {
             gap_rate.update_with(length as i64);
             cx.emit_batch(BandwidthShaperExit::Within, batch);
         }
-        Asked::Empty
+        NextRun::Empty
     }
 }

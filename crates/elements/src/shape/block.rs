@@ -1,7 +1,7 @@
 //! `Block`: filters packets by their rate annotation.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Filters packets by their rate annotation: rates above a threshold go to output 1.
 ///

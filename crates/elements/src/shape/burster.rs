@@ -1,6 +1,6 @@
 //! `Burster`: pulls a burst of packets at regular intervals.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls a burst of packets at regular intervals and pushes them on.
 ///
@@ -52,16 +52,16 @@ impl Source for Burster {
     type Local = BursterState;
     type Fate = ();
 
-    fn continues(&self, _: &Burster) -> bool {
+    fn can_take_state(&self, _: &Burster) -> bool {
         true
     }
 
-    fn begin(&self, state: &mut BursterState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut BursterState, cx: &mut Cx) -> Result<(), ArgError> {
         state.due = cx.now() + self.interval;
         Ok(())
     }
 
-    fn ask(&self, state: &mut BursterState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut BursterState, n: usize, cx: &mut Cx) -> NextRun {
         if cx.now() >= state.due {
             (state.left, state.due) = (self.burst, cx.now() + self.interval);
         }
@@ -71,6 +71,6 @@ impl Source for Burster {
             state.left = if batch.is_empty() { 0 } else { state.left - batch.len() as u32 };
             cx.emit_batch((), batch);
         }
-        if state.left > 0 { Asked::Again } else { Asked::At(state.due) }
+        if state.left > 0 { NextRun::Again } else { NextRun::At(state.due) }
     }
 }

@@ -1,6 +1,6 @@
 //! `DelayShaper`: delays packets on a pull path.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Delays packets on a pull path by a time since their timestamp.
 ///
@@ -37,7 +37,7 @@ impl Source for DelayShaper {
     type Local = DelayShaperState;
     type Fate = ();
 
-    fn ask(&self, state: &mut DelayShaperState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut DelayShaperState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now();
         for _ in 0..n {
             let next = state.packet.take().or_else(|| cx.pull(0, 1).pop());
@@ -54,7 +54,7 @@ impl Source for DelayShaper {
             packet.set_timestamp(now.0);
             cx.emit((), packet);
         }
-        Asked::Empty
+        NextRun::Empty
     }
 
     fn held(&self, state: &DelayShaperState) -> usize {

@@ -1,6 +1,6 @@
 //! `DelayUnqueue`: pulls packets and pushes them on after a delay.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls packets and delays each by a time since its timestamp.
 ///
@@ -37,23 +37,23 @@ impl Source for DelayUnqueue {
     type Local = DelayUnqueueState;
     type Fate = ();
 
-    fn ask(&self, state: &mut DelayUnqueueState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut DelayUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now();
         for _ in 0..n {
             let next = state.packet.take().or_else(|| cx.pull(0, 1).pop());
-            let Some(mut packet) = next else { return Asked::Empty };
+            let Some(mut packet) = next else { return NextRun::Empty };
             if packet.timestamp() == 0 {
                 packet.set_timestamp(now.0);
             }
             let due = Time(packet.timestamp()) + self.delay;
             if due > now {
                 state.packet = Some(packet);
-                return Asked::At(due);
+                return NextRun::At(due);
             }
             packet.set_timestamp(now.0);
             cx.emit((), packet);
         }
-        Asked::Again
+        NextRun::Again
     }
 
     fn held(&self, state: &DelayUnqueueState) -> usize {

@@ -1,6 +1,6 @@
 //! `EXPUnqueue`: pulls packets at random times.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rng::Rng;
 
 /// Pulls packets at random times with a given average rate and pushes them on.
@@ -100,25 +100,25 @@ impl Source for EXPUnqueue {
     type Local = EXPUnqueueState;
     type Fate = ();
 
-    fn ask(&self, state: &mut EXPUnqueueState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut EXPUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         state.runs += 1;
         self.refill(state, cx);
         if state.due == 0 {
             state.empty_runs += 1;
-            return Asked::At(state.next);
+            return NextRun::At(state.next);
         }
         let batch = cx.pull(0, n.min(state.due));
         if batch.is_empty() {
             state.failed_pulls += 1;
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         state.due -= batch.len();
         state.packets += batch.len() as u64;
         state.pushes += 1;
         cx.emit_batch((), batch);
-        Asked::Again
+        NextRun::Again
     }
 }

@@ -1,7 +1,7 @@
 //! `LinkUnqueue`: delays packets like a link with a latency and a bandwidth.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
 /// Pulls packets and delays them like a link with a given latency and bandwidth.
@@ -107,7 +107,7 @@ impl Source for LinkUnqueue {
     type Local = LinkUnqueueState;
     type Fate = ();
 
-    fn ask(&self, state: &mut LinkUnqueueState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut LinkUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now();
         let mut sent = 0;
         while sent < n
@@ -125,7 +125,7 @@ impl Source for LinkUnqueue {
                 if let Some((arrival, _)) = state.packets.front() {
                     cx.retry_at(*arrival);
                 }
-                return Asked::Empty;
+                return NextRun::Empty;
             }
             cx.keep(&mut batch, || state.packets.len());
             let Some(packet) = batch.pop() else { continue };
@@ -136,7 +136,7 @@ impl Source for LinkUnqueue {
             state.packets.push_back((state.free + self.latency, packet));
         }
         let next = state.packets.front().map_or(state.free, |(arrival, _)| *arrival);
-        Asked::At(next.min(state.free))
+        NextRun::At(next.min(state.free))
     }
 
     fn held(&self, state: &LinkUnqueueState) -> usize {

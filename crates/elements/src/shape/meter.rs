@@ -1,6 +1,6 @@
 //! `Meter`: chooses an output by the rate of all packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
 /// Classifies packets by the current rate in packets per second.
@@ -85,7 +85,7 @@ impl PerPacket for Meter {
     type Fate = Port;
     const SHARED: bool = true;
 
-    fn burst(&self, state: &mut MeterState, now: Time) {
+    fn begin_burst(&self, state: &mut MeterState, now: Time) {
         state.now = now.nanos();
     }
 

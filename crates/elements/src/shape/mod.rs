@@ -16,7 +16,7 @@ pub mod rated_unqueue;
 pub mod shaper;
 pub mod timed_unqueue;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

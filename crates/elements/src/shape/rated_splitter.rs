@@ -1,6 +1,6 @@
 //! `RatedSplitter`: splits packets at a rate.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
 /// Splits packets: up to a rate to output 0, the others to output 1.
@@ -78,7 +78,7 @@ impl PerPacket for RatedSplitter {
     type Fate = RatedSplitterExit;
     const SHARED: bool = true;
 
-    fn burst(&self, state: &mut RatedSplitterState, now: Time) {
+    fn begin_burst(&self, state: &mut RatedSplitterState, now: Time) {
         let (now, capacity) = (now.nanos(), self.capacity().unwrap_or(1));
         let new = || TokenBucket::new(self.rate, capacity, now);
         let bucket = state.bucket.get_or_insert_with(new);

@@ -1,6 +1,6 @@
 //! `RatedUnqueue`: pulls packets at a limited rate.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rate::{TokenBucket, burst_capacity};
 
 /// Pulls packets at a limited rate and pushes them on.
@@ -72,9 +72,9 @@ impl Source for RatedUnqueue {
     type Local = RatedUnqueueState;
     type Fate = ();
 
-    fn ask(&self, state: &mut RatedUnqueueState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut RatedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let (now, capacity) = (cx.now(), self.capacity().unwrap_or(1));
         let bucket =
@@ -86,14 +86,14 @@ impl Source for RatedUnqueue {
         let n = n.min(usize::try_from(bucket.tokens()).unwrap_or(n));
         if n == 0 {
             let wait = bucket.time_until(1).map(Duration::from_nanos);
-            return wait.map_or(Asked::Done, |wait| Asked::At(now + wait));
+            return wait.map_or(NextRun::Done, |wait| NextRun::At(now + wait));
         }
         let batch = cx.pull(0, n);
         if batch.is_empty() {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         bucket.remove(batch.len() as u64);
         cx.emit_batch((), batch);
-        Asked::Again
+        NextRun::Again
     }
 }

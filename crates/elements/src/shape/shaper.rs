@@ -1,6 +1,6 @@
 //! `Shaper`: limits the rate at which packets can be pulled.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rate::GapRate;
 
 /// Limits the rate at which packets can be pulled, evenly spread.
@@ -56,27 +56,27 @@ impl Source for Shaper {
     type Local = ShaperState;
     type Fate = ShaperExit;
 
-    fn ask(&self, state: &mut ShaperState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut ShaperState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now().nanos();
         let gap_rate = state.gap_rate.get_or_insert_with(|| GapRate::new(self.rate));
         gap_rate.set_rate(self.rate, now);
         let due = usize::try_from(gap_rate.allowance(now)).unwrap_or(n);
-        if cx.asked() > 0 {
+        if cx.requested_output() > 0 {
             if due == 0 {
                 let batch = cx.pull(0, n);
                 cx.emit_batch(ShaperExit::Beyond, batch);
             }
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         if due == 0 {
             if let Some(next) = gap_rate.expiry() {
                 cx.retry_at(Time::from_nanos(next));
             }
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         let batch = cx.pull(0, n.min(due));
         gap_rate.update_with(batch.len() as i64);
         cx.emit_batch(ShaperExit::Within, batch);
-        Asked::Empty
+        NextRun::Empty
     }
 }

@@ -1,6 +1,6 @@
 //! `TimedUnqueue`: pulls packets at regular intervals.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls up to BURST packets per interval and pushes them on.
 ///
@@ -40,14 +40,14 @@ impl Source for TimedUnqueue {
     type Local = TimedUnqueueState;
     type Fate = ();
 
-    fn ask(&self, state: &mut TimedUnqueueState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut TimedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now();
         if now >= state.due {
             state.left = self.burst;
         }
         let batch = cx.pull(0, n.min(state.left as usize));
         if batch.is_empty() && state.left == self.burst {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         if state.left == self.burst {
             state.due = now + self.interval;
@@ -55,6 +55,6 @@ impl Source for TimedUnqueue {
         // The engine asks for up to `n` packets; a longer BURST takes several calls.
         state.left = if batch.is_empty() { 0 } else { state.left - batch.len() as u32 };
         cx.emit_batch((), batch);
-        if state.left > 0 { Asked::Again } else { Asked::At(state.due) }
+        if state.left > 0 { NextRun::Again } else { NextRun::At(state.due) }
     }
 }

@@ -1,6 +1,6 @@
 //! End of a packet source: its limit, and the action after the last packet.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Number of packets that remain of `limit` after `count`; no limit if it is negative.
 pub(super) fn packets_left(limit: i64, count: u64) -> usize {
@@ -33,7 +33,7 @@ impl EndAction {
 
     /// Performs the action after the last packet, once: stops the router if `stop` is set, and
     /// calls the handler `end_call`.
-    pub(super) fn run(&mut self, stop: bool, end_call: Option<&String>, cx: &mut Cx) -> Asked {
+    pub(super) fn run(&mut self, stop: bool, end_call: Option<&String>, cx: &mut Cx) -> NextRun {
         if !std::mem::replace(&mut self.done, true) {
             if stop {
                 cx.stop();
@@ -43,6 +43,6 @@ impl EndAction {
                 cx.call(handler, value.trim_start());
             }
         }
-        Asked::Done
+        NextRun::Done
     }
 }

@@ -3,9 +3,9 @@
 use super::flow_source::{
     self, Endpoints, Flow, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
 };
-use castanet_engine::prelude::*;
-use castanet_engine::wire::tcp::flag;
-use castanet_engine::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::tcp::flag;
+use castanet_element::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
 
 /// Generates Ethernet frames with TCP packets of many flows at an even rate.
 ///
@@ -114,7 +114,7 @@ impl Source for FastTCPFlows {
     type Local = FlowSourceState;
     type Fate = ();
 
-    fn ask(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> NextRun {
         self.pace.emit_due(state, n, cx, true, |state, left, cx| {
             let flow = match left {
                 0 => state.flows.finish_one(self.flowsize),

@@ -4,7 +4,7 @@ use super::fast_udp_source::{set_ports, udp_frame};
 use super::flow_source::{
     self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
 };
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Generates Ethernet frames with UDP packets of many flows at an even rate.
 ///
@@ -95,7 +95,7 @@ impl Source for FastUDPFlows {
     type Local = FlowSourceState;
     type Fate = ();
 
-    fn ask(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> NextRun {
         self.pace.emit_due(state, n, cx, false, |state, _, cx| {
             let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
                 return NextPacket::NoFrame;

@@ -3,8 +3,8 @@
 use super::flow_source::{
     self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
 };
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 
 /// Generates Ethernet frames with UDP packets of one flow at an even rate.
 ///
@@ -125,7 +125,7 @@ impl Source for FastUDPSource {
     type Local = FlowSourceState;
     type Fate = ();
 
-    fn ask(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> NextRun {
         self.pace.emit_due(state, n, cx, false, |state, _, cx| {
             let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
                 return NextPacket::NoFrame;

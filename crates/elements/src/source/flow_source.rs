@@ -1,8 +1,8 @@
 //! Common parts of the sources of flows: the pace, the frames, and the table of flows.
 
 use super::end_action;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ethernet, Ipv4Header, ether_type};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ethernet, Ipv4Header, ether_type};
 use castanet_kit::rate::GapRate;
 
 /// The minimum length of a frame in bytes, without the checksum.
@@ -26,14 +26,14 @@ impl PaceState {
         left: usize,
         n: usize,
         cx: &mut Cx,
-    ) -> Result<usize, Asked> {
+    ) -> Result<usize, NextRun> {
         let room = cx.room();
         if left == 0 {
             self.gap = None;
-            return Err(Asked::Done);
+            return Err(NextRun::Done);
         }
         if room == 0 {
-            return Err(Asked::Empty);
+            return Err(NextRun::Empty);
         }
         let n = n.min(left).min(room);
         if rate == 0 {
@@ -47,9 +47,9 @@ impl PaceState {
             return Ok(n);
         }
         let next = gap.expiry().map(Time::from_nanos);
-        Err(next.map_or(Asked::Done, |next| {
+        Err(next.map_or(NextRun::Done, |next| {
             cx.retry_at(next);
-            Asked::At(next)
+            NextRun::At(next)
         }))
     }
 
@@ -109,12 +109,12 @@ impl Pace {
         cx: &mut Cx,
         more: bool,
         mut make_packet: impl FnMut(&mut FlowSourceState, usize, &mut Cx) -> NextPacket,
-    ) -> Asked {
+    ) -> NextRun {
         if state.runs != self.runs {
             *state = FlowSourceState { runs: self.runs, ..FlowSourceState::default() };
         }
         if !self.active || state.is_over {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let left = end_action::packets_left(self.limit, state.pace_state.count);
         let remaining = if more { left.max(1) } else { left };
@@ -123,22 +123,22 @@ impl Pace {
             Err(asked) => return asked,
         };
         if n == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         let now = cx.now();
         for i in 0..n {
             match make_packet(state, left.saturating_sub(i), cx) {
                 NextPacket::Packet(packet) => cx.emit((), packet),
-                NextPacket::NoFrame => return Asked::Again,
+                NextPacket::NoFrame => return NextRun::Again,
                 NextPacket::End => {
                     state.is_over = true;
                     state.pace_state.record(0, true, now);
-                    return Asked::Done;
+                    return NextRun::Done;
                 }
             }
             state.pace_state.record(1, !more && left == i + 1, now);
         }
-        Asked::Again
+        NextRun::Again
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::end_action::{self, EndAction};
 use super::pattern::{self, Datasize, Pattern};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Generates equal packets as fast as the elements downstream take them.
 ///
@@ -128,9 +128,9 @@ impl Source for InfiniteSource {
     type Local = InfiniteSourceState;
     type Fate = ();
 
-    fn ask(&self, state: &mut InfiniteSourceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut InfiniteSourceState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let left = end_action::packets_left(self.limit, state.count);
         if left == 0 {
@@ -143,11 +143,11 @@ impl Source for InfiniteSource {
         };
         let n = cx.grant(n.min(burst).min(left).min(cx.room()));
         if n == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         let stamp = self.timestamp.then(|| cx.now());
         let bytes = state.pattern.bytes_of(&self.data, self.length);
         state.count += pattern::emit(bytes, self.headroom, stamp, n, cx) as u64;
-        Asked::Again
+        NextRun::Again
     }
 }

@@ -11,7 +11,7 @@ pub mod random_source;
 pub mod rated_source;
 pub mod timed_source;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -1,6 +1,6 @@
 //! The contents of equal packets, and their emission.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// The argument DATASIZE: the length of the packets in older configurations; the length of the data
 /// if negative.
@@ -12,7 +12,7 @@ impl FromArg for Datasize {
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let max = i64::from(Packet::MAX_ARG_LEN);
-        castanet_engine::args::within(text, names, &(..=max), Self::SYNTAX).map(Datasize)
+        castanet_element::args::within(text, names, &(..=max), Self::SYNTAX).map(Datasize)
     }
 }
 

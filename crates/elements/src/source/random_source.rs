@@ -1,7 +1,7 @@
 //! `RandomSource`: makes packets of random bytes.
 
 use super::end_action::{self, EndAction};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Generates packets of random bytes as fast as the elements downstream take them.
 ///
@@ -73,9 +73,9 @@ impl Source for RandomSource {
     type Local = RandomSourceState;
     type Fate = ();
 
-    fn ask(&self, state: &mut RandomSourceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut RandomSourceState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let left = end_action::packets_left(self.limit, state.count);
         if left == 0 {
@@ -85,7 +85,7 @@ impl Source for RandomSource {
         let burst = usize::try_from(self.burst).unwrap_or(1).max(1);
         let n = cx.grant(n.min(burst).min(left).min(cx.room()));
         if n == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         for _ in 0..n {
             let Some(mut packet) = cx.alloc() else { break };
@@ -95,6 +95,6 @@ impl Source for RandomSource {
             cx.emit((), packet);
             state.count += 1;
         }
-        Asked::Again
+        NextRun::Again
     }
 }

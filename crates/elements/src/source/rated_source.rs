@@ -2,7 +2,7 @@
 
 use super::end_action::{self, EndAction};
 use super::pattern::{self, Datasize, Pattern};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::rate::GapRate;
 
 /// Generates equal packets at an even rate, exact over time.
@@ -113,14 +113,14 @@ impl Source for RatedSource {
     type Local = RatedSourceState;
     type Fate = ();
 
-    fn ask(&self, state: &mut RatedSourceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut RatedSourceState, n: usize, cx: &mut Cx) -> NextRun {
         let left = end_action::packets_left(self.limit, state.count);
         if !self.active || left == 0 {
             // Packets that would have been due while the source makes none are not made up for.
             state.gap_rate = None;
             return match self.active {
                 true => state.end_action.run(self.stop, self.end_call.as_ref(), cx),
-                false => Asked::Done,
+                false => NextRun::Done,
             };
         }
         state.end_action.rearm();
@@ -130,19 +130,19 @@ impl Source for RatedSource {
         let due = usize::try_from(gap_rate.allowance(now.nanos())).unwrap_or(n);
         let n = n.min(left).min(due);
         if n == 0 {
-            let Some(next) = gap_rate.expiry() else { return Asked::Done };
+            let Some(next) = gap_rate.expiry() else { return NextRun::Done };
             let next = Time::from_nanos(next);
             cx.retry_at(next);
-            return Asked::At(next);
+            return NextRun::At(next);
         }
         let n = cx.grant(n);
         if n == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         let bytes = state.pattern.bytes_of(&self.data, self.length);
         let emitted = pattern::emit(bytes, self.headroom, Some(now), n, cx);
         gap_rate.update_with(emitted as i64);
         state.count += emitted as u64;
-        Asked::Again
+        NextRun::Again
     }
 }

@@ -2,7 +2,7 @@
 
 use super::end_action::{self, EndAction};
 use super::pattern::{self, Pattern};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Generates a packet at regular intervals.
 ///
@@ -82,25 +82,25 @@ impl Source for TimedSource {
     type Local = TimedSourceState;
     type Fate = ();
 
-    fn continues(&self, _: &TimedSource) -> bool {
+    fn can_take_state(&self, _: &TimedSource) -> bool {
         true
     }
 
-    fn begin(&self, state: &mut TimedSourceState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut TimedSourceState, cx: &mut Cx) -> Result<(), ArgError> {
         state.next = Some(cx.now() + self.interval);
         Ok(())
     }
 
-    fn ask(&self, state: &mut TimedSourceState, _: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut TimedSourceState, _: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now();
         if !self.active {
             state.next = None;
-            return Asked::Done;
+            return NextRun::Done;
         }
         // A source that was idle makes its next packet at once.
         let due = state.next.unwrap_or(now);
         if due > now {
-            return Asked::At(due);
+            return NextRun::At(due);
         }
         if end_action::packets_left(self.limit, state.count) == 0 {
             state.next = None;
@@ -108,12 +108,12 @@ impl Source for TimedSource {
         }
         state.end_action.rearm();
         if cx.grant(1) == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         let bytes = state.pattern.bytes_of(&self.data, -1);
         state.count += pattern::emit(bytes, self.headroom, Some(now), 1, cx) as u64;
         let next = due + self.interval.max(Duration::from_nanos(1));
         state.next = Some(next);
-        Asked::At(next)
+        NextRun::At(next)
     }
 }

@@ -1,6 +1,6 @@
 //! `Bypass`: sends packets through optional elements.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sends packets straight on or, while active, through a branch.
 ///
@@ -72,14 +72,14 @@ impl PerBatch for Bypass {
 
     fn batch(&self, _: &mut (), port: usize, batch: Batch, cx: &mut Cx) {
         // Pulled packets leave by the output that was pulled.
-        let is_bypassed = match cx.pulled() {
+        let is_bypassed = match cx.pulling_output() {
             Some(output) => output == 1,
             None => self.active && port == 0 && self.outputs > 1,
         };
         cx.emit_batch(if is_bypassed { BypassExit::Round } else { BypassExit::Straight }, batch);
     }
 
-    fn behind(&self, output: usize) -> Option<usize> {
+    fn pull_input(&self, output: usize) -> Option<usize> {
         Some(usize::from(self.active && output == 0 && self.inputs > 1))
     }
 }

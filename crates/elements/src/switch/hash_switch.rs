@@ -1,6 +1,6 @@
 //! `HashSwitch`: chooses the output by a hash of bytes of the packet.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Distributes packets over its outputs by a hash of some of their bytes.
 ///

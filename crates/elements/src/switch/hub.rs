@@ -1,6 +1,6 @@
 //! `Hub`: copies packets to all ports but the one where they come in.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Copies each packet to every output but the one with its input's number.
 ///

@@ -1,6 +1,6 @@
 //! `InputSwitch`: passes on the packets of one input.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes on the packets of one input, which a handler can change; drops others.
 ///

@@ -17,7 +17,7 @@ pub mod suppressor;
 pub mod switch;
 pub mod tee;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -1,6 +1,6 @@
 //! Arguments of elements with any number of outputs.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// The argument of `Tee` and `PullTee`.
 #[derive(Args)]

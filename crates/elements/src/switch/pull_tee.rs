@@ -1,7 +1,7 @@
 //! `PullTee`: copies pulled packets to further outputs.
 
 use super::output_args::TeeArgs;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Copies every pulled packet to all other outputs.
 ///

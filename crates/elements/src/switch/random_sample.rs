@@ -1,7 +1,7 @@
 //! `RandomSample`: samples packets at random.
 
-use castanet_engine::args::Names;
-use castanet_engine::prelude::*;
+use castanet_element::args::Names;
+use castanet_element::prelude::*;
 
 /// Samples packets at random, each with the same probability.
 ///

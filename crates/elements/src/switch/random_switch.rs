@@ -1,6 +1,6 @@
 //! `RandomSwitch`: sends each packet to a random output.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sends each packet to a random output.
 ///

@@ -1,7 +1,7 @@
 //! `RoundRobinSwitch`: sends packets to its outputs in rotation.
 
 use super::hash_switch::output_count;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sends packets to its outputs round robin.
 ///

@@ -1,7 +1,7 @@
 //! `StaticSwitch`: sends all packets to one fixed output.
 
 use super::output_args::output;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sends all packets to one fixed output, or drops them.
 ///

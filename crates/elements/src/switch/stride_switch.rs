@@ -1,7 +1,7 @@
 //! `StrideSwitch`: distributes packets to its outputs in proportion to their tickets.
 
 use crate::schedule::tickets::{self, TicketArgs};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::stride::Stride;
 
 /// Distributes packets to its outputs in proportion to their tickets (stride scheduling).
@@ -35,7 +35,7 @@ pub struct StrideSwitch {
 impl StrideSwitch {
     /// Number of tickets of an output: `tickets0` and so on.
     #[read(tickets_)]
-    fn tickets(&self, ask: &Ask) -> Option<u32> {
+    fn tickets(&self, ask: &ReadRequest) -> Option<u32> {
         self.tickets.get(ask.param.parse::<usize>().ok()?).copied()
     }
     /// Sets the number of tickets of an output: `tickets0` and so on.
@@ -65,7 +65,7 @@ impl PerPacket for StrideSwitch {
     type Fate = Port;
     const SHARED: bool = true;
 
-    fn burst(&self, state: &mut StrideSwitchState, _: Time) {
+    fn begin_burst(&self, state: &mut StrideSwitchState, _: Time) {
         tickets::set_tickets(&mut state.stride, &self.tickets);
     }
 

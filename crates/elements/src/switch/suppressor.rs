@@ -1,6 +1,6 @@
 //! `Suppressor`: opens and closes paths between inputs and outputs.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes packets from each input to the output of the same number while that port is open.
 ///
@@ -53,7 +53,7 @@ impl Build for Suppressor {
 impl Suppressor {
     /// Whether a port is open: `active0` and so on.
     #[read(active_)]
-    fn active(&self, ask: &Ask) -> Option<bool> {
+    fn active(&self, ask: &ReadRequest) -> Option<bool> {
         self.open.get(ask.param.parse::<usize>().ok()?).copied()
     }
     /// Opens or closes a port: `active0` and so on.
@@ -86,7 +86,7 @@ impl PerBatch for Suppressor {
         cx.emit_batch(if open { Port::nth(port as u8) } else { Port::DROP }, batch);
     }
 
-    fn behind(&self, output: usize) -> Option<usize> {
+    fn pull_input(&self, output: usize) -> Option<usize> {
         self.open.get(output).is_some_and(|open| *open).then_some(output)
     }
 }

@@ -1,7 +1,7 @@
 //! `Switch`: sends all packets to one output.
 
 use super::output_args::output;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sends all packets to one output, which a handler can change.
 ///

@@ -1,7 +1,7 @@
 //! `Tee`: copies packets to all outputs.
 
 use super::output_args::TeeArgs;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Copies every packet to all outputs.
 ///

@@ -4,9 +4,9 @@ use crate::ip::transport::{
     Fault, TransportCheckArgs, TransportCheckState, TransportChecker, TransportExit,
     TransportProtocol,
 };
-use castanet_engine::prelude::*;
-use castanet_engine::wire::checksum::Sum;
-use castanet_engine::wire::{Tcp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::checksum::Sum;
+use castanet_element::wire::{Tcp, ip_proto};
 
 /// Checks the header length and checksum of TCP packets.
 ///
@@ -67,7 +67,7 @@ impl PerPacket for CheckTCPHeader {
         self.checker.check_packet(state, ip.packet())
     }
 
-    fn after(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
+    fn end_burst(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
         state.report(cx);
     }
 }

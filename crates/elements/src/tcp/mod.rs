@@ -4,7 +4,7 @@ pub mod check_tcp_header;
 pub mod set_tcp_checksum;
 pub mod strip_tcp_header;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

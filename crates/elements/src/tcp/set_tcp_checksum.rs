@@ -1,8 +1,8 @@
 //! `SetTCPChecksum`: computes the TCP checksum.
 
 use crate::ip::transport::segment;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Tcp;
+use castanet_element::prelude::*;
+use castanet_element::wire::Tcp;
 
 /// Computes and sets the checksum of TCP packets.
 ///

@@ -1,7 +1,7 @@
 //! `StripTCPHeader`: removes the headers of TCP segments.
 
 use crate::ip::transport::strip_to;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Removes all bytes before the payload from TCP segments.
 ///

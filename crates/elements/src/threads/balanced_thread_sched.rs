@@ -1,7 +1,7 @@
 //! `BalancedThreadSched`: moves tasks to workers with less load.
 
-use castanet_engine::prelude::*;
-use castanet_engine::router::Loads;
+use castanet_element::control::Loads;
+use castanet_element::prelude::*;
 use castanet_kit::balance::{Move, Order, Task, plan_moves};
 
 /// Balances the load of workers: moves tasks from busy workers to others.
@@ -53,7 +53,11 @@ pub struct BalancedThreadSchedState {
 impl Control for BalancedThreadSched {
     type Local = BalancedThreadSchedState;
 
-    fn step(&self, state: &mut BalancedThreadSchedState, desk: &mut dyn Desk) -> Step {
+    fn step(
+        &self,
+        state: &mut BalancedThreadSchedState,
+        desk: &mut dyn ControlContext,
+    ) -> ProgramWait {
         let interval = Duration::from_millis(self.interval.into());
         let now = desk.loads();
         let last = state.last.replace(now.clone()).filter(|last| have_same_tasks(last, &now));
@@ -65,7 +69,7 @@ impl Control for BalancedThreadSched {
                 }
             }
         }
-        Step::At(desk.now() + interval)
+        ProgramWait::At(desk.now() + interval)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `BlockThread`: blocks a worker for some time.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Blocks its worker for some time, to test the other workers.
 ///

@@ -1,6 +1,6 @@
 //! `CPUQueue`: stores the packets of each worker in its own queue.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
 /// Stores packets in one FIFO queue per worker that pushes them.
@@ -65,7 +65,7 @@ impl Store for CPUQueue {
     type Local = CPUQueueState;
     type Fate = CPUQueueExit;
 
-    fn put(&self, state: &mut CPUQueueState, mut batch: Batch, cx: &mut Cx) {
+    fn enqueue(&self, state: &mut CPUQueueState, mut batch: Batch, cx: &mut Cx) {
         let worker = cx.worker();
         if state.queues.len() <= worker {
             state.queues.resize_with(worker + 1, VecDeque::new);
@@ -79,7 +79,7 @@ impl Store for CPUQueue {
         }
     }
 
-    fn take(&self, state: &mut CPUQueueState, n: usize, into: &mut Batch, _: &mut Cx) {
+    fn dequeue(&self, state: &mut CPUQueueState, n: usize, into: &mut Batch, _: &mut Cx) {
         for _ in 0..state.queues.len() {
             state.next = (state.next + 1) % state.queues.len();
             let queue = &mut state.queues[state.next];

@@ -1,6 +1,6 @@
 //! `CPUSwitch`: chooses the output by worker.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Distributes packets by worker: worker n sends to output n.
 ///

@@ -1,6 +1,6 @@
 //! `ExactCPUSwitch`: distributes workers evenly over its outputs.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Distributes packets by worker, with the workers spread evenly over the outputs.
 ///

@@ -8,7 +8,7 @@ pub mod exact_cpu_switch;
 pub mod pipeliner;
 pub mod static_thread_sched;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

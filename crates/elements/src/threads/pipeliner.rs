@@ -1,6 +1,6 @@
 //! `Pipeliner`: passes packets from all workers to one.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
 /// Passes packets from the workers that push them to its own worker, which pushes them on.
@@ -116,7 +116,7 @@ impl Store for Pipeliner {
     type Fate = PipelinerExit;
     const NOTIFIES: bool = true;
 
-    fn put(&self, state: &mut PipelinerState, batch: Batch, cx: &mut Cx) {
+    fn enqueue(&self, state: &mut PipelinerState, batch: Batch, cx: &mut Cx) {
         const REPORTS: u64 = 10;
         let count = batch.len() as u64;
         let ring = state.ring_of(cx.worker());
@@ -127,7 +127,7 @@ impl Store for Pipeliner {
             }
             return cx.emit_batch(PipelinerExit::Full, batch);
         }
-        if self.direct_traversal && self.active && ring.is_empty() && cx.at_home() {
+        if self.direct_traversal && self.active && ring.is_empty() && cx.is_home() {
             cx.emit_batch(PipelinerExit::Onward, batch);
         } else {
             ring.push_back(batch);
@@ -135,7 +135,7 @@ impl Store for Pipeliner {
         state.count += count;
     }
 
-    fn take(&self, state: &mut PipelinerState, n: usize, into: &mut Batch, _: &mut Cx) {
+    fn dequeue(&self, state: &mut PipelinerState, n: usize, into: &mut Batch, _: &mut Cx) {
         let mut empty = 0;
         while empty < state.rings.len() {
             let ring = state.next % state.rings.len();
@@ -163,7 +163,7 @@ impl Store for Pipeliner {
         }
     }
 
-    fn active(&self, _: &PipelinerState) -> bool {
+    fn is_active(&self, _: &PipelinerState) -> bool {
         self.active
     }
 }

@@ -1,6 +1,6 @@
 //! `StaticThreadSched`: assigns elements to workers.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Assigns elements, or all elements of a compound, to workers.
 ///

@@ -1,8 +1,8 @@
 //! `AdjustTimestamp`: adds a time to time stamps.
 
 use super::signed_time::SignedTime;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Adds a time, which may be negative, to each packet's time stamp.
 ///

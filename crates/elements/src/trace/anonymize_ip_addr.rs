@@ -1,6 +1,6 @@
 //! `AnonymizeIPAddr`: anonymizes IPv4 addresses with their prefixes preserved.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::anonymize::Anonymizer;
 
 /// Anonymizes source and destination addresses of IPv4 packets, and preserves prefixes.

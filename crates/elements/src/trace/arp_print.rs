@@ -1,9 +1,9 @@
 //! `ARPPrint`: prints ARP messages.
 
 use super::line_writer::LineWriter;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::print::ArpPrint;
-use castanet_engine::wire::{Ethernet, Timestamp};
+use castanet_element::prelude::*;
+use castanet_element::wire::print::ArpPrint;
+use castanet_element::wire::{Ethernet, Timestamp};
 
 /// Prints a line about each ARP message to standard error, as tcpdump does.
 ///
@@ -71,11 +71,11 @@ impl PerBatch for ARPPrint {
     // All workers write to one file, in order.
     const SHARED: bool = true;
 
-    fn continues(&self, before: &ARPPrint) -> bool {
+    fn can_take_state(&self, before: &ARPPrint) -> bool {
         self.outfile == before.outfile
     }
 
-    fn begin(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
         writer.open(self.outfile.as_deref())
     }
 
@@ -89,7 +89,7 @@ impl PerBatch for ARPPrint {
         cx.emit_batch((), batch);
     }
 
-    fn end(&self, writer: &mut LineWriter, cx: &mut Cx) {
+    fn cleanup(&self, writer: &mut LineWriter, cx: &mut Cx) {
         writer.flush(cx);
     }
 }

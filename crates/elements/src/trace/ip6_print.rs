@@ -1,8 +1,8 @@
 //! `IP6Print`: prints IPv6 packets.
 
 use super::line_writer::LineWriter;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::print::ip6_line;
+use castanet_element::prelude::*;
+use castanet_element::wire::print::ip6_line;
 
 /// Prints a line about each IPv6 packet to standard error.
 ///

@@ -1,10 +1,10 @@
 //! `IPPrint`: prints IPv4 packets in the format of tcpdump.
 
 use super::line_writer::LineWriter;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::print::{Contents, IpPrint};
-use castanet_engine::wire::{Ethernet, Timestamp};
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::print::{Contents, IpPrint};
+use castanet_element::wire::{Ethernet, Timestamp};
 
 /// Prints a line about each IPv4 packet, in the format of tcpdump.
 ///
@@ -121,11 +121,11 @@ impl PerBatch for IPPrint {
     type Fate = ();
     const SHARED: bool = true;
 
-    fn continues(&self, before: &IPPrint) -> bool {
+    fn can_take_state(&self, before: &IPPrint) -> bool {
         self.outfile == before.outfile
     }
 
-    fn begin(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, writer: &mut LineWriter, _: &mut Cx) -> Result<(), ArgError> {
         writer.open(self.outfile.as_deref())
     }
 
@@ -140,7 +140,7 @@ impl PerBatch for IPPrint {
         cx.emit_batch((), batch);
     }
 
-    fn end(&self, writer: &mut LineWriter, cx: &mut Cx) {
+    fn cleanup(&self, writer: &mut LineWriter, cx: &mut Cx) {
         writer.flush(cx);
     }
 }

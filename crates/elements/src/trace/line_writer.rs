@@ -1,8 +1,8 @@
 //! Output of the printing elements: standard error, or the file of an `OUTFILE` argument.
 
-use castanet_engine::args::io_error_text;
-use castanet_engine::output::OutputWriter;
-use castanet_engine::prelude::*;
+use castanet_element::args::io_error_text;
+use castanet_element::output::OutputWriter;
+use castanet_element::prelude::*;
 use std::io::Write;
 
 /// The line being written, and the file it goes to.

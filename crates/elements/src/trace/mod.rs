@@ -16,7 +16,7 @@ pub mod time_filter;
 pub mod time_range;
 mod time_window;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

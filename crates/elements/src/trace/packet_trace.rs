@@ -1,6 +1,6 @@
 //! A packet trace in memory, with the position of its replay.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
 /// The packets to replay, and the position among them.
@@ -67,7 +67,7 @@ impl PacketTrace {
             let packet = self.ahead[input].pop_front();
             self.packets.extend(packet.map(|packet| (input as u8, packet)));
         }
-        self.empty_loads = if has_pulled || cx.is_later() { 0 } else { self.empty_loads + 1 };
+        self.empty_loads = if has_pulled || cx.has_retry() { 0 } else { self.empty_loads + 1 };
         let full = self.packets.len() >= limit;
         self.loaded = !self.packets.is_empty() && (full || self.empty_loads >= DRY_AFTER);
         if self.loaded {

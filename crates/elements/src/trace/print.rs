@@ -1,7 +1,7 @@
 //! `Print`: prints packets.
 
-use castanet_engine::prelude::*;
-use castanet_engine::wire::print::{Contents, Print as Line};
+use castanet_element::prelude::*;
+use castanet_element::wire::print::{Contents, Print as Line};
 
 /// Prints a line about each packet to standard error: its length and its first bytes.
 ///

@@ -1,7 +1,7 @@
 //! `ReplayUnqueue`: replays a packet trace from memory.
 
 use super::packet_trace::PacketTrace;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Replays packets from memory repeatedly, after pulling them until an input is dry.
 ///
@@ -88,16 +88,16 @@ impl ReplayUnqueue {
     }
 
     /// Loads packets, and starts the replay when the trace is complete.
-    fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> Asked {
+    fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         if !trace.load(n, limit, cx) {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         if self.verbose {
             cx.chatter(&format!("loaded {} packets", trace.len()));
         }
         trace.begin(cx.now());
-        Asked::Again
+        NextRun::Again
     }
 }
 
@@ -105,19 +105,19 @@ impl Source for ReplayUnqueue {
     type Local = PacketTrace;
     type Fate = Port;
 
-    fn ask(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active || trace.ended {
             // A write to a handler starts the replay anew.
             trace.ended = false;
             trace.reset_loops();
-            return if self.active { Asked::Again } else { Asked::Done };
+            return if self.active { NextRun::Again } else { NextRun::Done };
         }
         if !trace.is_loaded() {
             return self.load(trace, n, cx);
         }
         for _ in 0..n.min(self.burst) {
             if let Some(due) = trace.due(self.timing).filter(|due| *due > cx.now()) {
-                return Asked::At(due);
+                return NextRun::At(due);
             }
             let (port, packet) = trace.next(cx);
             cx.emit(Port::nth(port), packet);
@@ -127,14 +127,14 @@ impl Source for ReplayUnqueue {
                 if self.is_finished(trace, cx.now()) {
                     trace.ended = true;
                     cx.stop();
-                    return Asked::Done;
+                    return NextRun::Done;
                 }
                 if self.verbose {
                     cx.chatter("replay loop");
                 }
             }
         }
-        Asked::Again
+        NextRun::Again
     }
 
     fn held(&self, trace: &PacketTrace) -> usize {

@@ -1,7 +1,7 @@
 //! `SetTimestamp`: sets time stamps.
 
-use castanet_engine::packet::anno::FIRST_TIMESTAMP;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno::FIRST_TIMESTAMP;
+use castanet_element::prelude::*;
 
 /// Sets each packet's timestamp, to the time of its burst unless a time is given.
 ///
@@ -46,7 +46,7 @@ impl PerPacket for SetTimestamp {
     type Fate = ();
 
     #[inline]
-    fn burst(&self, state: &mut SetTimestampState, now: Time) {
+    fn begin_burst(&self, state: &mut SetTimestampState, now: Time) {
         let given = self.timestamp.map(|time| time.0);
         state.nanoseconds = given.unwrap_or(now.0);
     }

@@ -1,8 +1,8 @@
 //! `SetTimestampDelta`: replaces time stamps by differences.
 
 use super::signed_time::seconds;
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Replaces each packet's time stamp by its difference to another time.
 ///
@@ -83,7 +83,7 @@ impl PerPacket for SetTimestampDelta {
     type Fate = ();
     const SHARED: bool = true;
 
-    fn burst(&self, state: &mut SetTimestampDeltaState, now: Time) {
+    fn begin_burst(&self, state: &mut SetTimestampDeltaState, now: Time) {
         state.now = now.0;
     }
 

@@ -1,6 +1,6 @@
 //! Times that may be negative, in arguments and handlers of this room.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// A time in nanoseconds, which may be negative: `1.5`, `-20ms`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::signed_time::seconds;
 use super::time_window::{TimeWindow, WindowEnd, WindowStart};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Filters packets by time stamp: passes those within a period.
 ///
@@ -160,7 +160,7 @@ impl PerBatch for TimeFilter {
                 }
                 if let Some(Call { handler, value }) = &self.call {
                     let value = value.replace("$t", &seconds(time));
-                    if cx.pulled().is_none() {
+                    if cx.pulling_output().is_none() {
                         cx.call_and_return(handler, &value, port, packet);
                         continue;
                     }

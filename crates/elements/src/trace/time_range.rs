@@ -1,7 +1,7 @@
 //! `TimeRange`: records the range of time stamps.
 
 use super::signed_time::seconds;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Records the earliest and the latest time stamp of all packets.
 ///

@@ -1,7 +1,7 @@
 //! The period that `TimeFilter` passes, and its handlers.
 
 use super::signed_time::{SignedTime, seconds};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// The start of the period.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! `GTPDecap`: removes GTP-U headers.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::gtp;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::gtp;
 
 /// Removes the GTP-U header from each packet.
 ///

@@ -1,8 +1,8 @@
 //! `GTPEncap`: prepends GTP-U headers.
 
 use crate::ip::encap::EncapExit;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Gtp;
+use castanet_element::prelude::*;
+use castanet_element::wire::Gtp;
 
 /// Prepends a GTP-U header to each packet.
 ///

@@ -1,9 +1,9 @@
 //! `GTPLookup`: encapsulates packets to users in their GTP return tunnels.
 
 use crate::ip::encap::IdCounter;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
-use castanet_engine::wire::gtp_tunnel::{Flow, Tunnel};
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
+use castanet_element::wire::gtp_tunnel::{Flow, Tunnel};
 use castanet_kit::gtp_tunnels::{ReturnPath, Tunnels};
 
 /// Encapsulates packets to users in the GTP return tunnels of a `GTPTable`.
@@ -36,7 +36,7 @@ use castanet_kit::gtp_tunnels::{ReturnPath, Tunnels};
 #[derive(Element)]
 #[element(room = "tunnel", args = GTPLookupArgs, gives = "ip")]
 pub struct GTPLookup {
-    tunnels: Link<Tunnels>,
+    tunnels: Shared<Tunnels>,
 }
 
 #[derive(Args)]
@@ -66,7 +66,7 @@ impl Build for GTPLookup {
     type Args = GTPLookupArgs;
 
     fn build(args: GTPLookupArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let tunnels = setup.linked(&args.table, "GTPTable");
+        let tunnels = setup.shared_of(&args.table, "GTPTable");
         Ok(GTPLookup { tunnels: tunnels.map_err(|e| e.reworded("Unknown GTPTable"))? })
     }
 }

@@ -1,9 +1,9 @@
 //! `GTPTable`: decapsulates GTP tunnels and finds their return tunnels.
 
 use super::gtp_table_state::GTPTableState;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Ipv4Header;
-use castanet_engine::wire::gtp_tunnel::{Flow, Ping, Tunnel};
+use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
+use castanet_element::wire::gtp_tunnel::{Flow, Ping, Tunnel};
 use castanet_kit::gtp_tunnels::Tunnels;
 
 /// Decapsulates packets from GTP tunnels and finds the return tunnels by pings.
@@ -40,7 +40,7 @@ use castanet_kit::gtp_tunnels::Tunnels;
 #[element(room = "tunnel", args = GTPTableArgs, ports = "2/2", processing = "h/h")]
 pub struct GTPTable {
     ping_dst: Ipv4Addr,
-    tunnels: Link<Tunnels>,
+    tunnels: Shared<Tunnels>,
 }
 
 #[derive(Args)]
@@ -69,7 +69,7 @@ impl Build for GTPTable {
     type Args = GTPTableArgs;
 
     fn build(args: GTPTableArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(GTPTable { ping_dst: args.ping_dst, tunnels: setup.own() })
+        Ok(GTPTable { ping_dst: args.ping_dst, tunnels: setup.own_shared() })
     }
 }
 
@@ -118,16 +118,16 @@ impl PerBatch for GTPTable {
     type Fate = GTPTableExit;
     const SHARED: bool = true;
 
-    fn continues(&self, _: &GTPTable) -> bool {
+    fn can_take_state(&self, _: &GTPTable) -> bool {
         true
     }
 
-    fn resume(&self, state: &mut GTPTableState, _: &mut Cx) {
+    fn after_take_state(&self, state: &mut GTPTableState, _: &mut Cx) {
         state.tunnels = self.tunnels.clone();
     }
 
-    fn begin(&self, state: &mut GTPTableState, cx: &mut Cx) -> Result<(), ArgError> {
-        self.resume(state, cx);
+    fn init(&self, state: &mut GTPTableState, cx: &mut Cx) -> Result<(), ArgError> {
+        self.after_take_state(state, cx);
         Ok(())
     }
 

@@ -1,13 +1,13 @@
 //! State and handlers of `GTPTable`.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_kit::gtp_tunnels::Tunnels;
 
 /// Link to the table of tunnels, for the handlers.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct GTPTableState {
-    pub(super) tunnels: Link<Tunnels>,
+    pub(super) tunnels: Shared<Tunnels>,
 }
 
 #[handlers]

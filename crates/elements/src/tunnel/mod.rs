@@ -6,7 +6,7 @@ pub mod gtp_lookup;
 pub mod gtp_table;
 mod gtp_table_state;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -4,7 +4,7 @@ pub mod check_udp_header;
 pub mod set_udp_checksum;
 pub mod udp_ip_encap;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

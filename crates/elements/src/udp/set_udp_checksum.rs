@@ -1,7 +1,7 @@
 //! `SetUDPChecksum`: computes the UDP checksum.
 
 use crate::ip::transport::datagram;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Computes and sets the checksum of UDP packets.
 ///

@@ -1,8 +1,8 @@
 //! `UDPIPEncap`: prepends UDP and IPv4 headers.
 
 use crate::ip::encap::{Destination, EncapExit, IdCounter};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ipv4Header, Udp, ip_proto};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ipv4Header, Udp, ip_proto};
 
 /// Prepends a UDP header and an IPv4 header to each packet.
 ///

@@ -1,6 +1,6 @@
 //! `Batcher`: passes batches on unchanged.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes batches on unchanged, for configurations of other engines.
 ///

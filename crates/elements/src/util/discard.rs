@@ -1,6 +1,6 @@
 //! `Discard`: discards all packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Discards all packets.
 ///
@@ -51,7 +51,7 @@ impl PerBatch for Discard {
         cx.consume(batch);
     }
 
-    fn pulls(&self, _: &DiscardState) -> bool {
+    fn is_pulling(&self, _: &DiscardState) -> bool {
         self.active
     }
 }

@@ -1,6 +1,6 @@
 //! `Idle`: neither sends nor pulls packets.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Connects ports that must be connected: sends no packets and pulls none.
 ///
@@ -23,7 +23,7 @@ impl PerBatch for Idle {
         cx.consume(batch);
     }
 
-    fn pulls(&self, _: &()) -> bool {
+    fn is_pulling(&self, _: &()) -> bool {
         false
     }
 }

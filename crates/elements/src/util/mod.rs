@@ -9,7 +9,7 @@ pub mod push_null;
 pub mod router_link;
 pub mod timed_sink;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

@@ -1,6 +1,6 @@
 //! `Null`: passes packets on unchanged.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes every packet on unchanged.
 ///

@@ -1,6 +1,6 @@
 //! `PullNull`: passes packets on unchanged on a pull path.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes every packet on unchanged on a pull path.
 ///

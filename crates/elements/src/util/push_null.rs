@@ -1,6 +1,6 @@
 //! `PushNull`: passes packets on unchanged on a push path.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Passes every packet on unchanged on a push path.
 ///

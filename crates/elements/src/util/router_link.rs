@@ -1,7 +1,7 @@
 //! `RouterLink`: connects the routers of a combined configuration.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
 
 /// Connects the routers of a combined configuration: copies packets to all receivers.
 ///

@@ -1,6 +1,6 @@
 //! `TimedSink`: discards a packet at regular intervals.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Pulls and discards a packet at regular intervals.
 ///
@@ -44,21 +44,21 @@ impl Source for TimedSink {
     type Local = TimedSinkState;
     type Fate = Never;
 
-    fn continues(&self, _: &TimedSink) -> bool {
+    fn can_take_state(&self, _: &TimedSink) -> bool {
         true
     }
 
-    fn begin(&self, state: &mut TimedSinkState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut TimedSinkState, cx: &mut Cx) -> Result<(), ArgError> {
         state.due = cx.now() + self.interval;
         Ok(())
     }
 
-    fn ask(&self, state: &mut TimedSinkState, _: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, state: &mut TimedSinkState, _: usize, cx: &mut Cx) -> NextRun {
         if state.due <= cx.now() {
             let batch = cx.pull(0, 1);
             cx.consume(batch);
             state.due = cx.now() + self.interval.max(Duration::from_nanos(1));
         }
-        Asked::At(state.due)
+        NextRun::At(state.due)
     }
 }

@@ -1,8 +1,8 @@
 //! `EtherVLANEncap`: prepends an Ethernet header with a VLAN tag.
 
 use super::tci::{NativeVlan, TciSource};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ethernet, Vlan, ether_type, vlan};
 
 /// Prepends an Ethernet header with a VLAN tag to each packet.
 ///

@@ -7,7 +7,7 @@ mod tci;
 pub mod vlan_decap;
 pub mod vlan_encap;
 
-use castanet_engine::class::*;
+use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[

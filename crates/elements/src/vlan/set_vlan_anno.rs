@@ -1,7 +1,7 @@
 //! `SetVLANAnno`: sets the VLAN annotation.
 
 use super::tci::{TciSource, set_tci_annotation};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets the VLAN annotation of each packet.
 ///

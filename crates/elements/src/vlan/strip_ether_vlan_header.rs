@@ -1,8 +1,8 @@
 //! `StripEtherVLANHeader`: removes the Ethernet header and its VLAN tag.
 
 use super::tci::{NativeVlan, set_tci_annotation};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Ethernet, Vlan, ether_type, vlan};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Ethernet, Vlan, ether_type, vlan};
 
 /// Removes the Ethernet header and the VLAN tag in it from each frame.
 ///

@@ -1,8 +1,8 @@
 //! Tag control information (TCI) of the VLAN elements: as argument and as annotation.
 
-use castanet_engine::packet::anno;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::Vlan;
+use castanet_element::packet::anno;
+use castanet_element::prelude::*;
+use castanet_element::wire::Vlan;
 
 /// Source of the tag control information: a configured value, or the VLAN annotation.
 #[derive(Clone, Copy)]

@@ -1,8 +1,8 @@
 //! `VLANDecap`: removes the VLAN tag from Ethernet frames.
 
 use super::tci::set_tci_annotation;
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Vlan, ether_type, vlan};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Vlan, ether_type, vlan};
 
 /// Removes the VLAN tag from each Ethernet frame that has one.
 ///

@@ -1,8 +1,8 @@
 //! `VLANEncap`: inserts a VLAN tag into Ethernet frames.
 
 use super::tci::{NativeVlan, TciSource};
-use castanet_engine::prelude::*;
-use castanet_engine::wire::{Vlan, ether_type, vlan};
+use castanet_element::prelude::*;
+use castanet_element::wire::{Vlan, ether_type, vlan};
 
 /// Inserts a VLAN tag into each Ethernet frame.
 ///

@@ -3,9 +3,10 @@
 #![allow(dead_code, clippy::unwrap_used)] // each test uses a part of it
 
 use castanet_elements::library;
-use castanet_engine::router::{Notice, Options, Replacements, Report, Router};
-use castanet_engine::worker::Console;
 use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
+use castanet_runtime::console::Console;
+use castanet_runtime::router::{HotSwapSource, Options, Router, TeardownReport};
+use castanet_runtime::worker::driver::DriverEvent;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +78,7 @@ fn read(text: &str, build: &mut dyn FnMut(&FlatGraph, &mut Diagnostics)) -> Resu
 /// A router with two workers whose configuration can be replaced.
 pub(crate) fn replaceable(text: &str) -> Router {
     let mut router = build(text, 2);
-    router.allow_replacements(Replacements {
+    router.allow_replacements(HotSwapSource {
         library: library(),
         options: options(2, false),
         read: Box::new(|text, build| read(text, build)),
@@ -99,7 +100,7 @@ pub(crate) fn run_until(router: &mut Router, mut is_done: impl FnMut(&mut Router
         // Only once: a second notice would stop the next run.
         if !is_interrupted && (is_done(router) || calls == MAX_CALLS) {
             is_interrupted = true;
-            line.send(Notice::Interrupted).unwrap();
+            line.send(DriverEvent::Interrupted).unwrap();
         }
     };
     router.run(Some((Duration::from_millis(5), &mut check)));
@@ -113,5 +114,5 @@ pub(crate) fn run_until_count(router: &mut Router, handler: &str, count: u64) {
 
 /// Takes a router apart and asserts that no frame leaked, nothing panicked and no worker was lost.
 pub(crate) fn clean(router: Router) {
-    assert_eq!(router.dismantle(), Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+    assert_eq!(router.dismantle(), TeardownReport { leaked_frames: 0, panics: 0, lost_workers: 0 });
 }

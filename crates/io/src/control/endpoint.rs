@@ -1,6 +1,6 @@
 //! Where a socket for other programs is, as arguments say it.
 
-use castanet_engine::args::ArgError;
+use castanet_element::error::ArgError;
 use std::fmt;
 use std::os::fd::RawFd;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 use super::protocol::{
     LLRPC_ERROR, OK, PERMISSION, SYNTAX, SessionPolicy, UNIMPLEMENTED, find, message,
 };
-use castanet_engine::element::Desk;
+use castanet_element::control::ControlContext;
 
 // What a number says of the call, in Click's network form.
 const OUT: u32 = 0x4000_0000;
@@ -45,7 +45,7 @@ pub(super) fn answer(
     name: &str,
     data: &[u8],
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn Desk,
+    desk: &mut dyn ControlContext,
 ) -> Vec<u8> {
     let (element, number) = name.split_once('#').unwrap_or((name, ""));
     let Ok(command) = u32::from_str_radix(number, 16) else {
@@ -80,7 +80,7 @@ pub(super) fn answer(
 }
 
 /// Calls the handler that says the same; numbers are in the machine's order.
-fn call(element: &str, number: u32, data: &[u8], desk: &mut dyn Desk) -> Option<Vec<u8>> {
+fn call(element: &str, number: u32, data: &[u8], desk: &mut dyn ControlContext) -> Option<Vec<u8>> {
     let call = CALLS.iter().find(|call| call.number == number)?;
     let class = desk.read(&format!("{element}.class")).ok()?;
     if !classes(number).contains(&class.as_str()) {

@@ -1,8 +1,8 @@
 //! Click's control protocol, version 1.3: lines of commands, and what is answered.
 
 use super::llrpc;
-use castanet_engine::args::ArgError;
-use castanet_engine::element::Desk;
+use castanet_element::control::ControlContext;
+use castanet_element::error::ArgError;
 
 /// What a client hears first.
 pub(crate) const GREETING: &[u8] = b"Click::ControlSocket/1.3\r\n";
@@ -92,7 +92,7 @@ pub(crate) struct SessionPolicy<'a> {
 pub(crate) fn answer(
     command: &Command,
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn Desk,
+    desk: &mut dyn ControlContext,
 ) -> Vec<u8> {
     match command {
         Command::Read(handler, param) => read(handler, param, policy, desk),
@@ -108,7 +108,7 @@ pub(crate) fn answer(
 pub(super) fn find(
     handler: &str,
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn Desk,
+    desk: &mut dyn ControlContext,
 ) -> Result<String, Vec<u8>> {
     // A global handler may have no element, or one of number 0.
     let name = ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler);
@@ -144,7 +144,12 @@ pub(super) fn find(
     }
 }
 
-fn read(handler: &str, param: &[u8], policy: &SessionPolicy<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+fn read(
+    handler: &str,
+    param: &[u8],
+    policy: &SessionPolicy<'_>,
+    desk: &mut dyn ControlContext,
+) -> Vec<u8> {
     let path = match find(handler, policy, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
@@ -167,7 +172,12 @@ fn read(handler: &str, param: &[u8], policy: &SessionPolicy<'_>, desk: &mut dyn 
     }
 }
 
-fn write(handler: &str, value: &[u8], policy: &SessionPolicy<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+fn write(
+    handler: &str,
+    value: &[u8],
+    policy: &SessionPolicy<'_>,
+    desk: &mut dyn ControlContext,
+) -> Vec<u8> {
     let path = match find(handler, policy, desk) {
         Ok(path) => path,
         Err(answer) => return answer,
@@ -196,7 +206,12 @@ fn failed(code: u16, what: &str, error: ArgError) -> Vec<u8> {
     messages(code, &lines)
 }
 
-fn check(handler: &str, write: bool, policy: &SessionPolicy<'_>, desk: &mut dyn Desk) -> Vec<u8> {
+fn check(
+    handler: &str,
+    write: bool,
+    policy: &SessionPolicy<'_>,
+    desk: &mut dyn ControlContext,
+) -> Vec<u8> {
     let path = match find(handler, policy, desk) {
         Ok(path) => path,
         Err(answer) => return answer,

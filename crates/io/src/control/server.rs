@@ -5,7 +5,7 @@ use super::input::{Input, LONGEST};
 use super::input_quota::{self, InputShare, Quota};
 use super::listener::{Adopted, Listener, MOST_CLIENTS, Stream, adopt, listen};
 use super::protocol::{Command, GREETING, TOO_BIG, UNSPECIFIED, message};
-use castanet_engine::router::Bell;
+use castanet_element::control::ControlWaker;
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -78,7 +78,7 @@ pub(crate) struct Server {
 impl Server {
     /// Takes the place, without a word to anybody before [`Server::serve`] is called; rings `bell`
     /// when something is heard.
-    pub(crate) fn open(place: &Endpoint, bell: Bell) -> io::Result<Server> {
+    pub(crate) fn open(place: &Endpoint, bell: ControlWaker) -> io::Result<Server> {
         let (mut listener, mut inherited, mut adopted) = (None, None, None);
         match place {
             Endpoint::Socket(fd) => {
@@ -306,7 +306,7 @@ struct EventLoop {
     /// The client that may go on while others are held, and since when.
     favoured: Option<(usize, Instant)>,
     events_tx: Sender<ServerEvent>,
-    bell: Bell,
+    bell: ControlWaker,
     commands: Receiver<LoopCommand>,
 }
 
@@ -353,7 +353,7 @@ impl EventLoop {
     fn report(&self, heard: ServerEvent) {
         // Who is not there any more does not want to know.
         _ = self.events_tx.send(heard);
-        self.bell.ring();
+        self.bell.wake();
     }
 
     /// Lets in all who wait at the door.

@@ -2,11 +2,16 @@
 
 use super::input::Input;
 use super::protocol::{Command, GREETING, SessionPolicy, answer};
-use castanet_engine::element::Desk;
+use castanet_element::control::ControlContext;
 
 /// Answers all that a client says before it closes its side, as a
 /// `ControlSocket` with READONLY and PROXY would.
-pub fn converse(said: &[u8], read_only: bool, proxy: Option<&str>, desk: &mut dyn Desk) -> Vec<u8> {
+pub fn converse(
+    said: &[u8],
+    read_only: bool,
+    proxy: Option<&str>,
+    desk: &mut dyn ControlContext,
+) -> Vec<u8> {
     let policy = SessionPolicy { read_only, proxy, own: &|_| None };
     let (mut input, mut output) = (Input::default(), GREETING.to_vec());
     input.extend(said);

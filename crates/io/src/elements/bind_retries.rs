@@ -1,8 +1,8 @@
 //! Sockets that are tried again until they can be had.
 
 use crate::control::endpoint::Endpoint;
-use castanet_engine::args::io_error_text;
-use castanet_engine::prelude::*;
+use castanet_element::args::io_error_text;
+use castanet_element::prelude::*;
 use std::io::ErrorKind;
 
 /// How often it may still be tried.

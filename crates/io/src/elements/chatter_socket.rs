@@ -3,8 +3,8 @@
 use super::bind_retries::BindRetries;
 use crate::control::broadcast::BroadcastServer;
 use crate::control::endpoint::Endpoint;
-use castanet_engine::prelude::*;
-use castanet_engine::router::Bell;
+use castanet_element::control::ControlWaker;
+use castanet_element::prelude::*;
 
 /// Copies what elements write to standard error to other programs.
 ///
@@ -55,7 +55,7 @@ pub struct ChatterSocketArgs {
 pub struct ChatterSocketState {
     broadcast: Option<BroadcastServer>,
     retries: BindRetries,
-    bell: Option<Bell>,
+    bell: Option<ControlWaker>,
 }
 
 impl Build for ChatterSocket {
@@ -71,32 +71,32 @@ impl Build for ChatterSocket {
 impl Control for ChatterSocket {
     type Local = ChatterSocketState;
 
-    fn continues(&self, before: &ChatterSocket) -> bool {
+    fn can_take_state(&self, before: &ChatterSocket) -> bool {
         let said = |it: &ChatterSocket| (it.settings.channel.clone(), it.settings.greeting);
         self.place == before.place && said(self) == said(before)
     }
 
-    fn begin(&self, local: &mut ChatterSocketState, bell: Bell) -> Result<(), ArgError> {
+    fn init(&self, local: &mut ChatterSocketState, bell: ControlWaker) -> Result<(), ArgError> {
         local.bell = Some(bell);
         local.retries.left = self.settings.retries;
         self.try_open(local)
     }
 
-    fn step(&self, local: &mut ChatterSocketState, desk: &mut dyn Desk) -> Step {
+    fn step(&self, local: &mut ChatterSocketState, desk: &mut dyn ControlContext) -> ProgramWait {
         if local.broadcast.is_none()
             && local.retries.is_due()
             && let Err(error) = self.try_open(local)
         {
             desk.chatter(&format!("{}: {}\n", desk.name(), desk.words(&error)));
             desk.request_stop();
-            return Step::Ended;
+            return ProgramWait::Ended;
         }
         if let Some(warning) = local.retries.warning.take() {
             desk.chatter(&format!("{}: {warning}\n", desk.name()));
         }
         match local.broadcast {
-            Some(_) => Step::Prodded,
-            None => Step::At(desk.now() + Duration::from_secs(1)),
+            Some(_) => ProgramWait::Notified,
+            None => ProgramWait::At(desk.now() + Duration::from_secs(1)),
         }
     }
 }
@@ -114,7 +114,7 @@ impl ChatterSocket {
             self.settings.channel.as_deref().is_none_or(|it| matches!(it, "" | "default"));
         if let Some(bell) = local.bell.as_ref().filter(|_| is_default) {
             let broadcaster = broadcast.broadcaster();
-            bell.overhear(move |lines| broadcaster.send(lines));
+            bell.subscribe(move |lines| broadcaster.send(lines));
         }
         local.broadcast = Some(broadcast);
         Ok(())

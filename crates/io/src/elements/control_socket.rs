@@ -4,9 +4,9 @@ use super::bind_retries::BindRetries;
 use crate::control::endpoint::Endpoint;
 use crate::control::protocol::{self, SessionPolicy};
 use crate::control::server::{Server, ServerEvent};
-use castanet_engine::args::io_error_text;
-use castanet_engine::prelude::*;
-use castanet_engine::router::Bell;
+use castanet_element::args::io_error_text;
+use castanet_element::control::ControlWaker;
+use castanet_element::prelude::*;
 
 /// Lets other programs call the router's handlers over a socket.
 ///
@@ -81,7 +81,7 @@ pub struct ControlSocketArgs {
 #[local(methods)]
 pub struct ControlSocketState {
     server: Option<Server>,
-    bell: Option<Bell>,
+    bell: Option<ControlWaker>,
     retries: BindRetries,
     /// The file that it listens to.
     file: Option<String>,
@@ -120,24 +120,24 @@ impl Build for ControlSocket {
 impl Control for ControlSocket {
     type Local = ControlSocketState;
 
-    fn continues(&self, before: &ControlSocket) -> bool {
+    fn can_take_state(&self, before: &ControlSocket) -> bool {
         self.place == before.place
     }
 
-    fn begin(&self, local: &mut ControlSocketState, bell: Bell) -> Result<(), ArgError> {
+    fn init(&self, local: &mut ControlSocketState, bell: ControlWaker) -> Result<(), ArgError> {
         local.bell = Some(bell);
         local.retries.left = self.settings.retries;
         self.try_open(local)
     }
 
-    fn step(&self, local: &mut ControlSocketState, desk: &mut dyn Desk) -> Step {
+    fn step(&self, local: &mut ControlSocketState, desk: &mut dyn ControlContext) -> ProgramWait {
         if local.server.is_none()
             && local.retries.is_due()
             && let Err(error) = self.try_open(local)
         {
             desk.chatter(&format!("{}: {}\n", desk.name(), desk.words(&error)));
             desk.request_stop();
-            return Step::Ended;
+            return ProgramWait::Ended;
         }
         if let Some(warning) = local.retries.warning.take() {
             desk.chatter(&format!("{}: {warning}\n", desk.name()));
@@ -148,20 +148,20 @@ impl Control for ControlSocket {
         {
             desk.chatter(&format!("{}: PROXY: no element named '{proxy}'\n", desk.name()));
             desk.request_stop();
-            return Step::Ended;
+            return ProgramWait::Ended;
         }
         if !std::mem::replace(&mut local.warned, true) {
             self.warn(desk);
         }
         let Some(server) = &mut local.server else {
-            return Step::At(desk.now() + Duration::from_secs(1));
+            return ProgramWait::At(desk.now() + Duration::from_secs(1));
         };
         if let Err(error) = server.serve() {
             desk.chatter(&format!("{}: {}\n", desk.name(), io_error_text(&error)));
             desk.request_stop();
-            return Step::Ended;
+            return ProgramWait::Ended;
         }
-        let Some(server) = &local.server else { return Step::Ended };
+        let Some(server) = &local.server else { return ProgramWait::Ended };
         let own = [("port", local.port()), ("filename", local.filename())];
         let name = desk.name().to_owned();
         let own = |path: &str| {
@@ -177,7 +177,7 @@ impl Control for ControlSocket {
                     drop((command, share));
                     server.answer(client, answer);
                     if desk.is_replaced() {
-                        return Step::At(desk.now());
+                        return ProgramWait::At(desk.now());
                     }
                 }
                 ServerEvent::Log(text) => {
@@ -187,14 +187,14 @@ impl Control for ControlSocket {
                 }
             }
         }
-        Step::Prodded
+        ProgramWait::Notified
     }
 }
 
 impl ControlSocket {
     /// Says that others than this machine's users can write handlers; not in Click's words, as it
     /// does not.
-    fn warn(&self, desk: &mut dyn Desk) {
+    fn warn(&self, desk: &mut dyn ControlContext) {
         let Endpoint::Tcp { local: false, .. } = self.place else { return };
         let what = if self.settings.readonly { "read" } else { "write" };
         let text = format!("everybody who reaches {} can {what} handlers", self.place);

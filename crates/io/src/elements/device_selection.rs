@@ -6,7 +6,7 @@ use crate::af_packet::{self, AfPacket, Fanout, FanoutGroup, FanoutMode};
 use crate::af_xdp::{self, AfXdp, HostFilter, Queues};
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_packet::Pool;
 use std::io;
 use std::os::fd::RawFd;

@@ -4,7 +4,7 @@ use super::device_slot::DeviceSlot;
 use crate::dpdk::{Checksums, Dpdk, Options, is_built_in};
 use crate::error::IoError;
 use crate::sys::dpdk::{LinkStatus, PortStats};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Opens a port for an element, to be started; `None` if it may be missing, and is.
 pub(super) fn open(

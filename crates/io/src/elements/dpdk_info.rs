@@ -1,7 +1,7 @@
 //! `DPDKInfo`: what all DPDK ports have in common.
 
 use crate::dpdk::{self, MempoolConfig};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Sets what the DPDK ports of a configuration have in common.
 ///
@@ -110,7 +110,7 @@ impl DPDKInfo {
 impl Control for DPDKInfo {
     type Local = ();
 
-    fn step(&self, _: &mut (), _: &mut dyn Desk) -> Step {
-        Step::Ended
+    fn step(&self, _: &mut (), _: &mut dyn ControlContext) -> ProgramWait {
+        ProgramWait::Ended
     }
 }

@@ -1,7 +1,7 @@
 //! Arguments of `FromDPDKDevice` that are words: how packets come to queues, pause frames.
 
 use crate::dpdk::Pause;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// How packets come to queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

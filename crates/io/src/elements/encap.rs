@@ -1,7 +1,7 @@
 //! Click's names for what packets of a capture begin with.
 
 use super::ip_mark;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_wire::pcap::link_type;
 
 /// What packets of a capture begin with.

@@ -2,7 +2,7 @@
 
 use super::dpdk::told;
 use crate::dpdk::Buffers;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Copies each packet that is in no mbuf, or shares one, into an mbuf of its own.
 ///
@@ -49,13 +49,13 @@ impl PerBatch for EnsureDPDKBuffer {
     type On = on::Any;
     type Local = EnsureDPDKBufferState;
     type Fate = EnsureDPDKBufferExit;
-    const EACH: bool = true;
+    const PER_WORKER: bool = true;
 
-    fn continues(&self, _: &EnsureDPDKBuffer) -> bool {
+    fn can_take_state(&self, _: &EnsureDPDKBuffer) -> bool {
         true
     }
 
-    fn begin(&self, local: &mut EnsureDPDKBufferState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut EnsureDPDKBufferState, _: &mut Cx) -> Result<(), ArgError> {
         local.buffers = Some(Buffers::open().map_err(|error| told(&error))?);
         Ok(())
     }

@@ -11,8 +11,8 @@ use super::to_device::ToDevice;
 use crate::af_packet::FanoutGroup;
 use crate::af_xdp::{HostFilter, Queues};
 use crate::device::Device;
-use castanet_engine::graph::devices;
-use castanet_engine::prelude::*;
+use castanet_element::device as devices;
+use castanet_element::prelude::*;
 use castanet_packet::anno;
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ use std::sync::Arc;
 pub struct FromDevice {
     settings: FromDeviceArgs,
     /// What each worker has of the device.
-    shares: Vec<Share>,
+    shares: Vec<QueueShare>,
     /// The sockets of several workers, where there are no queues.
     group: Option<FanoutGroup>,
 }
@@ -223,17 +223,17 @@ impl Build for FromDevice {
     fn build(settings: FromDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
         // What is wrong with it shows before anything is open.
         settings.request()?;
-        let group = (setup.shares.len() > 1).then(FanoutGroup::default);
-        Ok(FromDevice { settings, shares: setup.shares.to_vec(), group })
+        let group = (setup.queue_shares.len() > 1).then(FanoutGroup::default);
+        Ok(FromDevice { settings, shares: setup.queue_shares.to_vec(), group })
     }
 }
 
 impl Source for FromDevice {
     type Local = FromDeviceState;
     type Fate = FromDeviceExit;
-    const EACH: bool = true;
+    const PER_WORKER: bool = true;
 
-    fn continues(&self, before: &FromDevice) -> bool {
+    fn can_take_state(&self, before: &FromDevice) -> bool {
         let same = |worker| match (self.request(worker, true), before.request(worker, true)) {
             (Ok(now), Ok(then)) => now.without_group() == then.without_group(),
             _ => false,
@@ -243,8 +243,8 @@ impl Source for FromDevice {
             && self.shares.iter().all(|share| same(share.worker))
     }
 
-    fn begin(&self, local: &mut FromDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
-        let request = self.request(cx.worker(), cx.at_home())?;
+    fn init(&self, local: &mut FromDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
+        let request = self.request(cx.worker(), cx.is_home())?;
         local.device.set(device_selection::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
     }
@@ -253,18 +253,18 @@ impl Source for FromDevice {
         local.device.get_mut().map_or(Ok(()), SelectedDevice::start)
     }
 
-    fn leave(&self, local: &mut FromDeviceState, leaving: bool) {
+    fn offer_claims(&self, local: &mut FromDeviceState, leaving: bool) {
         local.device.get_mut().into_iter().for_each(|device| device.leave(leaving));
     }
 
-    fn ask(&self, local: &mut FromDeviceState, n: usize, cx: &mut Cx) -> Asked {
-        let Some(device) = local.device.get_mut() else { return Asked::Done };
+    fn produce(&self, local: &mut FromDeviceState, n: usize, cx: &mut Cx) -> NextRun {
+        let Some(device) = local.device.get_mut() else { return NextRun::Done };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if self.is_plain() {
-            let went = cx.straight(|to: &ToDevice, sending, cx| to.pass(sending, device, n, cx));
+            let went = cx.bypass(|to: &ToDevice, sending, cx| to.pass(sending, device, n, cx));
             if went.is_some_and(|went| went > 0) {
                 local.wait.over();
-                return Asked::Again;
+                return NextRun::Again;
             }
         }
         let mut batch = Batch::new();
@@ -274,35 +274,35 @@ impl Source for FromDevice {
                 cx.chatter(&said);
                 local.said = said;
             }
-            return Asked::At(cx.now() + Duration::from_secs(1));
+            return NextRun::At(cx.now() + Duration::from_secs(1));
         }
-        cx.missed(&mut local.no_frame, device.no_frame());
+        cx.report_missed(&mut local.no_frame, device.no_frame());
         if batch.is_empty() {
             if device.starved() {
-                cx.starved();
-                return Asked::At(cx.now() + STARVED);
+                cx.report_starved();
+                return NextRun::At(cx.now() + STARVED);
             }
             if self.settings.busy_poll > 0 && local.wait.is_short(cx.now()) {
-                return Asked::Again;
+                return NextRun::Again;
             }
-            return device.fd().map_or(Asked::Again, Asked::Readable);
+            return device.fd().map_or(NextRun::Again, NextRun::Readable);
         }
         local.wait.over();
-        cx.received(batch.len());
+        cx.count_received(batch.len());
         let ethernet = device.ethernet;
         batch.iter_mut().for_each(|packet| self.dress(packet, ethernet));
         if !self.settings.force_ip && self.settings.protocol == 0 {
             cx.emit_batch(FromDeviceExit::Packet, batch);
-            return Asked::Again;
+            return NextRun::Again;
         }
         for mut packet in batch.drain() {
             let exit = self.sort(&mut packet, ethernet);
             cx.emit(exit, packet);
         }
-        Asked::Again
+        NextRun::Again
     }
 
-    fn end(&self, local: &mut FromDeviceState, _: &mut Cx) {
+    fn cleanup(&self, local: &mut FromDeviceState, _: &mut Cx) {
         local.device.close();
     }
 }
@@ -317,7 +317,7 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
         how: found.how,
         node: it.spread.node(found.numa_node),
         queues: it.spread.queues(given(it.queue), given(it.n_queues), offer),
-        crew: it.spread.crew(),
+        rx_threads: it.spread.rx_threads(),
         name: it.devname,
     })
 }
@@ -358,7 +358,7 @@ impl FromDevice {
     fn request(&self, worker: usize, at_home: bool) -> Result<DeviceRequest, ArgError> {
         let mut request = self.settings.request()?;
         let share = self.shares.iter().find(|share| share.worker == worker);
-        if let (Some(receive), Some(Share { queues, .. })) = (&mut request.receive, share) {
+        if let (Some(receive), Some(QueueShare { queues, .. })) = (&mut request.receive, share) {
             let (first, count) = (queues.start as u32, queues.len() as u32);
             receive.queues = Queues { first, count };
             receive.group = self.group.clone().map(|group| (group, self.shares.len()));

@@ -9,8 +9,8 @@ use super::to_dpdk_device::ToDPDKDevice;
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, RxQueues};
 use crate::sys::dpdk::PortStats;
-use castanet_engine::graph::devices;
-use castanet_engine::prelude::*;
+use castanet_element::device as devices;
+use castanet_element::prelude::*;
 
 /// Receives packets from the DPDK port PORT.
 ///
@@ -49,7 +49,7 @@ use castanet_engine::prelude::*;
 pub struct FromDPDKDevice {
     settings: FromDPDKDeviceArgs,
     /// What each worker has of the port.
-    shares: Vec<Share>,
+    shares: Vec<QueueShare>,
     /// How many queues the port is to have, each way.
     reserved: (u16, u16),
 }
@@ -306,7 +306,7 @@ impl FromDPDKDeviceState {
     /// All that the port counts, in its driver's words; with the name of a
     /// count, that.
     #[read]
-    fn xstats(&self, ask: &Ask) -> String {
+    fn xstats(&self, ask: &ReadRequest) -> String {
         let all = self.device.get().filter(|_| self.leads).map(Dpdk::xstats).unwrap_or_default();
         match ask.param.trim() {
             "" => {
@@ -321,7 +321,7 @@ impl FromDPDKDeviceState {
     /// How many packets wait in each of the port's queues, if the driver knows;
     /// with the number of a queue, in that.
     #[read]
-    fn queue_count(&self, ask: &Ask) -> String {
+    fn queue_count(&self, ask: &ReadRequest) -> String {
         let said = |n: Option<u32>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
         let all = self.device.get().map(Dpdk::waiting).unwrap_or_default();
         match ask.param.trim() {
@@ -426,8 +426,8 @@ impl Build for FromDPDKDevice {
         if settings.mode == Some(Mode::none) && settings.max_rss > 0 {
             return Err(ArgError::new("MAX_RSS is about a hash, and MODE none wants none"));
         }
-        let reserved = (count(setup.used.0), count(setup.used.1));
-        Ok(FromDPDKDevice { settings, shares: setup.shares.to_vec(), reserved })
+        let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
+        Ok(FromDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
     }
 }
 
@@ -441,7 +441,7 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
         how: found.how,
         node: it.spread.node(found.numa_node),
         queues: it.spread.queues(given(it.queue), given(it.n_queues), AvailableQueues::UpTo(most)),
-        crew: it.spread.crew(),
+        rx_threads: it.spread.rx_threads(),
     })
 }
 
@@ -476,9 +476,9 @@ impl FromDPDKDevice {
 impl Source for FromDPDKDevice {
     type Local = FromDPDKDeviceState;
     type Fate = FromDPDKDeviceExit;
-    const EACH: bool = true;
+    const PER_WORKER: bool = true;
 
-    fn continues(&self, before: &FromDPDKDevice) -> bool {
+    fn can_take_state(&self, before: &FromDPDKDevice) -> bool {
         // Of the same shares, what is right for one worker is so for all.
         same_shares(&before.shares, &self.shares)
             && before.settings.port == self.settings.port
@@ -486,8 +486,8 @@ impl Source for FromDPDKDevice {
             && before.options(0).serve(&self.options(0))
     }
 
-    fn begin(&self, local: &mut FromDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
-        (local.leads, local.workers) = (cx.at_home(), self.shares.len());
+    fn init(&self, local: &mut FromDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
+        (local.leads, local.workers) = (cx.is_home(), self.shares.len());
         let options = self.options(cx.worker());
         let port = &self.settings.port;
         if let Some(device) = open(port, options, self.settings.allow_nonexistent)? {
@@ -500,13 +500,13 @@ impl Source for FromDPDKDevice {
         start(&self.settings.port, &mut local.device)
     }
 
-    fn leave(&self, local: &mut FromDPDKDeviceState, leaving: bool) {
+    fn offer_claims(&self, local: &mut FromDPDKDeviceState, leaving: bool) {
         local.device.get().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
-    fn ask(&self, local: &mut FromDPDKDeviceState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, local: &mut FromDPDKDeviceState, n: usize, cx: &mut Cx) -> NextRun {
         let Some(device) = local.device.get_mut().filter(|_| self.settings.active) else {
-            return Asked::Done;
+            return NextRun::Done;
         };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if device.disarm() {
@@ -514,12 +514,12 @@ impl Source for FromDPDKDevice {
             local.wait.over();
         }
         if device.can_forward() {
-            let went = cx.straight(|to: &ToDPDKDevice, sending, cx| {
+            let went = cx.bypass(|to: &ToDPDKDevice, sending, cx| {
                 to.pass(sending, device, STRAIGHT * n, cx)
             });
             if went.is_some_and(|went| went > 0) {
                 local.wait.over();
-                return Asked::Again;
+                return NextRun::Again;
             }
         }
         let mut alarm = None;
@@ -527,20 +527,20 @@ impl Source for FromDPDKDevice {
             let mut batch = Batch::new();
             if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
                 cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
-                return Asked::At(cx.now() + Duration::from_secs(1));
+                return NextRun::At(cx.now() + Duration::from_secs(1));
             }
-            cx.missed(&mut local.no_frame, device.no_frame());
+            cx.report_missed(&mut local.no_frame, device.no_frame());
             if !batch.is_empty() {
                 local.wait.over();
-                cx.received(batch.len());
+                cx.count_received(batch.len());
                 cx.emit_batch(FromDPDKDeviceExit::Packet, batch);
-                return Asked::Again;
+                return NextRun::Again;
             }
             if let Some(alarm) = alarm {
                 if device.is_behind() {
                     break;
                 }
-                return Asked::Readable(alarm);
+                return NextRun::Readable(alarm);
             }
             let looks = self.settings.busy || self.settings.rx_intr < 0 || local.deaf;
             if looks || local.wait.is_short(cx.now()) {
@@ -560,7 +560,7 @@ impl Source for FromDPDKDevice {
         local.wait.longer(cx.now(), self.settings.busy)
     }
 
-    fn end(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) {
+    fn cleanup(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) {
         local.device.close();
     }
 }

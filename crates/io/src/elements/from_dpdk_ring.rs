@@ -5,7 +5,7 @@ use super::poll_backoff::PollBackoff;
 use super::ring_args::RingArgs;
 use crate::device::Device;
 use crate::dpdk::Ring;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Receives packets from a ring of DPDK's, which another process fills.
 ///
@@ -116,33 +116,33 @@ impl Source for FromDPDKRing {
     type Local = FromDPDKRingState;
     type Fate = FromDPDKRingExit;
 
-    fn continues(&self, _: &FromDPDKRing) -> bool {
+    fn can_take_state(&self, _: &FromDPDKRing) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut FromDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut FromDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
         local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())
     }
 
-    fn ask(&self, local: &mut FromDPDKRingState, n: usize, cx: &mut Cx) -> Asked {
-        let Some(ring) = local.ring.get_mut() else { return Asked::Done };
+    fn produce(&self, local: &mut FromDPDKRingState, n: usize, cx: &mut Cx) -> NextRun {
+        let Some(ring) = local.ring.get_mut() else { return NextRun::Done };
         let n = if self.burst > 0 { self.burst as usize } else { n };
         let mut batch = Batch::new();
         if let Err(error) = ring.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("FromDPDKRing({}): {error}", self.from_proc));
-            return Asked::At(cx.now() + Duration::from_secs(1));
+            return NextRun::At(cx.now() + Duration::from_secs(1));
         }
         if batch.is_empty() {
             return local.wait.longer(cx.now(), false);
         }
         local.wait.over();
-        cx.received(batch.len());
+        cx.count_received(batch.len());
         cx.emit_batch(FromDPDKRingExit::Packet, batch);
-        Asked::Again
+        NextRun::Again
     }
 
-    fn end(&self, local: &mut FromDPDKRingState, _: &mut Cx) {
+    fn cleanup(&self, local: &mut FromDPDKRingState, _: &mut Cx) {
         local.ring.close();
     }
 }

@@ -3,7 +3,7 @@
 use super::encap::{self, Encap};
 use super::sampling::Sampling;
 use crate::pcap::{self, DumpReader};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_packet::anno;
 
 /// Emits the packets of the capture FILENAME, `-` for standard input.
@@ -233,11 +233,11 @@ impl Source for FromDump {
     type Local = FromDumpState;
     type Fate = Read;
 
-    fn continues(&self, _: &FromDump) -> bool {
+    fn can_take_state(&self, _: &FromDump) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
         local.active = self.settings.active;
         match self.is_standard_input() {
             true => Ok(()),
@@ -252,9 +252,9 @@ impl Source for FromDump {
         }
     }
 
-    fn ask(&self, local: &mut FromDumpState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, local: &mut FromDumpState, n: usize, cx: &mut Cx) -> NextRun {
         if !local.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         if let Some(position) = local.seek.take() {
             local.next.take().into_iter().for_each(|packet| cx.consume(packet.into()));
@@ -267,7 +267,7 @@ impl Source for FromDump {
         // What is read ahead has its frame.
         let n = cx.grant(n).max(usize::from(local.next.is_some()));
         if n == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         for _ in 0..n {
             let packet = match local.next.take() {
@@ -288,14 +288,14 @@ impl Source for FromDump {
             if let Some(due) = self.due(local, &packet, cx) {
                 local.next = Some(packet);
                 cx.retry_at(due);
-                return Asked::At(due);
+                return NextRun::At(due);
             }
             self.emit(local, packet, cx);
         }
-        Asked::Again
+        NextRun::Again
     }
 
-    fn active(&self, local: &FromDumpState) -> bool {
+    fn is_active(&self, local: &FromDumpState) -> bool {
         let more = local.file.is_some() || local.next.is_some() || local.seek.is_some();
         local.active && more
     }
@@ -304,7 +304,7 @@ impl Source for FromDump {
         usize::from(local.next.is_some())
     }
 
-    fn end(&self, local: &mut FromDumpState, _: &mut Cx) {
+    fn cleanup(&self, local: &mut FromDumpState, _: &mut Cx) {
         (local.file, local.next) = (None, None);
     }
 }
@@ -396,14 +396,14 @@ impl FromDump {
         cx.emit(exit, packet);
     }
 
-    fn finish(&self, local: &mut FromDumpState, cx: &mut Cx) -> Asked {
+    fn finish(&self, local: &mut FromDumpState, cx: &mut Cx) -> NextRun {
         local.active = false;
         if self.settings.stop {
             cx.stop();
         } else if let Some(Call { handler, value }) = &self.settings.end_call {
             cx.call(handler, value);
         }
-        Asked::Done
+        NextRun::Done
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Receives the Ethernet frames that the host sends on the TAP device DEVNAME.
 ///
@@ -60,11 +60,11 @@ impl Source for FromHost {
     type Local = HostState;
     type Fate = HostExit;
 
-    fn continues(&self, _: &FromHost) -> bool {
+    fn can_take_state(&self, _: &FromHost) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         local.open(&self.devname, TunTapMode::Tap, Some(&self.host))
     }
 
@@ -72,11 +72,11 @@ impl Source for FromHost {
         local.start(&self.host)
     }
 
-    fn ask(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> NextRun {
         local.receive(n, cx)
     }
 
-    fn end(&self, local: &mut HostState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut HostState, cx: &mut Cx) {
         local.close(HostExit::Full, cx);
     }
 }

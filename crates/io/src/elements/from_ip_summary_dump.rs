@@ -3,8 +3,8 @@
 use super::summary::{Each, Fields, annotate};
 use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
-use castanet_engine::args::io_error_text;
-use castanet_engine::prelude::*;
+use castanet_element::args::io_error_text;
+use castanet_element::prelude::*;
 use castanet_wire::summary::{DumpReader, Meta, ParsedPacket, record_head};
 use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 
@@ -170,11 +170,11 @@ impl Source for FromIPSummaryDump {
     type Local = FromIPSummaryDumpState;
     type Fate = ();
 
-    fn continues(&self, _: &FromIPSummaryDump) -> bool {
+    fn can_take_state(&self, _: &FromIPSummaryDump) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         if self.source.is_standard_input() { Ok(()) } else { self.open(local, cx) }
     }
 
@@ -182,14 +182,14 @@ impl Source for FromIPSummaryDump {
         if self.source.is_standard_input() { self.open(local, cx) } else { Ok(()) }
     }
 
-    fn ask(&self, local: &mut FromIPSummaryDumpState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, local: &mut FromIPSummaryDumpState, n: usize, cx: &mut Cx) -> NextRun {
         if !local.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         let n = cx.grant(n);
         if n == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         for _ in 0..n {
             if local.metas.peek().is_none() && !self.read(local, cx) {
@@ -198,18 +198,18 @@ impl Source for FromIPSummaryDump {
             let Some(meta) = local.metas.peek() else { continue };
             if let Some(due) = self.due(&mut local.offset, &meta, cx.now()) {
                 cx.retry_at(due);
-                return Asked::At(due);
+                return NextRun::At(due);
             }
             self.emit(local, cx);
         }
-        Asked::Again
+        NextRun::Again
     }
 
-    fn active(&self, local: &FromIPSummaryDumpState) -> bool {
+    fn is_active(&self, local: &FromIPSummaryDumpState) -> bool {
         local.active && !local.done
     }
 
-    fn end(&self, local: &mut FromIPSummaryDumpState, _: &mut Cx) {
+    fn cleanup(&self, local: &mut FromIPSummaryDumpState, _: &mut Cx) {
         local.file = None;
     }
 }
@@ -271,12 +271,12 @@ impl FromIPSummaryDump {
         cx.emit((), packet);
     }
 
-    fn finish(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Asked {
+    fn finish(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> NextRun {
         (local.file, local.done) = (None, true);
         if self.settings.stop {
             cx.stop();
         }
-        Asked::Done
+        NextRun::Done
     }
 }
 

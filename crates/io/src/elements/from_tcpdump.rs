@@ -4,8 +4,8 @@ use super::from_ip_summary_dump::mark;
 use super::summary::annotate;
 use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
-use castanet_engine::args::io_error_text;
-use castanet_engine::prelude::*;
+use castanet_element::args::io_error_text;
+use castanet_element::prelude::*;
 use castanet_wire::tcpdump::Reader;
 
 /// Makes packets of the lines that tcpdump has printed to FILENAME, `-` for standard input.
@@ -102,11 +102,11 @@ impl Source for FromTcpdump {
     type Local = FromTcpdumpState;
     type Fate = ();
 
-    fn continues(&self, _: &FromTcpdump) -> bool {
+    fn can_take_state(&self, _: &FromTcpdump) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
         if self.source.is_standard_input() { Ok(()) } else { self.open(local, cx) }
     }
 
@@ -114,30 +114,30 @@ impl Source for FromTcpdump {
         if self.source.is_standard_input() { self.open(local, cx) } else { Ok(()) }
     }
 
-    fn ask(&self, local: &mut FromTcpdumpState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, local: &mut FromTcpdumpState, n: usize, cx: &mut Cx) -> NextRun {
         if !local.active {
-            return Asked::Done;
+            return NextRun::Done;
         }
         let n = cx.grant(n);
         if n == 0 {
-            return Asked::Empty;
+            return NextRun::Empty;
         }
         for _ in 0..n {
             if !self.read(local, cx) {
                 if local.file.take().is_some() && self.settings.stop {
                     cx.stop();
                 }
-                return Asked::Done;
+                return NextRun::Done;
             }
         }
-        Asked::Again
+        NextRun::Again
     }
 
-    fn active(&self, local: &FromTcpdumpState) -> bool {
+    fn is_active(&self, local: &FromTcpdumpState) -> bool {
         local.active && local.file.is_some()
     }
 
-    fn end(&self, local: &mut FromTcpdumpState, _: &mut Cx) {
+    fn cleanup(&self, local: &mut FromTcpdumpState, _: &mut Cx) {
         local.file = None;
     }
 }

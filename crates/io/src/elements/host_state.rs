@@ -6,7 +6,7 @@ use super::tx_queue::TxQueue;
 use crate::device::Device;
 use crate::interface::Ipv4Net;
 use crate::tap::{HostSide, Tap, TunTapMode};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// How many packets may wait until the host takes them.
 const WAITING: usize = 1024;
@@ -117,17 +117,17 @@ impl HostState {
     }
 
     /// Emits what the host has sent.
-    pub(super) fn receive(&mut self, n: usize, cx: &mut Cx) -> Asked {
-        let Some(device) = self.device.get_mut() else { return Asked::Done };
+    pub(super) fn receive(&mut self, n: usize, cx: &mut Cx) -> NextRun {
+        let Some(device) = self.device.get_mut() else { return NextRun::Done };
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("{}: {error}", device.name()));
-            return Asked::At(cx.now() + Duration::from_secs(1));
+            return NextRun::At(cx.now() + Duration::from_secs(1));
         }
         if batch.is_empty() {
-            return device.fd().map_or(Asked::Again, Asked::Readable);
+            return device.fd().map_or(NextRun::Again, NextRun::Readable);
         }
-        cx.received(batch.len());
+        cx.count_received(batch.len());
         for mut packet in batch.drain() {
             let exit = match self.kind {
                 Some(TunTapMode::Tun) if !ip_mark::mark_at(&mut packet, 0) => HostExit::NotIp,
@@ -144,7 +144,7 @@ impl HostState {
             }
             cx.emit(exit, packet);
         }
-        Asked::Again
+        NextRun::Again
     }
 
     /// Sends packets to the host; `refused` and `full` are the reasons to
@@ -155,8 +155,8 @@ impl HostState {
             return;
         };
         let outcome = self.waiting.send(device, &mut batch, WAITING, false, cx);
-        cx.consumed(outcome.sent);
-        cx.dropped(refused, outcome.refused);
+        cx.count_consumed(outcome.sent);
+        cx.count_dropped(refused, outcome.refused);
         cx.emit_batch(full, batch);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("{}: {error}", device.name()));

@@ -2,7 +2,7 @@
 
 use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// What can be set.
 #[derive(Args)]
@@ -68,7 +68,7 @@ impl KernelDevice {
         local.start(&self.host)
     }
 
-    pub(super) fn receive(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> Asked {
+    pub(super) fn receive(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> NextRun {
         local.receive(if self.burst > 0 { self.burst } else { n }, cx)
     }
 }

@@ -1,7 +1,7 @@
 //! `KernelHandlerProxy`: the handlers of a router in the kernel.
 
-use castanet_engine::files::{LONGEST, OFlag, beneath};
-use castanet_engine::prelude::*;
+use castanet_element::files::{LONGEST, OFlag, beneath};
+use castanet_element::prelude::*;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -46,11 +46,11 @@ impl Build for KernelHandlerProxy {
 impl Control for KernelHandlerProxy {
     type Local = ();
 
-    fn step(&self, (): &mut (), _: &mut dyn Desk) -> Step {
-        Step::Prodded
+    fn step(&self, (): &mut (), _: &mut dyn ControlContext) -> ProgramWait {
+        ProgramWait::Notified
     }
 
-    fn answers(&self, name: &str, _: bool) -> bool {
+    fn has_handler(&self, name: &str, _: bool) -> bool {
         check(name).is_ok_and(|it| it.is_some())
     }
 
@@ -60,7 +60,7 @@ impl Control for KernelHandlerProxy {
         handler: &str,
         text: &str,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         let (element, name) = match check(handler) {
             Ok(found) => found?,

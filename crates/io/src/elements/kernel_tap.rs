@@ -3,7 +3,7 @@
 use super::host_state::{HostExit, HostState};
 use super::kernel::{KernelDevice, KernelDeviceArgs};
 use crate::tap::TunTapMode;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Exchanges Ethernet frames with the host's own stack, through a TAP device.
 ///
@@ -33,11 +33,11 @@ impl Source for KernelTap {
     type Local = HostState;
     type Fate = HostExit;
 
-    fn continues(&self, _: &KernelTap) -> bool {
+    fn can_take_state(&self, _: &KernelTap) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         self.0.open(local)
     }
 
@@ -45,11 +45,11 @@ impl Source for KernelTap {
         self.0.start(local)
     }
 
-    fn ask(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> NextRun {
         self.0.receive(local, n, cx)
     }
 
-    fn end(&self, local: &mut HostState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut HostState, cx: &mut Cx) {
         local.close(HostExit::Full, cx);
     }
 }
@@ -63,7 +63,7 @@ impl PerBatch for KernelTap {
         local.forward(batch, cx);
     }
 
-    fn wake(&self, local: &mut HostState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut HostState, cx: &mut Cx) {
         local.forward(Batch::new(), cx);
     }
 

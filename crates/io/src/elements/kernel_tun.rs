@@ -3,7 +3,7 @@
 use super::host_state::{HostExit, HostState};
 use super::kernel::{KernelDevice, KernelDeviceArgs};
 use crate::tap::TunTapMode;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Exchanges IP packets with the host's own stack, through a TUN device.
 ///
@@ -31,11 +31,11 @@ impl Source for KernelTun {
     type Local = HostState;
     type Fate = HostExit;
 
-    fn continues(&self, _: &KernelTun) -> bool {
+    fn can_take_state(&self, _: &KernelTun) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         self.0.open(local)
     }
 
@@ -43,11 +43,11 @@ impl Source for KernelTun {
         self.0.start(local)
     }
 
-    fn ask(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> Asked {
+    fn produce(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> NextRun {
         self.0.receive(local, n, cx)
     }
 
-    fn end(&self, local: &mut HostState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut HostState, cx: &mut Cx) {
         local.close(HostExit::Full, cx);
     }
 }
@@ -61,7 +61,7 @@ impl PerBatch for KernelTun {
         local.forward(batch, cx);
     }
 
-    fn wake(&self, local: &mut HostState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut HostState, cx: &mut Cx) {
         local.forward(Batch::new(), cx);
     }
 

@@ -2,7 +2,7 @@
 
 use super::socket_element::{SocketCore, impl_socket_element};
 use crate::socket::{Carrier, Plan, Where};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 
 /// Sends packets to a multicast group by UDP, and emits what it hears there.

@@ -1,6 +1,7 @@
 //! The `METHOD` argument of device elements.
 
-use castanet_engine::args::{ArgError, FromArg, Names};
+use castanet_element::args::{FromArg, Names};
+use castanet_element::error::ArgError;
 
 /// How a device element reaches its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -45,7 +45,7 @@ pub mod to_host;
 pub mod to_ip_summary_dump;
 mod tx_queue;
 
-use castanet_engine::class::{Checksums, Class, control, duplex, per_batch, source};
+use castanet_element::class::{Checksums, Class, control, duplex, per_batch, source};
 
 pub use crate::interface::address_of;
 
@@ -55,12 +55,10 @@ pub static CLASSES: &[Class] = &[
     control::<control_socket::ControlSocket>(),
     control::<dpdk_info::DPDKInfo>(),
     per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
-    source::<from_device::FromDevice>()
-        .with_device(from_device::device)
-        .with_straight(&["ToDevice"]),
+    source::<from_device::FromDevice>().with_device(from_device::device).with_bypass(&["ToDevice"]),
     source::<from_dpdk_device::FromDPDKDevice>()
         .with_device(from_dpdk_device::device)
-        .with_straight(&["ToDPDKDevice"]),
+        .with_bypass(&["ToDPDKDevice"]),
     source::<from_dpdk_ring::FromDPDKRing>(),
     source::<from_dump::FromDump>().with_calls(from_dump::FromDump::calls),
     source::<from_host::FromHost>(),

@@ -1,6 +1,7 @@
 //! Patterns of packets as arguments.
 
-use castanet_engine::args::{ArgError, FromArg, Names};
+use castanet_element::args::{FromArg, Names};
+use castanet_element::error::ArgError;
 use castanet_kit::classify::Pattern;
 
 /// IP packets, in `IPClassifier`'s language.

@@ -1,6 +1,6 @@
 //! How long a worker that polls looks on when nothing comes.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::ops::RangeInclusive;
 
 /// Since when nothing has come, for a worker that need not look all the time.
@@ -24,13 +24,13 @@ impl PollBackoff {
     }
 
     /// Nothing has come; when to look again.
-    pub(super) fn longer(&mut self, now: Time, busy: bool) -> Asked {
+    pub(super) fn longer(&mut self, now: Time, busy: bool) -> NextRun {
         if busy || self.is_short(now) {
-            return Asked::Again;
+            return NextRun::Again;
         }
         let since = *self.0.get_or_insert(now);
         let nap = (now - since) / PART;
-        Asked::At(now + nap.clamp(*NAP.start(), *NAP.end()))
+        NextRun::At(now + nap.clamp(*NAP.start(), *NAP.end()))
     }
 
     /// Something has come.

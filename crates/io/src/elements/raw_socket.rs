@@ -3,7 +3,7 @@
 use super::ip_mark;
 use super::socket_element::{SocketCore, impl_socket_element};
 use crate::socket::{Carrier, Plan, Where};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 
 /// Sends and receives whole IPv4 packets of a protocol by a raw socket.

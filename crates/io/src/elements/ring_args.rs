@@ -2,7 +2,7 @@
 
 use super::dpdk::told;
 use crate::dpdk::{Ring, RingOptions};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// How a ring is found or made.
 #[derive(Args, Clone)]

@@ -1,11 +1,11 @@
 //! Which workers receive from a device, and by which queues, as arguments say it.
 
-use castanet_engine::graph::devices::{Crew, Queues};
-use castanet_engine::prelude::*;
+use castanet_element::device::{Queues, RxThreads};
+use castanet_element::prelude::*;
 
 /// Whether the same workers, and some at all, have the same queues.
-pub(super) fn same_shares(these: &[Share], those: &[Share]) -> bool {
-    let has = |share: &Share| (share.worker, share.queues.clone());
+pub(super) fn same_shares(these: &[QueueShare], those: &[QueueShare]) -> bool {
+    let has = |share: &QueueShare| (share.worker, share.queues.clone());
     !these.is_empty() && these.iter().map(has).eq(those.iter().map(has))
 }
 
@@ -72,8 +72,8 @@ pub(super) fn given(number: i32) -> Option<usize> {
 
 impl RxPlacementArgs {
     /// Which workers are to receive.
-    pub(super) fn crew(&self) -> Crew {
-        Crew {
+    pub(super) fn rx_threads(&self) -> RxThreads {
+        RxThreads {
             most: given(self.maxthreads).filter(|&most| most > 0),
             offset: given(self.threadoffset),
             numa: self.numa,
@@ -156,11 +156,12 @@ mod tests {
 
     #[test]
     fn crews_are_as_arguments_say() {
-        let crew =
-            |text: &str| <RxPlacementArgs as Args>::parse(text, &Names::default()).unwrap().crew();
-        assert_eq!(crew(""), Crew::default());
+        let crew = |text: &str| {
+            <RxPlacementArgs as Args>::parse(text, &Names::default()).unwrap().rx_threads()
+        };
+        assert_eq!(crew(""), RxThreads::default());
         let all = crew("MAXTHREADS 2, THREADOFFSET 1, NUMA false, SCALE parallel");
-        let want = Crew { most: Some(2), offset: Some(1), numa: false, parallel: true };
+        let want = RxThreads { most: Some(2), offset: Some(1), numa: false, parallel: true };
         assert_eq!(all, want);
         let wrong =
             <RxPlacementArgs as Args>::parse("SCALE both", &Names::default()).err().unwrap();

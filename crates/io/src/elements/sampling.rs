@@ -1,6 +1,6 @@
 //! How many of a file's packets are emitted.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Of [`ALWAYS`] packets, how many are emitted.
 #[derive(Clone, Copy)]

@@ -3,7 +3,7 @@
 use super::socket_element::{EndpointArgs, SocketCore, impl_socket_element};
 use crate::control::endpoint::MAX_PATH;
 use crate::socket::{Carrier, Plan, Where};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 

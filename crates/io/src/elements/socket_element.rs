@@ -4,7 +4,7 @@ use super::device_slot::DeviceSlot;
 use super::tx_queue::TxQueue;
 use crate::device::Device;
 use crate::socket::{Link, Plan, words};
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// How many packets may wait until the socket takes them.
 const WAITING: usize = 1024;
@@ -102,19 +102,19 @@ macro_rules! impl_socket_element {
             type Local = crate::elements::socket_element::SocketState;
             type Fate = crate::elements::socket_element::SocketExit;
 
-            fn continues(&self, _: &$element) -> bool {
+            fn can_take_state(&self, _: &$element) -> bool {
                 false // it opens what its arguments name
             }
 
-            fn begin(&self, local: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
+            fn init(&self, local: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
                 self.0.open(local, cx)
             }
 
-            fn ask(&self, local: &mut Self::Local, n: usize, cx: &mut Cx) -> Asked {
+            fn produce(&self, local: &mut Self::Local, n: usize, cx: &mut Cx) -> NextRun {
                 self.0.receive(local, n, cx)
             }
 
-            fn end(&self, local: &mut Self::Local, cx: &mut Cx) {
+            fn cleanup(&self, local: &mut Self::Local, cx: &mut Cx) {
                 self.0.close(local, cx);
             }
         }
@@ -129,7 +129,7 @@ macro_rules! impl_socket_element {
                 self.0.send(local, batch, cx);
             }
 
-            fn wake(&self, local: &mut Self::Local, cx: &mut Cx) {
+            fn run_timer(&self, local: &mut Self::Local, cx: &mut Cx) {
                 self.0.send(local, Batch::new(), cx);
             }
 
@@ -151,8 +151,8 @@ impl SocketCore {
     }
 
     /// Emits what was received, as far as it may go on.
-    pub(super) fn receive(&self, local: &mut SocketState, n: usize, cx: &mut Cx) -> Asked {
-        let Some(link) = local.link.get_mut() else { return Asked::Done };
+    pub(super) fn receive(&self, local: &mut SocketState, n: usize, cx: &mut Cx) -> NextRun {
+        let Some(link) = local.link.get_mut() else { return NextRun::Done };
         let mut batch = Batch::new();
         if let Err(error) = link.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("{}: {error}", self.label));
@@ -161,12 +161,12 @@ impl SocketCore {
             cx.call(&format!("{}.judge", self.name), &address.to_string());
         }
         let next = match (batch.is_empty(), link.fd()) {
-            (false, _) => Asked::Again,
-            (true, Some(fd)) => Asked::Readable(fd),
-            (true, None) => Asked::Done,
+            (false, _) => NextRun::Again,
+            (true, Some(fd)) => NextRun::Readable(fd),
+            (true, None) => NextRun::Done,
         };
         self.tell(local, cx);
-        cx.received(batch.len());
+        cx.count_received(batch.len());
         for mut packet in batch.drain() {
             let fate =
                 if (self.fit)(&mut packet) { SocketExit::Packet } else { SocketExit::Refused };
@@ -183,8 +183,8 @@ impl SocketCore {
             return;
         };
         let outcome = local.waiting.send(link, &mut batch, WAITING, true, cx);
-        cx.consumed(outcome.sent);
-        cx.dropped(SocketExit::Refused, outcome.refused);
+        cx.count_consumed(outcome.sent);
+        cx.count_dropped(SocketExit::Refused, outcome.refused);
         cx.emit_batch(SocketExit::Full, batch);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("{}: {error}", self.label));

@@ -1,7 +1,7 @@
 //! What decides for a `Socket` who may come in.
 
 use super::socket::SocketArgs;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Looks addresses up in the tables that a `Socket` names.
 #[derive(Element)]
@@ -22,14 +22,14 @@ impl Build for SocketGate {
 impl Control for SocketGate {
     type Local = ();
 
-    fn step(&self, (): &mut (), desk: &mut dyn Desk) -> Step {
+    fn step(&self, (): &mut (), desk: &mut dyn ControlContext) -> ProgramWait {
         for table in self.allow.iter().chain(&self.deny) {
             if !desk.exists(&format!("{table}.lookup"), false) {
                 desk.chatter(&format!("{}: {table} is not an IPRouteTable\n", desk.label()));
                 desk.request_stop();
             }
         }
-        Step::Ended
+        ProgramWait::Ended
     }
 
     fn call(
@@ -38,7 +38,7 @@ impl Control for SocketGate {
         handler: &str,
         address: &str,
         write: bool,
-        desk: &mut dyn Desk,
+        desk: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         if (handler, write) != ("judge", true) {
             return None;

@@ -1,6 +1,6 @@
 //! What summary dumps say of packets beside their bytes.
 
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use castanet_packet::anno;
 use castanet_wire::Timestamp;
 use castanet_wire::summary::{self, Field, Meta};

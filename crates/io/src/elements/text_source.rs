@@ -4,7 +4,7 @@ use super::sampling::Sampling;
 use crate::error::IoError;
 use crate::pcap;
 use crate::text_file::LineReader;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// A file, or a text instead of it, and how many of its packets are emitted.
 #[derive(Clone)]

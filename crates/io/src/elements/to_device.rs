@@ -6,8 +6,9 @@ use super::method::Method;
 use super::rx_placement::{given, same_shares};
 use super::tx_queue::TxQueue;
 use crate::device::Device;
-use castanet_engine::graph::devices::{self, Crew, Queues};
-use castanet_engine::prelude::*;
+use castanet_element::device as devices;
+use castanet_element::device::{Queues, RxThreads};
+use castanet_element::prelude::*;
 
 /// Sends packets, link header included, on the network interface DEVNAME.
 ///
@@ -32,7 +33,7 @@ pub struct ToDevice {
     /// How many outputs are connected.
     outputs: usize,
     /// What each worker has of the device.
-    shares: Vec<Share>,
+    shares: Vec<QueueShare>,
 }
 
 /// What can be set.
@@ -88,7 +89,7 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     });
     let queues = Queues { first, least: 1, most: most.max(1), sockets: found.queues.is_none() };
     let (name, how, node) = (it.devname, found.how, found.numa_node);
-    Some(devices::Device { name, how, node, queues, crew: Crew::default() })
+    Some(devices::Device { name, how, node, queues, rx_threads: RxThreads::default() })
 }
 
 /// Where packets go after the interface.
@@ -163,7 +164,7 @@ impl Build for ToDevice {
     type Args = ToDeviceArgs;
 
     fn build(settings: ToDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ToDevice { settings, outputs: setup.outputs, shares: setup.shares.to_vec() })
+        Ok(ToDevice { settings, outputs: setup.outputs, shares: setup.queue_shares.to_vec() })
     }
 }
 
@@ -171,16 +172,16 @@ impl PerBatch for ToDevice {
     type On = on::Any;
     type Local = ToDeviceState;
     type Fate = Sent;
-    const EACH: bool = true;
+    const PER_WORKER: bool = true;
 
-    fn continues(&self, before: &ToDevice) -> bool {
+    fn can_take_state(&self, before: &ToDevice) -> bool {
         let (now, then) = (&self.settings, &before.settings);
         now.devname == then.devname
             && now.request(0) == then.request(0)
             && same_shares(&before.shares, &self.shares)
     }
 
-    fn begin(&self, local: &mut ToDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut ToDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         let share = self.shares.iter().find(|share| share.worker == cx.worker());
         let request = self.settings.request(share.map_or(0, |share| share.queues.start as u32));
         local.device.set(device_selection::open(&self.settings.devname, &request, cx.pool())?);
@@ -194,11 +195,11 @@ impl PerBatch for ToDevice {
         }
     }
 
-    fn wake(&self, local: &mut ToDeviceState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut ToDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
     }
 
-    fn end(&self, local: &mut ToDeviceState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut ToDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
         cx.emit_batch(Sent::Full, local.waiting.take());
     }
@@ -216,8 +217,8 @@ impl ToDevice {
         };
         let ToDeviceArgs { iqueue, blocking, .. } = self.settings;
         let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
-        cx.consumed(outcome.sent);
-        cx.dropped(Sent::Refused, outcome.refused);
+        cx.count_consumed(outcome.sent);
+        cx.count_dropped(Sent::Refused, outcome.refused);
         cx.emit_batch(Sent::Full, batch);
         if self.settings.debug && outcome.refused > 0 {
             self.report(&format_args!("{} packets refused", outcome.refused), cx);
@@ -239,7 +240,7 @@ impl ToDevice {
         let Some(to) = to else { return 0 };
         let passed = from.pass(to, max);
         if passed > 0 {
-            cx.consumed(passed);
+            cx.count_consumed(passed);
             local.waiting.schedule_retry(to, cx);
         }
         passed

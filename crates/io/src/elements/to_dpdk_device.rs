@@ -6,8 +6,9 @@ use super::rx_placement::{given, same_shares};
 use super::tx_queue::TxQueue;
 use crate::dpdk::{Dpdk, Options, TxQueues};
 use crate::sys::dpdk::PortStats;
-use castanet_engine::graph::devices::{self, Crew, Queues};
-use castanet_engine::prelude::*;
+use castanet_element::device as devices;
+use castanet_element::device::{Queues, RxThreads};
+use castanet_element::prelude::*;
 
 /// Sends packets, Ethernet header included, on the DPDK port PORT.
 ///
@@ -39,7 +40,7 @@ use castanet_engine::prelude::*;
 pub struct ToDPDKDevice {
     settings: ToDPDKDeviceArgs,
     /// What each worker has of the port.
-    shares: Vec<Share>,
+    shares: Vec<QueueShare>,
     /// How many queues the port is to have, each way.
     reserved: (u16, u16),
 }
@@ -217,8 +218,8 @@ impl Build for ToDPDKDevice {
     type Args = ToDPDKDeviceArgs;
 
     fn build(settings: ToDPDKDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let reserved = (count(setup.used.0), count(setup.used.1));
-        Ok(ToDPDKDevice { settings, shares: setup.shares.to_vec(), reserved })
+        let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
+        Ok(ToDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
     }
 }
 
@@ -234,16 +235,16 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let most = limits.into_iter().fold(left, usize::min).max(1);
     let queues = Queues { first, least: 1, most, sockets: false };
     let (name, how, node) = (found.name, found.how, found.numa_node);
-    Some(devices::Device { name, how, node, queues, crew: Crew::default() })
+    Some(devices::Device { name, how, node, queues, rx_threads: RxThreads::default() })
 }
 
 impl PerBatch for ToDPDKDevice {
     type On = on::Any;
     type Local = ToDPDKDeviceState;
     type Fate = ToDPDKDeviceExit;
-    const EACH: bool = true;
+    const PER_WORKER: bool = true;
 
-    fn continues(&self, before: &ToDPDKDevice) -> bool {
+    fn can_take_state(&self, before: &ToDPDKDevice) -> bool {
         // Of the same shares, what is right for one worker is so for all.
         same_shares(&before.shares, &self.shares)
             && before.settings.port == self.settings.port
@@ -251,7 +252,7 @@ impl PerBatch for ToDPDKDevice {
             && before.options(0).serve(&self.options(0))
     }
 
-    fn begin(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         local.leads = self.shares.first().is_none_or(|share| share.worker == cx.worker());
         let (settings, options) = (&self.settings, self.options(cx.worker()));
         if let Some(device) = open(&settings.port, options, settings.allow_nonexistent)? {
@@ -264,7 +265,7 @@ impl PerBatch for ToDPDKDevice {
         start(&self.settings.port, &mut local.device)
     }
 
-    fn leave(&self, local: &mut ToDPDKDeviceState, leaving: bool) {
+    fn offer_claims(&self, local: &mut ToDPDKDeviceState, leaving: bool) {
         local.device.get().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
@@ -272,11 +273,11 @@ impl PerBatch for ToDPDKDevice {
         self.send(local, batch, cx);
     }
 
-    fn wake(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
     }
 
-    fn end(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
         let rest = local.waiting.take();
         local.dropped += rest.len() as u64;
@@ -316,11 +317,11 @@ impl ToDPDKDevice {
         };
         let ToDPDKDeviceArgs { iqueue, blocking, .. } = self.settings;
         let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
-        cx.consumed(outcome.sent);
+        cx.count_consumed(outcome.sent);
         let dropped = outcome.refused + batch.len();
         if dropped > 0 {
             local.dropped += dropped as u64;
-            cx.dropped(ToDPDKDeviceExit::Refused, outcome.refused);
+            cx.count_dropped(ToDPDKDeviceExit::Refused, outcome.refused);
             cx.emit_batch(ToDPDKDeviceExit::Full, batch);
         }
         if let Some(error) = outcome.error {
@@ -339,7 +340,7 @@ impl ToDPDKDevice {
         let mut batch = Batch::new();
         let device = local.device.get_mut().filter(|_| local.waiting.len() == 0);
         let passed = device.map_or(0, |to| from.forward(to, cx.pool(), &mut batch, max));
-        cx.consumed(passed);
+        cx.count_consumed(passed);
         let rest = batch.len();
         if rest > 0 {
             self.send(local, batch, cx);

@@ -4,7 +4,7 @@ use super::device_slot::DeviceSlot;
 use super::ring_args::RingArgs;
 use super::tx_queue::TxQueue;
 use crate::dpdk::Ring;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Puts packets into a ring of DPDK's, which another process empties.
 ///
@@ -119,13 +119,13 @@ impl PerBatch for ToDPDKRing {
     type On = on::Any;
     type Local = ToDPDKRingState;
     type Fate = Unsent;
-    const EACH: bool = true;
+    const PER_WORKER: bool = true;
 
-    fn continues(&self, _: &ToDPDKRing) -> bool {
+    fn can_take_state(&self, _: &ToDPDKRing) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut ToDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut ToDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
         local.ring.set(self.ring.open(&self.from_proc, &self.to_proc)?);
         Ok(())
     }
@@ -134,11 +134,11 @@ impl PerBatch for ToDPDKRing {
         self.send(local, batch, cx);
     }
 
-    fn wake(&self, local: &mut ToDPDKRingState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut ToDPDKRingState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
     }
 
-    fn end(&self, local: &mut ToDPDKRingState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut ToDPDKRingState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
         let rest = local.waiting.take();
         self.give_up(local, rest, cx);
@@ -155,8 +155,8 @@ impl ToDPDKRing {
         let Some(ring) = local.ring.get_mut() else { return self.give_up(local, batch, cx) };
         let (limit, blocking) = (self.iqueue as usize, self.blocking);
         let outcome = local.waiting.send(ring, &mut batch, limit, blocking, cx);
-        cx.consumed(outcome.sent);
-        cx.dropped(Unsent::Refused, outcome.refused);
+        cx.count_consumed(outcome.sent);
+        cx.count_dropped(Unsent::Refused, outcome.refused);
         local.dropped += outcome.refused as u64;
         self.give_up(local, batch, cx);
         if let Some(error) = outcome.error {

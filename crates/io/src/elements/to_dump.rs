@@ -2,8 +2,8 @@
 
 use super::encap::Encap;
 use crate::pcap::DumpWriter;
-use castanet_engine::args::io_error_text;
-use castanet_engine::prelude::*;
+use castanet_element::args::io_error_text;
+use castanet_element::prelude::*;
 use castanet_packet::anno;
 use castanet_wire::Timestamp;
 use castanet_wire::pcap::{Precision, Writer};
@@ -123,12 +123,12 @@ impl PerBatch for ToDump {
     // One file, in one order.
     const SHARED: bool = true;
 
-    fn continues(&self, before: &ToDump) -> bool {
+    fn can_take_state(&self, before: &ToDump) -> bool {
         let (now, then) = (&self.settings, &before.settings);
         (&now.filename, now.encap, now.nano) == (&then.filename, then.encap, then.nano)
     }
 
-    fn begin(&self, local: &mut ToDumpState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut ToDumpState, _: &mut Cx) -> Result<(), ArgError> {
         let name = &self.settings.filename;
         let opened = Output::open(name).map_err(|error| ArgError::of_file(name, &error))?;
         local.opened = Some(opened);
@@ -161,7 +161,7 @@ impl PerBatch for ToDump {
         if self.settings.unbuffered {
             self.flush(local, cx);
         } else if !std::mem::replace(&mut local.dirty, true) {
-            cx.wake_at(now + FLUSH);
+            cx.set_timer(now + FLUSH);
         }
         match self.passes {
             true => cx.emit_batch(ToDumpExit::Written, batch),
@@ -169,11 +169,11 @@ impl PerBatch for ToDump {
         }
     }
 
-    fn wake(&self, local: &mut ToDumpState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut ToDumpState, cx: &mut Cx) {
         self.flush(local, cx);
     }
 
-    fn end(&self, local: &mut ToDumpState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut ToDumpState, cx: &mut Cx) {
         self.flush(local, cx);
         local.file = None;
     }

@@ -2,7 +2,7 @@
 
 use super::host_state::HostState;
 use crate::tap::TunTapMode;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 
 /// Hands Ethernet frames to the host, as received on the TAP device DEVNAME.
 ///
@@ -39,11 +39,11 @@ impl PerBatch for ToHost {
     // One device, whoever sends.
     const SHARED: bool = true;
 
-    fn continues(&self, _: &ToHost) -> bool {
+    fn can_take_state(&self, _: &ToHost) -> bool {
         false // it opens what its arguments name
     }
 
-    fn begin(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         local.open(&self.devname, TunTapMode::Tap, None)
     }
 
@@ -51,11 +51,11 @@ impl PerBatch for ToHost {
         local.send(batch, ToHostExit::Refused, ToHostExit::Full, cx);
     }
 
-    fn wake(&self, local: &mut HostState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut HostState, cx: &mut Cx) {
         local.send(Batch::new(), ToHostExit::Refused, ToHostExit::Full, cx);
     }
 
-    fn end(&self, local: &mut HostState, cx: &mut Cx) {
+    fn cleanup(&self, local: &mut HostState, cx: &mut Cx) {
         local.close(ToHostExit::Full, cx);
     }
 

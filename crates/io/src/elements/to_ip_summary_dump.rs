@@ -1,9 +1,9 @@
 //! `ToIPSummaryDump`: a line about each packet.
 
 use super::summary::{Each, Fields, meta_of};
-use castanet_engine::args::io_error_text;
-use castanet_engine::output::OutputWriter;
-use castanet_engine::prelude::*;
+use castanet_element::args::io_error_text;
+use castanet_element::output::OutputWriter;
+use castanet_element::prelude::*;
 use castanet_wire::Timestamp;
 use castanet_wire::summary::{self, Field, Meta, Writer};
 use std::io::Write;
@@ -157,12 +157,12 @@ impl PerBatch for ToIPSummaryDump {
     // One file, in one order.
     const SHARED: bool = true;
 
-    fn continues(&self, before: &ToIPSummaryDump) -> bool {
+    fn can_take_state(&self, before: &ToIPSummaryDump) -> bool {
         let (now, then) = (&self.settings, &before.settings);
         now.filename == then.filename && now.fields == then.fields && now.binary == then.binary
     }
 
-    fn begin(&self, local: &mut ToIPSummaryDumpState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut ToIPSummaryDumpState, _: &mut Cx) -> Result<(), ArgError> {
         let name = &self.settings.filename;
         local.opened = Some(Output::open(name).map_err(|e| ArgError::of_file(name, &e))?);
         Ok(())
@@ -191,7 +191,7 @@ impl PerBatch for ToIPSummaryDump {
             return cx.emit_batch(ToIPSummaryDumpExit::Unwritten, batch);
         }
         if !std::mem::replace(&mut local.dirty, true) {
-            cx.wake_at(cx.now() + FLUSH);
+            cx.set_timer(cx.now() + FLUSH);
         }
         match self.passes {
             true => cx.emit_batch(ToIPSummaryDumpExit::Written, batch),
@@ -199,14 +199,14 @@ impl PerBatch for ToIPSummaryDump {
         }
     }
 
-    fn wake(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) {
+    fn run_timer(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) {
         if let Err(error) = local.write_out() {
             self.give_up(local, &error, cx);
         }
     }
 
-    fn end(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) {
-        self.wake(local, cx);
+    fn cleanup(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) {
+        self.run_timer(local, cx);
         local.file = None;
     }
 }

@@ -1,7 +1,7 @@
 //! What elements that send have in common: packets that wait for room.
 
 use crate::device::Device;
-use castanet_engine::prelude::*;
+use castanet_element::prelude::*;
 use std::time::Instant;
 
 /// How soon a device without room is tried again.
@@ -52,7 +52,7 @@ impl TxQueue {
     pub(super) fn schedule_retry(&self, device: &dyn Device, cx: &mut Cx) {
         if !self.packets.is_empty() || device.unsent() {
             let retry = cx.now() + RETRY;
-            cx.wake_at(retry);
+            cx.set_timer(retry);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Opens capture files (pcap, pcapng); the name `-` is standard input.
 
 use crate::error::IoError;
-use castanet_engine::output::OutputWriter;
+use castanet_element::output::OutputWriter;
 use castanet_wire::pcap::{Error, Reader, Writer};
 use std::fs::File;
 use std::io::{self, Read};

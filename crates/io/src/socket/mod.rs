@@ -182,7 +182,7 @@ impl Link {
         self.news.push(match &heard {
             Ok(()) => format!("opened connection {}{from}", fd.as_raw_fd()),
             Err(error) => {
-                format!("connection{from}: {}", castanet_engine::args::io_error_text(error))
+                format!("connection{from}: {}", castanet_element::args::io_error_text(error))
             }
         });
         self.from = heard.is_ok().then_some(fd);
@@ -440,5 +440,5 @@ fn errno(error: &io::Error) -> Errno {
 
 /// The system's words for an error.
 pub(crate) fn words(error: Errno) -> String {
-    castanet_engine::args::io_error_text(&io::Error::from(error))
+    castanet_element::args::io_error_text(&io::Error::from(error))
 }

@@ -241,7 +241,7 @@ fn interfaces_are_found_by_name_and_missing_ones_explained() {
 
 #[test]
 fn an_interface_names_its_addresses() {
-    use castanet_engine::args::AddressKind::{Gateway, Ip, Ip6, Mac, Net, Net6};
+    use castanet_element::args::AddressKind::{Gateway, Ip, Ip6, Mac, Net, Net6};
     let net = between("names");
     net.middle.ip("addr add 10.8.7.6/20 dev m0").unwrap();
     net.middle.sysctl("net/ipv6/conf/m0/disable_ipv6", "0").unwrap();

@@ -1,11 +1,12 @@
 //! Whole configurations between real hosts and files.
 
 use crate::{TOOLS, between};
-use castanet_engine::class::Library;
-use castanet_engine::router::{Notice, Options, Report, Router};
-use castanet_engine::worker::Console;
+use castanet_element::class::Library;
 use castanet_lab::{Lab, Namespace, require};
 use castanet_lang::{SourceMap, expand, parse};
+use castanet_runtime::console::Console;
+use castanet_runtime::router::{Options, Router, TeardownReport};
+use castanet_runtime::worker::driver::DriverEvent;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -44,8 +45,8 @@ fn build(text: &str, workers: usize) -> Result<Router, String> {
 
 /// A router that runs in a namespace until finished.
 struct Running {
-    line: Sender<Notice>,
-    thread: JoinHandle<castanet_lab::Result<(Vec<String>, Report)>>,
+    line: Sender<DriverEvent>,
+    thread: JoinHandle<castanet_lab::Result<(Vec<String>, TeardownReport)>>,
 }
 
 /// Runs a configuration; when it ends, `handlers` are read.
@@ -71,13 +72,13 @@ fn run(
 
 impl Running {
     fn finish(self) -> Vec<String> {
-        self.line.send(Notice::Interrupted).unwrap();
+        self.line.send(DriverEvent::Interrupted).unwrap();
         self.wait()
     }
 
     fn wait(self) -> Vec<String> {
         let (answers, report) = self.thread.join().unwrap().unwrap();
-        assert_eq!(report, Report { leaked_frames: 0, panics: 0, lost_workers: 0 });
+        assert_eq!(report, TeardownReport { leaked_frames: 0, panics: 0, lost_workers: 0 });
         answers
     }
 }

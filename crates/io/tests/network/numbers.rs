@@ -1,7 +1,7 @@
 //! Numbers that nobody should write, to devices: in a network of their own.
 
-use castanet_engine::class::Library;
-use castanet_engine::example::{Numbers, without_waits};
+use castanet_bench::example::{Numbers, without_waits};
+use castanet_element::class::Library;
 use castanet_io::{dpdk, elements::CLASSES};
 use std::path::Path;
 

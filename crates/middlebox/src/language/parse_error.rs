@@ -1,6 +1,6 @@
 //! Parse errors: message, range and suggestion.
 
-use castanet_engine::args::ArgError;
+use castanet_element::error::ArgError;
 use castanet_lang::{Diagnostic, FileId, Span};
 use std::ops::Range;
 

@@ -1,0 +1,492 @@
+//! Element classes as values: what the manual, the parser and a worker need.
+
+use crate::handler::HandlerDoc;
+use crate::handler::ReadRequest;
+use crate::handler::Value;
+use crate::spec::Spec;
+
+mod options;
+pub mod ports;
+mod program;
+
+pub use program::Program;
+
+use crate::args::{ArgSpec, Args, Names};
+use crate::device::Device;
+use crate::element::{Control, Describe, Facts, Info, Local, PerBatch, PerPacket, Source, Store};
+use crate::error::ArgError;
+use crate::fate::{DISCARDED, LOOPED, NO_FRAME, PANICKED};
+use crate::fate::{DROP, Fate, FateKind, FateSpec, NOT_TAKEN};
+use crate::node::RoleNode;
+use crate::node::fused::Fusion;
+use crate::node::{
+    AnyConfig, DuplexNode, PerBatchNode, PerPacketNode, SourceNode, StoreNode, numbered, shared,
+};
+use crate::on::View;
+use crate::setup::Setup;
+use crate::time::Time;
+use program::TypedProgram;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// One element, once per worker.
+pub type Nodes = Vec<RoleNode>;
+
+/// How an element takes part in the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Packets pass through it (or end in it).
+    Through,
+    /// It is asked for packets.
+    Source,
+    /// Both: packets end in it and it is asked for others.
+    Duplex,
+    /// Packets rest in it.
+    Store,
+    /// It declares facts.
+    Info,
+    /// It is a program on the control thread.
+    Control,
+}
+
+/// From a configuration, a handler's name and what is asked to the answer.
+pub type ReadConfig = fn(&AnyConfig, &str, &ReadRequest) -> Option<Value>;
+/// From a configuration, a handler's name and what is written to it to another configuration.
+pub type WriteConfig = fn(&AnyConfig, &str, &str, &Names) -> Option<Result<AnyConfig, ArgError>>;
+type Declare = fn(&str, &Names, &mut Facts) -> Result<(), Vec<ArgError>>;
+type MakeNodes = fn(&str, &Setup, usize) -> Result<Nodes, Vec<ArgError>>;
+/// Says which device an element of these arguments stands for, and what it
+/// wants of it; `None` if they are wrong. Opens nothing.
+pub type FindDevice = fn(&str, &Names) -> Option<Device>;
+/// Names the stores that an element of these arguments watches, none for those
+/// next to it; `None` if the arguments are wrong.
+pub type FindStores = fn(&str, &Names) -> Option<Vec<String>>;
+/// Names the handlers that an element of these arguments writes in the middle of its packets'
+/// way, each with the argument that messages are to name, if they are known before it runs; `None`
+/// if it writes none.
+pub type FindCalls = fn(&str, &Names) -> Option<Vec<(Option<&'static str>, String)>>;
+type MakeProgram = fn(&str, &Setup) -> Result<Box<dyn Program>, Vec<ArgError>>;
+
+/// How workers share an element's state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StateSharing {
+    /// Each has its own.
+    PerWorker,
+    /// They have one, which each locks for a burst.
+    Locked,
+    /// They have one, which all read at a time.
+    ReadShared,
+}
+
+/// One element class, type-erased: its description, which is also reached by `class.spec` and the like,
+/// and the functions that make elements of it.
+pub struct Class {
+    /// Its declarations.
+    pub description: Description,
+    /// Functions from arguments to elements.
+    pub factory: Factory,
+}
+
+impl Deref for Class {
+    type Target = Description;
+    fn deref(&self) -> &Description {
+        &self.description
+    }
+}
+
+/// Declarations of a class: nothing in it depends on arguments.
+pub struct Description {
+    /// Name, prose, ports, room.
+    pub spec: &'static Spec,
+    /// Declared arguments.
+    pub args: &'static [ArgSpec],
+    /// The view of packets that its elements take.
+    pub on: &'static str,
+    /// Role of its elements in the graph.
+    pub role: Role,
+    /// Declared exits.
+    pub fates: &'static [FateSpec],
+    /// Whether the number of outputs depends on the configuration.
+    pub open_outputs: bool,
+    /// Read handlers.
+    pub reads: fn() -> Vec<HandlerDoc>,
+    /// Write handlers.
+    pub writes: fn() -> Vec<HandlerDoc>,
+    /// Read handlers that only the router's own programs may call.
+    pub private: &'static [&'static str],
+    /// Whether a write handler also asks the router to stop.
+    pub stops: fn(&str) -> bool,
+    /// Whether the element's timer runs after a write handler.
+    pub runs_timer: fn(&str) -> bool,
+    /// Write handlers that give an element a call to make on its packets' way.
+    pub called_by: &'static [&'static str],
+    /// Whether it is initialised and cleaned up on every worker that runs or reaches it.
+    pub per_worker: bool,
+    /// The output whose packets go on before those of all others.
+    pub first_output: u8,
+    /// How workers share its state.
+    pub sharing: StateSharing,
+    /// For `Store`: whether sources that push into it wait while it is full.
+    pub notifies: bool,
+    /// Treatment of packets whose checksums the sending device computes.
+    pub checksums: Checksums,
+    /// Classes of elements without outputs to which a source can hand packets that no element has to
+    /// look at.
+    pub bypass: &'static [&'static str],
+    /// The class of elements of this name that have ports.
+    pub ported: Option<&'static Class>,
+}
+
+/// Functions of a class from arguments to elements, and to facts that depend on arguments.
+pub struct Factory {
+    /// Builds one node per worker, all with one configuration.
+    pub make: MakeNodes,
+    /// For `Control`: builds the program.
+    pub program: Option<MakeProgram>,
+    /// For `Info`: gathers what the element declares.
+    pub declare: Option<Declare>,
+    /// Reads a handler of a configuration; `None` if there is none of that name.
+    pub read_config: ReadConfig,
+    /// Makes a changed configuration, by a write handler of configurations; `None` if there is
+    /// none of that name.
+    pub write_config: WriteConfig,
+    /// For devices: names the device and the queues that the element wants, without opening it.
+    pub device: Option<FindDevice>,
+    /// For elements that watch how full stores are: names the stores.
+    pub watch: Option<FindStores>,
+    /// For elements that write handlers on their packets' way: names the handlers.
+    pub calls: Option<FindCalls>,
+}
+
+/// Treatment of packets whose checksums the sending device computes ([`castanet_packet::PartialChecksums`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Checksums {
+    /// They may look at checksums, or change, cut or keep what they are of: no
+    /// such packet comes to them.
+    Right,
+    /// They neither look at an IP packet nor change or keep it.
+    Pass,
+    /// They send packets, and see to it that their checksums are right.
+    Complete,
+}
+
+fn reads<E: Describe, L: Local>() -> Vec<HandlerDoc> {
+    let doc = |name, doc| HandlerDoc { name, doc };
+    let config = E::READS.iter().copied().flatten().map(|h| doc(h.name, h.doc));
+    config.chain(L::READS.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
+}
+
+fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
+    let doc = |name, doc| HandlerDoc { name, doc };
+    let config = E::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc));
+    config.chain(L::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
+}
+
+fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<ArgError>> {
+    let args = <E::Args as Args>::parse(text, setup.names)?;
+    E::build(args, setup).map_err(|e| vec![e])
+}
+
+fn read_config<E: Describe + Send + Sync + 'static>(
+    config: &AnyConfig,
+    name: &str,
+    request: &ReadRequest,
+) -> Option<Value> {
+    let config = config.downcast_ref::<E>()?;
+    let find = |name: &str| E::READS.iter().copied().flatten().find(|h| h.name == name);
+    match (find(name), numbered(name)) {
+        (Some(read), _) => Some((read.get)(config, request)),
+        (None, Some((name, number))) => {
+            Some((find(&name)?.get)(config, &ReadRequest { param: number, ..*request }))
+        }
+        _ => None,
+    }
+}
+
+fn write_config<E: crate::element::Build + Describe + Send + Sync>(
+    config: &AnyConfig,
+    name: &str,
+    text: &str,
+    names: &Names,
+) -> Option<Result<AnyConfig, ArgError>> {
+    let config = config.downcast_ref::<E>()?;
+    let find = |name: &str| E::WRITES.iter().copied().flatten().find(|h| h.name == name);
+    let new = match (find(name), numbered(name)) {
+        (Some(write), _) => (write.set)(config, text, names),
+        (None, Some((name, number))) => {
+            (find(&name)?.set)(config, &format!("{number} {text}"), names)
+        }
+        _ => return None,
+    };
+    Some(new.map(|new| Arc::new(new) as AnyConfig))
+}
+
+fn no_nodes(_: &str, _: &Setup, _: usize) -> Result<Nodes, Vec<ArgError>> {
+    Ok(Vec::new())
+}
+
+const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: Fate>(
+    on: &'static str,
+    role: Role,
+    make: MakeNodes,
+) -> Class {
+    Class {
+        description: Description {
+            spec: const { &E::SPEC },
+            args: <E::Args as Args>::ARGS,
+            on,
+            role,
+            fates: F::FATES,
+            open_outputs: F::OPEN,
+            reads: reads::<E, L>,
+            writes: writes::<E, L>,
+            private: &[],
+            stops: |name| L::STOPS.contains(&name),
+            runs_timer: |name| L::WAKES.contains(&name),
+            called_by: &[],
+            per_worker: false,
+            first_output: 0,
+            sharing: StateSharing::PerWorker,
+            notifies: false,
+            checksums: Checksums::Right,
+            bypass: &[],
+            ported: None,
+        },
+        factory: Factory {
+            make,
+            program: None,
+            declare: None,
+            read_config: read_config::<E>,
+            write_config: write_config::<E>,
+            device: None,
+            watch: None,
+            calls: None,
+        },
+    }
+}
+
+fn nodes<E>(
+    text: &str,
+    setup: &Setup,
+    workers: usize,
+    mut node: impl FnMut(Arc<E>) -> RoleNode,
+) -> Result<Nodes, Vec<ArgError>>
+where
+    E: crate::element::Build,
+{
+    let config = Arc::new(build::<E>(text, setup)?);
+    Ok((0..workers).map(|_| node(config.clone())).collect())
+}
+
+/// The class of an element that decides packet by packet.
+pub const fn per_packet<E: PerPacket>() -> Class {
+    class::<E, E::Local, E::Fate>(E::On::NAME, Role::Through, |text, setup, workers| {
+        let local = shared(E::SHARED);
+        nodes(text, setup, workers, |config| {
+            RoleNode::Through(Box::new(PerPacketNode::<E>::new(config, &local)))
+        })
+    })
+    .locked_if(E::SHARED)
+}
+
+/// The class of an element that owns whole batches.
+pub const fn per_batch<E: PerBatch>() -> Class {
+    class::<E, E::Local, E::Fate>(E::On::NAME, Role::Through, |text, setup, workers| {
+        let mut local = None;
+        nodes(text, setup, workers, |config: Arc<E>| {
+            if config.is_shared() && local.is_none() {
+                local = shared(true);
+            }
+            RoleNode::Through(Box::new(PerBatchNode::<E>::new(config, &local)))
+        })
+    })
+    .on_each(E::PER_WORKER)
+    .locked_if(<E as PerBatch>::SHARED)
+}
+
+/// The class of an element that is asked for packets.
+pub const fn source<E: Source>() -> Class {
+    class::<E, E::Local, E::Fate>("any", Role::Source, |text, setup, workers| {
+        let local = shared(!setup.single_worker && !E::PER_WORKER);
+        nodes(text, setup, workers, |config| {
+            RoleNode::Source(Box::new(SourceNode::<E>::new(config, &local)))
+        })
+    })
+    .on_each(E::PER_WORKER)
+}
+
+/// The class of an element that takes batches and is asked for packets too,
+/// with one state for both sides (tunnels, taps, sockets). Where workers other
+/// than the source's own may push into it, it must say `SHARED`.
+pub const fn duplex<E>() -> Class
+where
+    E: PerBatch + Source<Local = <E as PerBatch>::Local, Fate = <E as PerBatch>::Fate>,
+{
+    class::<E, <E as PerBatch>::Local, <E as PerBatch>::Fate>(
+        <E as PerBatch>::On::NAME,
+        Role::Duplex,
+        |text, setup, workers| {
+            let local = shared(<E as PerBatch>::SHARED);
+            nodes(text, setup, workers, |config| {
+                RoleNode::Duplex(Box::new(DuplexNode::<E>::new(config, &local)))
+            })
+        },
+    )
+}
+
+/// The class of an element whose program on the control thread decides about
+/// packets: to the user it is that program's class, for elements with ports.
+pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
+    let (through, program) = (per_batch::<E>(), control::<P>());
+    let spec = const {
+        &Spec {
+            class: P::SPEC.class,
+            doc: P::SPEC.doc,
+            file: P::SPEC.file,
+            room: P::SPEC.room,
+            aliases: P::SPEC.aliases,
+            ports: E::SPEC.ports,
+            processing: E::SPEC.processing,
+            flow: E::SPEC.flow,
+            gives: E::SPEC.gives,
+        }
+    };
+    Class {
+        description: Description {
+            spec,
+            args: program.description.args,
+            reads: program.description.reads,
+            writes: program.description.writes,
+            private: program.description.private,
+            ..through.description
+        },
+        factory: Factory { program: program.factory.program, ..through.factory },
+    }
+}
+
+/// The class of an element that keeps packets.
+pub const fn store<E: Store>() -> Class {
+    let mut class = class::<E, E::Local, E::Fate>("any", Role::Store, |text, setup, workers| {
+        let local = shared(true);
+        nodes(text, setup, workers, |config| {
+            RoleNode::Store(Box::new(StoreNode::<E>::new(config, &local)))
+        })
+    });
+    class.description.notifies = E::NOTIFIES;
+    class
+}
+
+/// The class of an element that only declares facts.
+pub const fn info<E: Info>() -> Class {
+    let mut class = class::<E, (), crate::fate::Never>("any", Role::Info, |text, setup, _| {
+        build::<E>(text, setup).map(|_| Vec::new())
+    });
+    class.factory.declare = Some(|text, names, facts| {
+        let setup = Setup {
+            name: "",
+            inputs: 0,
+            outputs: 0,
+            workers: &[],
+            single_worker: true,
+            queue_shares: &[],
+            device_queues: (0, 0),
+            stores: &[],
+            may_leave_checksums: false,
+            names,
+            warn: &|_| (),
+            started: Time::default(),
+            peers: None,
+        };
+        build::<E>(text, &setup)?.declare(facts).map_err(|e| vec![e])
+    });
+    class
+}
+
+/// The class of a control program.
+pub const fn control<E: Control>() -> Class {
+    let mut class = class::<E, E::Local, crate::fate::Never>("any", Role::Control, no_nodes);
+    class.factory.program = Some(|text, setup| {
+        let config = Arc::new(build::<E>(text, setup)?);
+        Ok(Box::new(TypedProgram::<E> { config, local: E::Local::default() }))
+    });
+    class.description.private = E::PRIVATE;
+    class
+}
+
+impl Class {
+    /// The names of all reasons to drop, with their place in the counters.
+    pub fn drop_reasons(&self) -> Vec<(u8, String, &'static str)> {
+        let own = self.fates.iter().filter(|f| f.kind == FateKind::Drop).enumerate();
+        let mut all: Vec<_> =
+            own.map(|(n, f)| (DROP - n as u8, f.name.to_owned(), f.doc)).collect();
+        if self.on != "any" {
+            let doc = "Packets that are not what the element takes.";
+            all.push((NOT_TAKEN, format!("not_{}", self.on), doc));
+        }
+        all.push((
+            NO_FRAME,
+            "no_frame".into(),
+            "Packets for which there was no frame, or no memory to keep them.",
+        ));
+        all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
+        let keeps = self.role == Role::Store || self.role == Role::Source && !self.is_first();
+        if keeps {
+            all.push((DISCARDED, "reset".into(), "Packets that a handler threw away."));
+        }
+        all.push((PANICKED, "panic".into(), "Packets of bursts in which the element panicked."));
+        all
+    }
+
+    /// Whether it has no inputs, so that packets begin with it.
+    fn is_first(&self) -> bool {
+        crate::class::ports::counts(self).inputs.1 == 0
+    }
+
+    /// Declared outputs, those that must be connected first.
+    pub fn outputs(&self) -> impl Iterator<Item = &'static FateSpec> {
+        self.fates.iter().filter(|f| f.kind != FateKind::Drop)
+    }
+}
+
+/// The classes a configuration may name.
+#[derive(Clone, Default)]
+pub struct Library {
+    by_name: std::collections::BTreeMap<&'static str, &'static Class>,
+    fusions: Vec<&'static Fusion>,
+}
+
+impl Library {
+    /// A library of these classes.
+    pub fn new(rooms: &[&'static [Class]]) -> Library {
+        let mut library = Library::default();
+        rooms.iter().copied().flatten().for_each(|class| library.add(class));
+        library
+    }
+    /// Adds a class under its name and its aliases.
+    pub fn add(&mut self, class: &'static Class) {
+        self.by_name.insert(class.spec.class, class);
+        for alias in class.spec.aliases {
+            self.by_name.insert(alias, class);
+        }
+    }
+    /// Adds passes of several classes that run as one.
+    pub fn fuse(&mut self, fusions: &'static [Fusion]) {
+        self.fusions.extend(fusions);
+    }
+    /// The passes of several classes.
+    pub fn fusions(&self) -> &[&'static Fusion] {
+        &self.fusions
+    }
+    /// The class of that name.
+    pub fn get(&self, name: &str) -> Option<&'static Class> {
+        self.by_name.get(name).copied()
+    }
+    /// Every name, aliases included, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.by_name.keys().copied()
+    }
+    /// Every class once, sorted by name.
+    pub fn classes(&self) -> impl Iterator<Item = &'static Class> + '_ {
+        self.by_name.iter().filter(|(name, class)| **name == class.spec.class).map(|(_, c)| *c)
+    }
+}

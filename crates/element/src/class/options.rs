@@ -1,0 +1,103 @@
+//! Declarations of a class that its trait does not make: constants add them to a [`Class`].
+
+use crate::class::Checksums;
+use crate::class::FindCalls;
+use crate::class::FindDevice;
+use crate::class::FindStores;
+use crate::class::StateSharing;
+use crate::element::Control;
+
+use super::*;
+
+impl Class {
+    /// The same class, whose elements also run a program on the control thread,
+    /// made of the same arguments.
+    pub const fn with_program<E: Control>(mut self) -> Class {
+        self.factory.program = control::<E>().factory.program;
+        self
+    }
+
+    /// The same class, for elements without ports; those with ports are of that
+    /// other one.
+    pub const fn or_with_ports(mut self, ported: &'static Class) -> Class {
+        self.description.ported = Some(ported);
+        self
+    }
+
+    /// The same class, with the device that an element of it stands for: a
+    /// source may then run on several workers, with queues of its own on each.
+    pub const fn with_device(mut self, device: FindDevice) -> Class {
+        self.factory.device = Some(device);
+        self
+    }
+
+    /// The same class, for elements that want to know how full stores are: those
+    /// that `find` names, or, if it names none, those next to it downstream, or
+    /// upstream where it is pulled.
+    pub const fn with_watch(mut self, find: FindStores) -> Class {
+        self.factory.watch = Some(find);
+        self
+    }
+
+    /// The same class, for elements that write handlers in the middle of their packets' way
+    /// ([`Cx::call`](crate::cx::Cx::call)), which `find` names: what they do to any element holds
+    /// for the next packet.
+    pub const fn with_calls(mut self, find: FindCalls) -> Class {
+        self.factory.calls = Some(find);
+        self
+    }
+
+    /// The same class, for elements to which these handlers give such calls, too.
+    pub const fn with_calls_by(mut self, handlers: &'static [&'static str]) -> Class {
+        self.description.called_by = handlers;
+        self
+    }
+
+    /// The same class, for elements to which packets may come with checksums
+    /// that are left to who sends them.
+    pub const fn with_checksums(mut self, checksums: Checksums) -> Class {
+        self.description.checksums = checksums;
+        self
+    }
+
+    /// The same class, for sources that hand packets straight to elements of these classes, by
+    /// [`Cx::straight`](crate::cx::Cx::straight), where those come next.
+    pub const fn with_bypass(mut self, classes: &'static [&'static str]) -> Class {
+        self.description.bypass = classes;
+        self
+    }
+
+    /// The same class, for elements whose state is a [`Common`](crate::rw_shared::Common).
+    pub const fn with_rw_shared_state(mut self) -> Class {
+        self.description.sharing = StateSharing::ReadShared;
+        self
+    }
+
+    pub(super) const fn locked_if(mut self, locked: bool) -> Class {
+        self.description.sharing =
+            if locked { StateSharing::Locked } else { self.description.sharing };
+        self
+    }
+
+    /// The same class, for elements that begin and end on each worker.
+    pub(super) const fn on_each(mut self, each: bool) -> Class {
+        self.description.per_worker = each;
+        self
+    }
+
+    /// The same class, for elements of which one output comes before output 0: where a burst has
+    /// packets for both, those of this one go on first.
+    pub const fn with_first_output(mut self, output: u8) -> Class {
+        self.description.first_output = output;
+        self
+    }
+
+    /// The same class, for programs that move tasks between workers.
+    pub const fn moves_tasks(mut self) -> Class {
+        self.factory.declare = Some(|_, _, facts| {
+            facts.balanced = true;
+            Ok(())
+        });
+        self
+    }
+}

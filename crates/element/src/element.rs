@@ -1,0 +1,369 @@
+//! The traits of elements.
+//!
+//! An element is its configuration, immutable and shared by all workers, and, per worker, its local
+//! state, which that worker alone has by `&mut`.
+
+use crate::args::Args;
+use crate::control::{ControlContext, ControlWaker, ProgramWait};
+use crate::cx::Cx;
+use crate::error::ArgError;
+use crate::fate::Fate;
+use crate::handler::{ReadHandler, StateHandler, WriteHandler};
+use crate::on::View;
+use crate::setup::Setup;
+use crate::spec::Spec;
+use crate::time::Time;
+use castanet_packet::Batch;
+
+/// The element's page in the manual; written by `#[derive(Element)]`.
+pub trait Describe: Sized + 'static {
+    /// Class name, prose, ports, source file.
+    const SPEC: Spec;
+    /// Handlers that read the configuration.
+    const READS: &'static [&'static [ReadHandler<Self>]] = &[];
+    /// Handlers that make a changed configuration of the present one.
+    const WRITES: &'static [&'static [WriteHandler<Self>]] = &[];
+}
+
+/// Makes an element of its arguments. The derive writes this for elements that are nothing but their
+/// arguments; others compile their arguments here, once.
+pub trait Build: Sized {
+    /// The arguments.
+    type Args: Args;
+    /// Builds the element; called on the control thread before any packet flows.
+    ///
+    /// # Errors
+    /// Arguments that cannot be used.
+    fn build(args: Self::Args, setup: &Setup) -> Result<Self, ArgError>;
+}
+
+/// An element that decides about one packet at a time.
+///
+/// The runtime loops over batches, looks at the header once, calls [`PerPacket::packet`] for each packet
+/// and moves the packets by the fates that it returns. `local` belongs to the calling worker alone, or
+/// is locked for the burst where `SHARED` says so.
+pub trait PerPacket: Describe + Build + Send + Sync {
+    /// The view that packets must have; the runtime drops and counts others.
+    type On: View;
+    /// State of each worker; `()` for none.
+    type Local: Local;
+    /// The exits; `()` for one output.
+    type Fate: Fate;
+    /// Whether all workers have one `Local`, locked for each burst: for state that is one sequence, such
+    /// as a round robin.
+    const SHARED: bool = false;
+    /// Called before each burst, for work that is the same for all its packets.
+    #[inline]
+    fn begin_burst(&self, _local: &mut Self::Local, _now: Time) {}
+    /// Called before each burst with all packets that `packet` will see, in that order, for lookups that
+    /// are faster in groups. The runtime does not call it in fused chains.
+    #[inline]
+    fn lookup_burst<'p>(
+        &self,
+        _local: &mut Self::Local,
+        _packets: impl Iterator<Item = <Self::On as View>::Of<'p>>,
+    ) {
+    }
+    /// Called after each burst, before its packets move on: writes the lines that `packet` has left in
+    /// `local` ([`Cx::chatter`]).
+    #[inline]
+    fn end_burst(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Whether the element can take over the state of an element of its name with the configuration
+    /// `before`, in a hot swap; else its state begins anew. The runtime does not ask where the arguments
+    /// are equal.
+    fn can_take_state(&self, _before: &Self) -> bool {
+        true
+    }
+    /// Decides about one packet.
+    fn packet(&self, local: &mut Self::Local, packet: <Self::On as View>::Of<'_>) -> Self::Fate;
+}
+
+/// An element that owns whole batches: for elements that make, multiply or keep packets, that need the
+/// clock or a timer, or that have several inputs.
+pub trait PerBatch: Describe + Build + Send + Sync {
+    /// The view that packets must have; the runtime drops and counts others.
+    type On: View;
+    /// State of each worker; `()` for none.
+    type Local: Local;
+    /// The exits; `()` for one output.
+    type Fate: Fate;
+    /// Whether all workers have one `Local`, locked for each burst.
+    const SHARED: bool = false;
+    /// Whether each worker that reaches the element has a queue of a device, which the element opens
+    /// itself: then `init` and `cleanup` are called on each of them, else on the home worker alone.
+    const PER_WORKER: bool = false;
+    /// Opens files and devices and sets the first timer, before any packet flows and without an effect
+    /// that others notice: the configuration may still be refused, and another one still run. What is
+    /// opened here closes when the state is dropped.
+    ///
+    /// # Errors
+    /// A file or device that cannot be opened; the configuration is then refused.
+    fn init(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Does what others notice: empties files, takes queues of devices, writes to shared tables. Called
+    /// where `init` was, once all elements of the configuration are initialised and those of a
+    /// configuration that it replaces have been cleaned up.
+    ///
+    /// # Errors
+    /// The configuration is refused; in a hot swap, where that is too late, the error is printed.
+    fn start(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Takes a batch that came in on input `port`: gives each packet to `cx.emit` (an output or a reason
+    /// to drop) or `cx.consume`, or keeps it in `local`. Dropping the batch frees its packets.
+    fn batch(&self, local: &mut Self::Local, port: usize, batch: Batch, cx: &mut Cx);
+    /// Whether a packet of input 0 may go on to output 0 with nothing else to be done than was done here,
+    /// counts included: then a fused chain ([`crate::node::fused`]) makes no batch for it.
+    #[inline]
+    fn can_pass(&self, _local: &mut Self::Local, _packet: <Self::On as View>::Of<'_>) -> bool {
+        false
+    }
+    /// Called on the home worker when the time set by [`Cx::set_timer`] has come.
+    fn run_timer(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Says whether elements of a pending configuration may claim the queues that this element has open,
+    /// because it will be cleaned up before they start; called with `false` where that configuration is
+    /// given up.
+    fn offer_claims(&self, _local: &mut Self::Local, _offered: bool) {}
+    /// Writes out buffers when the router stops or a configuration without this element replaces this
+    /// one.
+    fn cleanup(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Packets that the element keeps, for the accounting of packets.
+    fn held(&self, _local: &Self::Local) -> usize {
+        0
+    }
+    /// Whether the element can take over the state of an element of its name with the configuration
+    /// `before`, in a hot swap; else its state begins anew. An element that opens something answers
+    /// whether both mean the same file or device. The runtime does not ask where arguments and ports
+    /// are equal.
+    fn can_take_state(&self, _before: &Self) -> bool {
+        true
+    }
+    /// Called on the home worker after the element has taken over the state of one with other arguments.
+    fn after_take_state(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// Has the state follow the configuration: called where state is made, after each handler write that
+    /// changed the configuration, and after the state was taken over. A second call changes nothing.
+    fn apply_config(&self, _local: &mut Self::Local) {}
+    /// The configuration under which the element goes on for `before` in a hot swap, where that is not
+    /// simply its own. Called while packets still flow through `before`: workers stand still only while
+    /// the state follows ([`apply_config`](PerBatch::apply_config)).
+    fn merged_config(&self, _before: &Self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+    /// The input to pull for output `output`; `None` where nothing is to be pulled.
+    fn pull_input(&self, output: usize) -> Option<usize> {
+        Some(output)
+    }
+    /// Whether workers share one `Local`, where that depends on arguments.
+    fn is_shared(&self) -> bool {
+        Self::SHARED
+    }
+    /// Whether its task pulls its inputs, where no element downstream does; asked again after each
+    /// handler write.
+    fn is_pulling(&self, _local: &Self::Local) -> bool {
+        true
+    }
+}
+
+/// An element that produces packets: as a task where its output pushes, else when it is pulled. It may
+/// pull its own inputs ([`Cx::pull`]), so that unqueuers, shapers and schedulers are sources too.
+pub trait Source: Describe + Build + Send + Sync {
+    /// State of the worker that runs the source.
+    type Local: Local;
+    /// The exits; `()` for one output.
+    type Fate: Fate;
+    /// Whether it may run on several workers, each with its own state and its own queues of a device:
+    /// then `init` and `cleanup` are called on each of them. Any other source runs on one worker.
+    const PER_WORKER: bool = false;
+    /// Opens files and devices without an effect that others notice, as [`PerBatch::init`].
+    ///
+    /// # Errors
+    /// A file or device that cannot be opened; the configuration is then refused.
+    fn init(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Does what others notice, as [`PerBatch::start`].
+    ///
+    /// # Errors
+    /// As [`PerBatch::start`].
+    fn start(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Emits up to `n` packets; returns when to run again.
+    fn produce(&self, local: &mut Self::Local, n: usize, cx: &mut Cx) -> NextRun;
+    /// Whether its task runs at all; asked again after each handler write.
+    fn is_active(&self, _local: &Self::Local) -> bool {
+        true
+    }
+    /// As [`PerBatch::offer_claims`].
+    fn offer_claims(&self, _local: &mut Self::Local, _offered: bool) {}
+    /// As [`PerBatch::cleanup`].
+    fn cleanup(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
+    /// As [`PerBatch::can_take_state`].
+    fn can_take_state(&self, _before: &Self) -> bool {
+        true
+    }
+    /// Packets that the element keeps, for the accounting of packets.
+    fn held(&self, _local: &Self::Local) -> usize {
+        0
+    }
+}
+
+/// When the task of a source runs again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextRun {
+    /// At its next turn: there may be more packets at once.
+    Again,
+    /// Not before this time.
+    At(Time),
+    /// When this file descriptor becomes readable: the same descriptor at each run, for the number of a
+    /// closed one may be reused.
+    Readable(i32),
+    /// When the stores that it pulls from have packets or those that it pushes into have room, or at the
+    /// time of [`Cx::retry_at`].
+    Empty,
+    /// When a handler write has revived it.
+    Done,
+}
+
+/// An element that keeps packets between a pushing and a pulling side, or, where its output pushes, until
+/// its home worker empties it. All workers have one state; the runtime locks it for each burst.
+pub trait Store: Describe + Build + Send + Sync {
+    /// The packets, and counts of them.
+    type Local: Local;
+    /// The exits: output 0 is pulled, further outputs push; reasons to drop packets that find no room.
+    type Fate: Fate;
+    /// Whether sources that push into it wait while it is full; else they go on, and packets that find no
+    /// room leave by another output or are dropped.
+    const NOTIFIES: bool = false;
+    /// Takes a batch in.
+    fn enqueue(&self, local: &mut Self::Local, batch: Batch, cx: &mut Cx);
+    /// Takes a batch in that came on input `port`, for elements whose inputs differ.
+    fn enqueue_at(&self, local: &mut Self::Local, _port: usize, batch: Batch, cx: &mut Cx) {
+        self.enqueue(local, batch, cx);
+    }
+    /// Moves up to `n` packets into `into`.
+    fn dequeue(&self, local: &mut Self::Local, n: usize, into: &mut Batch, cx: &mut Cx);
+    /// Packets that the element keeps.
+    fn held(&self, local: &Self::Local) -> usize;
+    /// As [`PerBatch::can_take_state`].
+    fn can_take_state(&self, _before: &Self) -> bool {
+        true
+    }
+    /// Packets that still find room, for sources that wait for it.
+    fn room(&self, _local: &Self::Local) -> usize {
+        usize::MAX
+    }
+    /// Drops the packets for which a handler write to the configuration has left no room; called after
+    /// each such write. The runtime counts them.
+    fn shrink(&self, _local: &mut Self::Local) {}
+    /// Whether its home worker empties it, where the output pushes; asked again after each handler write.
+    fn is_active(&self, _local: &Self::Local) -> bool {
+        true
+    }
+}
+
+/// An element that only declares facts about the graph: addresses, where tasks run. It has no ports and
+/// no state at run time.
+pub trait Info: Describe + Build + Send + Sync {
+    /// Adds its declarations.
+    ///
+    /// # Errors
+    /// Arguments that cannot be used.
+    fn declare(&self, facts: &mut Facts) -> Result<(), ArgError>;
+}
+
+/// Declarations of `Info` elements, gathered before any other element is built.
+#[derive(Default)]
+pub struct Facts {
+    /// Names, each with the address that it stands for, as `AddressInfo` writes it.
+    pub addresses: Vec<(String, String)>,
+    /// Names of elements or compounds, each with the worker of its tasks.
+    pub homes: Vec<(String, usize)>,
+    /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.
+    pub tickets: Vec<(String, f64)>,
+    /// Seed of random numbers.
+    pub seed: Option<u64>,
+    /// Whether tasks may move between workers.
+    pub balanced: bool,
+    /// Notices about the configuration.
+    pub notices: Vec<ConfigNotice>,
+}
+
+/// A notice about a configuration that is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigNotice {
+    /// A message.
+    Message(String),
+    /// A warning.
+    Warning(String),
+}
+
+/// A program that runs on the control thread: scripts and driver managers. It reaches elements only
+/// through handlers.
+pub trait Control: Describe + Build + Send + Sync {
+    /// State of the program.
+    type Local: Local;
+    /// Read handlers that only the router's own programs may call.
+    const PRIVATE: &'static [&'static str] = &[];
+    /// Opens what the program needs, before it runs; `waker` wakes it from other threads.
+    ///
+    /// # Errors
+    /// A resource that cannot be opened; the configuration is then refused.
+    fn init(&self, _local: &mut Self::Local, _waker: ControlWaker) -> Result<(), ArgError> {
+        Ok(())
+    }
+    /// Runs until it has to wait.
+    fn step(&self, local: &mut Self::Local, control: &mut dyn ControlContext) -> ProgramWait;
+    /// Answers a read handler or obeys a write handler that needs the control context; `None` leaves it
+    /// to the declared handlers.
+    fn call(
+        &self,
+        _local: &mut Self::Local,
+        _handler: &str,
+        _text: &str,
+        _write: bool,
+        _control: &mut dyn ControlContext,
+    ) -> Option<Result<String, ArgError>> {
+        None
+    }
+    /// Whether it decides what a stop request means (a driver manager).
+    fn is_driver(&self) -> bool {
+        false
+    }
+    /// Whether it goes on at the step of the program of its name with the configuration `before`, in a
+    /// hot swap; else it begins anew, as scripts do in Click.
+    fn can_take_state(&self, _before: &Self) -> bool {
+        false
+    }
+    /// Signals to the process for which its handler `run` is called, each once until the program calls
+    /// [`ControlContext::on_signal`] again.
+    fn signals(&self) -> &[i32] {
+        &[]
+    }
+    /// Read handlers beside the declared ones.
+    fn more_handlers(&self) -> Vec<String> {
+        Vec::new()
+    }
+    /// Whether it answers to a handler that is not declared.
+    fn has_handler(&self, name: &str, write: bool) -> bool {
+        !write && self.more_handlers().iter().any(|it| it == name)
+    }
+}
+
+/// State that one worker owns; written by `#[derive(Local)]`.
+pub trait Local: Default + Send + 'static {
+    /// Handlers that read it; the runtime merges the values of all workers.
+    const READS: &'static [&'static [ReadHandler<Self>]] = &[];
+    /// Handlers that change it, on every worker between two bursts.
+    const WRITES: &'static [&'static [StateHandler<Self>]] = &[];
+    /// Write handlers that also ask the router to stop.
+    const STOPS: &'static [&'static str] = &[];
+    /// Write handlers after which the element's timer runs, to emit packets.
+    const WAKES: &'static [&'static str] = &[];
+}
+
+impl Local for () {}

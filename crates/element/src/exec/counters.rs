@@ -1,0 +1,43 @@
+//! Packet counters of one element on one worker.
+
+use crate::fate::REASONS;
+
+/// Counts of one element on one worker. At every moment
+/// `input + made = output + consumed + drops + open + what it keeps`.
+#[derive(Clone, Default, Debug)]
+pub struct Counters {
+    /// Packets that came in.
+    pub input: u64,
+    /// Packets that it made.
+    pub made: u64,
+    /// Packets that it gave to connected outputs.
+    pub output: u64,
+    /// Packets that ended here as they should.
+    pub consumed: u64,
+    /// Packets dropped, by reason.
+    pub drops: [u64; REASONS],
+    /// Packets for outputs that nothing is connected to, by output.
+    pub open: Vec<u64>,
+}
+
+impl Counters {
+    /// All packets dropped or sent to an open output.
+    pub fn lost(&self) -> u64 {
+        self.drops.iter().sum::<u64>() + self.open.iter().sum::<u64>()
+    }
+    /// Packets that entered and have not left again.
+    pub fn inside(&self) -> u64 {
+        let left = self.output + self.consumed + self.lost();
+        (self.input + self.made).saturating_sub(left)
+    }
+    /// Adds another worker's counts.
+    pub fn add(&mut self, other: &Counters) {
+        self.input += other.input;
+        self.made += other.made;
+        self.output += other.output;
+        self.consumed += other.consumed;
+        self.drops.iter_mut().zip(&other.drops).for_each(|(a, b)| *a += b);
+        self.open.resize(self.open.len().max(other.open.len()), 0);
+        self.open.iter_mut().zip(&other.open).for_each(|(a, b)| *a += b);
+    }
+}

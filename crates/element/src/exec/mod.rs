@@ -1,0 +1,150 @@
+//! State of one worker that elements reach through a [`Cx`](crate::cx::Cx): counters, timers, emitted
+//! batches, pools. The runtime owns it.
+
+mod accounting;
+mod calls;
+mod counters;
+mod outputs;
+mod timers;
+
+pub use accounting::{ChargedRun, CycleAccounting, ElementCost, RunCost, RunKind};
+pub use calls::{AfterCall, CallState, HandlerCall};
+pub use counters::Counters;
+pub use outputs::{Destination, Next, Outputs};
+pub use timers::Timers;
+
+use crate::fate::{DROP, MAX_OUTPUTS, NO_FRAME};
+use crate::frames::{Frames, Shortage};
+use crate::time::Time;
+use castanet_packet::{MAX_BURST, Pool};
+use std::sync::Arc;
+
+/// A packet that leaves a fused chain before its end.
+#[derive(Clone, Copy, Debug)]
+pub struct ChainExit {
+    /// Index of the packet in the burst.
+    pub index: u16,
+    /// The stage at which it leaves.
+    pub stage: u8,
+    /// Its fate there; `None` where the stage's element is to take it as part of a batch.
+    pub fate: Option<u8>,
+}
+
+/// State of one worker that elements reach through a [`Cx`](crate::cx::Cx).
+pub struct ExecState {
+    /// The time, read once a turn.
+    pub now: Time,
+    /// Packets that a source is asked for by default.
+    pub burst: usize,
+    /// Emitted batches.
+    pub outputs: Outputs,
+    /// Fates of the packets of a burst, while an element decides.
+    pub fates: Vec<u8>,
+    /// Packets that left a fused chain before its end, in order.
+    pub exits: Vec<ChainExit>,
+    /// By element: its packet counters on this worker.
+    pub counters: Vec<Counters>,
+    /// Timers of elements.
+    pub timers: Timers,
+    /// The earliest time at which a puller that found nothing is to try again.
+    pub retry: Option<Time>,
+    /// The output for which a source produces.
+    pub requested_output: usize,
+    /// Packets in the stores that the running element watches.
+    pub watched: usize,
+    /// Depth of pulls that wait for one another.
+    pub pulls: usize,
+    /// The two pools of the router.
+    pub frames: Frames,
+    /// Whether the source that runs takes its frames from the storage pool
+    /// ([`Cx::grant`](crate::cx::Cx::grant)).
+    pub from_storage: bool,
+    /// Stop requests of elements that the driver has not been sent yet.
+    pub stops: u32,
+    /// Index of the worker.
+    pub worker: usize,
+    /// By element: whether this worker is its home.
+    pub at_home: Vec<bool>,
+    /// Bursts lost to a panic in an element.
+    pub panics: u64,
+    /// Lines that elements have written and the console has not been sent yet.
+    pub chatter: String,
+    /// By element: `name :: Class`, for messages.
+    pub labels: Arc<[String]>,
+    /// State of the random number generator; never 0.
+    pub seed: u64,
+    /// Cycles of each element, while they are counted.
+    pub cycles: Option<Box<CycleAccounting>>,
+}
+
+impl ExecState {
+    /// State for that many elements.
+    pub fn new(elements: usize, frames: Frames, burst: usize, seed: u64) -> ExecState {
+        ExecState {
+            now: Time::default(),
+            burst,
+            outputs: Outputs::default(),
+            fates: vec![0; MAX_BURST],
+            exits: Vec::new(),
+            counters: vec![Counters::default(); elements],
+            timers: Timers::new(elements),
+            retry: None,
+            requested_output: 0,
+            watched: 0,
+            pulls: 0,
+            frames,
+            from_storage: false,
+            stops: 0,
+            worker: 0,
+            at_home: vec![true; elements],
+            panics: 0,
+            chatter: String::new(),
+            labels: Arc::default(),
+            seed: seed.max(1),
+            cycles: None,
+        }
+    }
+
+    /// The pool of new packets.
+    #[inline]
+    pub fn new_packets(&self) -> &Pool {
+        if self.from_storage { &self.frames.storage } else { &self.frames.pool }
+    }
+
+    /// Counts `n` packets of element `me` for which there was no frame, and reports that once.
+    #[cold]
+    pub fn count_shortage(&mut self, me: usize, shortage: Shortage, n: u64) {
+        self.count_drops(me, NO_FRAME, n);
+        self.report_shortage(me, shortage);
+    }
+
+    /// Reports once that element `me` met a shortage.
+    #[cold]
+    pub fn report_shortage(&mut self, me: usize, shortage: Shortage) {
+        let label = self.labels.get(me).map_or("", |label| label);
+        if let Some(line) = self.frames.report(shortage, label) {
+            self.chatter.push_str(&line);
+            self.chatter.push('\n');
+        }
+    }
+
+    /// Whether the index of a fate is a reason to drop, and no output.
+    #[inline]
+    pub fn is_drop(&self, index: u8) -> bool {
+        usize::from(index) >= MAX_OUTPUTS
+    }
+
+    /// Counts `n` packets that element `element` has dropped for a reason.
+    #[inline]
+    pub fn count_drops(&mut self, element: usize, reason: u8, n: u64) {
+        self.counters[element].drops[usize::from(DROP - reason)] += n;
+    }
+
+    /// Random bits by xorshift64*: fast, and good enough for sampling and random switches.
+    pub fn random(&mut self) -> u64 {
+        self.seed ^= self.seed >> 12;
+        self.seed ^= self.seed << 25;
+        self.seed ^= self.seed >> 27;
+        self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+}

@@ -1,0 +1,139 @@
+//! Batches that an element has emitted, until the runtime passes them on.
+
+use super::calls::HandlerCall;
+use castanet_packet::Batch;
+use std::collections::VecDeque;
+
+/// The output by which the packets leave that an element has left in its batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Next {
+    /// This output.
+    Output(u8),
+    /// None: the element has emitted, dropped or kept all packets.
+    None,
+}
+
+/// Destination of an emitted batch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Destination {
+    /// An output of the element.
+    Output(u8),
+    /// A handler call: the batch goes on when the call has been made. The calls stand in a queue of
+    /// their own ([`Outputs::take_call`]), in the same order.
+    Call,
+}
+
+/// Batches that elements have emitted and the runtime has not passed on yet. Where an element pulls
+/// another, those of the outer element come first; those of the element that runs begin at the mark.
+#[derive(Default)]
+pub struct Outputs {
+    batches: Vec<(Destination, Batch)>,
+    mark: usize,
+    calls: VecDeque<Box<HandlerCall>>,
+}
+
+impl Outputs {
+    /// Number of batches of all elements.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.batches.len()
+    }
+
+    /// Whether nothing was emitted.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// Whether handler calls are among what was emitted.
+    #[inline]
+    pub fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
+    /// Has the batches of the next element begin at index `at`; returns where those of the present one
+    /// begin.
+    #[inline]
+    pub fn set_mark(&mut self, at: usize) -> usize {
+        std::mem::replace(&mut self.mark, at)
+    }
+
+    /// Index of the first batch of the element that runs.
+    #[inline]
+    pub fn mark(&self) -> usize {
+        self.mark
+    }
+
+    /// The batch that the running element has emitted for `output` and that may grow.
+    #[inline]
+    pub fn find(&mut self, output: u8) -> Option<&mut Batch> {
+        let own = self.batches[self.mark..].iter_mut().rev();
+        own.into_iter().find(|(to, _)| *to == Destination::Output(output)).map(|(_, batch)| batch)
+    }
+
+    /// Emits a batch for an output, and leaves an empty one. The batch is swapped into its place in the
+    /// list: a pair that was made elsewhere would be read in wider words than it was written, and a
+    /// processor waits for such a load until all stores before it, those of the burst's packets
+    /// included, are in the cache.
+    #[inline]
+    pub fn emit(&mut self, output: u8, batch: &mut Batch) {
+        self.batches.push((Destination::Output(output), Batch::new()));
+        if let Some((_, emitted)) = self.batches.last_mut() {
+            std::mem::swap(emitted, batch);
+        }
+    }
+
+    /// Emits a handler call with the packets that wait for it. Batches emitted from now on join none
+    /// that was emitted before.
+    pub fn emit_call(&mut self, call: Box<HandlerCall>, batch: Batch) {
+        self.calls.push_back(call);
+        self.batches.push((Destination::Call, batch));
+        self.mark = self.batches.len();
+    }
+
+    /// Takes the batch that was emitted last.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Destination, Batch)> {
+        self.batches.pop()
+    }
+
+    /// Destination of the batch at `index`.
+    #[inline]
+    pub fn destination(&self, index: usize) -> Destination {
+        self.batches[index].0
+    }
+
+    /// Takes the batch at `index`; those behind it move up.
+    pub fn remove(&mut self, index: usize) -> Batch {
+        self.batches.remove(index).1
+    }
+
+    /// Takes all batches from index `from` on.
+    pub fn split_off(&mut self, from: usize) -> Vec<(Destination, Batch)> {
+        self.batches.split_off(from)
+    }
+
+    /// Sorts the batches from index `from` on by `key` of their outputs.
+    pub fn sort_from(&mut self, from: usize, key: impl Fn(u8) -> u8) {
+        self.batches[from..].sort_by_key(|(to, _)| match to {
+            Destination::Output(output) => key(*output),
+            Destination::Call => u8::MAX,
+        });
+    }
+
+    /// Packets in the batches from index `from` on.
+    pub fn packets_from(&self, from: usize) -> u64 {
+        self.batches[from..].iter().map(|(_, batch)| batch.len() as u64).sum()
+    }
+
+    /// Takes the first call of the queue.
+    pub fn take_call(&mut self) -> Option<Box<HandlerCall>> {
+        self.calls.pop_front()
+    }
+
+    /// Takes the calls of the batches from index `from` on: the last ones of the queue.
+    pub fn take_calls_from(&mut self, from: usize) -> VecDeque<Box<HandlerCall>> {
+        let count = self.batches[from..].iter().filter(|(to, _)| *to == Destination::Call).count();
+        self.calls.split_off(self.calls.len() - count)
+    }
+}

@@ -1,0 +1,64 @@
+//! Handlers: reads and writes of configuration and state.
+
+mod deferred_work;
+mod value;
+
+pub use deferred_work::DeferredWork;
+pub use value::{Sums, TextChunk, Value};
+
+use crate::args::Names;
+use crate::error::ArgError;
+use crate::time::Time;
+
+/// A request to a read handler.
+pub struct ReadRequest<'a> {
+    /// The time of the request.
+    pub now: Time,
+    /// Parameter: the text after the handler's name, mostly empty.
+    pub param: &'a str,
+    /// Start of the requested chunk of a long text, as the chunk before it has said; 0 for the first
+    /// ([`TextChunk`]).
+    pub from: u64,
+}
+
+/// A read handler of `T`.
+pub struct ReadHandler<T> {
+    /// Handler name.
+    pub name: &'static str,
+    /// The field's or method's doc comment.
+    pub doc: &'static str,
+    /// Gets the value.
+    pub get: fn(&T, &ReadRequest) -> Value,
+}
+
+/// A write handler of a configuration: makes a changed one.
+pub struct WriteHandler<T> {
+    /// Handler name.
+    pub name: &'static str,
+    /// Its sentence in the manual.
+    pub doc: &'static str,
+    /// Makes the changed configuration.
+    pub set: Setter<T>,
+}
+
+/// Makes a changed copy of a configuration from a handler's text.
+pub type Setter<T> = fn(&T, &str, &Names) -> Result<T, ArgError>;
+
+/// A write handler of worker state: changes it in place.
+pub struct StateHandler<T> {
+    /// Handler name.
+    pub name: &'static str,
+    /// Its sentence in the manual.
+    pub doc: &'static str,
+    /// Changes the state; returns the work that it leaves to the control thread.
+    pub apply: fn(&mut T, &str) -> Result<DeferredWork, ArgError>,
+}
+
+/// A handler's name and documentation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandlerDoc {
+    /// Its name.
+    pub name: &'static str,
+    /// Its sentence in the manual.
+    pub doc: &'static str,
+}

@@ -1,0 +1,172 @@
+//! One element as a stage of a chain.
+
+use super::STOP;
+use crate::cx::Cx;
+use crate::element::{PerBatch, PerPacket};
+use crate::fate::{Fate, NOT_TAKEN};
+use crate::node::{Instance, LocalState, PerBatchNode, PerPacketNode, RoleNode, ThroughRole};
+use crate::on::View;
+use crate::time::Time;
+use castanet_packet::{Packet, PinnedIpv4};
+use std::any::Any;
+
+/// One element as a stage of a chain.
+pub trait Stage: Send + Sized + 'static {
+    /// Class name.
+    const CLASS: &'static str;
+    /// Whether outputs beside the first may lead to the next stage.
+    const OPEN: bool;
+    /// Whether it may be absent.
+    const OPTIONAL: bool = false;
+    /// Whether packets that it sees are IPv4, and stay so.
+    const KEEPS: bool;
+    /// Configuration and state, for one burst.
+    type Borrowed<'a>;
+    /// Takes the element's node over; `None` if it is of another class.
+    fn own(node: Option<RoleNode>) -> Option<Self>;
+    /// The element's node, if there is one.
+    fn node(&mut self) -> Option<&mut dyn ThroughRole>;
+    /// The element's node, to look at.
+    fn peek(&self) -> Option<&dyn ThroughRole>;
+    /// Borrows configuration and state; `None` if workers share the state.
+    fn borrow(&mut self) -> Option<Self::Borrowed<'_>>;
+    /// Before the burst.
+    fn before(borrowed: &mut Self::Borrowed<'_>, now: Time);
+    /// After the burst.
+    fn after(borrowed: &mut Self::Borrowed<'_>, cx: &mut Cx);
+    /// Decides about a packet: an output, a reason to drop, or `STOP`.
+    fn decide(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8;
+    /// The same about a packet that is known to be IPv4, if the view keeps that.
+    fn decide_kept(borrowed: &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8;
+}
+
+impl<E, L> Instance<E, L> {
+    fn own(&mut self) -> Option<(&E, &mut L)> {
+        match &mut self.local {
+            LocalState::Own(local) => Some((&self.config, local)),
+            LocalState::Shared(_) => None,
+        }
+    }
+}
+
+/// The parts of a stage that are the same for all elements.
+macro_rules! stage_of_node {
+    () => {
+        const CLASS: &'static str = E::SPEC.class;
+        const KEEPS: bool = E::On::KEEPS;
+        type Borrowed<'a> = (&'a E, &'a mut E::Local);
+        fn own(node: Option<RoleNode>) -> Option<Self> {
+            let Some(RoleNode::Through(node)) = node else { return None };
+            let node: Box<dyn Any> = node;
+            node.downcast::<Self>().ok().map(|node| *node)
+        }
+        fn node(&mut self) -> Option<&mut dyn ThroughRole> {
+            Some(self)
+        }
+        fn peek(&self) -> Option<&dyn ThroughRole> {
+            Some(self)
+        }
+        fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
+            self.body.own()
+        }
+    };
+}
+
+impl<E: PerPacket> Stage for PerPacketNode<E> {
+    const OPEN: bool = E::Fate::OPEN;
+    stage_of_node!();
+    #[inline(always)]
+    fn before((config, local): &mut Self::Borrowed<'_>, now: Time) {
+        config.begin_burst(local, now);
+    }
+    #[inline(always)]
+    fn after((config, local): &mut Self::Borrowed<'_>, cx: &mut Cx) {
+        config.end_burst(local, cx);
+    }
+    #[inline(always)]
+    fn decide((config, local): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+        match E::On::of(packet) {
+            Some(view) => config.packet(local, view).index(),
+            None => NOT_TAKEN,
+        }
+    }
+    #[inline(always)]
+    fn decide_kept((config, local): &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+        match E::On::again(ip) {
+            Some(view) => config.packet(local, view).index(),
+            None => NOT_TAKEN,
+        }
+    }
+}
+
+impl<E: PerBatch> Stage for PerBatchNode<E> {
+    const OPEN: bool = false;
+    stage_of_node!();
+    fn before(_: &mut Self::Borrowed<'_>, _: Time) {}
+    fn after(_: &mut Self::Borrowed<'_>, _: &mut Cx) {}
+    #[inline(always)]
+    fn decide((config, local): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+        let Some(view) = E::On::of(packet) else { return STOP };
+        if config.can_pass(local, view) { 0 } else { STOP }
+    }
+    #[inline(always)]
+    fn decide_kept((config, local): &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+        let Some(view) = E::On::again(ip) else { return STOP };
+        if config.can_pass(local, view) { 0 } else { STOP }
+    }
+}
+
+/// A stage that may be absent.
+pub struct OptionalStage<S>(Option<S>);
+
+impl<S: Stage> Stage for OptionalStage<S> {
+    const CLASS: &'static str = S::CLASS;
+    const OPEN: bool = S::OPEN;
+    const OPTIONAL: bool = true;
+    const KEEPS: bool = S::KEEPS;
+    type Borrowed<'a> = Option<S::Borrowed<'a>>;
+    fn own(node: Option<RoleNode>) -> Option<Self> {
+        match node {
+            None => Some(OptionalStage(None)),
+            node => S::own(node).map(|stage| OptionalStage(Some(stage))),
+        }
+    }
+    fn node(&mut self) -> Option<&mut dyn ThroughRole> {
+        self.0.as_mut()?.node()
+    }
+    fn peek(&self) -> Option<&dyn ThroughRole> {
+        self.0.as_ref()?.peek()
+    }
+    fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
+        match &mut self.0 {
+            None => Some(None),
+            Some(stage) => stage.borrow().map(Some),
+        }
+    }
+    #[inline(always)]
+    fn before(borrowed: &mut Self::Borrowed<'_>, now: Time) {
+        if let Some(borrowed) = borrowed {
+            S::before(borrowed, now);
+        }
+    }
+    #[inline(always)]
+    fn after(borrowed: &mut Self::Borrowed<'_>, cx: &mut Cx) {
+        if let Some(borrowed) = borrowed {
+            S::after(borrowed, cx);
+        }
+    }
+    #[inline(always)]
+    fn decide(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+        match borrowed {
+            Some(borrowed) => S::decide(borrowed, packet),
+            None => 0,
+        }
+    }
+    #[inline(always)]
+    fn decide_kept(borrowed: &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+        match borrowed {
+            Some(borrowed) => S::decide_kept(borrowed, ip),
+            None => 0,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Runs a `PerPacket` element over batches: fates first, then one move.
+
+use super::{Instance, Node, ThroughRole, handlers_of_body};
+use crate::cx::Cx;
+use crate::element::{Local, PerPacket};
+use crate::exec::Next;
+use crate::fate::{Fate, NOT_TAKEN};
+use crate::on::View;
+use castanet_packet::Batch;
+use std::sync::{Arc, Mutex};
+
+/// A `PerPacket` element of one worker.
+// Two cache lines: neighbours prefetch in pairs, and no two workers may share one.
+#[repr(align(128))]
+pub struct PerPacketNode<E: PerPacket> {
+    pub(super) body: Instance<E, E::Local>,
+}
+
+impl<E: PerPacket> PerPacketNode<E> {
+    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<E::Local>>>) -> Self
+    where
+        E::Local: Local,
+    {
+        PerPacketNode { body: Instance::new(config, local) }
+    }
+}
+
+/// Fills `fates` for `batch`; answers the bits that are in all and in any.
+#[inline]
+fn decide<E: PerPacket>(
+    config: &E,
+    local: &mut E::Local,
+    batch: &mut Batch,
+    fates: &mut [u8],
+) -> (u8, u8) {
+    config.lookup_burst(local, batch.iter_mut().filter_map(E::On::of));
+    let (mut all, mut any) = (u8::MAX, 0);
+    for (packet, slot) in batch.iter_mut().zip(fates) {
+        let fate = match E::On::of(packet) {
+            Some(view) => config.packet(local, view).index(),
+            None => NOT_TAKEN,
+        };
+        *slot = fate;
+        all &= fate;
+        any |= fate;
+    }
+    (all, any)
+}
+
+impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
+    fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
+        let count = batch.len();
+        if count == 0 {
+            return Next::None;
+        }
+        let now = cx.exec.now;
+        if cx.exec.fates.len() < count {
+            cx.exec.fates.resize(count, 0);
+        }
+        let config = &*self.body.config;
+        let (all, any) = self.body.local.with(|local| {
+            config.begin_burst(local, now);
+            let decided = decide(config, local, batch, &mut cx.exec.fates[..count]);
+            config.end_burst(local, cx);
+            decided
+        });
+        if all != any || cx.exec.is_drop(all) {
+            return split(batch, cx);
+        }
+        // The whole burst goes one way: nothing moves.
+        Next::Output(all)
+    }
+}
+
+impl<E: PerPacket> Node for PerPacketNode<E> {
+    handlers_of_body!(|_, _| 0, E::can_take_state);
+}
+
+/// Moves each packet where its fate says; those for the first output stay.
+fn split(batch: &mut Batch, cx: &mut Cx) -> Next {
+    let fates = std::mem::take(&mut cx.exec.fates);
+    let keep = cx.divide(batch, &fates);
+    cx.exec.fates = fates;
+    Next::Output(keep)
+}

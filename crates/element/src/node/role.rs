@@ -1,0 +1,169 @@
+//! Nodes by the role of their elements in the graph.
+
+use super::Node;
+use crate::cx::Cx;
+use crate::element::NextRun;
+use crate::exec::Next;
+use crate::fate::LOOPED;
+use castanet_packet::Batch;
+
+/// An element through which packets pass, or in which they end.
+pub trait ThroughRole: Node {
+    /// Takes a batch on input `port`. The packets that it leaves in `batch` leave by the output that it
+    /// answers; it emits all others.
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next;
+    /// The input to pull for output `output`; `None` where nothing is to be pulled.
+    fn pull_input(&self, output: usize) -> Option<usize> {
+        Some(output)
+    }
+    /// Whether its task pulls its inputs.
+    fn is_pulling(&self) -> bool {
+        true
+    }
+}
+
+/// An element that produces packets: as a task where its output pushes, else when it is pulled.
+pub trait SourceRole: Node {
+    /// Emits up to `n` packets; says when to run again.
+    fn produce(&mut self, n: usize, cx: &mut Cx) -> NextRun;
+    /// Whether its task runs at all.
+    fn is_active(&self) -> bool;
+}
+
+/// An element in which packets end and that produces others.
+pub trait DuplexRole: ThroughRole + SourceRole {}
+
+/// An element in which packets rest.
+pub trait StoreRole: Node {
+    /// Takes in a batch that came on input `port`.
+    fn enqueue(&mut self, port: usize, batch: Batch, cx: &mut Cx);
+    /// Moves up to `n` packets into `into`.
+    fn dequeue(&mut self, n: usize, into: &mut Batch, cx: &mut Cx);
+    /// Packets that still find room.
+    fn room(&self) -> usize;
+    /// Whether its task empties it, where its output pushes.
+    fn is_active(&self) -> bool;
+}
+
+/// A node with the role of its element.
+pub enum RoleNode {
+    /// Packets pass through it, or end in it.
+    Through(Box<dyn ThroughRole>),
+    /// It produces packets.
+    Source(Box<dyn SourceRole>),
+    /// Packets end in it, and it produces others.
+    Duplex(Box<dyn DuplexRole>),
+    /// Packets rest in it.
+    Store(Box<dyn StoreRole>),
+}
+
+impl RoleNode {
+    /// The node, whatever its role.
+    pub fn node(&self) -> &dyn Node {
+        match self {
+            RoleNode::Through(node) => &**node,
+            RoleNode::Source(node) => &**node,
+            RoleNode::Duplex(node) => &**node,
+            RoleNode::Store(node) => &**node,
+        }
+    }
+
+    /// The node with its role, to run or to change.
+    #[inline]
+    pub fn role_mut(&mut self) -> RoleMut<'_> {
+        match self {
+            RoleNode::Through(node) => RoleMut::Through(&mut **node),
+            RoleNode::Source(node) => RoleMut::Source(&mut **node),
+            RoleNode::Duplex(node) => RoleMut::Through(&mut **node),
+            RoleNode::Store(node) => RoleMut::Store(&mut **node),
+        }
+    }
+
+    /// The node as one that produces packets.
+    pub fn source_mut(&mut self) -> Option<&mut dyn SourceRole> {
+        match self {
+            RoleNode::Source(node) => Some(&mut **node),
+            RoleNode::Duplex(node) => Some(&mut **node),
+            RoleNode::Through(_) | RoleNode::Store(_) => None,
+        }
+    }
+
+    /// The node as one through which packets pass.
+    pub fn through(&self) -> Option<&dyn ThroughRole> {
+        match self {
+            RoleNode::Through(node) => Some(&**node),
+            RoleNode::Duplex(node) => Some(&**node),
+            RoleNode::Source(_) | RoleNode::Store(_) => None,
+        }
+    }
+
+    /// The node as one in which packets rest.
+    pub fn store(&self) -> Option<&dyn StoreRole> {
+        match self {
+            RoleNode::Store(node) => Some(&**node),
+            _ => None,
+        }
+    }
+
+    /// The same, to run.
+    pub fn store_mut(&mut self) -> Option<&mut dyn StoreRole> {
+        match self {
+            RoleNode::Store(node) => Some(&mut **node),
+            _ => None,
+        }
+    }
+
+    /// Whether a source produces at all.
+    pub fn is_active(&self) -> bool {
+        match self {
+            RoleNode::Source(node) => node.is_active(),
+            RoleNode::Duplex(node) => SourceRole::is_active(&**node),
+            RoleNode::Through(_) | RoleNode::Store(_) => false,
+        }
+    }
+}
+
+/// A borrowed node to which packets may be pushed, with its role.
+pub enum RoleMut<'a> {
+    /// Packets pass through it, or end in it.
+    Through(&'a mut dyn ThroughRole),
+    /// It produces packets and takes none.
+    Source(&'a mut dyn SourceRole),
+    /// Packets rest in it.
+    Store(&'a mut dyn StoreRole),
+}
+
+impl<'a> RoleMut<'a> {
+    /// Pushes a batch into input `port`; what remains in it leaves by the output that this answers.
+    /// The graph check refuses configurations that push into a source; it drops such packets.
+    #[inline]
+    pub fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
+        match self {
+            RoleMut::Through(node) => return node.push(port, batch, cx),
+            RoleMut::Store(node) => node.enqueue(port, std::mem::take(batch), cx),
+            RoleMut::Source(_) => {
+                cx.exec.count_drops(cx.me, LOOPED, batch.len() as u64);
+                batch.clear();
+            }
+        }
+        Next::None
+    }
+
+    /// The node, whatever its role.
+    pub fn node(self) -> &'a mut dyn Node {
+        match self {
+            RoleMut::Through(node) => node,
+            RoleMut::Source(node) => node,
+            RoleMut::Store(node) => node,
+        }
+    }
+
+    /// The same, borrowed.
+    pub fn as_node(&self) -> &dyn Node {
+        match self {
+            RoleMut::Through(node) => &**node,
+            RoleMut::Source(node) => &**node,
+            RoleMut::Store(node) => &**node,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Output of elements and programs.
+
+/// The destination of lines that elements write; implemented by the program.
+pub trait Console: Send + Sync {
+    /// Writes whole lines to standard error.
+    fn chatter(&self, lines: &str);
+    /// Writes text to standard output.
+    fn print(&self, text: &str);
+}

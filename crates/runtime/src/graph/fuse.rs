@@ -1,0 +1,142 @@
+//! Step: elements that run as fused chains.
+//!
+//! A chain is the longest path through the graph whose classes are those of a compiled chain
+//! ([`castanet_element::node::fused`]), in order. It does not go on into an element to which
+//! packets also come from elsewhere, so no element is in two chains.
+//!
+//! The step also finds sources that hand packets to the next element without a look at them
+//! ([`Cx::bypass`](castanet_element::cx::Cx::bypass)).
+
+use super::Graph;
+use super::assign::Assignment;
+use castanet_element::class::Role;
+use castanet_element::flow::Flow;
+use castanet_element::node::fused::{ChainMember, Fusion, MAX_STAGES, StageSpec};
+
+/// Elements that run as fused chains.
+#[derive(Default)]
+pub struct FusionPlan {
+    pub(crate) chains: Vec<ChainPlan>,
+    /// Sources, each with the next element that takes packets without a look at them.
+    pub(crate) bypasses: Vec<(usize, usize)>,
+}
+
+/// A fused chain.
+#[derive(Clone)]
+pub(crate) struct ChainPlan {
+    pub(crate) fusion: &'static Fusion,
+    /// In order.
+    pub(crate) members: Vec<ChainMember>,
+}
+
+impl FusionPlan {
+    /// Gives up chains in which elements move between workers with different tasks, or some move
+    /// and others do not.
+    pub(crate) fn keep_together(&mut self, plan: &Assignment) {
+        let with = |member: &ChainMember| plan[member.node].moves_with;
+        let same = |chain: &ChainPlan| chain.members.windows(2).all(|m| with(&m[0]) == with(&m[1]));
+        self.chains.retain(same);
+    }
+
+    /// Gives up chains and bypasses of elements to which packets come one at a time.
+    pub(crate) fn leave_out_single(&mut self, plan: &Assignment) {
+        self.chains.retain(|chain| !chain.members.iter().any(|member| plan[member.node].single));
+        self.bypasses.retain(|&(from, to)| !plan[from].single && !plan[to].single);
+    }
+}
+
+/// Finds the chains: the longest first, until none is left.
+pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
+    let compiled: Vec<_> = fusions.iter().map(|fusion| (*fusion, (fusion.stages_of)())).collect();
+    let mut free = vec![true; graph.elements.len()];
+    let mut plan = FusionPlan::default();
+    loop {
+        let mut best: Option<ChainPlan> = None;
+        for (fusion, stages) in &compiled {
+            let search = Search { graph, stages, free: &free };
+            for node in 0..graph.elements.len() {
+                let members =
+                    search.longest(ChainMember { stage: 0, node, port: 0, next_port: 0 }, true);
+                let members = members.unwrap_or_default();
+                if members.len() > best.as_ref().map_or(1, |best| best.members.len()) {
+                    best = Some(ChainPlan { fusion, members });
+                }
+            }
+        }
+        let Some(chain) = best else {
+            plan.bypasses = bypasses(graph);
+            return plan;
+        };
+        chain.members.iter().for_each(|member| free[member.node] = false);
+        plan.chains.push(chain);
+    }
+}
+
+/// Finds the sources whose packets go to an element that takes them without a look at them.
+fn bypasses(graph: &Graph) -> Vec<(usize, usize)> {
+    let pairs = graph.elements.iter().enumerate().filter_map(|(source, it)| {
+        let mut leaving = graph.out_edges(source).filter(|edge| edge.flow != Flow::Pull);
+        let (edge, None) = (leaving.next()?, leaving.next()) else { return None };
+        let to = &graph.elements[edge.to.node];
+        let takes = it.class.bypass.contains(&to.class.spec.class) && to.outputs.is_empty();
+        takes.then_some((source, edge.to.node))
+    });
+    pairs.collect()
+}
+
+/// The data of a search for chains.
+struct Search<'a> {
+    graph: &'a Graph,
+    stages: &'a [StageSpec],
+    /// By element: whether it is in no chain yet.
+    free: &'a [bool],
+}
+
+impl Search<'_> {
+    /// The longest chain from `member` on, as its stage or a later one if those between may be
+    /// absent.
+    fn longest(&self, member: ChainMember, head: bool) -> Option<Vec<ChainMember>> {
+        if !self.fits(member.node, head) {
+            return None;
+        }
+        let class = self.graph.elements[member.node].class.spec.class;
+        for stage in usize::from(member.stage)..self.stages.len().min(MAX_STAGES) {
+            if self.stages[stage].class == class {
+                let member = ChainMember { stage: stage as u8, ..member };
+                return self.onward(member, self.stages[stage].open);
+            }
+            if !self.stages[stage].optional {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// The longest chain that begins with `member`, which fits its stage.
+    fn onward(&self, member: ChainMember, open: bool) -> Option<Vec<ChainMember>> {
+        let mut best: Option<Vec<ChainMember>> = None;
+        for edge in self.graph.out_edges(member.node) {
+            if edge.flow == Flow::Pull || !(edge.from.port == 0 || open) {
+                continue;
+            }
+            let stage = member.stage + 1;
+            let next = ChainMember { stage, node: edge.to.node, port: edge.to.port, next_port: 0 };
+            let Some(rest) = self.longest(next, false) else { continue };
+            if rest.len() >= best.as_ref().map_or(1, Vec::len) {
+                let first = ChainMember { next_port: edge.from.port as u8, ..member };
+                best = Some(std::iter::once(first).chain(rest).collect());
+            }
+        }
+        let over = self.stages[usize::from(member.stage) + 1..].iter().all(|spec| spec.optional);
+        best.or(over.then(|| vec![member]))
+    }
+
+    /// Whether the element can be in a chain, as its first or a later one.
+    fn fits(&self, node: usize, head: bool) -> bool {
+        let through = self.graph.elements[node].class.role == Role::Through;
+        let mut entering = self.graph.in_edges(node);
+        let pushed = self.graph.in_edges(node).all(|edge| edge.flow != Flow::Pull);
+        let alone = head || (entering.next().is_some() && entering.next().is_none());
+        self.free[node] && through && pushed && alone
+    }
+}

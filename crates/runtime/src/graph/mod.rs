@@ -1,0 +1,151 @@
+//! From a flat configuration to a plan that can be built, in explicit steps.
+//!
+//! Each step is a function from one plain data structure to the next:
+//! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
+//! [`devices::find`] → [`assign::assign`] → `order::single` → [`fuse::find`] →
+//! [`checksums::may_leave`];
+//! [`explain`] prints each but the last.
+
+use castanet_element::flow::Flow;
+use castanet_element::setup::Configuration;
+use castanet_element::setup::PeerElement;
+
+pub mod assign;
+pub mod carries;
+pub mod checksums;
+pub mod classes;
+pub mod devices;
+pub mod explain;
+pub mod fuse;
+pub(crate) mod order;
+pub mod ports;
+pub mod target;
+pub(crate) mod task;
+pub(crate) mod watch;
+
+use crate::graph::target::Target;
+use castanet_element::class::{Class, Role};
+use castanet_lang::{FlatElement, Span, args};
+
+/// One element of the graph.
+pub struct Element {
+    /// Its name in the flat configuration.
+    pub name: String,
+    /// Its class.
+    pub class: &'static Class,
+    /// The text between the parentheses.
+    pub config: String,
+    /// Position of its declaration.
+    pub span: Span,
+    /// Positions of the parts of its text in the source.
+    pub source: FlatElement,
+    /// Processing of each connected input.
+    pub inputs: Vec<Flow>,
+    /// Processing of each connected output.
+    pub outputs: Vec<Flow>,
+}
+
+/// One connection.
+#[derive(Clone, Copy)]
+pub struct Edge {
+    /// Output of the upstream element.
+    pub from: Target,
+    /// Input of the downstream element.
+    pub to: Target,
+    /// Push or pull, once resolved.
+    pub flow: Flow,
+    /// Its position in the source.
+    pub span: Span,
+}
+
+/// The graph, as far as the steps have filled it in.
+#[derive(Default)]
+pub struct Graph {
+    /// The elements, in the order of the flat configuration.
+    pub elements: Vec<Element>,
+    /// The connections.
+    pub edges: Vec<Edge>,
+    /// By element: indices of the edges that leave it.
+    pub(crate) leaving: Vec<Vec<usize>>,
+    /// By element: indices of the edges that enter it.
+    pub(crate) entering: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    /// The element of that name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.elements.iter().position(|e| e.name == name)
+    }
+
+    /// `name :: Class`, for messages: with the name of the class that the configuration uses.
+    pub fn label(&self, element: usize) -> String {
+        let it = &self.elements[element];
+        format!("{} :: {}", it.name, it.source.class)
+    }
+
+    /// The edges that leave `element`.
+    pub fn out_edges(&self, element: usize) -> impl Iterator<Item = &Edge> {
+        self.leaving[element].iter().map(|&i| &self.edges[i])
+    }
+
+    /// The edges that enter `element`.
+    pub fn in_edges(&self, element: usize) -> impl Iterator<Item = &Edge> {
+        self.entering[element].iter().map(|&i| &self.edges[i])
+    }
+
+    /// Whether packets rest nowhere on their way to `element`, so that they come on the worker that
+    /// made them.
+    pub(crate) fn is_full_push(&self, element: usize) -> bool {
+        let mut seen = vec![false; self.elements.len()];
+        let mut above = vec![element];
+        while let Some(element) = above.pop() {
+            if self.elements[element].class.role == Role::Store {
+                return false;
+            }
+            if !std::mem::replace(&mut seen[element], true) {
+                above.extend(self.in_edges(element).map(|edge| edge.from.node));
+            }
+        }
+        true
+    }
+
+    /// Computes the edges that leave and enter each element.
+    pub(crate) fn link(&mut self) {
+        self.leaving = vec![Vec::new(); self.elements.len()];
+        self.entering = vec![Vec::new(); self.elements.len()];
+        for (i, edge) in self.edges.iter().enumerate() {
+            self.leaving[edge.from.node].push(i);
+            self.entering[edge.to.node].push(i);
+        }
+    }
+}
+
+/// The full name of the element or compound that `name` means where `element` stands: in its own
+/// compound first, then in those around it.
+pub(crate) fn in_scope(graph: &Graph, element: &str, name: &str) -> Option<String> {
+    let mut scope = element;
+    loop {
+        let outer = scope.rsplit_once('/').map(|(outer, _)| outer);
+        let full = outer.map_or(name.to_owned(), |outer| format!("{outer}/{name}"));
+        let inside = format!("{full}/");
+        if graph.elements.iter().any(|e| e.name == full || e.name.starts_with(&inside)) {
+            return Some(full);
+        }
+        scope = outer?;
+    }
+}
+
+impl Configuration for Graph {
+    fn find(&self, scope: &str, name: &str) -> Option<PeerElement<'_>> {
+        let full = in_scope(self, scope, name)?;
+        let it = &self.elements[Graph::find(self, &full)?];
+        Some(PeerElement {
+            name: &it.name,
+            class: it.class.spec.class,
+            config: &it.config,
+            arguments: args::split(&it.config).into_iter().map(|arg| arg.text).collect(),
+            inputs: it.inputs.len(),
+            outputs: it.outputs.len(),
+        })
+    }
+}

@@ -1,0 +1,478 @@
+//! Builds workers from a plan.
+
+use super::calls::find_calls;
+use super::console::ConsoleFanout;
+use super::console::ProgramWaker;
+use super::costs::CpuLoad;
+use super::plan::{ConfigPlan, ErrorStyle, plan, report, say};
+use super::setup_builder::SetupBuilder;
+use super::{ControlState, Options, ProgramRun, Router, RunningConfig, WorkerSet};
+use crate::cores::Cores;
+use crate::graph::target::Target;
+use crate::graph::{Graph, assign, fuse};
+use crate::worker::driver::{DriverEvent, ProgramId};
+use crate::worker::slot::WorkerGraph;
+use crate::worker::slot::{FusedChain, Slot};
+use crate::worker::{Tasks, Worker, inbox};
+use castanet_element::args::Names;
+use castanet_element::class::{Library, Nodes, Program, Role};
+use castanet_element::control::ControlWaker;
+use castanet_element::control::ProgramWait;
+use castanet_element::element::ConfigNotice;
+use castanet_element::error::ArgError;
+use castanet_element::exec::ExecState;
+use castanet_element::flow::Flow;
+use castanet_element::frames::Frames;
+use castanet_element::node::fused::{ChainMember, MAX_STAGES};
+use castanet_element::shared::SharedState;
+use castanet_element::time::{Clock, Time};
+use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+
+/// Resources that all configurations of a router have in common.
+pub(super) struct RuntimeContext {
+    pub(super) clock: Arc<Clock>,
+    pub(super) frames: Frames,
+    pub(super) notify: Sender<DriverEvent>,
+    pub(super) console: Arc<ConsoleFanout>,
+    /// Configurations that the router has had before.
+    pub(super) replaced: u64,
+    /// State that elements share, as far as the configuration before has it.
+    pub(super) shared: SharedState,
+}
+
+/// A configuration that is ready to be initialised.
+pub(super) struct BuiltConfig {
+    pub(super) config: RunningConfig,
+    pub(super) workers: WorkerSet,
+    pub(super) programs: Vec<ProgramRun>,
+    pub(super) cores: Cores,
+    /// Signals to the process, each with the element of a program that waits for it.
+    pub(super) armed: Vec<(i32, usize)>,
+}
+
+impl Router {
+    /// Builds a router, or adds all errors to `found`; nothing is started half. Warnings are in
+    /// `found` either way.
+    pub fn build(
+        flat: &FlatGraph,
+        library: &Library,
+        options: &Options,
+        found: &mut Diagnostics,
+    ) -> Option<Router> {
+        let (notify, notices) = channel();
+        let clock = Arc::new(match options.simulated {
+            true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
+            false => Clock::real(),
+        });
+        let planned = plan(flat, library, &options.cores(), options.error_style, found);
+        let frames = Frames::new(options.frames, options.memory, planned.queues());
+        let frames = frames.map_err(|e| {
+            found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
+        });
+        let console = Arc::new(ConsoleFanout::new(options.console.clone()));
+        let (frames, shared) = (frames.ok()?, SharedState::default());
+        let context = RuntimeContext { clock, frames, notify, console, replaced: 0, shared };
+        let mut built = construct(flat, planned, options, &context, found)?;
+        if !built.begin_all(&context, options, found) {
+            return None;
+        }
+        built.config.text.clone_from(&options.text);
+        built.config.shared = context.shared;
+        built.config.classes = library.names().collect();
+        let control = ControlState {
+            clock: context.clock,
+            frames: context.frames,
+            console: context.console,
+            pin: options.pin.then_some(built.cores),
+            load: CpuLoad::new(),
+            hot_swap: None,
+            next: None,
+            programs: built.programs,
+            away: Vec::new(),
+            armed: built.armed,
+            raised: Vec::new(),
+            default_action: |_| (),
+            notices,
+            notify: context.notify,
+            stops: 0,
+            ending: None,
+            calling: 0,
+        };
+        Some(Router { config: built.config, workers: built.workers, control })
+    }
+
+    /// Builds without opening a file or a device, and drops the result.
+    pub fn check(flat: &FlatGraph, library: &Library, options: &Options, found: &mut Diagnostics) {
+        let planned = plan(flat, library, &options.cores(), options.error_style, found);
+        let system = options.interfaces.map(|ask| Arc::new(ask) as _);
+        let names = Names::new(&planned.facts.addresses, system);
+        let parts =
+            make_all(&planned, &names, &SharedState::default(), Time::default(), options, found);
+        let ConfigPlan { graph, assigned, .. } = &planned;
+        for element in 0..if found.has_errors() { 0 } else { graph.elements.len() } {
+            if let Err(error) = find_calls(graph, assigned, &parts.programs, &names, element) {
+                report(graph, element, "initializing", vec![error], options.error_style, found);
+            }
+        }
+    }
+}
+
+/// Builds a configuration without opening anything. `planned` is the plan of `flat`; its errors are
+/// in `found` already.
+pub(super) fn construct(
+    flat: &FlatGraph,
+    planned: ConfigPlan,
+    options: &Options,
+    context: &RuntimeContext,
+    found: &mut Diagnostics,
+) -> Option<BuiltConfig> {
+    // Click checks arguments only where the connections are right.
+    if options.error_style == ErrorStyle::Click && found.has_errors() {
+        return None;
+    }
+    let system = options.interfaces.map(|ask| Arc::new(ask) as _);
+    let arguments = planned.graph.elements.iter().map(|it| it.config.as_str());
+    let files = options.handler_files.of(arguments);
+    let names = Names::new(&planned.facts.addresses, system).with_files(files);
+    let mut parts =
+        make_all(&planned, &names, &context.shared, context.clock.now(), options, found);
+    if found.has_errors() {
+        return None;
+    }
+    for run in &mut parts.programs {
+        run.id.configuration = context.replaced;
+    }
+    let ConfigPlan { graph, assigned, fused, cores, .. } = planned;
+    let fused = if options.fuse { fused } else { fuse::FusionPlan::default() };
+    match assemble(&graph, &assigned, &fused, parts.nodes, context, options) {
+        Ok(workers) => Some(BuiltConfig {
+            config: RunningConfig {
+                replaced: context.replaced,
+                rewritten: vec![None; graph.elements.len()],
+                callers: vec![false; graph.elements.len()],
+                graph,
+                assigned,
+                names,
+                shared: SharedState::default(),
+                flat_text: castanet_lang::print::flat(flat),
+                text: None,
+                requirements: flat.requirements.clone(),
+                classes: Vec::new(),
+                packages: options.packages,
+                error_style: options.error_style,
+            },
+            workers: WorkerSet::Idle(workers),
+            programs: parts.programs,
+            cores,
+            armed: Vec::new(),
+        }),
+        Err(e) => {
+            found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
+            None
+        }
+    }
+}
+
+impl BuiltConfig {
+    /// Initialises the elements that are `new`, in the order of the file; where one fails, it is
+    /// not initialised on further workers. Checks that the handlers that elements call exist.
+    pub(super) fn begin(
+        &mut self,
+        new: impl Fn(usize) -> bool,
+        context: &RuntimeContext,
+        options: &Options,
+        found: &mut Diagnostics,
+    ) {
+        for element in 0..self.config.graph.elements.len() {
+            let begins = self.config.assigned.begins(&self.config.graph, element);
+            let mut workers = begins.into_iter().filter(|_| new(element));
+            let begin = |worker| self.workers.idle(worker).map_or(Ok(()), |it| it.begin(element));
+            let begun = workers.try_for_each(begin).and_then(|()| {
+                let program = self.programs.iter_mut().find(|run| run.element == element);
+                program.filter(|_| new(element)).map_or(Ok(()), |run| {
+                    let signals = run.program.signals().iter();
+                    self.armed.extend(signals.map(|&signal| (signal, element)));
+                    let (line, console) = (context.notify.clone(), context.console.clone());
+                    run.program.init(ControlWaker::new(ProgramWaker {
+                        program: run.id,
+                        driver: line,
+                        console,
+                    }))
+                })
+            });
+            let found_calls = |()| {
+                find_calls(
+                    &self.config.graph,
+                    &self.config.assigned,
+                    &self.programs,
+                    &self.config.names,
+                    element,
+                )
+            };
+            if let Err(error) = begun.and_then(found_calls) {
+                report(
+                    &self.config.graph,
+                    element,
+                    "initializing",
+                    vec![error],
+                    options.error_style,
+                    found,
+                );
+            }
+        }
+    }
+}
+
+impl BuiltConfig {
+    /// Initialises and then starts all elements of the first configuration; returns whether all
+    /// could be started.
+    fn begin_all(
+        &mut self,
+        context: &RuntimeContext,
+        options: &Options,
+        found: &mut Diagnostics,
+    ) -> bool {
+        self.begin(|_| true, context, options, found);
+        if found.has_errors() {
+            return false;
+        }
+        for (element, error) in self.start(0..self.config.graph.elements.len()) {
+            report(
+                &self.config.graph,
+                element,
+                "initializing",
+                vec![error],
+                options.error_style,
+                found,
+            );
+        }
+        self.run_emitted();
+        !found.has_errors()
+    }
+
+    /// Starts elements, in the order of the file; returns those that failed.
+    pub(super) fn start(
+        &mut self,
+        elements: impl Iterator<Item = usize>,
+    ) -> Vec<(usize, ArgError)> {
+        let mut failed = Vec::new();
+        for element in elements {
+            let mut workers = self.config.assigned.begins(&self.config.graph, element).into_iter();
+            let start = |worker| self.workers.idle(worker).map_or(Ok(()), |it| it.start(element));
+            failed.extend(workers.try_for_each(start).err().map(|error| (element, error)));
+        }
+        failed
+    }
+
+    /// Tells element `it` that it has taken over state.
+    pub(super) fn resume(&mut self, it: usize) {
+        let home = self.config.assigned[it].home;
+        self.workers.idle(home).into_iter().for_each(|worker| worker.resume(it));
+    }
+
+    /// Pushes the batches that elements emitted while they started: no packet moves before that.
+    pub(super) fn run_emitted(&mut self) {
+        for worker in 0..self.workers.len() {
+            self.workers.idle(worker).into_iter().for_each(Worker::run_emitted);
+        }
+    }
+}
+
+/// The nodes of each element, one for each worker, and the programs.
+struct Parts {
+    nodes: Vec<Nodes>,
+    programs: Vec<ProgramRun>,
+}
+
+impl Parts {
+    /// Adds a program; one program at most is a driver.
+    fn add(
+        &mut self,
+        element: usize,
+        program: Box<dyn Program>,
+        started: Time,
+    ) -> Result<(), Vec<ArgError>> {
+        if program.is_driver() && self.programs.iter().any(|run| run.program.is_driver()) {
+            let error = ArgError::new("another element drives the router already");
+            return Err(vec![error.click("router has more than one driver script")]);
+        }
+        let id = ProgramId { configuration: 0, element };
+        self.programs.push(ProgramRun { id, element, program, waits: ProgramWait::At(started) });
+        Ok(())
+    }
+}
+
+fn make_all(
+    planned: &ConfigPlan,
+    names: &Names,
+    shared: &SharedState,
+    started: Time,
+    options: &Options,
+    found: &mut Diagnostics,
+) -> Parts {
+    let graph = &planned.graph;
+    let assigned = &planned.assigned;
+    let warnings = RefCell::default();
+    let places = SetupBuilder { graph, assigned, names, shared, started, warnings };
+    let workers = options.workers.max(1);
+    let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
+    for (i, it) in graph.elements.iter().enumerate() {
+        let made = places.at(i, |setup| match (it.class.role, it.class.factory.program) {
+            (Role::Info, _) => Ok(Vec::new()),
+            (role, Some(make)) => make(&it.config, setup).and_then(|program| {
+                parts.add(i, program, started)?;
+                match role {
+                    Role::Control => Ok(Vec::new()),
+                    _ => (it.class.factory.make)(&it.config, setup, workers),
+                }
+            }),
+            _ => (it.class.factory.make)(&it.config, setup, workers),
+        });
+        for text in places.warnings.take() {
+            say(graph, i, ConfigNotice::Warning(text), options.error_style, found);
+        }
+        parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
+            report(graph, i, "configuring", errors, options.error_style, found);
+            Vec::new()
+        }));
+    }
+    parts
+}
+
+/// The workers, with their elements and tasks.
+fn assemble(
+    graph: &Graph,
+    assigned: &assign::Assignment,
+    fused: &fuse::FusionPlan,
+    nodes: Vec<Nodes>,
+    context: &RuntimeContext,
+    options: &Options,
+) -> std::io::Result<Vec<Worker>> {
+    let pairs: std::io::Result<Vec<_>> = places(assigned).map(inbox::pair).collect();
+    let (shared, inboxes): (Vec<_>, Vec<_>) = pairs?.into_iter().unzip();
+    let shared = Arc::new(shared);
+    let mut by_worker = slots(graph, assigned, nodes, inboxes.len());
+    by_worker.iter_mut().for_each(|slots| fuse(slots, fused));
+    let labels: Arc<[String]> = (0..graph.elements.len()).map(|it| graph.label(it)).collect();
+    let core = |index, elements| {
+        let seed = match assigned.seed {
+            Some(seed) => seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            None => seed(index, options.simulated),
+        };
+        let at_home = assigned.elements.iter().map(|it| it.home == index).collect();
+        let core = ExecState::new(elements, context.frames.clone(), options.burst, seed);
+        ExecState { worker: index, at_home, labels: labels.clone(), ..core }
+    };
+    let worker = |(index, (slots, inbox)): (usize, (Vec<Slot>, _))| Worker {
+        index,
+        exec: core(index, slots.len()),
+        graph: WorkerGraph::new(slots),
+        tasks: Tasks::new(&assigned.tasks[index], &assigned.away[index], |element| {
+            assigned[element].tickets
+        }),
+        clock: context.clock.clone(),
+        console: context.console.clone(),
+        shared: shared.clone(),
+        inbox,
+        meter: None,
+        driver: context.notify.clone(),
+    };
+    Ok(by_worker.into_iter().zip(inboxes).enumerate().map(worker).collect())
+}
+
+/// By worker: number of tasks that it has or may come to have.
+fn places(assigned: &assign::Assignment) -> impl Iterator<Item = usize> + '_ {
+    assigned.tasks.iter().zip(&assigned.away).map(|(here, away)| here.len() + away.len())
+}
+
+/// Seed of a worker's random numbers: the same in each simulated run.
+fn seed(worker: usize, simulated: bool) -> u64 {
+    let random = || {
+        use std::hash::{BuildHasher, RandomState};
+        RandomState::new().hash_one(worker)
+    };
+    if simulated { 0x9e37_79b9_7f4a_7c15 + worker as u64 } else { random() }
+}
+
+/// The slots of all elements on each worker.
+fn slots(
+    graph: &Graph,
+    assigned: &assign::Assignment,
+    nodes: Vec<Nodes>,
+    workers: usize,
+) -> Vec<Vec<Slot>> {
+    let mut by_worker: Vec<Vec<Slot>> = (0..workers).map(|_| Vec::new()).collect();
+    for (element, nodes) in nodes.into_iter().enumerate() {
+        let mut nodes = nodes.into_iter();
+        for slots in &mut by_worker {
+            let mut slot = slot(graph, element);
+            slot.node = nodes.next();
+            slot.waiters.clone_from(&assigned[element].waiters);
+            slot.pullers.clone_from(&assigned[element].pullers);
+            slot.feeders.clone_from(&assigned[element].feeders);
+            slot.stores.clone_from(&assigned[element].stores);
+            slot.watched.clone_from(&assigned[element].watched);
+            slot.single = assigned[element].single;
+            slots.push(slot);
+        }
+    }
+    by_worker
+}
+
+/// Puts elements whose state is not shared into fused chains.
+fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
+    for chain in &plan.chains {
+        let own =
+            |m: &ChainMember| slots[m.node].node.as_ref().is_some_and(|it| !it.node().is_shared());
+        if !chain.members.iter().all(own) {
+            continue;
+        }
+        let mut nodes: Vec<_> = (0..MAX_STAGES).map(|_| None).collect();
+        let mut next_ports = [0; MAX_STAGES];
+        for member in &chain.members {
+            nodes[usize::from(member.stage)] = slots[member.node].node.take();
+            next_ports[usize::from(member.stage)] = member.next_port;
+        }
+        let Some(fused) = (chain.fusion.build)(&mut nodes, &next_ports) else { continue };
+        let head = chain.members[0].node;
+        for member in &chain.members {
+            slots[member.node].within = Some((head, member.stage));
+        }
+        slots[head].chain = Some(Box::new(FusedChain { fused, members: chain.members.clone() }));
+    }
+    for &(from, to) in &plan.bypasses {
+        slots[from].bypass = Some(to);
+    }
+}
+
+/// The slot of an element, without its node.
+fn slot(graph: &Graph, element: usize) -> Slot {
+    let it = &graph.elements[element];
+    let mut outputs = vec![None; it.outputs.len()];
+    for edge in graph.out_edges(element).filter(|e| e.flow != Flow::Pull) {
+        outputs[edge.from.port] = Some(edge.to);
+    }
+    let mut upstream: Vec<Option<Target>> = vec![None; it.inputs.len()];
+    for edge in graph.in_edges(element).filter(|e| e.flow == Flow::Pull) {
+        upstream[edge.to.port] = Some(edge.from);
+    }
+    Slot {
+        node: None,
+        chain: None,
+        within: None,
+        role: it.class.role,
+        outputs,
+        first_output: it.class.first_output,
+        bypass: None,
+        upstream,
+        waiters: Vec::new(),
+        pullers: Vec::new(),
+        feeders: Vec::new(),
+        stores: Vec::new(),
+        watched: Vec::new(),
+        single: false,
+    }
+}

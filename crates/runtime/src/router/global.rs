@@ -1,0 +1,221 @@
+//! Handlers of the router itself, and the counts at its ports.
+
+use super::Router;
+use super::handlers::drop_counts;
+use castanet_element::args::FromArg;
+use castanet_element::class::ports::is_agnostic;
+use castanet_element::error::ArgError;
+use castanet_element::flow::Flow;
+use std::fmt::Write;
+
+/// Read handlers of the router itself.
+pub(super) const READS: &[&str] = &[
+    "active_port_stats",
+    "active_ports",
+    "class_cycles.csv",
+    "classes",
+    "config",
+    "count_cycles",
+    "driver",
+    "drops",
+    "element_cycles.csv",
+    "flatconfig",
+    "frames",
+    "handlers",
+    "list",
+    "load",
+    "packages",
+    "requirements",
+    "threads",
+    "timewarp",
+    "version",
+];
+
+/// Write handlers of the router itself where the configuration may be replaced; otherwise all but
+/// the first.
+pub(super) const WRITES: &[&str] = &["hotconfig", "count_cycles", "reset_cycles", "stop"];
+
+/// The element and the handler of a path; the router's own handlers have no element, and some of
+/// them have a point in their name.
+pub(super) fn split(handler: &str) -> (&str, &str) {
+    match handler.split_once('.') {
+        Some(parts) if !READS.contains(&handler) => parts,
+        _ => ("", handler),
+    }
+}
+
+/// Click's mark for a port that is not counted.
+const UNCOUNTED: &str = "??";
+
+impl Router {
+    /// Write handlers of the router itself.
+    pub(super) fn global_writes(&self) -> &'static [&'static str] {
+        &WRITES[usize::from(!self.is_replaceable())..]
+    }
+
+    pub(super) fn read_global(&mut self, name: &str) -> Result<String, ArgError> {
+        let lines = |names: &[&str]| names.iter().fold(String::new(), |s, n| s + n + "\n");
+        Ok(match name {
+            "version" => env!("CARGO_PKG_VERSION").to_owned(),
+            "driver" => "userlevel".to_owned(),
+            "list" => {
+                let elements = &self.config.graph.elements;
+                let names = elements.iter().map(|e| e.name.as_str());
+                names.fold(format!("{}\n", elements.len()), |s, n| s + n + "\n")
+            }
+            "classes" => lines(&self.config.classes),
+            "packages" => lines(self.config.packages),
+            "config" => self.config.text.clone().unwrap_or_else(|| self.config.flat_text.clone()),
+            "flatconfig" => self.config.flat_text.clone(),
+            "frames" => self.control.frames.table(),
+            "requirements" => {
+                self.config.requirements.iter().fold(String::new(), |s, r| s + r + "\n")
+            }
+            "handlers" => {
+                let writes = self.global_writes();
+                let kind = |name| if writes.contains(&name) { "rw" } else { "r" };
+                let reads = READS.iter().map(|&name| (name, kind(name)));
+                let others = writes.iter().filter(|name| !READS.contains(name));
+                let mut all: Vec<_> = reads.chain(others.map(|&name| (name, "w"))).collect();
+                all.sort_unstable();
+                all.iter().fold(String::new(), |s, (name, kind)| s + name + "\t" + kind + "\n")
+            }
+            "load" => self.load(),
+            "threads" => self.workers.len().to_string(),
+            "timewarp" if self.control.clock.is_simulated() => "simulation".to_owned(),
+            "timewarp" => "1".to_owned(),
+            "drops" => self.all_drops(),
+            "element_cycles.csv" => self.element_cycles(),
+            "class_cycles.csv" => self.class_cycles(),
+            "count_cycles" => self.counts_cycles().to_string(),
+            "active_ports" => {
+                self.active_ports(|_, name, side, port| format!("{name}\t{side}{port}"))
+            }
+            "active_port_stats" => self.active_ports(|router, it, side, port| {
+                let element = router.config.graph.find(it).unwrap_or_default();
+                router.port_counts(element, side == 'i').swap_remove(port)
+            }),
+            _ => {
+                let error = ArgError::new(format!("the router has no read handler '{name}'"));
+                return Err(super::handlers::unknown(error, name, "read", name, READS));
+            }
+        })
+    }
+
+    pub(super) fn write_global(&mut self, name: &str, value: &str) -> Result<(), ArgError> {
+        if name == "stop" {
+            // As in Click: a text that is no number counts as one request.
+            let requests: i64 = value.trim().parse().unwrap_or(1);
+            self.control.stops = self
+                .control
+                .stops
+                .saturating_add_signed(i32::try_from(requests).unwrap_or(i32::MAX));
+            return Ok(());
+        }
+        if name == "hotconfig" && self.is_replaceable() {
+            return self.prepare(value);
+        }
+        if name == "reset_cycles" {
+            self.reset_cycles(None);
+            return Ok(());
+        }
+        if name == "count_cycles" {
+            let on = bool::from_arg(value.trim(), &self.config.names);
+            return on.map(|on| self.count_cycles(on)).map_err(|e| e.at(name));
+        }
+        let error = ArgError::new(format!("global has no write handler '{name}'"));
+        Err(super::handlers::unknown(error, name, "write", name, self.global_writes()))
+    }
+
+    /// `element reason count` of each reason with drops.
+    fn all_drops(&mut self) -> String {
+        let mut out = String::new();
+        for (it, counters) in self.all_counters().iter().enumerate() {
+            let element = &self.config.graph.elements[it];
+            for (reason, n) in drop_counts(element.class, counters).iter().filter(|c| c.1 > 0) {
+                _ = writeln!(out, "{} {reason} {n}", element.name);
+            }
+        }
+        out
+    }
+
+    /// A line for every port that moves packets: pull inputs and push outputs.
+    fn active_ports(&mut self, line: impl Fn(&mut Router, &str, char, usize) -> String) -> String {
+        let mut active = Vec::new();
+        for element in &self.config.graph.elements {
+            let of = |flows: &[Flow], wanted| -> Vec<usize> {
+                (0..flows.len()).filter(|&port| flows[port] == wanted).collect()
+            };
+            let inputs = of(&element.inputs, Flow::Pull).into_iter().map(|port| ('i', port));
+            let outputs = of(&element.outputs, Flow::Push).into_iter().map(|port| ('o', port));
+            active.extend(inputs.chain(outputs).map(|(side, n)| (element.name.clone(), side, n)));
+        }
+        let lines = active.into_iter().map(|(name, side, n)| line(self, &name, side, n) + "\n");
+        lines.collect()
+    }
+
+    /// Packets at each input, or output; of several ports only those whose packets the elements at
+    /// their other ends have counted alone.
+    pub(super) fn port_counts(&mut self, it: usize, inputs: bool) -> Vec<String> {
+        let element = &self.config.graph.elements[it];
+        let ports = if inputs { element.inputs.len() } else { element.outputs.len() };
+        if ports == 1 {
+            let counters = self.counters(it);
+            return vec![if inputs { counters.input } else { counters.output }.to_string()];
+        }
+        (0..ports).map(|port| self.count_beyond(it, inputs, port)).collect()
+    }
+
+    /// The count of the elements beyond a port, if only this port's packets come there.
+    fn count_beyond(&mut self, it: usize, inputs: bool, port: usize) -> String {
+        let edges: Vec<(usize, usize)> = match inputs {
+            true => {
+                let edges = self.config.graph.in_edges(it).filter(|e| e.to.port == port);
+                let beyond = edges.map(|e| e.from.node);
+                beyond.map(|node| (node, self.config.graph.out_edges(node).count())).collect()
+            }
+            false => {
+                let edges = self.config.graph.out_edges(it).filter(|e| e.from.port == port);
+                let beyond = edges.map(|e| e.to.node);
+                beyond.map(|node| (node, self.config.graph.in_edges(node).count())).collect()
+            }
+        };
+        if edges.iter().any(|&(_, edges)| edges != 1) {
+            return UNCOUNTED.to_owned();
+        }
+        let count = |router: &mut Router, node| {
+            let counters = router.counters(node);
+            if inputs { counters.output } else { counters.input }
+        };
+        edges.into_iter().map(|(node, _)| count(self, node)).sum::<u64>().to_string()
+    }
+
+    /// Click's description of ports: number, processing, connections.
+    pub(super) fn ports_text(&self, it: usize) -> String {
+        let element = &self.config.graph.elements[it];
+        let mut out = String::new();
+        for (number, (side, flows)) in
+            [("input", &element.inputs), ("output", &element.outputs)].into_iter().enumerate()
+        {
+            let s = if flows.len() == 1 { "" } else { "s" };
+            _ = writeln!(out, "{} {side}{s}", flows.len());
+            for (port, flow) in flows.iter().enumerate() {
+                let name = |node: usize| self.config.graph.elements[node].name.as_str();
+                let ends: Vec<String> = match side {
+                    "input" => {
+                        let edges = self.config.graph.in_edges(it).filter(|e| e.to.port == port);
+                        edges.map(|e| format!("{} [{}]", name(e.from.node), e.from.port)).collect()
+                    }
+                    _ => {
+                        let edges = self.config.graph.out_edges(it).filter(|e| e.from.port == port);
+                        edges.map(|e| format!("[{}] {}", e.to.port, name(e.to.node))).collect()
+                    }
+                };
+                let agnostic = is_agnostic(element.class, number, port);
+                let tilde = if agnostic { "~" } else { "" };
+                _ = writeln!(out, "{}{tilde}\t-\t{}", flow.word(), ends.join(", "));
+            }
+        }
+        out
+    }
+}

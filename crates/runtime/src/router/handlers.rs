@@ -1,0 +1,478 @@
+//! Handlers: commands that workers run between two bursts.
+
+use super::calls::no_element;
+use super::costs::CYCLES;
+use super::tasks::task_handlers;
+use super::{DriverEvent, Router, global, reconfigure};
+use crate::graph::{Graph, assign};
+use crate::worker::Worker;
+use crate::worker::slot;
+use castanet_element::class::{Class, Program, Role};
+use castanet_element::error::ArgError;
+use castanet_element::exec::Counters;
+use castanet_element::fate::DISCARDED;
+use castanet_element::handler::{DeferredWork, HandlerDoc, ReadRequest, TextChunk, Value};
+use castanet_element::node::AnyConfig;
+use castanet_lang::nearest;
+
+/// The handler that changes arguments.
+const CONFIG: HandlerDoc =
+    HandlerDoc { name: "config", doc: "Other arguments, under which the element goes on." };
+
+/// Handlers that every element has.
+const COMMON: &[HandlerDoc] = &[
+    HandlerDoc { name: "class", doc: "The element's class." },
+    HandlerDoc { name: "name", doc: "The element's name." },
+    HandlerDoc { name: "config", doc: "The element's arguments." },
+    HandlerDoc { name: "ports", doc: "The element's ports and what they are connected to." },
+    HandlerDoc { name: "handlers", doc: "The element's handlers." },
+    HandlerDoc { name: "icounts", doc: "Packets at each input." },
+    HandlerDoc { name: "ocounts", doc: "Packets at each output." },
+    HandlerDoc { name: "drops", doc: "Packets dropped here, by reason." },
+    CYCLES,
+    HandlerDoc { name: "workers", doc: "The workers whose packets can come here." },
+    HandlerDoc {
+        name: "full_push",
+        doc: "Whether packets come here on the worker that made them, past no queue.",
+    },
+];
+
+impl Router {
+    /// Reads `element.handler`, or a global handler; words after the name are the handler's
+    /// parameter.
+    pub fn read(&mut self, handler: &str) -> Result<String, ArgError> {
+        let (path, param) = handler.split_once(char::is_whitespace).unwrap_or((handler, ""));
+        let (element, name) = global::split(path);
+        if element.is_empty() {
+            return self.read_global(name);
+        }
+        let element = self.element(element)?;
+        self.read_element(element, name, param.trim())
+    }
+
+    /// Writes `element.handler`, or a global handler.
+    pub fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError> {
+        let (element, name) = global::split(handler);
+        if element.is_empty() {
+            return self.write_global(name, value);
+        }
+        let element = self.element(element)?;
+        if self.config.graph.elements[element].class.called_by.contains(&name)
+            && !value.trim().is_empty()
+        {
+            self.let_call(element);
+        }
+        self.write_element(element, name, value)
+    }
+
+    /// Whether there is such a handler.
+    pub fn has_handler(&self, handler: &str, write: bool) -> bool {
+        let (element, name) = global::split(handler);
+        if element.is_empty() {
+            return match write {
+                true => self.global_writes().contains(&name),
+                false => global::READS.contains(&name),
+            };
+        }
+        let Some(element) = self.config.graph.find(element) else { return false };
+        let of_many = castanet_element::node::numbered(name).map(|(name, _)| name);
+        let names = |doc: &HandlerDoc| doc.name == name || Some(doc.name) == of_many.as_deref();
+        self.handlers_of(element).iter().any(|(doc, writes)| names(doc) && *writes == write)
+            || (!write && name.starts_with("drops."))
+            || self.program(element).is_some_and(|program| program.has_handler(name, write))
+    }
+
+    fn element(&self, name: &str) -> Result<usize, ArgError> {
+        self.config.graph.find(name).ok_or_else(|| no_element(&self.config.graph, name))
+    }
+
+    fn program(&self, element: usize) -> Option<&dyn Program> {
+        self.control.programs.iter().find(|run| run.element == element).map(|run| &*run.program)
+    }
+
+    /// Whether a read handler is only for the router's own programs.
+    pub fn is_private(&self, handler: &str) -> bool {
+        handler.split_once('.').is_some_and(|(element, name)| {
+            let element = self.config.graph.find(element);
+            element.is_some_and(|it| self.config.graph.elements[it].class.private.contains(&name))
+        })
+    }
+
+    /// Every handler of an element: its documentation, and whether it writes.
+    pub fn handlers_of(&self, element: usize) -> Vec<(HandlerDoc, bool)> {
+        declared(&self.config.graph, &self.config.assigned, element)
+    }
+    fn read_element(&mut self, it: usize, name: &str, param: &str) -> Result<String, ArgError> {
+        let class = self.config.graph.elements[it].class;
+        // An element's own `drops`, as a Queue has, comes before the common one.
+        let own = class.role != Role::Control && (class.reads)().iter().any(|h| h.name == name);
+        if let Some(text) = (!own).then(|| self.read_common(it, name)).flatten() {
+            return Ok(text);
+        }
+        if let Some(text) = (!own).then(|| self.read_task(it, name)).flatten() {
+            return Ok(text);
+        }
+        if let Some(answer) = self.call_program(it, name, param, false) {
+            return answer;
+        }
+        let value = match class.role {
+            Role::Control => self.read_program(it, name, param),
+            _ => self.read_nodes(it, name, param),
+        };
+        value.map(|v| v.to_string()).ok_or_else(|| {
+            let known: Vec<_> =
+                self.handlers_of(it).iter().filter(|h| !h.1).map(|h| h.0.name).collect();
+            self.no_handler(it, name, "read", &known)
+        })
+    }
+
+    fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
+        let run = self.control.programs.iter().find(|run| run.element == it)?;
+        run.program.read(name, &ReadRequest { now: self.control.clock.now(), param, from: 0 })
+    }
+
+    /// Reads the configuration, or the state of each worker, and merges the values.
+    fn read_nodes(&mut self, it: usize, name: &str, param: &str) -> Option<Value> {
+        let class = self.config.graph.elements[it].class;
+        if (class.reads)().iter().any(|doc| numbered_as(doc.name, name))
+            && let Some(config) = self.config_of(it)
+        {
+            // The control thread computes the value: workers have packets to process.
+            let request = ReadRequest { now: self.control.clock.now(), param, from: 0 };
+            if let Some(value) = (class.factory.read_config)(&config, name, &request) {
+                return Some(value);
+            }
+        }
+        let home = self.config.assigned[it].home;
+        let mut value = self.ask_node(it, home, name, param, 0)?;
+        if let Value::Chunk(first) = value.0 {
+            return Some(self.read_pieces(it, name, param, first));
+        }
+        if !value.1 {
+            for worker in (0..self.workers.len()).filter(|&w| w != home) {
+                if let Some((other, _)) = self.ask_node(it, worker, name, param, 0) {
+                    value.0 = value.0.merge(other);
+                }
+            }
+        }
+        Some(value.0)
+    }
+
+    /// Reads the chunks of a text behind the first, from the element's home.
+    fn read_pieces(&mut self, it: usize, name: &str, param: &str, first: TextChunk) -> Value {
+        let TextChunk { mut text, mut next, finish } = first;
+        while let Some(from) = next {
+            next = None;
+            let piece = self.ask_node(it, self.config.assigned[it].home, name, param, from);
+            if let Some((Value::Chunk(piece), _)) = piece {
+                text += &piece.text;
+                // A chunk that does not move on would never end.
+                next = piece.next.filter(|&next| next > from);
+            }
+        }
+        Value::Text(finish(text))
+    }
+
+    /// The value of one worker, and whether it is the same for all.
+    fn ask_node(
+        &mut self,
+        it: usize,
+        worker: usize,
+        name: &str,
+        param: &str,
+        from: u64,
+    ) -> Option<(Value, bool)> {
+        let (name, param, now) = (name.to_owned(), param.to_owned(), self.control.clock.now());
+        self.workers.ask(worker, move |worker| {
+            let node = slot::at(&worker.graph.slots, it)?;
+            node.read(&name, &ReadRequest { now, param: &param, from })
+        })?
+    }
+
+    fn read_common(&mut self, it: usize, name: &str) -> Option<String> {
+        let element = &self.config.graph.elements[it];
+        if let Some(reason) = name.strip_prefix("drops.") {
+            let counts = drop_counts(element.class, &self.counters(it));
+            return counts.into_iter().find(|(n, _)| n == reason).map(|(_, n)| n.to_string());
+        }
+        // Click's elements that count drops themselves have one number here.
+        if name == "drops" && (element.class.reads)().iter().any(|h| h.name == name) {
+            return None;
+        }
+        Some(match name {
+            "class" => element.class.spec.class.to_owned(),
+            "name" => element.name.clone(),
+            "config" => element.config.clone(),
+            "ports" => self.ports_text(it),
+            "icounts" | "ocounts" => {
+                let counts = self.port_counts(it, name == "icounts");
+                counts.iter().fold(String::new(), |s, n| s + n + "\n")
+            }
+            "cycles" => self.cycles_text(it),
+            "workers" => {
+                let workers: Vec<String> =
+                    self.config.assigned.reaching(it).map(|worker| worker.to_string()).collect();
+                workers.join(" ")
+            }
+            "full_push" => self.config.graph.is_full_push(it).to_string(),
+            "handlers" => {
+                let mut all: Vec<(&str, &str)> = Vec::new();
+                let mut shown = self.handlers_of(it);
+                shown.retain(|(doc, _)| !element.class.private.contains(&doc.name));
+                for (doc, writes) in shown {
+                    match all.iter_mut().find(|(n, _)| *n == doc.name) {
+                        Some(entry) => entry.1 = "rw",
+                        None => all.push((doc.name, if writes { "w" } else { "r" })),
+                    }
+                }
+                let more = self.program(it).map(|program| program.more_handlers());
+                let more = more.unwrap_or_default();
+                all.extend(more.iter().map(|name| (name.as_str(), "r")));
+                all.sort_unstable();
+                all.iter().fold(String::new(), |s, (n, kind)| s + n + "\t" + kind + "\n")
+            }
+            "drops" => {
+                let counts = drop_counts(element.class, &self.counters(it));
+                let shown = counts.into_iter().filter(|(_, n)| *n > 0);
+                shown.fold(String::new(), |s, (reason, n)| s + &format!("{reason} {n}\n"))
+            }
+            _ => return None,
+        })
+    }
+
+    fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
+        let own = (self.config.graph.elements[it].class.writes)().iter().any(|h| h.name == name);
+        if name == CYCLES.name && !own {
+            self.reset_cycles(Some(it));
+            return Ok(());
+        }
+        if let Some(done) = self.call_program(it, name, value, true) {
+            return done.map(drop);
+        }
+        if self.config.graph.elements[it].class.role == Role::Control {
+            let run = self.control.programs.iter_mut().find(|run| run.element == it);
+            if let Some(done) = run.and_then(|run| run.program.write(name, value)) {
+                return done.map_err(|e| e.at(name));
+            }
+            return Err(self.no_write(it, name));
+        }
+        if name == CONFIG.name && reconfigure::may(self.config.graph.elements[it].class) {
+            return self.reconfigure(it, value);
+        }
+        if let Some(done) = (!own).then(|| self.write_task(it, name, value)).flatten() {
+            return done;
+        }
+        match self.rewritten(it, name, value) {
+            // The old configuration is dropped here, not on a worker: that may take time.
+            Some((_old, new)) => {
+                let config = new.map_err(|e| e.at(name))?;
+                self.config.rewritten[it] = Some(config.clone());
+                for worker in 0..self.workers.len() {
+                    let config = config.clone();
+                    self.workers.ask(worker, move |worker| {
+                        worker.install(it, config);
+                    });
+                }
+                Ok(())
+            }
+            None => self.change(it, name, value),
+        }
+    }
+
+    /// The configuration, and a changed one. The control thread makes it: workers have packets to
+    /// process.
+    fn rewritten(
+        &mut self,
+        it: usize,
+        name: &str,
+        value: &str,
+    ) -> Option<(AnyConfig, Result<AnyConfig, ArgError>)> {
+        let class = self.config.graph.elements[it].class;
+        if !(class.writes)().iter().any(|doc| numbered_as(doc.name, name)) {
+            return None;
+        }
+        let config = self.config_of(it)?;
+        // Arguments have no blanks around them, as lines of clients do.
+        let new = (class.factory.write_config)(&config, name, value.trim(), &self.config.names)?;
+        Some((config, new))
+    }
+
+    /// The present configuration of an element, with the changes of handlers.
+    fn config_of(&mut self, it: usize) -> Option<AnyConfig> {
+        match &self.config.rewritten[it] {
+            Some(config) => Some(config.clone()),
+            None => {
+                let config =
+                    move |worker: &mut Worker| Some(slot::at(&worker.graph.slots, it)?.config());
+                self.workers.ask(self.config.assigned[it].home, config)?
+            }
+        }
+    }
+
+    fn change(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
+        let home = self.config.assigned[it].home;
+        let others = (0..self.workers.len()).filter(|&w| w != home);
+        for worker in std::iter::once(home).chain(others).collect::<Vec<_>>() {
+            let (text, what) = (value.to_owned(), name.to_owned());
+            let wakes = (self.config.graph.elements[it].class.runs_timer)(name);
+            let done = self.workers.ask(worker, move |worker| {
+                let node = slot::at_mut(&mut worker.graph.slots, it)?;
+                let ((done, thrown), shares) = (node.change(&what, &text)?, node.is_shared());
+                worker.exec.count_drops(it, DISCARDED, thrown);
+                worker.revive(it);
+                if wakes {
+                    worker.wake(it);
+                }
+                Some((done, shares))
+            });
+            if wakes {
+                self.make_calls(worker);
+            }
+            let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
+            done.and_then(DeferredWork::run).map_err(|e| e.at(name))?;
+            if shares {
+                // The shared state is changed; tasks of the element may be on any worker.
+                for other in (0..self.workers.len()).filter(|&other| other != worker) {
+                    self.workers.ask(other, move |worker| worker.revive(it));
+                }
+                break;
+            }
+        }
+        if (self.config.graph.elements[it].class.stops)(name) {
+            // A stop request of the element: a driver program may refuse it.
+            _ = self.control.notify.send(DriverEvent::StopRequested);
+        }
+        Ok(())
+    }
+
+    fn no_write(&self, it: usize, name: &str) -> ArgError {
+        let known: Vec<_> = self.handlers_of(it).iter().filter(|h| h.1).map(|h| h.0.name).collect();
+        self.no_handler(it, name, "write", &known)
+    }
+
+    fn no_handler(&self, it: usize, name: &str, kind: &str, known: &[&str]) -> ArgError {
+        missing(&self.config.graph, it, name, kind, known)
+    }
+
+    /// The counters of one element, summed over workers.
+    pub fn counters(&mut self, it: usize) -> Counters {
+        let mut sum = Counters::default();
+        for worker in 0..self.workers.len() {
+            let theirs = self.workers.ask(worker, move |worker| worker.exec.counters[it].clone());
+            theirs.iter().for_each(|counters| sum.add(counters));
+        }
+        sum
+    }
+
+    /// The counters of every element, summed over workers.
+    pub fn all_counters(&mut self) -> Vec<Counters> {
+        let mut sums = vec![Counters::default(); self.config.graph.elements.len()];
+        for worker in 0..self.workers.len() {
+            let theirs = self.workers.ask(worker, |worker| worker.exec.counters.clone());
+            for (sum, counters) in sums.iter_mut().zip(theirs.iter().flatten()) {
+                sum.add(counters);
+            }
+        }
+        sums
+    }
+
+    /// Drops of an element by reason, from its counters.
+    pub fn losses(&self, it: usize, counts: &Counters) -> Vec<(String, u64)> {
+        let mut losses = drop_counts(self.config.graph.elements[it].class, counts);
+        losses.retain(|&(_, n)| n > 0);
+        losses
+    }
+
+    /// Packets that an element keeps.
+    pub fn held(&mut self, it: usize) -> usize {
+        let mut sum = 0;
+        for worker in 0..self.workers.len() {
+            let theirs = self.workers.ask(worker, move |worker| {
+                slot::at(&worker.graph.slots, it).map(|node| (node.held(), node.is_shared()))
+            });
+            let Some((held, shares)) = theirs.flatten() else { continue };
+            if shares {
+                return held;
+            }
+            sum += held;
+        }
+        sum
+    }
+}
+
+/// Whether a handler has a name: its own, or with a number behind it.
+fn numbered_as(handler: &str, name: &str) -> bool {
+    handler == name || castanet_element::node::numbered(name).is_some_and(|(of, _)| of == handler)
+}
+
+/// Handlers of an element, those that all elements have included, each with whether it writes.
+pub(super) fn declared(
+    graph: &Graph,
+    assigned: &assign::Assignment,
+    element: usize,
+) -> Vec<(HandlerDoc, bool)> {
+    let class = graph.elements[element].class;
+    let own = (class.reads)();
+    let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
+    let reads = own.iter().copied().chain(common);
+    let config = reconfigure::may(class).then_some(CONFIG);
+    let own = (class.writes)();
+    let cycles = own.iter().all(|h| h.name != CYCLES.name).then_some(CYCLES);
+    let writes = own.into_iter().chain(config).chain(cycles);
+    let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
+    let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
+    for (doc, write) in task_handlers(assigned, element) {
+        if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
+            all.push((doc, write));
+        }
+    }
+    all
+}
+
+/// Dropped packets of an element by reason; packets for an output that is not connected count under
+/// its name.
+pub(super) fn drop_counts(class: &Class, counters: &Counters) -> Vec<(String, u64)> {
+    let mut all: Vec<(String, u64)> = class
+        .drop_reasons()
+        .into_iter()
+        .map(|(index, name, _)| {
+            (name, counters.drops[usize::from(castanet_element::fate::DROP - index)])
+        })
+        .collect();
+    for (port, fate) in class.outputs().enumerate() {
+        all.push((fate.name.to_owned(), counters.open.get(port).copied().unwrap_or(0)));
+    }
+    for (port, &n) in counters.open.iter().enumerate().skip(class.outputs().count()) {
+        all.push((format!("output_{port}"), n));
+    }
+    all
+}
+
+/// The error about a handler that an element does not have.
+pub(super) fn missing(
+    graph: &Graph,
+    it: usize,
+    name: &str,
+    kind: &str,
+    known: &[&str],
+) -> ArgError {
+    let label = graph.label(it);
+    let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
+    let path = format!("{}.{name}", graph.elements[it].name);
+    unknown(error, &path, kind, name, known)
+}
+
+/// The error about a handler that does not exist, with Click's words and the nearest name.
+pub(super) fn unknown(
+    error: ArgError,
+    path: &str,
+    kind: &str,
+    name: &str,
+    known: &[&str],
+) -> ArgError {
+    let error = error.click(format!("no '{path}' {kind} handler"));
+    match nearest(name, known.iter().copied()) {
+        Some(near) => error.help(format!("did you mean '{near}'?")),
+        None => error,
+    }
+}

@@ -1,0 +1,228 @@
+//! A router: built from a flat configuration, run, read, written, replaced, dismantled.
+
+use crate::worker::driver::DriverEvent;
+use crate::worker::driver::ProgramId;
+
+mod build;
+mod calls;
+mod console;
+mod control;
+mod costs;
+mod global;
+mod handlers;
+mod migration;
+mod plan;
+mod reconfigure;
+mod run;
+mod setup_builder;
+mod swap;
+mod tasks;
+mod worker_set;
+
+pub use castanet_element::exec::{ElementCost, RunCost};
+pub use plan::{ConfigPlan, ErrorStyle, plan};
+pub use run::{RunOutcome, TeardownReport, Watcher};
+pub use swap::{ConfigReader, HotSwapSource};
+
+use crate::console::Console;
+use crate::cores::Cores;
+use crate::graph::{Graph, assign};
+use crate::worker::Worker;
+use castanet_element::args::Names;
+use castanet_element::class::Program;
+use castanet_element::control::ProgramWait;
+use castanet_element::files::HandlerFiles;
+use castanet_element::frames::Frames;
+use castanet_element::node::AnyConfig;
+use castanet_element::shared::SharedState;
+use castanet_element::time::{Clock, SIMULATED_START, Time};
+use castanet_packet::Pool;
+use console::ConsoleFanout;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender};
+use worker_set::WorkerSet;
+
+/// Options to build and run a router.
+#[derive(Clone)]
+pub struct Options {
+    /// Number of workers.
+    pub workers: usize,
+    /// Whether the driver moves the clock (`--simtime`).
+    pub simulated: bool,
+    /// When simulated time begins.
+    pub simulated_from: Time,
+    /// Nanoseconds by which simulated time moves at each look at the clock (`--simtick`).
+    pub simulated_tick: i64,
+    /// Packets that sources produce at once.
+    pub burst: usize,
+    /// Frames for devices; as many as the devices need if not given.
+    pub frames: Option<usize>,
+    /// Bytes for packets that elements keep, beside those frames; a quarter of the memory if not
+    /// given.
+    pub memory: Option<u64>,
+    /// Whether each worker is pinned to a core.
+    pub pin: bool,
+    /// The cores to use, in order; those that the process may use if empty.
+    pub cores: Vec<usize>,
+    /// Whether elements run as fused chains; for comparisons only.
+    pub fuse: bool,
+    /// The destination of lines that elements write.
+    pub console: Arc<dyn Console>,
+    /// Looks up the addresses of interfaces.
+    pub interfaces: Option<InterfaceResolver>,
+    /// The files that handlers may name.
+    pub handler_files: HandlerFiles,
+    /// Style of error messages.
+    pub error_style: ErrorStyle,
+    /// The configuration as it was written, for the handler `config`.
+    pub text: Option<String>,
+    /// Names for `require(package NAME)`, and for the handler `packages`.
+    pub packages: &'static [&'static str],
+}
+
+/// Looks up an address of an interface.
+pub type InterfaceResolver = fn(&str, castanet_element::args::AddressKind) -> Option<String>;
+
+impl Options {
+    /// The cores of the workers.
+    pub(crate) fn cores(&self) -> Cores {
+        Cores::here(self.workers, &self.cores)
+    }
+
+    /// One worker, real time, and defaults for the rest.
+    pub fn new(console: Arc<dyn Console>) -> Options {
+        Options {
+            workers: 1,
+            simulated: false,
+            simulated_from: SIMULATED_START,
+            simulated_tick: 0,
+            burst: castanet_packet::BURST,
+            frames: None,
+            memory: None,
+            pin: false,
+            cores: Vec::new(),
+            fuse: true,
+            console,
+            interfaces: None,
+            handler_files: HandlerFiles::default(),
+            error_style: ErrorStyle::Castanet,
+            text: None,
+            packages: &[],
+        }
+    }
+}
+
+/// A program of the control thread, and the event for which it waits.
+struct ProgramRun {
+    id: ProgramId,
+    element: usize,
+    program: Box<dyn Program>,
+    waits: ProgramWait,
+}
+
+/// A router that is ready to run, runs, or has run.
+pub struct Router {
+    config: RunningConfig,
+    workers: WorkerSet,
+    control: ControlState,
+}
+
+/// The configuration of a router, with what handlers have changed in it.
+struct RunningConfig {
+    /// Configurations that the router has had before this one.
+    replaced: u64,
+    graph: Graph,
+    assigned: assign::Assignment,
+    names: Names,
+    /// State that elements share.
+    shared: SharedState,
+    /// By element: its configuration as a handler has changed it, if one has.
+    rewritten: Vec<Option<AnyConfig>>,
+    /// By element: whether a handler has given it a call to make on its packets' way.
+    callers: Vec<bool>,
+    /// The flat configuration.
+    flat_text: String,
+    /// The configuration as it was written, if that is known.
+    text: Option<String>,
+    requirements: Vec<String>,
+    /// Names of the classes that the configuration may use.
+    classes: Vec<&'static str>,
+    packages: &'static [&'static str],
+    error_style: ErrorStyle,
+}
+
+/// State of the control thread.
+struct ControlState {
+    clock: Arc<Clock>,
+    frames: Frames,
+    console: Arc<ConsoleFanout>,
+    /// The cores that workers are pinned to, if they are.
+    pin: Option<Cores>,
+    load: costs::CpuLoad,
+    /// Makes configurations that replace this one, where that is allowed.
+    hot_swap: Option<HotSwapSource>,
+    /// The configuration that is to replace this one.
+    next: Option<swap::PendingConfig>,
+    programs: Vec<ProgramRun>,
+    /// Programs that run at the moment, away from the list, with their elements.
+    away: Vec<(usize, AnyConfig)>,
+    /// Signals to the process, each with the element of a program that waits for it.
+    armed: Vec<(i32, usize)>,
+    /// Signals that programs have sent to this process and other programs of it wait for.
+    raised: Vec<i32>,
+    /// The action of a signal for which no program waits.
+    default_action: fn(i32),
+    notices: Receiver<DriverEvent>,
+    notify: Sender<DriverEvent>,
+    /// Stop requests that no program has taken.
+    stops: u32,
+    /// The exit status, once the router is to end.
+    ending: Option<i32>,
+    /// Depth of handler calls of elements that wait for each other.
+    calling: u32,
+}
+
+impl Router {
+    /// The graph it runs.
+    pub fn graph(&self) -> &Graph {
+        &self.config.graph
+    }
+    /// The assignment of elements to workers.
+    pub fn assigned(&self) -> &assign::Assignment {
+        &self.config.assigned
+    }
+    /// The clock of its elements.
+    pub fn clock(&self) -> &Arc<Clock> {
+        &self.control.clock
+    }
+    /// The device pool.
+    pub fn pool(&self) -> &Pool {
+        &self.control.frames.pool
+    }
+    /// The storage pool.
+    pub fn storage(&self) -> &Pool {
+        &self.control.frames.storage
+    }
+    /// Signals to the process for which programs wait.
+    pub fn signals(&self) -> Vec<i32> {
+        let mut signals: Vec<i32> = self.control.armed.iter().map(|&(signal, _)| signal).collect();
+        signals.sort_unstable();
+        signals.dedup();
+        signals
+    }
+    /// Sets the action of a signal for which programs have waited and wait no more.
+    pub fn default_action(&mut self, action: fn(i32)) {
+        self.control.default_action = action;
+    }
+    /// Sends events to the driver, for signal handlers.
+    pub fn line(&self) -> Sender<DriverEvent> {
+        self.control.notify.clone()
+    }
+    /// A worker, while workers do not run on threads.
+    pub fn worker(&mut self, index: usize) -> Option<&mut Worker> {
+        match &mut self.workers {
+            WorkerSet::Idle(workers) => workers.get_mut(index),
+            WorkerSet::Running { .. } => None,
+        }
+    }
+}

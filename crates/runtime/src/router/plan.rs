@@ -1,0 +1,172 @@
+//! The plan of a configuration: the steps before building, kept so that `explain` can print each.
+
+use crate::cores::Cores;
+use crate::graph::devices::{self};
+use crate::graph::{
+    Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, watch,
+};
+use castanet_element::args::Names;
+use castanet_element::class::Library;
+use castanet_element::element::{ConfigNotice, Facts};
+use castanet_element::error::ArgError;
+use castanet_element::frames::PoolSizes;
+use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
+
+/// Style of errors about arguments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ErrorStyle {
+    /// Castanet's: position, error, help.
+    Castanet,
+    /// Click's, for programs that parse them.
+    Click,
+}
+
+/// A graph with all that follows from it before elements are built.
+pub struct ConfigPlan {
+    /// Elements, ports, processing.
+    pub graph: Graph,
+    /// Kinds of packets on each edge.
+    pub carries: carries::EdgePlan,
+    /// Declarations of information elements.
+    pub facts: Facts,
+    /// The cores of the workers.
+    pub cores: Cores,
+    /// The assignment of elements to workers.
+    pub assigned: assign::Assignment,
+    /// Fused chains.
+    pub fused: fuse::FusionPlan,
+}
+
+impl ConfigPlan {
+    /// Number of device queues that elements use.
+    pub(crate) fn queues(&self) -> usize {
+        self.assigned.device_queues()
+    }
+
+    /// The sizes of the pools that a router of this configuration has, with these options.
+    pub fn sizes(&self, frames: Option<usize>, memory: Option<u64>) -> Result<PoolSizes, String> {
+        PoolSizes::of(frames, memory, self.queues())
+    }
+}
+
+/// Runs the steps; all errors are in `found`.
+pub fn plan(
+    flat: &FlatGraph,
+    library: &Library,
+    cores: &Cores,
+    error_style: ErrorStyle,
+    found: &mut Diagnostics,
+) -> ConfigPlan {
+    let mut graph = classes::name(flat, library, found);
+    ports::resolve(&mut graph, error_style == ErrorStyle::Click, found);
+    let mut facts = Facts::default();
+    for (i, it) in graph.elements.iter().enumerate() {
+        let Some(declare) = it.class.factory.declare else { continue };
+        let before = (facts.homes.len(), facts.tickets.len());
+        let declared = declare(&it.config, &Names::default(), &mut facts);
+        let mut errors = declared.err().unwrap_or_default();
+        let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| name);
+        let tickets = facts.tickets[before.1..].iter_mut().map(|(name, _)| name);
+        for name in homes.chain(tickets) {
+            match in_scope(&graph, &it.name, name) {
+                Some(full) => *name = full,
+                None => errors.push(unknown_home(&graph, name)),
+            }
+        }
+        facts.notices.drain(..).for_each(|notice| say(&graph, i, notice, error_style, found));
+        if !errors.is_empty() {
+            report(&graph, i, "configuring", errors, error_style, found);
+        }
+    }
+    let mut warnings = Diagnostics::new();
+    let carries = carries::follow(&graph, &mut warnings);
+    if error_style == ErrorStyle::Castanet {
+        found.append(warnings);
+    }
+    let devices = devices::find(&graph, &facts);
+    let mut assigned = assign::assign(&graph, &facts, &devices, cores);
+    watch(&graph, &mut assigned, error_style, found);
+    assigned.send_singly(order::single(&graph));
+    let mut fused = fuse::find(&graph, library.fusions());
+    fused.keep_together(&assigned);
+    fused.leave_out_single(&assigned);
+    let may_leave = checksums::may_leave(&graph);
+    for (element, may_leave) in assigned.elements.iter_mut().zip(may_leave) {
+        element.may_leave_checksums = may_leave;
+    }
+    let cores = cores.clone();
+    ConfigPlan { graph, carries, facts, cores, assigned, fused }
+}
+
+/// Adds a notice of an element.
+pub(super) fn say(
+    graph: &Graph,
+    element: usize,
+    said: ConfigNotice,
+    error_style: ErrorStyle,
+    found: &mut Diagnostics,
+) {
+    let (it, label) = (&graph.elements[element], graph.label(element));
+    let context = format!("While configuring '{label}':");
+    found.push(match (said, error_style) {
+        (ConfigNotice::Message(text), ErrorStyle::Castanet) => Diagnostic::note(it.span, text),
+        (ConfigNotice::Warning(text), ErrorStyle::Castanet) => Diagnostic::warning(it.span, text),
+        (ConfigNotice::Message(text), ErrorStyle::Click) => {
+            Diagnostic::note(it.span, context).with_note(None, text)
+        }
+        (ConfigNotice::Warning(text), ErrorStyle::Click) => {
+            Diagnostic::note(it.span, context).with_note(None, format!("warning: {text}"))
+        }
+    });
+}
+
+/// Finds the stores that elements watch; tasks that wait for room there are woken when packets are
+/// taken out.
+fn watch(
+    graph: &Graph,
+    assigned: &mut assign::Assignment,
+    error_style: ErrorStyle,
+    found: &mut Diagnostics,
+) {
+    for (i, it) in graph.elements.iter().enumerate() {
+        let named = it.class.factory.watch.and_then(|find| find(&it.config, &Names::default()));
+        match named.map(|named| watch::stores(graph, i, &named)) {
+            Some(Ok(stores)) => assigned.watch(i, stores),
+            Some(Err(errors)) => report(graph, i, "initializing", errors, error_style, found),
+            None => {}
+        }
+    }
+}
+
+fn unknown_home(graph: &Graph, name: &str) -> ArgError {
+    let error = ArgError::new(format!("no element named '{name}'"))
+        .click(format!("'{name}' does not name an element"));
+    match castanet_lang::nearest(name, graph.elements.iter().map(|e| e.name.as_str())) {
+        Some(near) => error.help(format!("did you mean '{near}'?")),
+        None => error,
+    }
+}
+
+/// Adds the errors of one element; `doing` says what was being done.
+pub(crate) fn report(
+    graph: &Graph,
+    element: usize,
+    doing: &str,
+    errors: Vec<ArgError>,
+    error_style: ErrorStyle,
+    found: &mut Diagnostics,
+) {
+    let it = &graph.elements[element];
+    if error_style == ErrorStyle::Click {
+        let context = format!("While {doing} '{}':", graph.label(element));
+        let diagnostic = Diagnostic::error(it.span, context);
+        let words = errors.iter().filter_map(ArgError::in_click_words);
+        return found.push(words.fold(diagnostic, |d, text| d.with_note(None, text)));
+    }
+    for error in errors {
+        let range = error.range.map_or(0..it.config.len(), |(from, len)| from..from + len);
+        let span = it.source.span_of(range);
+        let message = format!("{}: {}", graph.label(element), error.message());
+        found.push(Diagnostic::error(span, message).with_maybe_help(error.hint));
+    }
+}

@@ -1,0 +1,119 @@
+//! New arguments for a running element, by its handler `config`.
+
+use super::Router;
+use super::setup_builder::SetupBuilder;
+use crate::console::Console;
+use crate::worker::slot;
+use castanet_element::class::{Class, Nodes, Role};
+use castanet_element::error::ArgError;
+use castanet_element::shared::SharedState;
+use std::cell::RefCell;
+
+/// Whether elements of a class may get new arguments while they run.
+pub(super) fn may(class: &Class) -> bool {
+    // Elements that name stores were tied to them when the graph was planned.
+    !matches!(class.role, Role::Info | Role::Control)
+        && class.factory.program.is_none()
+        && class.factory.watch.is_none()
+}
+
+impl Router {
+    /// Gives an element new arguments, under which it goes on with its state. If it cannot, that is
+    /// an error, and nothing changes.
+    pub(super) fn reconfigure(&mut self, it: usize, text: &str) -> Result<(), ArgError> {
+        let text = text.trim().to_owned();
+        let shared = SharedState::default();
+        let nodes = self.nodes_of(it, &text, &shared).map_err(joined)?;
+        let Some(new) = nodes.into_iter().next() else { return Ok(()) };
+        // Shared state belongs to other elements, too.
+        if !shared.is_empty() {
+            return Err(self.stays(it));
+        }
+        let new = new.node();
+        let (config, home) = (new.config(), self.config.assigned[it].home);
+        let before = self.workers.ask(home, move |worker| {
+            let node = slot::at(&worker.graph.slots, it)?;
+            Some(node.config())
+        });
+        // The old configuration is dropped here, after all workers have the new one: that may take
+        // time.
+        let Some(before) = before.flatten().filter(|before| new.can_take_state(before)) else {
+            return Err(self.stays(it));
+        };
+        let config = new.merged_config(&before).unwrap_or(config);
+        let calls = self.config.graph.elements[it].class.factory.calls;
+        if calls.is_some_and(|find| find(&text, &self.config.names).is_some()) {
+            self.let_call(it);
+        }
+        // All workers at once: shared state changes with the first of them.
+        let ran = self.halt();
+        for worker in 0..self.workers.len() {
+            let config = config.clone();
+            self.workers.ask(worker, move |worker| {
+                worker.install(it, config);
+                if worker.index == home {
+                    worker.resume(it);
+                    worker.run_emitted();
+                }
+            });
+        }
+        self.go_on(ran);
+        self.make_calls(home);
+        self.config.rewritten[it] = None;
+        self.declare(it, text);
+        Ok(())
+    }
+
+    /// The error about an element that keeps its arguments.
+    fn stays(&self, it: usize) -> ArgError {
+        let label = self.config.graph.label(it);
+        ArgError::new(format!("'{label}' cannot go on under other arguments"))
+            .help("a whole configuration can be replaced by `hotconfig`")
+    }
+
+    /// The nodes of an element with new arguments.
+    fn nodes_of(
+        &self,
+        it: usize,
+        text: &str,
+        shared: &SharedState,
+    ) -> Result<Nodes, Vec<ArgError>> {
+        let places = SetupBuilder {
+            graph: &self.config.graph,
+            assigned: &self.config.assigned,
+            names: &self.config.names,
+            shared,
+            started: self.control.clock.now(),
+            warnings: RefCell::default(),
+        };
+        let nodes = places
+            .at(it, |setup| (self.config.graph.elements[it].class.factory.make)(text, setup, 1));
+        for text in places.warnings.take() {
+            let label = self.config.graph.label(it);
+            self.control
+                .console
+                .chatter(&format!("While configuring '{label}':\n  warning: {text}\n"));
+        }
+        nodes
+    }
+
+    /// Sets the arguments, in the flat configuration, too.
+    fn declare(&mut self, it: usize, text: String) {
+        let element = &mut self.config.graph.elements[it];
+        let line = |config: &str| {
+            let (name, class) = (&element.name, &element.source.class);
+            let arguments = if config.is_empty() { String::new() } else { format!("({config})") };
+            format!("{name} :: {class}{arguments};\n")
+        };
+        let (old, new) = (line(&element.config), line(&text));
+        self.config.flat_text = self.config.flat_text.replacen(&old, &new, 1);
+        element.config = text;
+    }
+}
+
+/// All errors about arguments as one.
+fn joined(errors: Vec<ArgError>) -> ArgError {
+    let messages: Vec<String> = errors.iter().map(ArgError::message).collect();
+    let clicks: Vec<String> = errors.iter().filter_map(ArgError::in_click_words).collect();
+    ArgError::new(messages.join("\n")).click(clicks.join("\n"))
+}

@@ -1,0 +1,251 @@
+//! Runs a router to its end, in real or in simulated time.
+
+use super::worker_set::WorkerSet;
+use super::{DriverEvent, ProgramRun, Router};
+use crate::console::Console;
+use crate::worker::{TurnOutcome, earlier};
+use castanet_element::control::ProgramWait;
+use castanet_element::time::Time;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// Outcome of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunOutcome {
+    /// The exit status that the configuration has set; 0 by default.
+    pub status: i32,
+    /// Whether the user ended it.
+    pub interrupted: bool,
+}
+
+/// Findings when a router was dismantled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TeardownReport {
+    /// Frames that did not come back to their pool: a bug of Castanet.
+    pub leaked_frames: usize,
+    /// Bursts lost to a panic in an element.
+    pub panics: u64,
+    /// Workers whose threads panicked.
+    pub lost_workers: usize,
+}
+
+/// Whether a signal that no program waits for ends the router.
+pub(super) fn ends(signal: i32) -> bool {
+    use nix::sys::signal::Signal;
+    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].iter().any(|&end| end as i32 == signal)
+}
+
+/// Interval of a live view, and its function.
+pub type Watcher<'a> = (Duration, &'a mut dyn FnMut(&mut Router));
+
+/// The longest sleep of the driver.
+const LONG: Duration = Duration::from_secs(3600);
+
+impl Router {
+    /// Runs until the router is stopped. `watch` is called at its interval, for live views. Workers
+    /// do not run on threads afterwards, so that handlers can still be read.
+    pub fn run(&mut self, watch: Option<Watcher<'_>>) -> RunOutcome {
+        match self.control.clock.is_simulated() {
+            true => self.run_simulated(),
+            false => self.run_real(watch),
+        }
+    }
+
+    fn run_real(&mut self, mut watch: Option<Watcher<'_>>) -> RunOutcome {
+        if let Err(e) = self.workers.start_threads(self.control.pin.as_ref()) {
+            self.control.console.chatter(&format!("cannot start a worker: {e}\n"));
+            return RunOutcome { status: 1, interrupted: false };
+        }
+        let mut interrupted = false;
+        let mut next_watch = watch.as_ref().map(|(every, _)| self.control.clock.now() + *every);
+        loop {
+            while self.step_programs() {}
+            self.decide_stops();
+            if interrupted || self.control.ending.is_some() {
+                break;
+            }
+            let now = self.control.clock.now();
+            if let (Some((every, look)), Some(due)) = (watch.as_mut(), next_watch)
+                && due <= now
+            {
+                look(self);
+                next_watch = Some(due.max(now) + *every);
+                continue; // it may have written handlers
+            }
+            let until = earlier(self.next_program(), next_watch);
+            let sleep = until.map_or(LONG, |t| (t - now).min(LONG));
+            match self.control.notices.recv_timeout(sleep) {
+                Ok(notice) => interrupted |= self.heed(notice),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+        }
+        if self.workers.join_threads() > 0 {
+            self.control.console.chatter("a worker was lost to a panic outside any element\n");
+        }
+        // Packets on their way come to their end.
+        self.make_all_calls();
+        RunOutcome { status: self.control.ending.unwrap_or(0), interrupted }
+    }
+
+    /// Ends the router at stop requests that no program waits for, unless a driver program still
+    /// runs.
+    fn decide_stops(&mut self) {
+        if self.control.stops > 0 && !self.is_driven() {
+            self.control.ending.get_or_insert(0);
+        }
+    }
+
+    fn run_simulated(&mut self) -> RunOutcome {
+        let mut interrupted = false;
+        while self.control.ending.is_none() && !interrupted {
+            let next = self.settle_a_while();
+            let mut ran = false;
+            while let Ok(notice) = self.control.notices.try_recv() {
+                interrupted |= self.heed(notice);
+                ran = true;
+            }
+            ran |= self.step_programs();
+            self.decide_stops();
+            match next {
+                TurnOutcome::Ran | TurnOutcome::Calls => {}
+                TurnOutcome::Idle(_) if ran || self.control.ending.is_some() => {}
+                TurnOutcome::Idle(next) => match earlier(next, self.next_program()) {
+                    Some(time) => self.control.clock.jump(time),
+                    // No event will ever come.
+                    None => break,
+                },
+            }
+        }
+        RunOutcome { status: self.control.ending.unwrap_or(0), interrupted }
+    }
+
+    /// Handles an event; returns whether the router is to end.
+    pub(super) fn heed(&mut self, notice: DriverEvent) -> bool {
+        match notice {
+            DriverEvent::StopRequested => self.control.stops += 1,
+            DriverEvent::ProgramNotified(id) => {
+                let now = self.control.clock.now();
+                let program = self.control.programs.iter_mut().find(|run| run.id == id);
+                if let Some(run) = program.filter(|run| run.waits != ProgramWait::Ended) {
+                    run.waits = ProgramWait::At(now);
+                }
+            }
+            DriverEvent::Interrupted => return true,
+            DriverEvent::Signal(signal) => return !self.signalled(signal) && self.strikes(signal),
+            DriverEvent::CallPending(worker) => self.make_calls(worker),
+        }
+        false
+    }
+
+    /// A signal for which no program waits: returns whether it ends the router. Other signals have
+    /// their default action, unless a program that waits for them runs at the moment.
+    pub(super) fn strikes(&self, signal: i32) -> bool {
+        let at_work = |run: &ProgramRun| {
+            run.waits != ProgramWait::Ended && run.program.signals().contains(&signal)
+        };
+        if !ends(signal) && !self.control.programs.iter().any(at_work) {
+            (self.control.default_action)(signal);
+        }
+        ends(signal)
+    }
+
+    /// Calls the programs that wait for a signal; returns whether there were any.
+    pub(super) fn signalled(&mut self, signal: i32) -> bool {
+        let armed = std::mem::take(&mut self.control.armed);
+        let (called, waiting) = armed.into_iter().partition(|&(wanted, _)| wanted == signal);
+        let called: Vec<(i32, usize)> = called;
+        self.control.armed = waiting;
+        for &(_, element) in &called {
+            let handler = format!("{}.run", self.config.graph.elements[element].name);
+            if let Err(e) = self.write(&handler, "") {
+                self.control.console.chatter(&format!("{handler}: {}\n", self.words(&e)));
+            }
+        }
+        !called.is_empty()
+    }
+
+    /// Gives each worker a turn; idle only when all are.
+    fn settle_a_while(&mut self) -> TurnOutcome {
+        let mut all = TurnOutcome::Idle(None);
+        for index in 0..self.workers.len() {
+            let Some(worker) = self.workers.idle(index) else { continue };
+            all = match (all, worker.turn()) {
+                (TurnOutcome::Idle(a), TurnOutcome::Idle(b)) => TurnOutcome::Idle(earlier(a, b)),
+                (_, TurnOutcome::Calls) => {
+                    self.make_calls(index);
+                    TurnOutcome::Ran
+                }
+                _ => TurnOutcome::Ran,
+            };
+        }
+        all
+    }
+
+    /// Runs idle workers and programs, without moving the clock, until nothing is left to do or
+    /// `turns` turns are over; for tests and simulated time.
+    pub fn settle(&mut self, turns: usize) -> Option<Time> {
+        for _ in 0..turns {
+            let turn = self.settle_a_while();
+            let mut ran = false;
+            while let Ok(notice) = self.control.notices.try_recv() {
+                self.heed(notice);
+                ran = true;
+            }
+            ran |= self.step_programs();
+            if let (TurnOutcome::Idle(next), false) = (turn, ran) {
+                return earlier(next, self.next_program());
+            }
+        }
+        None
+    }
+
+    /// Moves a simulated clock by `time`, stopping at every timer on the way.
+    pub fn advance(&mut self, time: Duration) {
+        self.advance_within(time, 100_000, usize::MAX);
+    }
+
+    /// The same with at most so many turns at a time, and stops.
+    pub fn advance_within(&mut self, time: Duration, turns: usize, stops: usize) {
+        let end = self.control.clock.now() + time;
+        for _ in 0..stops {
+            let Some(next) = self.settle(turns).filter(|t| *t <= end) else { break };
+            self.control.clock.jump(next);
+        }
+        self.control.clock.jump(end);
+        self.settle(turns);
+    }
+
+    /// Cleans up all elements: buffers are written out.
+    pub fn end(&mut self) {
+        self.end_those(|_| true);
+    }
+
+    /// Cleans up some elements.
+    pub(super) fn end_those(&mut self, which: impl Fn(usize) -> bool) {
+        let begun: Vec<Vec<usize>> = (0..self.config.graph.elements.len())
+            .map(|it| match which(it) {
+                true => self.config.assigned.begins(&self.config.graph, it),
+                false => Vec::new(),
+            })
+            .collect();
+        if let WorkerSet::Idle(workers) = &mut self.workers {
+            workers.iter_mut().for_each(|worker| worker.end(&begun));
+        }
+        self.make_all_calls();
+    }
+
+    /// Dismantles the router and balances the frames.
+    pub fn dismantle(mut self) -> TeardownReport {
+        let lost_workers = self.workers.join_threads();
+        self.end();
+        let mut panics = 0;
+        if let WorkerSet::Idle(workers) = &self.workers {
+            panics = workers.iter().map(|w| w.exec.panics).sum();
+        }
+        // Shared state keeps packets, too, and belongs to no worker.
+        let frames = self.control.frames.clone();
+        drop(self);
+        castanet_packet::Pool::flush_thread();
+        TeardownReport { leaked_frames: frames.leaked(), panics, lost_workers }
+    }
+}

@@ -1,0 +1,134 @@
+//! The workers of a router: idle before and after a run, on threads during it.
+
+use crate::cores::{Cores, roam};
+use crate::worker::{Worker, WorkerHandle, run_thread};
+use nix::sched::CpuSet;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// The workers of a router.
+pub(super) enum WorkerSet {
+    /// Not on threads: the control thread runs them itself (simulated time, tests), or has not
+    /// started the threads yet.
+    Idle(Vec<Worker>),
+    /// On threads of their own.
+    Running {
+        /// Handles to reach them.
+        shared: Arc<Vec<WorkerHandle>>,
+        /// Set when the threads are to end.
+        stop: Arc<AtomicBool>,
+        /// Their threads.
+        threads: Vec<JoinHandle<Worker>>,
+        /// How long the control thread polls for a reply before it sleeps.
+        spin: Duration,
+        /// CPU affinity of the control thread before it kept off their cores.
+        affinity_before: Option<CpuSet>,
+    },
+}
+
+/// A worker that does not answer for this long is stuck in an element.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Polling time of the control thread. Workers mostly reply after a burst: to wake a sleeping
+/// thread would cost the worker some microseconds; to poll takes as many from a worker, unless a
+/// core is left over.
+const SPIN: Duration = Duration::from_micros(20);
+/// Stack of a worker, for long chains of pulls.
+const STACK: usize = 64 << 20;
+
+/// The reply of a worker; polls for some time before it sleeps.
+fn receive_reply<T>(reply: &Receiver<T>, spin: Duration) -> Option<T> {
+    let asked = Instant::now();
+    while asked.elapsed() < spin {
+        match reply.try_recv() {
+            Err(TryRecvError::Empty) => std::hint::spin_loop(),
+            answer => return answer.ok(),
+        }
+    }
+    reply.recv_timeout(PATIENCE).ok()
+}
+
+impl WorkerSet {
+    /// A worker, while they are idle.
+    pub(super) fn idle(&mut self, index: usize) -> Option<&mut Worker> {
+        match self {
+            WorkerSet::Idle(workers) => workers.get_mut(index),
+            WorkerSet::Running { .. } => None,
+        }
+    }
+
+    /// Number of workers.
+    pub(super) fn len(&self) -> usize {
+        match self {
+            WorkerSet::Idle(workers) => workers.len(),
+            WorkerSet::Running { shared, .. } => shared.len(),
+        }
+    }
+
+    /// Runs `command` on a worker between two bursts and returns its result; `None` if the worker
+    /// is gone or stuck.
+    pub(super) fn ask<T: Send + 'static>(
+        &mut self,
+        index: usize,
+        command: impl FnOnce(&mut Worker) -> T + Send + 'static,
+    ) -> Option<T> {
+        match self {
+            WorkerSet::Idle(workers) => workers.get_mut(index).map(command),
+            WorkerSet::Running { shared, spin, .. } => {
+                // The channel's slot is allocated here, not on the worker.
+                let (answer, reply) = sync_channel(1);
+                shared.get(index)?.send(Box::new(move |worker| _ = answer.send(command(worker))));
+                receive_reply(&reply, *spin)
+            }
+        }
+    }
+
+    /// Starts a thread for each worker.
+    pub(super) fn start_threads(&mut self, pin: Option<&Cores>) -> std::io::Result<()> {
+        let WorkerSet::Idle(workers) = self else { return Ok(()) };
+        let Some(shared) = workers.first().map(|w| w.shared.clone()) else { return Ok(()) };
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut threads = Vec::new();
+        for worker in std::mem::take(workers) {
+            let (stop, index, cores) = (stop.clone(), worker.index, pin.cloned());
+            let thread = std::thread::Builder::new()
+                .name(format!("castanet-{index}"))
+                .stack_size(STACK)
+                .spawn(move || {
+                    if let Some(cores) = cores {
+                        cores.pin(index);
+                    }
+                    let worker = run_thread(worker, &stop);
+                    castanet_packet::Pool::flush_thread();
+                    worker
+                })?;
+            threads.push(thread);
+        }
+        let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let spin = if cores > threads.len() { SPIN } else { Duration::ZERO };
+        let affinity_before = pin.and_then(Cores::keep_off);
+        *self = WorkerSet::Running { shared, stop, threads, spin, affinity_before };
+        Ok(())
+    }
+
+    /// Ends the threads; returns how many workers were lost to a panic.
+    pub(super) fn join_threads(&mut self) -> usize {
+        let WorkerSet::Running { shared, stop, threads, affinity_before, .. } = self else {
+            return 0;
+        };
+        affinity_before.iter().for_each(|cores| _ = roam(cores));
+        stop.store(true, Ordering::Release);
+        shared.iter().for_each(|s| s.send(Box::new(|_| ())));
+        let sent = threads.len();
+        let mut workers: Vec<Worker> =
+            std::mem::take(threads).into_iter().filter_map(|t| t.join().ok()).collect();
+        let lost = sent - workers.len();
+        // A migration may still be under way.
+        while workers.iter_mut().any(Worker::run_commands) {}
+        *self = WorkerSet::Idle(workers);
+        lost
+    }
+}

@@ -1,0 +1,309 @@
+//! One worker: its elements, its tasks, its timers and its inbox.
+//!
+//! Handlers go to the state, never the state to handlers: a worker runs the commands of its inbox
+//! between two bursts, so a handler has `&mut` to its node, and no element needs a lock, an atomic
+//! or `unsafe`.
+
+use crate::worker::slot::WorkerGraph;
+use castanet_element::node::RoleNode;
+
+use crate::console::Console;
+use crate::graph::task::TaskKind;
+use crate::worker::slot::PendingBatch;
+use castanet_element::exec::ExecState;
+use castanet_element::exec::RunKind;
+
+pub(crate) mod calls;
+mod chain;
+pub mod driver;
+pub(crate) mod inbox;
+mod meter;
+mod migration;
+pub mod slot;
+mod task;
+mod thread;
+pub(crate) mod transfer;
+
+pub(crate) use inbox::{Inbox, WorkerHandle};
+pub(crate) use meter::TaskMeter;
+pub(crate) use task::Tasks;
+pub(crate) use thread::run as run_thread;
+
+use crate::worker::driver::DriverEvent;
+use castanet_element::cx::Cx;
+use castanet_element::element::NextRun;
+use castanet_element::error::ArgError;
+use castanet_element::fate::DISCARDED;
+use castanet_element::node::AnyConfig;
+use castanet_element::time::{Clock, Time};
+use castanet_packet::Batch;
+use std::sync::Arc;
+
+/// Outcome of a turn of a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TurnOutcome {
+    /// It ran a command, a timer or a task.
+    Ran,
+    /// There is nothing to do before this time, or before a wake-up.
+    Idle(Option<Time>),
+    /// Packets wait for a handler call.
+    Calls,
+}
+
+/// One worker.
+pub struct Worker {
+    pub(crate) index: usize,
+    /// Its elements, and the batches in transfer between them.
+    pub(crate) graph: WorkerGraph,
+    pub(crate) exec: ExecState,
+    pub(crate) tasks: Tasks,
+    pub(crate) clock: Arc<Clock>,
+    pub(crate) console: Arc<dyn Console>,
+    pub(crate) shared: Arc<Vec<WorkerHandle>>,
+    pub(crate) inbox: Inbox,
+    /// Times of tasks, while they are measured.
+    pub(crate) meter: Option<TaskMeter>,
+    /// Sends stop requests and calls of elements to the driver.
+    pub(crate) driver: std::sync::mpsc::Sender<DriverEvent>,
+}
+
+impl Worker {
+    /// Initialises element `me`.
+    pub(crate) fn begin(&mut self, me: usize) -> Result<(), ArgError> {
+        self.exec.now = self.clock.now();
+        let Some(node) = slot::at_mut(&mut self.graph.slots, me) else { return Ok(()) };
+        let done = node.init(&mut Cx { exec: &mut self.exec, me, peers: None });
+        self.after();
+        done
+    }
+
+    /// Starts element `me`. Batches that it emits wait for [`Worker::run_emitted`].
+    pub(crate) fn start(&mut self, me: usize) -> Result<(), ArgError> {
+        self.exec.now = self.clock.now();
+        let mut done = Ok(());
+        transfer::act(&mut self.graph, &mut self.exec, me, |node, cx| done = node.start(cx));
+        done
+    }
+
+    /// Pushes the batches that elements emitted while they started.
+    pub(crate) fn run_emitted(&mut self) {
+        match self.exec.cycles {
+            None => transfer::drain::<false>(&mut self.graph, &mut self.exec),
+            Some(_) => transfer::drain::<true>(&mut self.graph, &mut self.exec),
+        }
+        self.after();
+    }
+
+    /// Tells element `me` that it has taken over state. Batches that it emits wait for
+    /// [`Worker::run_emitted`].
+    pub(crate) fn resume(&mut self, me: usize) {
+        self.exec.now = self.clock.now();
+        transfer::act(&mut self.graph, &mut self.exec, me, |node, cx| node.after_take_state(cx));
+    }
+
+    /// Cleans up the elements that were initialised on this worker, then pushes the batches that
+    /// they emit. `begun` has the workers of each element.
+    pub(crate) fn end(&mut self, begun: &[Vec<usize>]) {
+        self.exec.now = self.clock.now();
+        for (me, workers) in begun.iter().enumerate() {
+            if workers.contains(&self.index) {
+                transfer::call(&mut self.graph, &mut self.exec, me, |node, cx| node.cleanup(cx));
+            }
+        }
+        self.after();
+    }
+
+    /// Pushes a batch into an input, as an upstream element would.
+    pub fn inject(&mut self, node: usize, port: usize, batch: Batch) {
+        self.exec.now = self.clock.now();
+        self.exec.pulls = 0;
+        // Packets that wait for a call go on first.
+        self.graph.stack.insert(0, PendingBatch::new(node, port, 0, batch));
+        match self.exec.cycles {
+            None => transfer::drain::<false>(&mut self.graph, &mut self.exec),
+            Some(_) => transfer::drain::<true>(&mut self.graph, &mut self.exec),
+        }
+        self.after();
+    }
+
+    /// One turn: the inbox, due timers, one task.
+    pub(crate) fn turn(&mut self) -> TurnOutcome {
+        self.exec.now = self.clock.now();
+        let mut ran = self.run_commands();
+        if self.is_calling() {
+            return TurnOutcome::Calls;
+        }
+        // A timer that is set for this very moment waits for the next turn.
+        for _ in 0..self.graph.slots.len() {
+            let Some(me) = self.exec.timers.pop(self.exec.now) else { break };
+            self.charged(me, RunKind::Timer, |worker| {
+                transfer::wake(&mut worker.graph, &mut worker.exec, me);
+            });
+            ran = true;
+            if self.is_calling() {
+                self.after();
+                return TurnOutcome::Calls;
+            }
+        }
+        self.tasks.wake_due(self.exec.now);
+        if let Some(task) = self.tasks.next_ready() {
+            match self.meter {
+                None => self.run::<false>(task),
+                Some(_) => self.run_billed(task),
+            }
+            ran = true;
+        }
+        self.after();
+        match ran {
+            true if self.is_calling() => TurnOutcome::Calls,
+            true => TurnOutcome::Ran,
+            false => {
+                TurnOutcome::Idle(earlier(self.exec.timers.earliest(), self.tasks.next_time()))
+            }
+        }
+    }
+
+    fn run<const TIMED: bool>(&mut self, task: usize) {
+        self.exec.retry = None;
+        self.graph.progress = 0;
+        self.exec.pulls = 0;
+        let kind = self.tasks.kind(task);
+        let asked = match self.graph.slots[kind.element()].single {
+            false => self.work::<TIMED>(kind),
+            true => self.work_singly::<TIMED>(kind),
+        };
+        let (retry, moved) = (self.exec.retry, self.graph.progress > 0);
+        self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.inbox);
+    }
+
+    /// Runs a task for one packet.
+    #[cold]
+    fn work_singly<const TIMED: bool>(&mut self, kind: TaskKind) -> NextRun {
+        let burst = std::mem::replace(&mut self.exec.burst, 1);
+        self.graph.most = 1;
+        let asked = self.work::<TIMED>(kind);
+        (self.exec.burst, self.graph.most) = (burst, usize::MAX);
+        asked
+    }
+
+    /// Runs a task for a burst.
+    #[inline]
+    fn work<const TIMED: bool>(&mut self, kind: TaskKind) -> NextRun {
+        match kind {
+            TaskKind::Source(me) => {
+                if self.graph.slots[me].node.as_ref().is_some_and(RoleNode::is_active) {
+                    let n = self.exec.burst;
+                    transfer::run_source::<TIMED>(&mut self.graph, &mut self.exec, me, n)
+                } else {
+                    NextRun::Done
+                }
+            }
+            TaskKind::Sink { node, input } => self.run_sink::<TIMED>(node, input),
+            TaskKind::Store(me) => {
+                transfer::run_store::<TIMED>(&mut self.graph, &mut self.exec, me)
+            }
+        }
+    }
+
+    /// The task of a sink in pull context: pulls a burst and hands it over.
+    fn run_sink<const TIMED: bool>(&mut self, node: usize, input: usize) -> NextRun {
+        if !slot::through_at(&self.graph.slots, node).is_some_and(|it| it.is_pulling()) {
+            return NextRun::Done;
+        }
+        let mut batch = Batch::new();
+        let n = self.exec.burst;
+        let before = self.exec.counters[node].input;
+        transfer::pull_input::<TIMED>(&mut self.graph, &mut self.exec, node, input, n, &mut batch);
+        self.exec.counters[node].input = before; // the push counts them
+        let got = batch.len();
+        if got > 0 {
+            self.graph.stack.insert(0, PendingBatch::new(node, input, 0, batch));
+        }
+        if !self.graph.pulled.is_empty() {
+            calls::stack_pulled(&mut self.graph);
+        }
+        transfer::drain::<TIMED>(&mut self.graph, &mut self.exec);
+        if got > 0 { NextRun::Again } else { NextRun::Empty }
+    }
+
+    /// Sends on what elements have left after a call: wake-ups, stop requests, lines.
+    fn after(&mut self) {
+        for i in 0..self.graph.woken.len() {
+            let to = self.graph.woken[i];
+            if to.worker == self.index {
+                self.tasks.wake(to.task);
+            } else {
+                self.shared[to.worker].wake_task(to.task);
+            }
+        }
+        self.graph.woken.clear();
+        if !self.exec.chatter.is_empty() {
+            self.console.chatter(&self.exec.chatter);
+            self.exec.chatter.clear();
+        }
+        // The driver is gone only while the router is torn down.
+        for _ in 0..std::mem::take(&mut self.exec.stops) {
+            _ = self.driver.send(DriverEvent::StopRequested);
+        }
+    }
+
+    /// Runs the commands, and wakes the tasks that other workers have woken; returns whether there
+    /// were any.
+    pub(crate) fn run_commands(&mut self) -> bool {
+        if !self.shared[self.index].take_pending() {
+            return false;
+        }
+        let mut ran = false;
+        let shared = self.shared.clone();
+        shared[self.index].woken(|task| {
+            self.tasks.wake(task);
+            ran = true;
+        });
+        while let Some(command) = self.inbox.next() {
+            command(self);
+            ran = true;
+        }
+        ran
+    }
+
+    /// Runs the timer of element `me`, to emit packets after a handler write.
+    pub(crate) fn wake(&mut self, me: usize) {
+        self.exec.now = self.clock.now();
+        transfer::wake(&mut self.graph, &mut self.exec, me);
+        self.after();
+    }
+
+    /// Gives element `me` a changed configuration.
+    pub(crate) fn install(&mut self, me: usize, config: AnyConfig) {
+        if let Some(node) = slot::at_mut(&mut self.graph.slots, me) {
+            let thrown = node.install(config);
+            self.exec.count_drops(me, DISCARDED, thrown);
+        }
+        self.revive(me);
+    }
+
+    /// Has packets come one at a time where `single` says so, by element.
+    pub(crate) fn send_singly(&mut self, single: &[bool]) {
+        for (slot, &is_single) in self.graph.slots.iter_mut().zip(single) {
+            slot.single = is_single;
+            slot.bypass = slot.bypass.filter(|&to| !(is_single || single[to]));
+        }
+    }
+
+    /// Wakes the tasks of element `me`, and those that pull through it, after a handler write.
+    pub(crate) fn revive(&mut self, me: usize) {
+        self.tasks.revive(me);
+        let slot = &self.graph.slots[me];
+        self.graph.woken.extend_from_slice(&slot.pullers);
+        self.graph.woken.extend_from_slice(&slot.feeders);
+        self.after();
+    }
+}
+
+/// The earlier of two times, where `None` is never.
+pub(crate) fn earlier(a: Option<Time>, b: Option<Time>) -> Option<Time> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,144 @@
+//! The elements of one worker.
+
+use crate::graph::target::Target;
+use crate::graph::task::TaskRef;
+use castanet_element::class::Role;
+use castanet_element::exec::{ChainExit, HandlerCall};
+use castanet_element::node::fused::{Chain, ChainMember};
+use castanet_element::node::{Node, RoleMut, RoleNode, StoreRole, ThroughRole};
+use castanet_packet::Batch;
+
+/// One element among the others of a worker.
+pub struct Slot {
+    /// The node; `None` while it produces, where the element has none, and where a chain has it
+    /// ([`at`], [`at_mut`]).
+    pub(crate) node: Option<RoleNode>,
+    /// The chain that begins with it.
+    pub(crate) chain: Option<Box<FusedChain>>,
+    /// The first element of the chain that has the node, and its stage there.
+    pub(crate) within: Option<(usize, u8)>,
+    /// Its role.
+    pub role: Role,
+    /// Where each output pushes; `None` for pull outputs and open ones.
+    pub outputs: Vec<Option<Target>>,
+    /// The output whose packets go on first.
+    pub first_output: u8,
+    /// The element to which it may hand packets by
+    /// [`Cx::bypass`](castanet_element::cx::Cx::bypass).
+    pub bypass: Option<usize>,
+    /// Where each pull input pulls; `None` for push inputs.
+    pub upstream: Vec<Option<Target>>,
+    /// Tasks to wake when packets come to rest here.
+    pub waiters: Vec<TaskRef>,
+    /// Tasks that pull through here, to wake after a handler write.
+    pub pullers: Vec<TaskRef>,
+    /// Tasks to wake when packets are taken out of here.
+    pub feeders: Vec<TaskRef>,
+    /// For a task that pushes: stores in which all its packets come to rest.
+    pub stores: Vec<usize>,
+    /// Stores whose lengths it watches.
+    pub watched: Vec<usize>,
+    /// Whether packets come here, or its task sends them, one at a time.
+    pub single: bool,
+}
+
+/// A fused chain.
+pub(crate) struct FusedChain {
+    pub(crate) fused: Box<dyn Chain>,
+    /// In order.
+    pub(crate) members: Vec<ChainMember>,
+}
+
+/// The node of element `me`, in its slot or in a chain.
+pub(crate) fn at(slots: &[Slot], me: usize) -> Option<&dyn Node> {
+    match slots[me].within {
+        None => slots[me].node.as_ref().map(RoleNode::node),
+        Some((head, stage)) => Some(slots[head].chain.as_ref()?.fused.peek(stage)?),
+    }
+}
+
+/// The node of element `me`, to change.
+pub(crate) fn at_mut(slots: &mut [Slot], me: usize) -> Option<&mut dyn Node> {
+    role_at_mut(slots, me).map(RoleMut::node)
+}
+
+/// The node of element `me`, if packets pass through it.
+pub(crate) fn through_at(slots: &[Slot], me: usize) -> Option<&dyn ThroughRole> {
+    match slots[me].within {
+        None => slots[me].node.as_ref()?.through(),
+        Some((head, stage)) => slots[head].chain.as_ref()?.fused.peek(stage),
+    }
+}
+
+/// The node of element `me` with its role, to run.
+#[inline]
+pub(crate) fn role_at_mut(slots: &mut [Slot], me: usize) -> Option<RoleMut<'_>> {
+    match slots[me].within {
+        None => slots[me].node.as_mut().map(RoleNode::role_mut),
+        Some((head, stage)) => {
+            let node = slots[head].chain.as_mut()?.fused.node(stage)?;
+            Some(RoleMut::Through(node))
+        }
+    }
+}
+
+/// The elements of one worker, and the batches in transfer between them.
+pub struct WorkerGraph {
+    /// By element: its slot.
+    pub(crate) slots: Vec<Slot>,
+    /// Batches that wait to be pushed, the next one last.
+    pub(crate) stack: Vec<PendingBatch>,
+    /// Calls of elements that were pulled, to be made when the pull is over.
+    pub(crate) pulled: Vec<PendingBatch>,
+    /// Elements that the present burst has visited.
+    pub(crate) hops: u32,
+    /// Packets that the present task has taken out of stores or pulled.
+    pub(crate) progress: u64,
+    /// The most packets that a pull may bring.
+    pub(crate) most: usize,
+    /// Packets that left a fused chain before its end, while they are grouped by where they go.
+    pub(crate) exit_groups: Vec<(ChainExit, Batch)>,
+    /// Tasks to be woken after the present call.
+    pub(crate) woken: Vec<TaskRef>,
+}
+
+impl WorkerGraph {
+    /// The node of element `me`, if packets rest in it.
+    pub(crate) fn store(&self, me: usize) -> Option<&dyn StoreRole> {
+        self.slots[me].node.as_ref()?.store()
+    }
+
+    pub(crate) fn new(slots: Vec<Slot>) -> WorkerGraph {
+        WorkerGraph {
+            slots,
+            stack: Vec::new(),
+            pulled: Vec::new(),
+            hops: 0,
+            progress: 0,
+            most: usize::MAX,
+            exit_groups: Vec::new(),
+            woken: Vec::new(),
+        }
+    }
+}
+
+/// A batch on its way to an element.
+pub(crate) struct PendingBatch {
+    pub(crate) node: usize,
+    pub(crate) port: usize,
+    /// Elements that the batch has visited since it was emitted by a task.
+    pub(crate) depth: u32,
+    pub(crate) batch: Batch,
+    /// Whether it is for this element alone, not for the chain that begins with it.
+    pub(crate) alone: bool,
+    /// A call of this element, to be made before its packets and those below go on.
+    pub(crate) call: Option<Box<HandlerCall>>,
+}
+
+impl PendingBatch {
+    /// Packets on their way to an input.
+    #[inline]
+    pub(crate) fn new(node: usize, port: usize, depth: u32, batch: Batch) -> PendingBatch {
+        PendingBatch { node, port, depth, batch, alone: false, call: None }
+    }
+}

@@ -1,0 +1,290 @@
+//! Tasks of one worker, in Click's stride order.
+//!
+//! Each ready task has a pass; the one with the lowest runs next and its pass
+//! grows by its stride, so that a task gets turns in proportion to its
+//! tickets (Waldspurger's stride scheduling, as in Click).
+
+use crate::graph::task::TaskKind;
+use castanet_element::exec::Timers;
+
+use super::{Inbox, WorkerHandle};
+use castanet_element::element::NextRun;
+use castanet_element::time::Time;
+use std::collections::VecDeque;
+
+/// State of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum TaskState {
+    /// In the queue.
+    Ready,
+    /// In the queue for a last run before it rests.
+    LastLook,
+    /// Resting until a wake-up, or until a time if one was set.
+    Waiting,
+    /// Resting until a time; wake-ups have no effect.
+    Sleeping,
+    /// Ended, until a handler write revives it.
+    Done,
+    /// On another worker.
+    Away,
+}
+
+struct Task {
+    kind: TaskKind,
+    stride: u64,
+    pass: u64,
+    tickets: u32,
+    state: TaskState,
+}
+
+/// A task that moves to another worker.
+pub(crate) struct MigratedTask {
+    kind: TaskKind,
+    tickets: u32,
+    state: TaskState,
+    until: Option<Time>,
+}
+
+/// The stride of a task with one ticket.
+const STRIDE1: u64 = 1 << 16;
+/// Default tickets, as in Click.
+const DEFAULT_TICKETS: u32 = 1024;
+
+/// Stride of a task: how far a run takes it back in the queue.
+fn stride(tickets: u32) -> u64 {
+    STRIDE1.checked_div(u64::from(tickets).min(STRIDE1)).unwrap_or(NEVER)
+}
+
+impl Task {
+    fn set_tickets(&mut self, tickets: u32) {
+        self.tickets = tickets;
+        self.stride = stride(tickets);
+    }
+}
+
+/// The stride of a task without tickets, which never runs.
+const NEVER: u64 = u64::MAX;
+
+/// The tasks of one worker.
+pub(crate) struct Tasks {
+    tasks: Vec<Task>,
+    /// Ready tasks by pass, the next one in front. A task that has just run mostly goes to the end.
+    queue: VecDeque<(u64, usize)>,
+    timers: Timers,
+    pass: u64,
+}
+
+impl Tasks {
+    /// Tasks for `kinds`, and places for tasks of other workers that may come (`away`); `turns` is
+    /// the share of turns of an element's tasks, where 1 is the default.
+    pub(crate) fn new(
+        kinds: &[TaskKind],
+        away: &[TaskKind],
+        turns: impl Fn(usize) -> f64,
+    ) -> Tasks {
+        let new = |&kind: &TaskKind, away: bool| {
+            let tickets = (f64::from(DEFAULT_TICKETS) * turns(kind.element())).round() as u32;
+            let stride = stride(tickets);
+            let state = match stride {
+                _ if away => TaskState::Away,
+                NEVER => TaskState::Done,
+                _ => TaskState::Ready,
+            };
+            Task { kind, stride, pass: 0, tickets, state }
+        };
+        let here = kinds.iter().map(|kind| new(kind, false));
+        let tasks: Vec<Task> = here.chain(away.iter().map(|kind| new(kind, true))).collect();
+        let ready = |task: &usize| tasks[*task].state == TaskState::Ready;
+        let queue = (0..tasks.len()).filter(ready).map(|task| (0, task)).collect();
+        let timers = Timers::new(tasks.len());
+        Tasks { tasks, queue, timers, pass: 0 }
+    }
+
+    pub(crate) fn kind(&self, task: usize) -> TaskKind {
+        self.tasks[task].kind
+    }
+
+    /// Whether a task of an element is ready to run.
+    pub(crate) fn is_ready(&self, element: usize) -> bool {
+        self.queue.iter().any(|&(_, task)| self.tasks[task].kind.element() == element)
+    }
+
+    /// The tickets of an element's tasks.
+    pub(crate) fn tickets(&self, element: usize) -> Option<u32> {
+        Some(self.tasks.iter().find(|task| task.kind.element() == element)?.tickets)
+    }
+
+    /// Sets the tickets of an element's tasks; tasks that had none become ready.
+    pub(crate) fn set_tickets(&mut self, element: usize, tickets: u32) {
+        for task in 0..self.tasks.len() {
+            let it = &mut self.tasks[task];
+            if it.kind.element() == element {
+                let begins = it.stride == NEVER && it.state != TaskState::Away;
+                it.set_tickets(tickets);
+                if begins {
+                    self.enqueue(task);
+                }
+            }
+        }
+    }
+
+    /// How many tasks are ready to run.
+    pub(crate) fn ready(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// The next task; it is out of the queue until [`Tasks::ran`].
+    pub(crate) fn next_ready(&mut self) -> Option<usize> {
+        let (pass, task) = self.queue.pop_front()?;
+        self.pass = pass;
+        Some(task)
+    }
+
+    /// The time of the first sleeping task.
+    pub(crate) fn next_time(&mut self) -> Option<Time> {
+        self.timers.earliest()
+    }
+
+    /// Wakes the tasks that are due.
+    pub(crate) fn wake_due(&mut self, now: Time) {
+        while let Some(task) = self.timers.pop(now) {
+            if matches!(self.tasks[task].state, TaskState::Waiting | TaskState::Sleeping) {
+                self.enqueue(task);
+            }
+        }
+    }
+
+    /// Queues a task that waits for packets, room or a descriptor.
+    pub(crate) fn wake(&mut self, task: usize) {
+        match self.tasks[task].state {
+            TaskState::Waiting => self.enqueue(task),
+            TaskState::LastLook => self.tasks[task].state = TaskState::Ready,
+            TaskState::Ready | TaskState::Sleeping | TaskState::Done | TaskState::Away => {}
+        }
+    }
+
+    /// Queues the tasks of an element, ended or not.
+    pub(crate) fn revive(&mut self, element: usize) {
+        for task in 0..self.tasks.len() {
+            let it = &self.tasks[task];
+            let rests =
+                matches!(it.state, TaskState::Waiting | TaskState::Sleeping | TaskState::Done);
+            if it.kind.element() == element && rests {
+                self.enqueue(task);
+            }
+        }
+    }
+
+    /// Takes out the tasks of an element, to go to another worker; calls `left` with each.
+    pub(crate) fn take_out(
+        &mut self,
+        element: usize,
+        mut left: impl FnMut(usize),
+    ) -> Vec<MigratedTask> {
+        let mut carried = Vec::new();
+        for (task, it) in self.tasks.iter_mut().enumerate() {
+            if it.kind.element() == element && it.state != TaskState::Away {
+                let state = std::mem::replace(&mut it.state, TaskState::Away);
+                let until = self.timers.take(task);
+                carried.push(MigratedTask { kind: it.kind, tickets: it.tickets, state, until });
+                left(task);
+            }
+        }
+        let tasks = &self.tasks;
+        self.queue.retain(|&(_, task)| tasks[task].state != TaskState::Away);
+        carried
+    }
+
+    /// Takes in tasks of another worker. Tasks that wait for packets or a descriptor become ready,
+    /// for no other worker knows here yet that they wait.
+    pub(crate) fn take_in(&mut self, carried: Vec<MigratedTask>) {
+        for it in carried {
+            let Some(task) = self.tasks.iter().position(|task| task.kind == it.kind) else {
+                continue;
+            };
+            self.tasks[task].set_tickets(it.tickets);
+            match (it.state, it.until) {
+                (TaskState::Done, _) => self.tasks[task].state = TaskState::Done,
+                (TaskState::Sleeping, Some(time)) => {
+                    self.tasks[task].state = TaskState::Sleeping;
+                    self.timers.set(task, time);
+                }
+                _ => self.enqueue(task),
+            }
+        }
+    }
+
+    fn enqueue(&mut self, task: usize) {
+        if self.tasks[task].stride == NEVER {
+            return;
+        }
+        self.timers.cancel(task);
+        let it = &mut self.tasks[task];
+        it.state = TaskState::Ready;
+        it.pass = it.pass.max(self.pass);
+        let place = (it.pass, task);
+        self.put(place);
+    }
+
+    /// Queues a task by its pass.
+    fn put(&mut self, place: (u64, usize)) {
+        match self.queue.back() {
+            Some(last) if *last > place => {
+                let at = self.queue.partition_point(|other| *other < place);
+                self.queue.insert(at, place);
+            }
+            _ => self.queue.push_back(place),
+        }
+    }
+
+    /// Decides on the next run of a task that has just run.
+    pub(crate) fn ran(
+        &mut self,
+        task: usize,
+        asked: NextRun,
+        retry: Option<Time>,
+        moved: bool,
+        shared: &WorkerHandle,
+        inbox: &mut Inbox,
+    ) {
+        let last_look = self.tasks[task].state == TaskState::LastLook;
+        self.tasks[task].state = TaskState::Ready;
+        match asked {
+            NextRun::Again => self.again(task),
+            NextRun::At(time) => self.rest(task, TaskState::Sleeping, Some(time)),
+            NextRun::Done => self.rest(task, TaskState::Done, None),
+            NextRun::Readable(fd) => match inbox.watch(task, fd) {
+                Ok(()) => self.rest(task, TaskState::Waiting, None),
+                // A descriptor that cannot be watched (a plain file) is polled.
+                Err(_) => self.again(task),
+            },
+            NextRun::Empty if moved => self.again(task),
+            NextRun::Empty if last_look && shared.still_waits(task) => {
+                self.rest(task, TaskState::Waiting, retry);
+            }
+            NextRun::Empty => {
+                // The last run sees packets that were put down before this flag was set; a worker
+                // that puts packets down later sees the flag and wakes the task.
+                shared.wait(task);
+                self.again(task);
+                self.tasks[task].state = TaskState::LastLook;
+            }
+        }
+    }
+
+    fn again(&mut self, task: usize) {
+        let it = &mut self.tasks[task];
+        it.pass = it.pass.max(self.pass) + it.stride;
+        let place = (it.pass, task);
+        self.put(place);
+    }
+
+    fn rest(&mut self, task: usize, state: TaskState, until: Option<Time>) {
+        let it = &mut self.tasks[task];
+        it.state = state;
+        it.pass = it.pass.max(self.pass) + it.stride;
+        if let Some(time) = until {
+            self.timers.set(task, time);
+        }
+    }
+}

@@ -1,0 +1,504 @@
+//! Moves batches through the elements of one worker.
+//!
+//! Pushed batches wait on an explicit stack, so that neither long chains nor loops in the graph can
+//! exhaust the thread's own stack; pulls recurse, and the graph check bounds their depth.
+//!
+//! Functions that run elements are compiled twice: for workers that count the cycles of each
+//! element (`TIMED`), and for others. The first run the elements of fused chains one by one.
+
+use crate::worker::slot::WorkerGraph;
+use castanet_element::exec::Destination;
+use castanet_element::exec::Next;
+
+use crate::worker::slot;
+use crate::worker::slot::PendingBatch;
+use castanet_element::exec::ExecState;
+use castanet_element::exec::RunKind;
+
+use super::{calls, chain};
+use crate::graph::target::Target;
+use castanet_element::class::Role;
+use castanet_element::cx::{Cx, Peers};
+use castanet_element::element::NextRun;
+use castanet_element::fate::{LOOPED, PANICKED};
+use castanet_element::node::{Node, RoleNode};
+use castanet_packet::Batch;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+/// Elements that one batch may visit before it counts as going in circles.
+const MAX_DEPTH: u32 = 20_000;
+/// Elements that one burst may visit in all (a loop through a `Tee`).
+const MAX_HOPS: u32 = 1_000_000;
+/// Time after which a source that panicked runs again.
+const AFTER_PANIC: Duration = Duration::from_millis(1);
+
+/// Pushes all batches on the stack to their end, or down to a call.
+pub(crate) fn drain<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState) {
+    graph.hops = 0;
+    run_down::<TIMED>(graph, exec);
+}
+
+/// Pushes all batches on the stack, down to a call.
+pub(crate) fn run_down<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState) {
+    while let Some(hop) = graph.stack.pop_if(|hop| hop.call.is_none()) {
+        follow::<TIMED>(graph, exec, hop);
+    }
+}
+
+/// Charges the cycles of `act` to element `me`.
+#[inline(always)]
+fn charged<const TIMED: bool, R>(
+    exec: &mut ExecState,
+    me: usize,
+    why: RunKind,
+    act: impl FnOnce(&mut ExecState) -> R,
+) -> R {
+    if !TIMED {
+        return act(exec);
+    }
+    let charged = exec.cycles.as_mut().map(|cycles| cycles.enter(me, why));
+    let done = act(exec);
+    if let (Some(cycles), Some(charged)) = (&mut exec.cycles, charged) {
+        cycles.leave(charged);
+    }
+    done
+}
+
+/// Pushes a batch from element to element for as long as it leaves whole by one output; otherwise
+/// its parts go on the stack.
+fn follow<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, hop: PendingBatch) {
+    let PendingBatch { node: mut me, mut port, mut depth, mut batch, mut alone, .. } = hop;
+    exec.outputs.set_mark(0);
+    loop {
+        if depth > MAX_DEPTH || graph.hops > MAX_HOPS {
+            exec.counters[me].input += batch.len() as u64;
+            return exec.count_drops(me, LOOPED, batch.len() as u64);
+        }
+        graph.hops += 1;
+        depth += 1;
+        if graph.slots[me].single && batch.len() > 1 {
+            calls::part(graph, me, port, depth, &mut batch);
+        }
+        let fused = match graph.slots[me].chain {
+            // A handler may have given an element of the chain a call: then its first element is
+            // single, too.
+            Some(_) if !TIMED && !alone && !graph.slots[me].single => {
+                chain::run(graph, exec, me, depth, &mut batch)
+            }
+            _ => None,
+        };
+        alone = false;
+        let mut next;
+        (me, next) = match fused {
+            Some(last) => last,
+            None => (me, push_one::<TIMED>(graph, exec, me, port, &mut batch, 0)),
+        };
+        if !exec.outputs.is_empty() {
+            emit_rest(exec, next, &mut batch);
+            if exec.outputs.len() > 1 || exec.outputs.has_calls() {
+                return stack_emitted(graph, exec, me, depth, 0);
+            }
+            if let Some((Destination::Output(output), emitted)) = exec.outputs.pop() {
+                (next, batch) = (Next::Output(output), emitted);
+            }
+        }
+        let count = batch.len() as u64;
+        let Next::Output(output) = next else { return };
+        if count == 0 {
+            return;
+        }
+        let Some(&Some(to)) = graph.slots[me].outputs.get(usize::from(output)) else {
+            return leave_open(exec, me, output, count);
+        };
+        exec.counters[me].output += count;
+        (me, port) = (to.node, to.port);
+    }
+}
+
+/// Emits the packets that an element has left in its batch.
+#[inline]
+fn emit_rest(exec: &mut ExecState, next: Next, batch: &mut Batch) {
+    if let Next::Output(output) = next
+        && !batch.is_empty()
+    {
+        exec.outputs.emit(output, batch);
+    }
+}
+
+/// Counts packets for an output that nothing is connected to.
+#[cold]
+pub(crate) fn leave_open(exec: &mut ExecState, me: usize, output: u8, count: u64) {
+    let open = &mut exec.counters[me].open;
+    open.resize(open.len().max(usize::from(output) + 1), 0);
+    open[usize::from(output)] += count;
+}
+
+/// Pushes one batch into one element. Batches that it emits lie at index `from`, which is the mark,
+/// and behind; packets left in `batch` leave by the returned output.
+#[inline]
+fn push_one<const TIMED: bool>(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    port: usize,
+    batch: &mut Batch,
+    from: usize,
+) -> Next {
+    let count = batch.len() as u64;
+    exec.counters[me].input += count;
+    if !graph.slots[me].watched.is_empty() {
+        exec.watched = kept(graph, me);
+    }
+    let Some(mut node) = slot::role_at_mut(&mut graph.slots, me) else {
+        exec.count_drops(me, PANICKED, count);
+        batch.clear();
+        return Next::None;
+    };
+    let pushed = charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
+        let mut cx = Cx { exec, me, peers: None };
+        catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)))
+    });
+    let output = pushed.unwrap_or_else(|_| {
+        batch.clear();
+        lose_burst(exec, me, node.as_node(), count, from);
+        Next::None
+    });
+    if !graph.slots[me].waiters.is_empty() {
+        graph.woken.extend_from_slice(&graph.slots[me].waiters);
+    }
+    output
+}
+
+/// After a panic: packets that did not come out again, were not counted and are not kept are
+/// counted as lost to it. Where workers share the kept packets, only the burst of `count` packets
+/// can be counted. Batches that the element has emitted lie at index `from` and behind.
+#[cold]
+fn lose_burst(exec: &mut ExecState, me: usize, node: &dyn Node, count: u64, from: usize) {
+    let out = exec.outputs.packets_from(from);
+    let held = catch_unwind(AssertUnwindSafe(|| node.held())).unwrap_or(0) as u64;
+    let lost = match node.is_shared() {
+        true => count.saturating_sub(out),
+        false => exec.counters[me].inside().saturating_sub(out + held),
+    };
+    exec.count_drops(me, PANICKED, lost);
+    exec.panics += 1;
+}
+
+/// Stacks the batches that element `me` has emitted since `from`, its first output on top.
+fn stack_emitted(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    depth: u32,
+    from: usize,
+) {
+    if exec.outputs.has_calls() {
+        calls::stack_emitted(graph, exec, me, depth, from);
+    }
+    exec.outputs.set_mark(from);
+    if exec.outputs.len() - from > 1 {
+        let first = graph.slots[me].first_output;
+        exec.outputs.sort_from(from, |output| output.wrapping_sub(first));
+    }
+    while exec.outputs.len() > from {
+        let Some((Destination::Output(output), batch)) = exec.outputs.pop() else { break };
+        let count = batch.len() as u64;
+        match graph.slots[me].outputs.get(usize::from(output)) {
+            Some(Some(to)) => {
+                exec.counters[me].output += count;
+                graph.stack.push(PendingBatch::new(to.node, to.port, depth, batch));
+            }
+            _ => leave_open(exec, me, output, count),
+        }
+    }
+}
+
+/// Runs the task of a source: produces up to `n` packets and pushes them on.
+pub(crate) fn run_source<const TIMED: bool>(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    n: usize,
+) -> NextRun {
+    let mark = exec.outputs.len();
+    exec.outputs.set_mark(mark);
+    let asked = produce(graph, exec, me, 0, n);
+    let calls = exec.outputs.has_calls() || !graph.pulled.is_empty();
+    if mark == 0
+        && !calls
+        && exec.outputs.len() == 1
+        && let Destination::Output(output) = exec.outputs.destination(0)
+        && let Some(&Some(to)) = graph.slots[me].outputs.get(usize::from(output))
+        && let Some((_, batch)) = exec.outputs.pop()
+    {
+        // One batch, and no other waits: it need not wait either.
+        exec.counters[me].output += batch.len() as u64;
+        graph.hops = 0;
+        let hop = PendingBatch::new(to.node, to.port, 0, batch);
+        follow::<TIMED>(graph, exec, hop);
+        run_down::<TIMED>(graph, exec);
+        return asked;
+    }
+    stack_emitted(graph, exec, me, 0, mark);
+    if calls {
+        calls::stack_pulled(graph);
+    }
+    drain::<TIMED>(graph, exec);
+    asked
+}
+
+/// Runs the task of a store: dequeues a burst and pushes it on.
+pub(crate) fn run_store<const TIMED: bool>(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+) -> NextRun {
+    let store = graph.slots[me].node.as_ref().and_then(RoleNode::store);
+    if !store.is_some_and(|store| store.is_active()) {
+        return NextRun::Done;
+    }
+    let mut batch = Batch::new();
+    let n = exec.burst;
+    exec.outputs.set_mark(exec.outputs.len());
+    take(graph, exec, me, n, &mut batch);
+    let Some(&Some(to)) = graph.slots[me].outputs.first() else { return NextRun::Done };
+    let taken = !batch.is_empty();
+    if taken {
+        let (node, port) = (to.node, to.port);
+        graph.stack.push(PendingBatch::new(node, port, 0, batch));
+    }
+    drain::<TIMED>(graph, exec);
+    if taken { NextRun::Again } else { NextRun::Empty }
+}
+
+/// Has `me` produce for an output; it may pull its inputs meanwhile.
+fn produce(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    output: usize,
+    n: usize,
+) -> NextRun {
+    let Some(mut node) = graph.slots[me].node.take() else { return NextRun::Done };
+    let entered = |exec: &ExecState| exec.counters[me].input + exec.counters[me].made;
+    let (before, from) = (entered(exec), exec.outputs.mark());
+    exec.requested_output = output;
+    let from_storage = std::mem::replace(&mut exec.from_storage, false);
+    let mut cx = Cx { exec: &mut *exec, me, peers: Some(&mut *graph) };
+    let asked = catch_unwind(AssertUnwindSafe(|| match node.source_mut() {
+        Some(source) => source.produce(n, &mut cx),
+        None => NextRun::Done,
+    }));
+    exec.from_storage = from_storage;
+    let asked = asked.unwrap_or_else(|_| {
+        lose_burst(exec, me, node.node(), entered(exec) - before, from);
+        NextRun::At(exec.now + AFTER_PANIC)
+    });
+    graph.slots[me].node = Some(node);
+    asked
+}
+
+/// Runs the timer of element `me`.
+pub(crate) fn wake(graph: &mut WorkerGraph, exec: &mut ExecState, me: usize) {
+    call(graph, exec, me, |node, cx| node.run_timer(cx));
+}
+
+/// Calls element `me` outside a burst, and pushes the batches that it emits.
+pub(crate) fn call(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    f: impl FnOnce(&mut dyn Node, &mut Cx),
+) {
+    act(graph, exec, me, f);
+    match exec.cycles {
+        None => drain::<false>(graph, exec),
+        Some(_) => drain::<true>(graph, exec),
+    }
+}
+
+/// Calls element `me` outside a burst; batches that it emits wait on the stack.
+pub(crate) fn act(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    f: impl FnOnce(&mut dyn Node, &mut Cx),
+) {
+    let mark = exec.outputs.len();
+    exec.outputs.set_mark(mark);
+    if let Some(node) = slot::at_mut(&mut graph.slots, me) {
+        let mut cx = Cx { exec: &mut *exec, me, peers: None };
+        if catch_unwind(AssertUnwindSafe(|| f(node, &mut cx))).is_err() {
+            lose_burst(exec, me, node, 0, mark);
+        }
+    }
+    stack_emitted(graph, exec, me, 0, mark);
+}
+
+/// Pulls up to `n` packets for input `input` of element `me`.
+pub(crate) fn pull_input<const TIMED: bool>(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    input: usize,
+    n: usize,
+    into: &mut Batch,
+) {
+    let Some(&Some(from)) = graph.slots[me].upstream.get(input) else { return };
+    if !graph.pulled.is_empty() {
+        // Calls are made before the next pull.
+        return;
+    }
+    let (before, n) = (into.len(), n.min(graph.most));
+    pull::<TIMED>(graph, exec, from, n, into);
+    exec.counters[me].input += (into.len() - before) as u64;
+}
+
+/// Pulls up to `n` packets out of output `from.port` of element `from.node`.
+fn pull<const TIMED: bool>(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    from: Target,
+    n: usize,
+    into: &mut Batch,
+) {
+    let me = from.node;
+    if exec.pulls > graph.slots.len() {
+        // Deeper than any path without a circle: there can be no packets.
+        return;
+    }
+    exec.pulls += 1;
+    let mark = exec.outputs.len();
+    let (outer, requested) = (exec.outputs.set_mark(mark), exec.requested_output);
+    match graph.slots[me].role {
+        Role::Store => charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
+            take(graph, exec, me, n, into);
+        }),
+        Role::Source | Role::Duplex => charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
+            produce(graph, exec, me, from.port, n);
+        }),
+        _ => {
+            // Where several paths run side by side, each has its own input.
+            let behind =
+                slot::through_at(&graph.slots, me).and_then(|node| node.pull_input(from.port));
+            let side =
+                behind.map_or(usize::MAX, |it| it.min(graph.slots[me].upstream.len().max(1) - 1));
+            let mut batch = Batch::new();
+            if let Some(&Some(up)) = graph.slots[me].upstream.get(side) {
+                pull::<TIMED>(graph, exec, up, n, &mut batch);
+            }
+            if !batch.is_empty() {
+                exec.requested_output = from.port;
+                let next = push_one::<TIMED>(graph, exec, me, side, &mut batch, mark);
+                emit_rest(exec, next, &mut batch);
+            }
+        }
+    }
+    collect(graph, exec, from, mark, into);
+    exec.outputs.set_mark(outer);
+    exec.requested_output = requested;
+    exec.pulls -= 1;
+}
+
+fn take(graph: &mut WorkerGraph, exec: &mut ExecState, me: usize, n: usize, into: &mut Batch) {
+    let before = into.len();
+    if let Some(store) = graph.slots[me].node.as_mut().and_then(RoleNode::store_mut) {
+        let mut cx = Cx { exec: &mut *exec, me, peers: None };
+        if catch_unwind(AssertUnwindSafe(|| store.dequeue(n, into, &mut cx))).is_err() {
+            exec.panics += 1;
+        }
+    }
+    let taken = (into.len() - before) as u64;
+    exec.counters[me].output += taken;
+    graph.progress += taken;
+    if taken > 0 && !graph.slots[me].feeders.is_empty() {
+        graph.woken.extend_from_slice(&graph.slots[me].feeders);
+    }
+}
+
+/// Room in the stores below `me`: that of the emptiest; `usize::MAX` if a path leads elsewhere.
+pub(crate) fn room_below(graph: &WorkerGraph, me: usize) -> usize {
+    let stores = graph.slots[me].stores.iter();
+    let rooms = stores.filter_map(|&store| graph.store(store)).map(|store| store.room());
+    rooms.max().unwrap_or(usize::MAX)
+}
+
+/// Packets in the emptiest store below `me`; `None` if a path leads elsewhere.
+pub(crate) fn least_held_below(graph: &WorkerGraph, me: usize) -> Option<usize> {
+    let stores = graph.slots[me].stores.iter();
+    stores.filter_map(|&store| graph.store(store)).map(|store| store.held()).min()
+}
+
+/// Packets in the stores that `me` watches.
+pub(crate) fn kept(graph: &WorkerGraph, me: usize) -> usize {
+    let stores = graph.slots[me].watched.iter();
+    stores.filter_map(|&store| graph.store(store)).map(|store| store.held()).sum()
+}
+
+/// Room in the fullest store that `me` watches.
+pub(crate) fn watched_room(graph: &WorkerGraph, me: usize) -> usize {
+    let stores = graph.slots[me].watched.iter();
+    let rooms = stores.filter_map(|&store| graph.store(store)).map(|store| store.room());
+    rooms.min().unwrap_or(usize::MAX)
+}
+
+/// Moves the batches that a pulled element has emitted for its pulled output into `into`; all
+/// others are pushed on once the pull is over.
+fn collect(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    from: Target,
+    mark: usize,
+    into: &mut Batch,
+) {
+    if exec.outputs.has_calls() {
+        calls::set_aside(graph, exec, from.node, mark);
+    }
+    let mut at = mark;
+    while at < exec.outputs.len() {
+        if exec.outputs.destination(at) == Destination::Output(from.port as u8) {
+            let mut batch = exec.outputs.remove(at);
+            exec.counters[from.node].output += batch.len() as u64;
+            graph.progress += batch.len() as u64;
+            into.append(&mut batch);
+        } else {
+            at += 1;
+        }
+    }
+    stack_emitted(graph, exec, from.node, 0, mark);
+}
+
+impl Peers for WorkerGraph {
+    fn pull(&mut self, exec: &mut ExecState, me: usize, input: usize, n: usize, into: &mut Batch) {
+        match exec.cycles {
+            None => pull_input::<false>(self, exec, me, input, n, into),
+            Some(_) => pull_input::<true>(self, exec, me, input, n, into),
+        }
+    }
+
+    fn bypass(&mut self, me: usize) -> Option<(usize, &mut dyn Any)> {
+        let to = self.slots[me].bypass?;
+        match self.slots[to].node.as_mut()? {
+            RoleNode::Through(node) => Some((to, &mut **node)),
+            _ => None,
+        }
+    }
+
+    fn room_below(&self, me: usize) -> usize {
+        room_below(self, me)
+    }
+
+    fn least_held_below(&self, me: usize) -> Option<usize> {
+        least_held_below(self, me)
+    }
+
+    fn watched_room(&self, me: usize) -> usize {
+        watched_room(self, me)
+    }
+
+    fn inputs(&self, me: usize) -> usize {
+        self.slots[me].upstream.len()
+    }
+}

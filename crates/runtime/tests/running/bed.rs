@@ -1,0 +1,132 @@
+//! The bed that the tests lie in: a router of small elements, and its balance.
+
+use crate::{calls, deferred, elements, moving, queues, replaced, straight};
+use castanet_element::class::Library;
+use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
+use castanet_runtime::console::Console;
+use castanet_runtime::router::{HotSwapSource, Options, Router};
+use castanet_runtime::worker::driver::DriverEvent;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+struct Silent;
+
+impl Console for Silent {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}
+
+pub(crate) fn library() -> Library {
+    Library::new(&[
+        calls::CLASSES,
+        deferred::CLASSES,
+        elements::CLASSES,
+        moving::CLASSES,
+        queues::CLASSES,
+        replaced::CLASSES,
+        straight::CLASSES,
+    ])
+}
+
+pub(crate) fn build(text: &str, workers: usize, simulated: bool) -> Router {
+    build_with(library(), text, workers, simulated)
+}
+
+/// The same, with elements in a row as one pass where that was compiled.
+pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
+    let mut library = library();
+    library.fuse(elements::FUSIONS);
+    build_with(library, text, workers, true)
+}
+
+fn read(library: &Library, text: &str) -> (SourceMap, FlatGraph, Diagnostics) {
+    let known = |class: &str| library.get(class).is_some();
+    let mut sources = SourceMap::new();
+    let file = sources.add("test", text);
+    let (tree, mut found): (_, Diagnostics) = parse(&mut sources, file);
+    let (flat, more) = expand(&tree, &known, &[]);
+    found.append(more);
+    (sources, flat, found)
+}
+
+fn options(workers: usize, simulated: bool) -> Options {
+    let mut options = Options::new(Arc::new(Silent));
+    // What the tests expect of bursts is said for this length.
+    options.burst = 32;
+    (options.workers, options.simulated, options.frames) = (workers, simulated, Some(8192));
+    options
+}
+
+/// A router that `write hotconfig` replaces.
+pub(crate) fn build_replaceable(text: &str, workers: usize) -> Router {
+    replaceable(text, workers, Arc::default())
+}
+
+/// The same with one worker, and what is said of configurations that are right.
+pub(crate) fn build_warning(text: &str) -> (Router, Arc<Mutex<String>>) {
+    let said = Arc::default();
+    (replaceable(text, 1, Arc::clone(&said)), said)
+}
+
+fn replaceable(text: &str, workers: usize, said: Arc<Mutex<String>>) -> Router {
+    let mut router = build(text, workers, false);
+    router.allow_replacements(HotSwapSource {
+        library: library(),
+        options: options(workers, false),
+        read: Box::new(move |text, build| {
+            let (sources, flat, mut found) = read(&library(), text);
+            build(&flat, &mut found);
+            let rendered = found.render_rich(&sources, false);
+            match found.has_errors() {
+                true => return Err(rendered),
+                false => *said.lock().unwrap() += &rendered,
+            }
+            Ok(())
+        }),
+    });
+    router
+}
+
+fn build_with(library: Library, text: &str, workers: usize, simulated: bool) -> Router {
+    let (sources, flat, mut found) = read(&library, text);
+    let options = options(workers, simulated);
+    let router = match found.has_errors() {
+        true => None,
+        false => Router::build(&flat, &library, &options, &mut found),
+    };
+    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
+}
+
+pub(crate) fn number(router: &mut Router, handler: &str) -> u64 {
+    router.read(handler).unwrap().parse().unwrap()
+}
+
+/// What went into each element and was made there has left it or is kept.
+pub(crate) fn balance(router: &mut Router) {
+    for it in 0..router.graph().elements.len() {
+        let (ledger, held) = (router.counters(it), router.held(it) as u64);
+        let left = ledger.output + ledger.consumed + ledger.lost() + held;
+        let name = &router.graph().elements[it].name;
+        assert_eq!(ledger.input + ledger.made, left, "{name}: {ledger:?}, {held} kept");
+    }
+}
+
+/// Runs on threads until `done` says so, which must be soon.
+pub(crate) fn run_until(router: &mut Router, mut done: impl FnMut(&mut Router) -> bool) {
+    let line = router.line();
+    let (started, mut told) = (Instant::now(), false);
+    let mut look = |router: &mut Router| {
+        // Once: a word too many would end the next run before its time.
+        if !told && (done(router) || started.elapsed() > Duration::from_secs(20)) {
+            told = true;
+            line.send(DriverEvent::Interrupted).unwrap();
+        }
+    };
+    router.run(Some((Duration::from_millis(5), &mut look)));
+    assert!(started.elapsed() < Duration::from_secs(20), "somebody sleeps for ever");
+}
+
+pub(crate) fn clean(router: Router) {
+    let report = router.dismantle();
+    assert_eq!((report.leaked_frames, report.lost_workers), (0, 0));
+}
