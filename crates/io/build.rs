@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
-/// What the shim calls; drivers load by themselves.
+/// The libraries that the shim calls; drivers load by themselves.
 const LIBRARIES: &[&str] = &["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool", "rte_ring"];
 
-/// Where the C is, and what of it to compile.
+/// The folder of the C files, and those of them to compile.
 const FOLDER: &str = "src/sys/dpdk";
 const SHIM: &[&str] = &["burst.c", "port.c", "shim.c"];
 
@@ -18,7 +18,7 @@ fn main() {
         .for_each(|file| println!("cargo::rerun-if-changed={FOLDER}/{file}"));
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_LIBDIR");
-    // So that DPDK is found when it is installed after a build without it.
+    // Makes a later build find DPDK if it is installed after a build without it.
     let folders = pkg_config(&["--variable", "pc_path", "pkg-config"]).unwrap_or_default();
     for folder in folders.trim().split(':').filter(|folder| Path::new(folder).is_dir()) {
         println!("cargo::rerun-if-changed={folder}");
@@ -28,13 +28,13 @@ fn main() {
     let mut shim = cc::Build::new();
     shim.files(SHIM.iter().map(|file| format!("{FOLDER}/{file}")));
     shim.define("ALLOW_EXPERIMENTAL_API", None).opt_level(3);
-    // Those of other people's headers are not ours to mend.
+    // Warnings about DPDK's own headers are not ours to fix.
     shim.warnings(false).extra_warnings(false);
     flags.split_whitespace().for_each(|flag| {
         shim.flag(flag);
     });
-    // Loops over a burst are short and load what they need once: GCC's ways to load it in the turn
-    // before, or to put two words together to store them, cost them a fifth more instructions.
+    // GCC's optimizations that load values one iteration ahead, or combine two words into one
+    // store, cost the short loops over a burst a fifth more instructions.
     shim.flag_if_supported("-fno-tree-pre").flag_if_supported("-fno-tree-slp-vectorize");
     shim.compile("castanet_dpdk");
     for folder in folders.split_whitespace().filter_map(|word| word.strip_prefix("-L")) {
@@ -44,7 +44,7 @@ fn main() {
     println!("cargo::rustc-cfg=dpdk");
 }
 
-/// What `pkg-config` answers, if it knows.
+/// Returns the output of `pkg-config`; `None` if it fails.
 fn pkg_config(words: &[&str]) -> Option<String> {
     let output = Command::new("pkg-config").args(words).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

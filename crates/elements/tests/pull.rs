@@ -1,5 +1,5 @@
 //! Pull paths on several workers: they rest when there are no packets, and no wake-up is lost.
-#![allow(clippy::unwrap_used)] // a test
+#![allow(clippy::unwrap_used, clippy::disallowed_types)] // a test: a console is called by threads
 
 mod common;
 

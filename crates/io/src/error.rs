@@ -1,27 +1,27 @@
-//! Why a device cannot be opened, and what would be right.
+//! Errors of opening devices and files, with hints.
 
 use castanet_element::args::io_error_text;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a device or a file cannot be opened.
+/// The reason why a device or a file cannot be opened.
 #[derive(Debug)]
 pub enum IoError {
     /// There is no interface of this name.
     NoInterface {
-        /// The name that was asked for.
+        /// The name in the configuration.
         name: String,
-        /// The name that was probably meant.
+        /// The most similar existing name.
         nearest: Option<String>,
-        /// All names there are.
+        /// The names of all interfaces.
         known: Vec<String>,
     },
-    /// The process may not do this.
+    /// The process lacks a permission.
     NotPermitted {
-        /// What it tried, as in "cannot …".
+        /// The attempted action, as in "cannot …".
         doing: String,
-        /// The capability that it lacks.
+        /// The missing capability.
         needs: &'static str,
     },
     /// The interface carries neither Ethernet frames nor bare IP packets.
@@ -31,43 +31,43 @@ pub enum IoError {
         /// Its hardware type (`ARPHRD_…`).
         hardware: u16,
     },
-    /// Another program holds it.
+    /// Another program uses the device.
     Busy {
-        /// What was tried.
+        /// The attempted action.
         doing: String,
     },
-    /// This kernel has no such thing.
+    /// This kernel lacks the feature.
     Unsupported {
-        /// What was tried.
+        /// The attempted action.
         doing: String,
-        /// What would be right.
+        /// A hint.
         hint: &'static str,
     },
-    /// The interface is not such that it would go.
+    /// The interface is unsuitable.
     Unfit {
-        /// What was tried.
+        /// The attempted action.
         doing: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
     /// A file cannot be read or written.
     File {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The error.
         error: io::Error,
     },
-    /// Anything else that the kernel says no to.
+    /// Any other error of the kernel.
     Os {
-        /// What was tried.
+        /// The attempted action.
         doing: String,
-        /// Its answer.
+        /// The kernel's error.
         error: io::Error,
     },
 }
 
 impl IoError {
-    /// What the kernel's answer to an attempt at `doing` means.
+    /// Makes the error for an attempt at `doing` from the kernel's error.
     pub(crate) fn new(doing: impl Into<String>, error: io::Error) -> IoError {
         let doing = doing.into();
         match error.raw_os_error() {
@@ -79,7 +79,7 @@ impl IoError {
         }
     }
 
-    /// As [`new`](Self::new), for what takes the right to use raw sockets.
+    /// As [`new`](Self::new), for actions that need the right to use raw sockets.
     pub(crate) fn raw(doing: impl Into<String>, error: io::Error) -> IoError {
         match IoError::new(doing, error) {
             IoError::NotPermitted { doing, .. } => {
@@ -91,7 +91,7 @@ impl IoError {
 }
 
 impl IoError {
-    /// Whether it is a file that does not exist.
+    /// Returns whether the error is that a file does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, IoError::File { error, .. } if error.kind() == io::ErrorKind::NotFound)
     }
@@ -121,7 +121,7 @@ impl fmt::Display for IoError {
             IoError::Unfit { doing, why } => write!(f, "cannot {doing}: {why}"),
             IoError::Unsupported { doing, hint } => write!(f, "cannot {doing}: {hint}"),
             IoError::File { path, error } => {
-                // The path and the reason, as every Unix program says it.
+                // The path and the reason, in the usual Unix form.
                 write!(f, "{}: {}", path.display(), io_error_text(error))
             }
             IoError::Os { doing, error } => write!(f, "cannot {doing}: {error}"),

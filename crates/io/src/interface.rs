@@ -1,4 +1,4 @@
-//! What is known about the machine's network interfaces.
+//! Looks up network interfaces of the machine and their addresses.
 
 use crate::error::IoError;
 use crate::offload::LinkType;
@@ -11,12 +11,12 @@ use std::os::unix::fs::MetadataExt;
 
 pub use crate::sys::netif::{Ipv4Net, Ipv6Net};
 
-/// A network interface as it was when looked up.
+/// A network interface, as it was when looked up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Its index.
     pub index: u32,
     /// Its Ethernet address; `None` if it carries bare IP packets.
     pub ether: Option<MacAddr>,
@@ -30,16 +30,16 @@ pub struct Interface {
     pub ipv6: Vec<Ipv6Net>,
 }
 
-/// Bare IP, as mobile broadband modems have it (`ARPHRD_RAWIP`).
+/// The hardware type of bare IP, as mobile broadband modems have it (`ARPHRD_RAWIP`).
 const RAWIP: u16 = 519;
 
-/// Names of all interfaces of the calling thread's network namespace.
+/// Returns the names of all interfaces of the calling thread's network namespace.
 pub fn names() -> Vec<String> {
     netif::list().into_iter().map(|(_, name)| name).collect()
 }
 
-/// The number of the calling thread's network namespace; zero for a thread
-/// that cannot see it, which is in the first.
+/// Returns the inode number of the calling thread's network namespace; zero for a thread that
+/// cannot read it, which is in the first namespace.
 pub(crate) fn namespace() -> u64 {
     std::fs::metadata("/proc/thread-self/ns/net").map_or(0, |meta| meta.ino())
 }
@@ -55,7 +55,7 @@ impl Interface {
             Ok((requests.index()?, hardware, ether, requests.mtu()?, up, ipv4, ipv6))
         };
         let (index, hardware, ether, mtu, up, ipv4, ipv6) = read().map_err(|error| {
-            // Names that cannot be one are missing like any other.
+            // An invalid name is reported like a missing one.
             match (error.kind(), error.raw_os_error()) {
                 (io::ErrorKind::InvalidInput, None) | (_, Some(libc::ENODEV)) => missing(name),
                 _ => IoError::new(format!("look up interface {name}"), error),
@@ -74,8 +74,8 @@ impl Interface {
         Ok(Interface { name: name.into(), index, ether, mtu, up, ipv4, ipv6 })
     }
 
-    /// Why the host itself needs what arrives here, if it does: it has an
-    /// address, or a device on top. Link-local addresses do not count: every
+    /// Returns the reason why the host itself needs packets that arrive here, if it does: the
+    /// interface has an address, or a device on top. Link-local addresses do not count, as every
     /// interface has one.
     pub(crate) fn needed_by_host(&self) -> Option<String> {
         let v4 = self.ipv4.iter().map(|net| IpAddr::V4(net.address));
@@ -90,7 +90,7 @@ impl Interface {
         }
     }
 
-    /// How many queues it has now, to receive from and to send to.
+    /// Returns the current number of queues to receive from and to send to.
     pub(crate) fn queues(&self) -> (usize, usize) {
         let requests = netif::IoctlSocket::new(&self.name);
         requests.map_or((1, 1), |it| {
@@ -98,27 +98,26 @@ impl Interface {
         })
     }
 
-    /// The NUMA node that it is at, if that is known.
+    /// Returns the NUMA node of the interface, if it is known.
     pub(crate) fn numa_node(&self) -> Option<usize> {
         ethtool::numa_node(&netif::IoctlSocket::new(&self.name).ok()?)
     }
 
-    /// What its packets begin with.
+    /// Returns the link type: the header with which its packets begin.
     pub(crate) fn link(&self) -> LinkType {
         if self.ether.is_some() { LinkType::Ethernet } else { LinkType::Ip }
     }
 }
 
-/// The error for a name that no interface has.
+/// Makes the error for a name that no interface has.
 fn missing(name: &str) -> IoError {
     let known = names();
     let nearest = castanet_lang::nearest(name, known.iter().map(String::as_str));
     IoError::NoInterface { name: name.into(), nearest: nearest.map(Into::into), known }
 }
 
-/// An address of the interface called `name`, as configurations write it: what
-/// `eth0`, `eth0:ip`, `eth0:ipnet`, `eth0:eth`, `eth0:ip6`, `eth0:ip6net` and
-/// `eth0:gw` stand for.
+/// Returns an address of the interface called `name`, as configurations write it: the value of
+/// `eth0`, `eth0:ip`, `eth0:ipnet`, `eth0:eth`, `eth0:ip6`, `eth0:ip6net` and `eth0:gw`.
 pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
     let found = Interface::find(name).ok()?;
     let net = found.ipv4.first();
@@ -135,14 +134,14 @@ pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
     }
 }
 
-/// Whom the default route through an interface names.
+/// Returns the gateway of the default route through an interface.
 fn gateway(name: &str) -> Option<Ipv4Addr> {
-    // The thread's own network namespace, which may not be the process's.
+    // Routes of the thread's network namespace, which may not be the process's.
     let routes = std::fs::read_to_string("/proc/thread-self/net/route").ok()?;
     routes.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let [interface, destination, gateway, flags, ..] = fields[..] else { return None };
-        // Addresses are printed as the machine's own numbers.
+        // The kernel prints addresses as numbers in the machine's byte order.
         let number = |text| u32::from_str_radix(text, 16).ok();
         let by_gateway = number(flags)? & u32::from(libc::RTF_GATEWAY) != 0;
         let found = interface == name && number(destination)? == 0 && by_gateway;

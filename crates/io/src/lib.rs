@@ -1,4 +1,4 @@
-//! Devices behind one trait: how packets come from and go to the world.
+//! Devices behind one trait: network interfaces, sockets and capture files.
 #![deny(unsafe_code)] // `sys` opts out, once
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -9,18 +9,18 @@ mod device;
 pub mod dpdk;
 pub mod elements;
 mod error;
-mod intake;
 pub mod interface;
 mod offload;
-mod outlet;
 pub mod pcap;
-mod scratch;
+mod rx_buffer;
+mod rx_finisher;
 mod socket;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tap;
 pub mod text_file;
 pub mod traffic;
+mod tx_batch;
 
 pub use device::{Device, DeviceStats};
 pub use error::IoError;

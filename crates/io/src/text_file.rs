@@ -1,22 +1,22 @@
-//! Text files that are read, standard input among them (`-`).
+//! Reading of text files line by line, standard input (`-`) among them.
 
 use crate::error::IoError;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// A text that is read line by line, and where reading stands.
+/// A text that is read line by line, and the position of reading.
 pub struct LineReader {
     source: Box<dyn BufRead + Send>,
     name: String,
     number: usize,
-    /// Records read behind the lines.
+    /// Number of records read after the lines.
     records: usize,
     position: u64,
     bytes: Vec<u8>,
 }
 
 impl LineReader {
-    /// Opens a file, `-` for standard input.
+    /// Opens a file; `-` is standard input.
     pub fn open(name: &str) -> Result<LineReader, IoError> {
         let failed = |error| IoError::File { path: name.into(), error };
         Ok(match name {
@@ -41,20 +41,20 @@ impl LineReader {
         LineReader { source, name, number: 0, records: 0, position: 0, bytes: Vec::new() }
     }
 
-    /// Whether there is nothing more to read; waits until that is known.
+    /// Returns whether the text is at its end; waits for input until that is known.
     pub fn at_end(&mut self) -> io::Result<bool> {
         Ok(self.source.fill_buf()?.is_empty())
     }
 
-    /// Whether what has been read ahead, or the first that can be, starts with a line that
-    /// `test` takes; the line is left to be read.
+    /// Returns whether the buffered text, or the first text that can be read, starts with a line
+    /// for which `test` returns `true`. Does not consume the line.
     pub fn peek(&mut self, test: impl FnOnce(&str) -> bool) -> io::Result<bool> {
         let ahead = self.source.fill_buf()?;
         let line = ahead.split(|&b| b == b'\n').next().unwrap_or_default();
         Ok(test(&String::from_utf8_lossy(line)))
     }
 
-    /// The next line with its end; `None` if there is none.
+    /// Returns the next line, its line end included; `None` at the end.
     pub fn next_line(&mut self) -> io::Result<Option<std::borrow::Cow<'_, str>>> {
         self.bytes.clear();
         let read = self.source.read_until(b'\n', &mut self.bytes)?;
@@ -63,8 +63,8 @@ impl LineReader {
         Ok((read > 0).then(|| String::from_utf8_lossy(&self.bytes)))
     }
 
-    /// The next `N` bytes, and as many behind them as they say by `len`; `None` if there are no
-    /// more, or if that is not to be found out.
+    /// Returns the next `N` bytes, and after them the number of bytes that `len` computes from
+    /// these; `None` at the end. An error if `len` returns `None` or the record is incomplete.
     pub fn next_record<const N: usize>(
         &mut self,
         len: impl FnOnce([u8; N]) -> Option<usize>,
@@ -79,18 +79,18 @@ impl LineReader {
         head.copy_from_slice(self.bytes.get(..N).ok_or_else(cut)?);
         let len = len(head).ok_or_else(|| io::Error::other("bad record length"))?;
         self.bytes.clear();
-        // Not more memory than there are bytes.
+        // Allocates no more memory than there are bytes.
         let there = self.source.by_ref().take(len as u64).read_to_end(&mut self.bytes)?;
         self.position += (N + there) as u64;
         if there < len { Err(cut()) } else { Ok(Some((head, &self.bytes))) }
     }
 
-    /// How many bytes have been read.
+    /// Returns the number of bytes that have been read.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// `FILE:LINE`, for messages about the line or record read last.
+    /// Returns `FILE:LINE` of the line or record read last, for messages.
     pub fn landmark(&self) -> String {
         match self.records {
             0 => format!("{}:{}", self.name, self.number.max(1)),

@@ -1,4 +1,4 @@
-//! Traffic within the kernel: who makes packets, counts them and sends them on there, to measure others by.
+//! Traffic generators and sinks within the kernel, for measurements.
 
 use crate::error::IoError;
 use crate::interface::Interface;
@@ -7,17 +7,17 @@ use castanet_wire::{Ethernet, Ipv4Header, MacAddr, Udp, ether_type, ip_proto};
 use std::net::Ipv4Addr;
 use zerocopy::IntoBytes;
 
-/// Bytes of the smallest Ethernet frame, without its checksum.
+/// Length in bytes of the smallest Ethernet frame, without its checksum.
 pub const FRAME: usize = 64;
 
-/// A frame of UDP from 10.1.255.255 to 20.1.0.0, as [`Source`] wants it: with
-/// any 16 bits in the one's address and their complement in the other's, its
-/// checksum stays right.
+/// Makes a frame of UDP from 10.1.255.255 to 20.1.0.0, as [`Source`] needs it: its checksum stays
+/// correct if any 16 bits replace the lower half of the destination address, and their complement
+/// that of the source address.
 pub fn frame(to: MacAddr, from: MacAddr) -> [u8; FRAME] {
     frame_between((from, Ipv4Addr::new(10, 1, 255, 255)), (to, Ipv4Addr::new(20, 1, 0, 0)))
 }
 
-/// A frame of UDP over IPv4 from one host to another.
+/// Makes a frame of UDP over IPv4 from one host to another.
 pub fn frame_between(from: (MacAddr, Ipv4Addr), to: (MacAddr, Ipv4Addr)) -> [u8; FRAME] {
     let ether = Ethernet::new(to.0, from.0, ether_type::IPV4);
     let length = FRAME - size_of::<Ethernet>();
@@ -32,23 +32,22 @@ pub fn frame_between(from: (MacAddr, Ipv4Addr), to: (MacAddr, Ipv4Addr)) -> [u8;
     frame
 }
 
-/// Packets that the kernel makes and sends on an interface, faster than any
-/// program can: 13 million a second into a veth pair. Needs Linux 5.18. It has the interface's
-/// place for an XDP program in the driver, until it is dropped; packets that arrive pass by.
+/// A generator: the kernel makes packets and sends them on an interface, 13 million a second into a
+/// veth pair, faster than any program can. Needs Linux 5.18. It occupies the interface's XDP
+/// program in the driver until it is dropped; received packets pass.
 pub struct Source(xdp::Source);
 
-/// The bytes of a frame that a [`Source`] writes anew for each packet: all
-/// that a router changes, and the addresses.
+/// Number of bytes of a frame that a [`Source`] writes anew for each packet: all that a router
+/// changes, and the addresses.
 const REWRITTEN: usize = 36;
-/// The lower halves of an IPv4 packet's addresses, after an Ethernet header.
+/// Offsets of the lower halves of an IPv4 packet's addresses, after an Ethernet header.
 const SRC_LOW: i16 = 28;
 const DST_LOW: i16 = 32;
 
 impl Source {
-    /// Frames of IPv4 over Ethernet for the interface `name` of the calling
-    /// thread's namespace, all like `frame` but for the lower 16 bits of their
-    /// addresses. The frame must have zeros there in its destination and ones
-    /// in its source.
+    /// Creates a generator on the interface `name` of the calling thread's namespace. All packets
+    /// equal `frame`, IPv4 over Ethernet, except for the lower 16 bits of their addresses. The
+    /// frame must have zeros there in its destination and ones in its source.
     pub fn new(name: &str, frame: &[u8]) -> Result<Source, IoError> {
         let index = Interface::find(name)?.index;
         xdp::Source::new(index, frame, REWRITTEN, DST_LOW, SRC_LOW)
@@ -56,8 +55,8 @@ impl Source {
             .map_err(|error| IoError::new(format!("make packets for {name}"), error))
     }
 
-    /// Sends that many packets, or fewer if a signal comes. The calling thread
-    /// must be in the namespace.
+    /// Sends this number of packets, or fewer if a signal arrives. The calling thread must be in
+    /// the namespace.
     pub fn send(&self, packets: u32) -> Result<(), IoError> {
         self.0.send(packets).map_err(|error| IoError::new("make packets", error))
     }
@@ -67,7 +66,7 @@ impl Source {
 pub struct Sink(xdp::Sink);
 
 impl Sink {
-    /// On the interface `name` of the calling thread's namespace, until dropped.
+    /// Counts packets on the interface `name` of the calling thread's namespace until dropped.
     pub fn new(name: &str) -> Result<Sink, IoError> {
         let index = Interface::find(name)?.index;
         xdp::Sink::new(index)
@@ -75,19 +74,19 @@ impl Sink {
             .map_err(|error| IoError::new(format!("count packets on {name}"), error))
     }
 
-    /// How many have come so far.
+    /// Returns the number of packets so far.
     pub fn count(&self) -> Result<u64, IoError> {
         self.0.count().map_err(|error| IoError::new("read a count of packets", error))
     }
 }
 
-/// Sends all that one interface receives on another, as fast as the kernel can.
+/// Redirects all packets that one interface receives to another, within the kernel.
 pub struct Shortcut {
     _it: xdp::Redirect,
 }
 
 impl Shortcut {
-    /// Between two interfaces of the calling thread's namespace, until dropped.
+    /// Redirects between two interfaces of the calling thread's namespace until dropped.
     pub fn new(from: &str, to: &str) -> Result<Shortcut, IoError> {
         let (here, there) = (Interface::find(from)?.index, Interface::find(to)?.index);
         let it = xdp::Redirect::new(here, there);

@@ -1,4 +1,4 @@
-//! IP summary dumps, written and read by whole configurations.
+//! Tests of IP summary dumps, written and read by whole configurations.
 #![allow(clippy::unwrap_used)] // a test
 
 use castanet_bench::example;
@@ -26,7 +26,7 @@ fn library() -> Library {
     library
 }
 
-/// Runs a configuration to its end; gives what its elements said.
+/// Runs a configuration to its end; returns the messages of its elements.
 fn run(text: &str) -> Result<String, String> {
     let library = library();
     let known = |class: &str| library.get(class).is_some();
@@ -47,7 +47,8 @@ fn run(text: &str) -> Result<String, String> {
     Ok(std::mem::take(&mut *lines.0.lock().unwrap()))
 }
 
-/// What `ToIPSummaryDump` writes of what `FromIPSummaryDump` reads.
+/// Copies a dump from `FromIPSummaryDump` to `ToIPSummaryDump`; returns the written file and the
+/// messages.
 fn copy(name: &str, from: &str, to: &str) -> (String, String) {
     let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
     let file = path.display();
@@ -72,7 +73,7 @@ fn the_examples_run() {
 }
 
 #[test]
-fn what_tcpdump_printed_becomes_a_summary() {
+fn output_of_tcpdump_becomes_a_summary() {
     let path = std::env::temp_dir().join(format!("castanet-{}-tcpdump", std::process::id()));
     let lines = "tcpdump: listening on eth0\n\
                  12:00:00.25 IP 10.0.0.1.1024 > 10.0.0.2.80: Flags [S], seq 7, win 512, length 0\n\
@@ -95,14 +96,14 @@ fn what_tcpdump_printed_becomes_a_summary() {
 }
 
 #[test]
-fn what_is_read_is_written_again() {
+fn a_dump_is_written_as_it_was_read() {
     let lines = "1.500000 1.0.0.1 53 2.0.0.2 99 U 60\n2.000001 3.0.0.3 - 4.0.0.4 - I 28\n";
     let fields = "timestamp ip_src sport ip_dst dport ip_proto ip_len";
     let data = format!("DATA \"{}\", FIELDS {fields}", lines.replace('\n', "\\n"));
     let (written, said) = copy("same", &data, &format!(", FIELDS {fields}, BANNER me"));
     let header = format!("!IPSummaryDump 1.3\n!creator \"me\"\n!data {fields}\n");
     assert_eq!(written, header + lines);
-    // What stands first is no banner, but the configuration has said what lines consist of.
+    // The first line is no banner, but FIELDS gives the contents of lines.
     assert_eq!(said, "");
 }
 
@@ -122,7 +123,7 @@ fn several_packets_in_one_line() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
+fn errors_name_their_line() {
     let data = "DATA \"x y\\n!data ip_src nonsense\\n1.0.0.1 2\\nx y\\nz\\n\"";
     let (written, said) = copy("wrong", data, ", FIELDS ip_src, VERBOSE true");
     let lines: Vec<&str> = written.lines().collect();
@@ -139,7 +140,7 @@ fn what_is_wrong_is_said_with_its_line() {
 }
 
 #[test]
-fn what_cannot_be_configured_is_refused() {
+fn bad_configurations_are_refused() {
     for (config, message) in [
         ("FromIPSummaryDump() -> ToIPSummaryDump(/dev/null)", "FILENAME: is missing"),
         (
@@ -169,7 +170,7 @@ fn what_cannot_be_configured_is_refused() {
     }
 }
 
-/// The same by way of records: those of the first dump, the second one, and what was said.
+/// Copies a dump by way of binary records; returns the records, the second dump and the messages.
 fn by_records(name: &str, dump: &str, fields: &str) -> (Vec<u8>, String, String) {
     let path = std::env::temp_dir().join(format!("castanet-{}-{name}-b", std::process::id()));
     let file = path.display();

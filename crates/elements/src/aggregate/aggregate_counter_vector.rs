@@ -40,7 +40,7 @@ pub struct AggregateCounterVector {
 #[derive(Args)]
 pub struct AggregateCounterVectorArgs {
     /// The bits of the annotation that select the entry, the lower ones.
-    #[arg(range = ..=MAX_MASK)]
+    #[arg(range = ..=MOST)]
     mask: u32,
     /// An argument of FastClick without effect.
     #[arg(keyword, default = false)]
@@ -52,7 +52,7 @@ pub struct AggregateCounterVectorArgs {
 }
 
 /// The largest mask.
-const MAX_MASK: u32 = (1 << 28) - 1;
+const MOST: u32 = (1 << 28) - 1;
 
 impl Build for AggregateCounterVector {
     type Args = AggregateCounterVectorArgs;

@@ -9,16 +9,15 @@ use castanet_kit::ip_flows::Timeouts;
 
 /// Sets each packet's aggregate annotation to the number of its TCP or UDP flow.
 ///
-/// Flows are numbered from 1 on as they appear. The paint is the direction of a
-/// packet: 0 for that of the first packet, 1 for the opposite one, and 2 or 3 for an
-/// ICMP error about such a packet. A flow ends when no packet has come for its timeout,
-/// or when both sides of a TCP connection have closed; then the same addresses and ports
-/// get another number. Time is that of the packets' time stamps. Beyond CAPACITY flows,
-/// the one without packets for longest ends too (`displaced`). With FRAGMENTS, later
-/// fragments wait for the first, which has the ports, and packets between the same hosts
-/// queue behind them, for FRAGMENT_TIMEOUT or until 65536 packets wait; `clear` releases
-/// them. Packets that belong to no flow leave by the second output.
-/// TRACEINFO names an XML file, which gets an element for each flow that has ended.
+/// Flows are numbered from 1 on as they appear. The paint is the direction of a packet: 0 for that
+/// of the first packet, 1 for the opposite one, and 2 or 3 for an ICMP error about such a packet.
+/// A flow ends when no packet has come for its timeout, or when both sides of a TCP connection
+/// have closed; then the same addresses and ports get another number. Time is that of the packets'
+/// time stamps. Beyond CAPACITY flows, the one without packets for longest ends too (`displaced`).
+/// With FRAGMENTS, later fragments wait for the first, which has the ports, and packets between
+/// the same hosts queue behind them, for FRAGMENT_TIMEOUT or until 65536 packets wait; `clear`
+/// releases them. Packets that belong to no flow leave by the second output. TRACEINFO names an
+/// XML file, which gets an element for each flow that has ended.
 ///
 /// ```click
 /// in -> f :: AggregateIPFlows -> k :: AggregateCounter -> out;  f[1] -> none
@@ -90,7 +89,6 @@ pub struct AggregateIPFlows {
     pub(super) capacity: u32,
     pub(super) notifier: Shared<EndNotifier>,
     pub(super) trace: Option<String>,
-    /// The name of the traffic's file, for the trace.
     pub(super) source: Option<String>,
 }
 
@@ -114,7 +112,7 @@ impl AggregateIPFlows {
         cx.emit(AggregateIPFlowsExit::Flow, packet);
     }
 
-    /// Emits packets that have waited too long, and schedules a wake-up for the next one.
+    /// Emits packets that have waited too long; schedules a wake-up for the next.
     fn release(&self, state: &mut AggregateIPFlowsState, cx: &mut Cx) {
         while let Some((packet, flow)) = state.pop_expired(cx.now(), self.fragment_timeout) {
             self.send(packet, flow, cx);

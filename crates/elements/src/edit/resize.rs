@@ -24,15 +24,15 @@ use castanet_element::prelude::*;
 #[element(room = "edit")]
 pub struct Resize {
     /// Number of bytes to add at the front, or to remove if negative.
-    #[arg(live, default = 0, range = -MAX_CHANGE..=MAX_CHANGE)]
+    #[arg(live, default = 0, range = -MOST..=MOST)]
     head: i32,
     /// Number of bytes to add at the back, or to remove if negative.
-    #[arg(live, default = 0, range = -MAX_CHANGE..=MAX_CHANGE)]
+    #[arg(live, default = 0, range = -MOST..=MOST)]
     tail: i32,
 }
 
 /// The most bytes to add or remove.
-const MAX_CHANGE: i32 = 65535;
+const MOST: i32 = 65535;
 
 impl PerPacket for Resize {
     type On = on::Any;

@@ -1,4 +1,4 @@
-//! `BatchStats`: statistics of burst state.
+//! `BatchStats`: statistics of burst lengths.
 
 use castanet_element::handler::Sums;
 use castanet_element::prelude::*;

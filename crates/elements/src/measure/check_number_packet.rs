@@ -32,7 +32,6 @@ pub struct CheckNumberPacket {
     name: String,
     offset: u32,
     net_order: bool,
-    /// Number of expected numbers, from 0 on.
     count: u64,
 }
 
@@ -41,8 +40,8 @@ pub struct CheckNumberPacketArgs {
     /// Offset of the number in the packet, in bytes.
     #[arg(default = 40)]
     offset: u32,
-    /// How many numbers there are, from 0 on.
-    #[arg(default = 0, range = ..=MAX_COUNT)]
+    /// Number of expected numbers, from 0 on.
+    #[arg(default = 0, range = ..=MOST)]
     count: u64,
     /// Whether numbers are in network byte order, rather than that of this machine.
     #[arg(keyword, default = false)]
@@ -50,9 +49,9 @@ pub struct CheckNumberPacketArgs {
 }
 
 /// The largest COUNT.
-const MAX_COUNT: u64 = 1 << 32;
+const MOST: u64 = 1 << 32;
 
-/// Checks that there is memory for the counts of so many state.
+/// Checks that there is memory for the counts of so many numbers.
 fn affordable(count: u64) -> Result<u64, ArgError> {
     castanet_element::args::affordable(count, size_of::<u64>(), "numbers").map(|()| count)
 }
@@ -83,10 +82,10 @@ impl CheckNumberPacket {
     fn count(&self) -> u64 {
         self.count
     }
-    /// Sets the number of expected state.
+    /// Sets the number of expected numbers.
     #[write(count)]
     fn set_count(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        let count = castanet_element::args::within(text, names, &(0..=MAX_COUNT), "a number")?;
+        let count = castanet_element::args::within(text, names, &(0..=MOST), "a number")?;
         Ok(CheckNumberPacket { count: affordable(count)?, ..self.clone() })
     }
 }

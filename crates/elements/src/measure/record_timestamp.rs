@@ -42,7 +42,7 @@ pub struct RecordTimestampArgs {
     #[arg(keyword)]
     counter: Option<String>,
     /// Number of times to store.
-    #[arg(keyword, default = 65536, range = ..=MAX_N)]
+    #[arg(keyword, default = 65536, range = ..=MOST)]
     n: usize,
     /// Offset of the number in the packet; if negative, packets are counted instead.
     #[arg(keyword, default = -1)]
@@ -56,7 +56,7 @@ pub struct RecordTimestampArgs {
 }
 
 /// The largest N.
-const MAX_N: usize = 1 << 32;
+const MOST: usize = 1 << 32;
 /// Number of times to store with DYNAMIC.
 const DYNAMIC_N: usize = 1 << 24;
 

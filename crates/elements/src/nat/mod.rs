@@ -17,6 +17,7 @@ pub mod protocol_translator46;
 pub mod protocol_translator64;
 pub mod rewriter;
 pub mod rewriter_args;
+mod rewriter_methods;
 pub mod round_robin_ip_mapper;
 pub mod source_ip_hash_mapper;
 pub mod tcp_rewriter;

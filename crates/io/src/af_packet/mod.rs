@@ -6,14 +6,14 @@ pub use options::{Fanout, FanoutGroup, FanoutMode, Method, Options};
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::intake::Intake;
 use crate::interface::Interface;
 use crate::offload::VnetHeader;
-use crate::outlet;
-use crate::scratch::Scratch;
+use crate::rx_buffer::RxBuffer;
+use crate::rx_finisher::RxFinisher;
 use crate::sys::packet_socket::{MAX_BATCH, PacketSocket, receive_one};
 use crate::sys::rx_ring::{RingSize, RxRing};
 use crate::sys::tcx::IngressBlock;
+use crate::tx_batch;
 use castanet_packet::{Batch, Pool};
 use std::cell::Cell;
 use std::io;
@@ -34,7 +34,7 @@ pub struct AfPacket {
     // Unmapped before the socket closes.
     receiver: Receiver,
     socket: PacketSocket,
-    intake: Intake,
+    finisher: RxFinisher,
     kernel_drops: Cell<u64>,
     options: Options,
     /// Keeps packets from the kernel's own stack as long as it is there.
@@ -48,7 +48,7 @@ enum Receiver {
     /// Through a ring.
     Ring(RxRing),
     /// By one system call per frame.
-    Socket(Scratch),
+    Socket(RxBuffer),
 }
 
 impl AfPacket {
@@ -74,7 +74,7 @@ impl AfPacket {
                 let ring = RxRing::new(socket.as_fd(), RING);
                 Receiver::Ring(ring.map_err(failed("map a TPACKET_V3 ring"))?)
             }
-            Method::Socket => Receiver::Socket(Scratch::new()),
+            Method::Socket => Receiver::Socket(RxBuffer::new()),
         };
         // Bound last: nothing arrives that the ring would miss.
         let protocol = match options.method {
@@ -88,13 +88,13 @@ impl AfPacket {
                 fanout.group.join(join).map_err(failed("join a fanout group"))?;
             }
         }
-        let intake = Intake::new(interface.link(), options.device);
+        let finisher = RxFinisher::new(interface.link(), options.device);
         let kernel_drops = Cell::new(0);
         Ok(AfPacket {
             interface,
             receiver,
             socket,
-            intake,
+            finisher,
             kernel_drops,
             options,
             ingress_block: None,
@@ -152,28 +152,28 @@ fn block_kernel(interface: &Interface) -> Result<IngressBlock, IoError> {
 
 impl Device for AfPacket {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
-        let mut count = self.intake.take_spill(batch, max);
+        let mut count = self.finisher.take_overflow(batch, max);
         let outbound = self.options.outbound;
         let wanted = |kind: u8| outbound || kind != libc::PACKET_OUTGOING;
         while count < max {
             match &mut self.receiver {
                 Receiver::None => return Ok(0),
                 Receiver::Ring(ring) => {
-                    let Some((frame, arrival)) = ring.next() else { break };
-                    if wanted(arrival.kind) {
-                        count += self.intake.copy(pool, frame, &arrival, batch, max - count);
+                    let Some((frame, meta)) = ring.next() else { break };
+                    if wanted(meta.kind) {
+                        count += self.finisher.copy(pool, frame, &meta, batch, max - count);
                     }
                 }
-                Receiver::Socket(scratch) => {
+                Receiver::Socket(rx_buffer) => {
                     let socket = &self.socket;
-                    let received = scratch.receive(pool, |buffer, rest| {
-                        let arrival = receive_one(socket, buffer, rest)?;
-                        Ok((arrival, arrival.wire_len))
+                    let received = rx_buffer.receive(pool, |buffer, rest| {
+                        let meta = receive_one(socket, buffer, rest)?;
+                        Ok((meta, meta.wire_len))
                     });
                     match received {
-                        Ok((frame, arrival)) if wanted(arrival.kind) => {
+                        Ok((frame, meta)) if wanted(meta.kind) => {
                             let left = max - count;
-                            count += frame.admit(&mut self.intake, pool, &arrival, batch, left);
+                            count += frame.finish(&mut self.finisher, pool, &meta, batch, left);
                         }
                         Ok(_) => {}
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
@@ -194,7 +194,7 @@ impl Device for AfPacket {
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let socket = &self.socket;
-        let sent = outlet::transmit(batch, &mut self.intake.stats, |packets| {
+        let sent = tx_batch::transmit(batch, &mut self.finisher.stats, |packets| {
             let packets = packets.iter().take(MAX_BATCH);
             socket.send(packets.map(|packet| (VnetHeader::default(), packet.bytes())))
         });
@@ -206,7 +206,7 @@ impl Device for AfPacket {
     }
 
     fn no_frame(&self) -> u64 {
-        self.intake.stats.no_frame
+        self.finisher.stats.no_frame
     }
 
     fn stats(&self) -> DeviceStats {
@@ -214,7 +214,7 @@ impl Device for AfPacket {
         if let Ok(drops) = self.socket.take_drops() {
             self.kernel_drops.set(self.kernel_drops.get() + u64::from(drops));
         }
-        DeviceStats { kernel_drops: self.kernel_drops.get(), ..self.intake.stats }
+        DeviceStats { kernel_drops: self.kernel_drops.get(), ..self.finisher.stats }
     }
 
     fn describe(&self) -> String {

@@ -16,10 +16,10 @@ impl AfXdp {
             return 0;
         };
         let (count, bytes, kicked) =
-            receiver.forward(tx_socket, &to.tx_lengths(), max, self.intake.link);
+            receiver.forward(tx_socket, &to.tx_lengths(), max, self.finisher.link);
         if count > 0 {
             to.note_kick(kicked);
-            let (received, sent) = (&mut self.intake.stats, &mut to.intake.stats);
+            let (received, sent) = (&mut self.finisher.stats, &mut to.finisher.stats);
             received.received += count as u64;
             received.received_bytes += bytes;
             sent.sent += count as u64;

@@ -12,8 +12,8 @@ pub use minimal_forwarder::MinimalForwarder;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::intake::Intake;
 use crate::interface::Interface;
+use crate::rx_finisher::RxFinisher;
 use crate::sys::xsk::Socket;
 use crate::sys::{ethtool, netif};
 use castanet_packet::{Batch, Pool};
@@ -88,7 +88,7 @@ pub struct AfXdp {
     /// Until it starts.
     claim: Option<QueueClaim>,
     port: Arc<Port>,
-    intake: Intake,
+    finisher: RxFinisher,
     options: Options,
     /// Whether packets that were taken still wait to be sent.
     tx_pending: bool,
@@ -114,12 +114,12 @@ impl AfXdp {
         let ioctls = netif::IoctlSocket::new(name)
             .map_err(|error| IoError::new(format!("look up interface {name}"), error))?;
         let queues = ethtool::rx_queues(&ioctls);
-        let intake = Intake::new(interface.link(), options.device);
+        let finisher = RxFinisher::new(interface.link(), options.device);
         let tx_queues = ethtool::tx_queues(&ioctls);
         let port = port::open(interface, ioctls, (queues, tx_queues), pool)?;
         let claim = options.receive.map(|it| QueueClaim::new(&port, it, &options)).transpose()?;
         let (receiver, tx_pending, down) = (None, false, false);
-        Ok(AfXdp { receiver, claim, port, intake, options, tx_pending, down })
+        Ok(AfXdp { receiver, claim, port, finisher, options, tx_pending, down })
     }
 
     /// Receives from now on.
@@ -151,7 +151,7 @@ impl AfXdp {
         self.port.refresh_mtu();
         let (tx_lengths, before) = (self.tx_lengths(), batch.len());
         *batch = batch.drain().filter(|packet| tx_lengths.contains(&packet.len())).collect();
-        self.intake.stats.tx_errors += (before - batch.len()) as u64;
+        self.finisher.stats.tx_errors += (before - batch.len()) as u64;
     }
 
     /// The socket to send to: a queue of its own where there are enough queues, else one that
@@ -177,7 +177,7 @@ impl AfXdp {
 impl Device for AfXdp {
     fn receive(&mut self, _: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
         let Some(receiver) = &mut self.receiver else { return Ok(0) };
-        receiver.receive(&mut self.intake, self.options.timestamps, batch, max)
+        receiver.receive(&mut self.finisher, self.options.timestamps, batch, max)
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
@@ -187,7 +187,7 @@ impl Device for AfXdp {
         if self.down {
             // Like any interface that is down it refuses packets, rather than
             // send them when they are old.
-            self.intake.stats.tx_errors += batch.len() as u64;
+            self.finisher.stats.tx_errors += batch.len() as u64;
             batch.clear();
             return Ok(0);
         }
@@ -200,7 +200,7 @@ impl Device for AfXdp {
         tx.reclaim();
         let (sent, bytes) = tx.send(batch);
         drop(tx);
-        let stats = &mut self.intake.stats;
+        let stats = &mut self.finisher.stats;
         stats.sent += sent as u64;
         stats.sent_bytes += bytes;
         stats.tx_full += u64::from(!batch.is_empty());
@@ -226,12 +226,12 @@ impl Device for AfXdp {
     }
 
     fn no_frame(&self) -> u64 {
-        self.intake.stats.no_frame
+        self.finisher.stats.no_frame
     }
 
     fn stats(&self) -> DeviceStats {
         let kernel_drops = self.receiver.as_ref().map_or(0, Receiver::kernel_drops);
-        DeviceStats { kernel_drops, ..self.intake.stats }
+        DeviceStats { kernel_drops, ..self.finisher.stats }
     }
 
     fn describe(&self) -> String {

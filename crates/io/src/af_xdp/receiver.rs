@@ -3,9 +3,9 @@
 use super::port::{self, Port};
 use super::{HostFilter, Options, Queues};
 use crate::error::IoError;
-use crate::intake::Intake;
 use crate::interface::Interface;
 use crate::offload::{self, LinkType};
+use crate::rx_finisher::RxFinisher;
 use crate::sys::netlink::LinkMonitor;
 use crate::sys::packet_socket::PacketSocket;
 use crate::sys::xsk::{AttachMode, Program, RING, Socket};
@@ -143,7 +143,7 @@ impl Receiver {
     /// Adds up to `max` packets of our queues to `batch`; says how many.
     pub(super) fn receive(
         &mut self,
-        intake: &mut Intake,
+        finisher: &mut RxFinisher,
         timestamps: bool,
         batch: &mut Batch,
         max: usize,
@@ -155,7 +155,7 @@ impl Receiver {
             if asks {
                 socket.wake_rx();
             }
-            count += receive_from(socket, self, intake, timestamps, batch, max - count);
+            count += receive_from(socket, self, finisher, timestamps, batch, max - count);
             if refill(socket, self.target) {
                 port::reclaim_all();
                 starved |= refill(socket, self.target);
@@ -436,7 +436,7 @@ fn now() -> i64 {
 fn receive_from(
     socket: &Socket,
     receiver: &Receiver,
-    intake: &mut Intake,
+    finisher: &mut RxFinisher,
     timestamps: bool,
     batch: &mut Batch,
     max: usize,
@@ -448,9 +448,9 @@ fn receive_from(
     let time = if timestamps && count > 0 { now() } else { 0 };
     for packet in packets {
         if receiver.partial_checksums {
-            offload::finish_if_partial(packet.bytes_mut(), intake.link);
+            offload::finish_if_partial(packet.bytes_mut(), finisher.link);
         }
-        intake.note(packet, receiver.kind(packet), time);
+        finisher.record(packet, receiver.kind(packet), time);
     }
     count
 }

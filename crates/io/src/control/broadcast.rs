@@ -1,7 +1,7 @@
-//! Clients that hear all that is said, from a thread that waits for them.
+//! Sockets whose clients receive every line; one thread per socket serves them.
 
 use super::endpoint::Endpoint;
-use super::listener::{Listener, MOST_CLIENTS, Stream, listen};
+use super::listener::{Listener, MAX_CLIENTS, Stream, listen};
 use mio::{Events, Interest, Poll, Token, Waker};
 use std::collections::HashMap;
 use std::io::{self, ErrorKind};
@@ -12,13 +12,13 @@ use std::thread::JoinHandle;
 
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
-/// The first client's.
+/// The first client's token; later clients count up from here.
 const CLIENTS: usize = 2;
 
-/// A client that has fallen behind by more bytes than this is let go.
+/// The server disconnects a client with more unsent bytes than this.
 const MAX_BACKLOG: usize = 500_000;
 
-/// What a client hears first.
+/// The first line that a client receives.
 const GREETING: &[u8] = b"Click::ChatterSocket/1.0\r\n";
 
 enum LoopCommand {
@@ -26,27 +26,27 @@ enum LoopCommand {
     Stop,
 }
 
-/// Says lines to whoever listens.
+/// Sends text to all clients of a [`BroadcastServer`]; may be used on any thread.
 #[derive(Clone)]
 pub(crate) struct Broadcaster {
-    orders: Sender<LoopCommand>,
+    commands_tx: Sender<LoopCommand>,
     waker: Arc<Waker>,
 }
 
 impl Broadcaster {
-    /// Says this to all clients; `false` once there can be none any more.
+    /// Sends this text to all clients; `false` if the server's thread has ended.
     pub(crate) fn send(&self, text: &str) -> bool {
-        self.order(LoopCommand::Send(text.as_bytes().to_vec()))
+        self.command(LoopCommand::Send(text.as_bytes().to_vec()))
     }
 
-    fn order(&self, order: LoopCommand) -> bool {
-        let is_open = self.orders.send(order).is_ok();
+    fn command(&self, command: LoopCommand) -> bool {
+        let is_open = self.commands_tx.send(command).is_ok();
         _ = self.waker.wake();
         is_open
     }
 }
 
-/// A socket whose clients hear all that is said, until it is dropped.
+/// A socket whose clients receive every line; dropping it closes the socket.
 pub(crate) struct BroadcastServer {
     broadcaster: Broadcaster,
     thread: Option<JoinHandle<()>>,
@@ -54,13 +54,14 @@ pub(crate) struct BroadcastServer {
 }
 
 impl BroadcastServer {
-    /// Listens for clients; who comes is greeted if they are to be.
+    /// Listens for clients and starts the thread that serves them. With `greeting`, each client
+    /// first receives a line that names the protocol.
     pub(crate) fn open(place: &Endpoint, greeting: bool) -> io::Result<BroadcastServer> {
         let mut listener = listen(place)?;
         let poll = Poll::new()?;
         poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        let (orders, commands) = channel();
+        let (commands_tx, commands) = channel();
         let mut event_loop =
             EventLoop { poll, listener, clients: HashMap::new(), accepted: 0, greeting, commands };
         let thread = std::thread::Builder::new().name("chatter socket".into());
@@ -69,10 +70,10 @@ impl BroadcastServer {
             Endpoint::Unix(path) => Some(path.clone()),
             Endpoint::Tcp { .. } | Endpoint::Socket(_) => None,
         };
-        Ok(BroadcastServer { broadcaster: Broadcaster { orders, waker }, thread, path })
+        Ok(BroadcastServer { broadcaster: Broadcaster { commands_tx, waker }, thread, path })
     }
 
-    /// What says lines to the clients.
+    /// A handle that sends text to the clients.
     pub(crate) fn broadcaster(&self) -> Broadcaster {
         self.broadcaster.clone()
     }
@@ -80,7 +81,7 @@ impl BroadcastServer {
 
 impl Drop for BroadcastServer {
     fn drop(&mut self) {
-        self.broadcaster.order(LoopCommand::Stop);
+        self.broadcaster.command(LoopCommand::Stop);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
@@ -96,8 +97,8 @@ struct Client {
 }
 
 impl Client {
-    /// Writes what it will take, and passes over what it says; whether it is
-    /// still there.
+    /// Writes as many bytes as the socket takes and discards the client's input. Returns whether
+    /// the client is still connected.
     fn advance(&mut self) -> bool {
         let mut written = 0;
         while written < self.output.len() {
@@ -110,9 +111,9 @@ impl Client {
             }
         }
         self.output.drain(..written);
-        let mut passed_over = [0; 4096];
+        let mut discarded = [0; 4096];
         loop {
-            match self.stream.read(&mut passed_over) {
+            match self.stream.read(&mut discarded) {
                 Ok(0) => return false,
                 Ok(_) => {}
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -122,7 +123,7 @@ impl Client {
     }
 }
 
-/// What the thread has.
+/// The state of the thread that serves clients.
 struct EventLoop {
     poll: Poll,
     listener: Listener,
@@ -148,8 +149,8 @@ impl EventLoop {
                     Token(number) => self.serve_client(number),
                 }
             }
-            while let Ok(order) = self.commands.try_recv() {
-                match order {
+            while let Ok(command) = self.commands.try_recv() {
+                match command {
                     LoopCommand::Stop => return,
                     LoopCommand::Send(text) => self.send(&text),
                 }
@@ -175,10 +176,10 @@ impl EventLoop {
             let mut stream = match self.listener.accept() {
                 Ok((stream, _)) => stream,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                // Whoever could not be let in comes again.
+                // A client whose connection failed connects again.
                 Err(_) => return,
             };
-            if self.clients.len() >= MOST_CLIENTS {
+            if self.clients.len() >= MAX_CLIENTS {
                 stream.end();
                 continue;
             }

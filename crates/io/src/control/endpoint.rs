@@ -1,28 +1,28 @@
-//! Where a socket for other programs is, as arguments say it.
+//! Addresses at which sockets for other programs listen, as arguments write them.
 
 use castanet_element::error::ArgError;
 use std::fmt;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-/// Where to listen.
+/// The address at which a server listens, or the connection that it serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Endpoint {
-    /// A TCP port, or with `or_next` one of those after it, for this machine
-    /// alone or for any.
+    /// A TCP port, or with `or_next` the first free one from there on. With `local`, only this
+    /// machine can connect.
     Tcp { port: u16, or_next: bool, local: bool },
     /// A socket in the file system.
     Unix(PathBuf),
-    /// A connection that the process was started with.
+    /// A connection that the process inherited: its descriptor.
     Socket(RawFd),
 }
 
-/// What `struct sockaddr_un` has room for.
+/// The size of the path in `struct sockaddr_un`, in bytes, its final zero included.
 pub(crate) const MAX_PATH: usize = 108;
 
 impl Endpoint {
-    /// What TYPE and the argument after it say; a port for this machine alone
-    /// if `local`. Whether it may be a connection that is there already.
+    /// Parses TYPE and the argument after it. `local` restricts a TCP port to this machine;
+    /// `allow_descriptor` permits TYPE SOCKET.
     pub(crate) fn parse(
         kind: &str,
         place: Option<&str>,
@@ -57,8 +57,8 @@ impl Endpoint {
 }
 
 impl Endpoint {
-    /// What would be right where something is at this place already.
-    pub(crate) fn taken(&self) -> String {
+    /// The hint for an address that is in use.
+    pub(crate) fn address_in_use_hint(&self) -> String {
         match self {
             Endpoint::Tcp { port, or_next: false, .. } => {
                 format!("another program listens there; `{port}+` is the next free port")

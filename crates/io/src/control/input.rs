@@ -1,13 +1,14 @@
-//! The commands of a control socket's client: lines, and the data that follow some.
+//! Parser of a client's commands: lines, and the data that follow some of them.
 //!
-//! Each byte is looked at once, however the client cuts it into pieces.
+//! Each byte is examined once, in however small pieces the client sends it.
 
 use super::protocol::{Command, OK, SYNTAX, TOO_BIG, UNIMPLEMENTED, message, messages};
 
-/// The most bytes of a command, its data included.
-pub(crate) const LONGEST: usize = 16 << 20;
-/// The bytes for which there is always room, and the most of a line that says where data end.
-const SMALL: usize = 4096;
+/// The longest command in bytes, its data included.
+pub(crate) const MAX_COMMAND: usize = 16 << 20;
+/// The capacity in bytes that an empty buffer keeps, and the longest line with a terminator for
+/// data.
+const SMALL_BUFFER: usize = 4096;
 
 const HELP: &[&str] = &[
     "Commands supported:",
@@ -23,72 +24,73 @@ const HELP: &[&str] = &[
     "QUIT                    close connection",
 ];
 
-/// The bytes that a client has sent and that are part of no command yet.
+/// The bytes that a client has sent and that belong to no complete command yet.
 #[derive(Default)]
 pub(crate) struct Input {
     bytes: Vec<u8>,
-    /// Up to where the end of a line was looked for.
+    /// The number of bytes that have been searched for the end of a line.
     searched: usize,
-    /// Where the line begins that it is looked for, behind whole lines of data.
+    /// The offset at which the line that is being searched begins, after whole lines of data.
     start: usize,
-    /// The command whose data come first, if its line has been taken.
+    /// The command whose data come first, if its line has been consumed.
     head: Option<Head>,
-    /// The line before ended with CR: an LF that comes next belongs to it.
+    /// The previous line ended with CR: an LF that comes next belongs to it.
     after_cr: bool,
-    /// A command has come, so that what is none is a mistake of somebody who knows the protocol.
-    greeted: bool,
+    /// The client has sent a valid command: it knows the protocol, so that an invalid line is a
+    /// mistake.
+    knows_protocol: bool,
 }
 
 /// A command without its data.
 struct Head {
     name: String,
     handler: String,
-    data: Extent,
+    data: DataEnd,
 }
 
-/// Where data end.
-enum Extent {
-    /// After so many bytes.
+/// The end of a command's data.
+enum DataEnd {
+    /// After this number of bytes.
     Count(usize),
-    /// At a line that is this, but for blanks behind it.
+    /// At a line with this text; blanks at the line's end do not count.
     Line(String),
 }
 
-/// A line of a client, parsed.
+/// A parsed line.
 enum Line {
     Empty,
     Command(Command),
     /// A command whose data follow.
     Head(Head),
-    /// Not a command, but this answer to it.
-    Other(Vec<u8>),
+    /// Not a command; the server sends this answer.
+    Invalid(Vec<u8>),
 }
 
 impl Input {
-    /// How many bytes wait.
+    /// Returns the number of bytes that belong to no complete command yet.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds what the client has sent.
+    /// Appends bytes that the client has sent.
     pub(crate) fn extend(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Forgets what waits.
+    /// Discards all bytes of incomplete commands.
     pub(crate) fn clear(&mut self) {
-        *self = Input { greeted: self.greeted, ..Input::default() };
+        *self = Input { knows_protocol: self.knows_protocol, ..Input::default() };
     }
 
-    /// Takes the next command; none if it is not all there, and more may come as the connection is
-    /// not `closed`.
+    /// Takes the next command; `None` if it is incomplete. With `closed`, the client sends no more
+    /// bytes.
     pub(crate) fn next(&mut self, closed: bool) -> Option<Command> {
         loop {
             if let Some(head) = self.head.take() {
                 match self.data(&head.data, closed) {
                     Some(data) => return Some(call(&head.name, head.handler, data)),
                     None if closed => {
-                        // What is there is read as commands, as in Click.
+                        // The data that did arrive are parsed as commands, as in Click.
                         (self.searched, self.start) = (0, 0);
                         return Some(Command::Reply(message(SYNTAX, "Not enough data")));
                     }
@@ -99,11 +101,11 @@ impl Input {
                     Line::Empty => {}
                     Line::Head(head) => self.head = Some(head),
                     Line::Command(command) => return Some(command),
-                    Line::Other(answer) => return Some(Command::Reply(answer)),
+                    Line::Invalid(answer) => return Some(Command::Reply(answer)),
                 }
                 continue;
             }
-            if self.bytes.len() > LONGEST {
+            if self.bytes.len() > MAX_COMMAND {
                 self.clear();
                 return Some(Command::Close(message(TOO_BIG, "Command too long")));
             }
@@ -111,13 +113,13 @@ impl Input {
         }
     }
 
-    /// Takes the first line, if all of it is there. Lines end with CR, LF or both.
+    /// Takes the first line if it is complete. Lines end with CR, LF or both.
     fn line(&mut self, closed: bool) -> Option<String> {
         self.skip_lf();
         let is_end = |byte: &u8| matches!(byte, b'\r' | b'\n');
         let (end, next) = match self.bytes[self.searched..].iter().position(is_end) {
-            Some(found) => self.behind(self.searched + found),
-            None if closed && (1..=LONGEST).contains(&self.bytes.len()) => {
+            Some(found) => self.line_bounds(self.searched + found),
+            None if closed && (1..=MAX_COMMAND).contains(&self.bytes.len()) => {
                 (self.bytes.len(), self.bytes.len())
             }
             None => {
@@ -130,15 +132,15 @@ impl Input {
         Some(line)
     }
 
-    /// Where a line ends, and where what follows begins.
-    fn behind(&mut self, end: usize) -> (usize, usize) {
+    /// Returns the end of the line that ends at `end`, and the beginning of the next one.
+    fn line_bounds(&mut self, end: usize) -> (usize, usize) {
         let both = self.bytes[end..].starts_with(b"\r\n");
         let next = end + 1 + usize::from(both);
         self.after_cr = self.bytes[end] == b'\r' && next == self.bytes.len() && !both;
         (end, next)
     }
 
-    /// Takes an LF off the front that belongs to the line before.
+    /// Removes an LF from the front that belongs to the previous line.
     fn skip_lf(&mut self) {
         if let Some(&first) = self.bytes.first()
             && std::mem::take(&mut self.after_cr)
@@ -148,25 +150,25 @@ impl Input {
         }
     }
 
-    /// Takes bytes off the front.
+    /// Removes bytes from the front.
     fn take(&mut self, count: usize) {
         self.bytes.drain(..count);
-        if self.bytes.len() < SMALL {
-            self.bytes.shrink_to(SMALL);
+        if self.bytes.len() < SMALL_BUFFER {
+            self.bytes.shrink_to(SMALL_BUFFER);
         }
         (self.searched, self.start) = (0, 0);
     }
 
-    /// Takes data, if all of them are there.
-    fn data(&mut self, extent: &Extent, closed: bool) -> Option<Vec<u8>> {
+    /// Takes a command's data if they are complete.
+    fn data(&mut self, data_end: &DataEnd, closed: bool) -> Option<Vec<u8>> {
         self.skip_lf();
-        match extent {
-            Extent::Count(count) => {
+        match data_end {
+            DataEnd::Count(count) => {
                 let data = self.bytes.get(..*count)?.to_vec();
                 self.take(*count);
                 Some(data)
             }
-            Extent::Line(end) => self.data_to(end.as_bytes(), closed),
+            DataEnd::Line(end) => self.data_to(end.as_bytes(), closed),
         }
     }
 
@@ -179,25 +181,25 @@ impl Input {
                 return None;
             };
             self.searched += found;
-            let (found, next) = self.behind(self.searched);
+            let (found, next) = self.line_bounds(self.searched);
             if self.bytes[self.start..found].trim_ascii_end() == end {
                 let data = self.bytes[..self.start].to_vec();
                 self.take(next);
                 return Some(data);
             }
             if std::mem::take(&mut self.after_cr) && !closed {
-                // An LF may still belong to it.
+                // The LF of this line end may still arrive.
                 return None;
             }
             (self.searched, self.start) = (next, next);
         }
     }
 
-    /// Parses a line. One that is no command, before any was, ends the connection, as does one of
-    /// HTTP: a browser sends what a page tells it to, to any port of the machine.
+    /// Parses a line. An invalid line before the first valid command closes the connection, as does
+    /// a line of HTTP: a web page can make a browser send requests to any port of the machine.
     fn parse(&mut self, line: &str) -> Line {
         match parse(line) {
-            Line::Other(answer) if !self.greeted || is_http(line) => {
+            Line::Invalid(answer) if !self.knows_protocol || is_http(line) => {
                 Line::Command(Command::Close(answer))
             }
             Line::Empty => Line::Empty,
@@ -206,20 +208,20 @@ impl Input {
                 Line::Command(Command::Close(message(UNIMPLEMENTED, text)))
             }
             parsed => {
-                self.greeted = true;
+                self.knows_protocol = true;
                 parsed
             }
         }
     }
 }
 
-/// Whether a line is one that HTTP requests begin with, as `GET / HTTP/1.1`.
+/// Returns whether a line is the first of an HTTP request, as `GET / HTTP/1.1`.
 fn is_request(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace().skip(2);
     words.next().is_some_and(|word| word.starts_with("HTTP/")) && words.next().is_none()
 }
 
-/// Whether a line is one of HTTP: a request or a header, as `Host: localhost`.
+/// Returns whether a line belongs to HTTP: a request or a header, as `Host: localhost`.
 fn is_http(line: &str) -> bool {
     let name = line.split_once(':').map_or("", |(name, _)| name);
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-';
@@ -239,11 +241,11 @@ fn parse(line: &str) -> Line {
         ("READDATA" | "WRITEDATA" | "SETDATA", [handler, count]) => {
             return with_data(&name, handler, count);
         }
-        ("READUNTIL" | "WRITEUNTIL", _) if line.len() > SMALL => {
+        ("READUNTIL" | "WRITEUNTIL", _) if line.len() > SMALL_BUFFER => {
             Command::Close(message(TOO_BIG, "Terminator too long"))
         }
         ("READUNTIL" | "WRITEUNTIL", [handler, rest @ ..]) => {
-            let data = Extent::Line(from_word(line, rest).to_owned());
+            let data = DataEnd::Line(from_word(line, rest).to_owned());
             return Line::Head(Head { name, handler: (*handler).to_owned(), data });
         }
         ("CHECKREAD", [handler]) => Command::CheckRead((*handler).to_owned()),
@@ -263,12 +265,12 @@ fn parse(line: &str) -> Line {
         ) => Command::Reply(message(SYNTAX, "Wrong number of arguments")),
         _ => {
             let text = format!("Command '{name}' unimplemented");
-            return Line::Other(message(UNIMPLEMENTED, &text));
+            return Line::Invalid(message(UNIMPLEMENTED, &text));
         }
     })
 }
 
-/// The line from one of its words on, without blanks at its end.
+/// Returns the line from the first of these words on, without blanks at its end.
 fn from_word<'a>(line: &'a str, words: &[&str]) -> &'a str {
     let start =
         words.first().map_or(line.len(), |word| word.as_ptr().addr() - line.as_ptr().addr());
@@ -288,19 +290,19 @@ fn with_data(name: &str, handler: &str, count: &str) -> Line {
         let text = format!("Syntax error in '{name}'");
         return Line::Command(Command::Reply(message(SYNTAX, &text)));
     };
-    if count > LONGEST {
+    if count > MAX_COMMAND {
         let text = format!("Data too large for handler '{handler}'");
         return Line::Command(Command::Close(message(TOO_BIG, &text)));
     }
     let (name, handler) = (name.to_owned(), handler.to_owned());
-    Line::Head(Head { name, handler, data: Extent::Count(count) })
+    Line::Head(Head { name, handler, data: DataEnd::Count(count) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// All commands of a text.
+    /// All commands of a text, and the bytes that are left.
     fn all(text: &[u8], closed: bool) -> (Vec<Command>, Vec<u8>) {
         let mut input = Input::default();
         input.extend(text);
@@ -341,11 +343,11 @@ mod tests {
         ];
         assert_eq!(commands, expected);
         assert!(rest.is_empty());
-        // Byte by byte it is the same.
+        // Single bytes give the same commands.
         assert_eq!(by_bytes(text), expected);
     }
 
-    /// All commands of a text that comes byte by byte.
+    /// All commands of a text that arrives byte by byte.
     fn by_bytes(text: &[u8]) -> Vec<Command> {
         let (mut input, mut commands) = (Input::default(), Vec::new());
         for byte in text {
@@ -363,7 +365,7 @@ mod tests {
         assert_eq!(by_bytes(text)[..2], expected);
     }
 
-    /// Where each piece had all that came before searched again, this would take hours.
+    /// If the parser searched all earlier bytes again for each piece, this would take hours.
     #[test]
     fn long_commands_may_come_in_small_pieces() {
         for (begin, piece) in [
@@ -382,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_sends_ends_the_connection() {
+    fn lines_of_http_end_the_connection() {
         let left = |text: &str| {
             let (mut commands, rest) = all(text.as_bytes(), false);
             assert!(matches!(commands.pop(), Some(Command::Close(_))), "{text}");
@@ -391,7 +393,7 @@ mod tests {
         assert_eq!(left("POST / HTTP/1.1\r\n"), (0, true));
         assert_eq!(left("GET /c.count HTTP/1.1\r\n"), (0, true));
         assert_eq!(left("{\"a\": 1}\n"), (0, true));
-        // Not at once, for somebody who has shown to know the protocol.
+        // A client that has sent a valid command is not disconnected at once.
         assert_eq!(left("read c\nraed d\nread e\nHost: localhost\n"), (3, true));
     }
 
@@ -405,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_answered() {
+    fn bad_commands_get_an_error_answer() {
         let said = |text: &str| match all(text.as_bytes(), true).0.remove(0) {
             Command::Reply(answer) | Command::Close(answer) => String::from_utf8(answer).unwrap(),
             other => panic!("{other:?}"),
@@ -423,9 +425,9 @@ mod tests {
         assert_eq!(said("quit now\n"), "500 Bad command syntax\r\n200 Goodbye!\r\n");
         assert!(said("help\n").starts_with("200-Commands supported:\r\n200-READ handler"));
         assert!(said("help\n").ends_with("\r\n200 QUIT                    close connection\r\n"));
-        let large = format!("writedata a {}\n", LONGEST + 1);
+        let large = format!("writedata a {}\n", MAX_COMMAND + 1);
         assert_eq!(said(&large), "521 Data too large for handler 'a'\r\n");
-        assert_eq!(said(&"x".repeat(LONGEST + 1)), "521 Command too long\r\n");
+        assert_eq!(said(&"x".repeat(MAX_COMMAND + 1)), "521 Command too long\r\n");
         assert_eq!(String::from_utf8(message(520, "a\tb\u{1}")).unwrap(), "520 a\\011b\\001\r\n");
     }
 }

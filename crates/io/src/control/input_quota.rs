@@ -1,13 +1,13 @@
-//! How many bytes of commands wait, of all clients of all control sockets of this process.
+//! Number of bytes of unanswered commands, of all clients of all control sockets of this process.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes of all commands, those that are not all there yet included.
+/// The bytes of all commands, incomplete ones included.
 static BYTES: AtomicUsize = AtomicUsize::new(0);
-/// Those of them whose commands wait for the control thread's answer.
+/// The part of [`BYTES`] whose commands wait for the control thread's answer.
 static IN_PROGRESS: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes of one client's input, or of one command; they count until this is dropped.
+/// The bytes of one client's input, or of one command; dropping this subtracts them.
 #[derive(Default)]
 pub(crate) struct InputShare {
     bytes: usize,
@@ -15,17 +15,17 @@ pub(crate) struct InputShare {
 }
 
 impl InputShare {
-    /// The bytes of a command that the control thread is to answer.
+    /// Counts the bytes of a command that the control thread is to answer.
     pub(super) fn in_progress(bytes: usize) -> InputShare {
         let mut share = InputShare { bytes: 0, is_in_progress: true };
         share.set(bytes);
         share
     }
 
-    /// Counts so many bytes from now on, in the place of those before.
+    /// Counts this number of bytes from now on, in place of the previous number.
     pub(super) fn set(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.bytes, bytes);
-        // Wrapping, so that less is a sum too.
+        // Wrapping, so that adding a negative difference subtracts it.
         let more = bytes.wrapping_sub(before);
         BYTES.fetch_add(more, Ordering::Relaxed);
         if self.is_in_progress {
@@ -40,17 +40,17 @@ impl Drop for InputShare {
     }
 }
 
-/// Whether there is room for more.
+/// Whether clients may send more bytes of commands.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Quota {
     Available,
-    /// There will be, once commands that wait for the control thread are answered.
+    /// There will be room once the control thread has answered commands that wait for it.
     Pending,
-    /// There is none before a client says the rest of a command, or goes.
+    /// There is no room until a client completes its command or disconnects.
     Exhausted,
 }
 
-/// Whether there is room for more where all commands together may have `most` bytes.
+/// Returns whether there is room, if all commands together may have `most` bytes.
 pub(super) fn quota(most: usize) -> Quota {
     let (bytes, in_progress) = (BYTES.load(Ordering::Relaxed), IN_PROGRESS.load(Ordering::Relaxed));
     match bytes {

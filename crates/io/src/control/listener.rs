@@ -1,7 +1,7 @@
-//! Sockets that programs come to, and the connections that they make.
+//! Sockets to which clients connect, and the connections to them.
 
 use super::endpoint::Endpoint;
-use crate::socket::is_abandoned;
+use crate::socket::is_stale;
 use crate::sys::inherited_socket;
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -11,43 +11,43 @@ use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::os::fd::RawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many more ports are tried where the next free one will do.
-const MORE_PORTS: u16 = 11;
+/// Number of further ports that a server tries if the next free port will do.
+const EXTRA_PORTS: u16 = 11;
 
-/// How many clients a socket has at once.
-pub(super) const MOST_CLIENTS: usize = 64;
+/// Maximum number of simultaneous clients of a socket.
+pub(super) const MAX_CLIENTS: usize = 64;
 
 pub(super) enum Listener {
     Tcp(TcpListener),
     Unix(UnixListener),
 }
 
-/// The descriptors of connections that the process was started with and that elements have.
-static ADOPTED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
+/// The descriptors of inherited connections that elements use.
+static CLAIMED: Mutex<BTreeSet<RawFd>> = Mutex::new(BTreeSet::new());
 
-fn descriptors_in_use() -> MutexGuard<'static, BTreeSet<RawFd>> {
-    ADOPTED.lock().unwrap_or_else(PoisonError::into_inner)
+fn claimed_descriptors() -> MutexGuard<'static, BTreeSet<RawFd>> {
+    CLAIMED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps others off a descriptor until it is dropped.
-pub(super) struct Adopted(RawFd);
+/// Reserves a descriptor for one element; dropping it releases the descriptor.
+pub(super) struct DescriptorClaim(RawFd);
 
-impl Drop for Adopted {
+impl Drop for DescriptorClaim {
     fn drop(&mut self) {
-        descriptors_in_use().remove(&self.0);
+        claimed_descriptors().remove(&self.0);
     }
 }
 
-/// A connection that the process was started with, whatever its kind; an error if another element
-/// has it.
-pub(super) fn adopt(fd: RawFd) -> io::Result<(Stream, Adopted)> {
+/// Reserves a connection that the process inherited, TCP or Unix. An error if another element uses
+/// it.
+pub(super) fn claim_descriptor(fd: RawFd) -> io::Result<(Stream, DescriptorClaim)> {
     let socket = std::os::unix::net::UnixStream::from(inherited_socket::stream_socket(fd)?);
-    if !descriptors_in_use().insert(fd) {
+    if !claimed_descriptors().insert(fd) {
         return Err(ErrorKind::AddrInUse.into());
     }
-    let adopted = Adopted(fd);
+    let claim = DescriptorClaim(fd);
     socket.set_nonblocking(true)?;
-    Ok((Stream::Unix(UnixStream::from_std(socket)), adopted))
+    Ok((Stream::Unix(UnixStream::from_std(socket)), claim))
 }
 
 pub(super) fn listen(place: &Endpoint) -> io::Result<Listener> {
@@ -55,7 +55,7 @@ pub(super) fn listen(place: &Endpoint) -> io::Result<Listener> {
         Endpoint::Socket(_) => Err(ErrorKind::Unsupported.into()),
         Endpoint::Tcp { port, or_next, local } => {
             let address = if *local { Ipv4Addr::LOCALHOST } else { Ipv4Addr::UNSPECIFIED };
-            let last = if *or_next { port.saturating_add(MORE_PORTS) } else { *port };
+            let last = if *or_next { port.saturating_add(EXTRA_PORTS) } else { *port };
             let mut ports = *port..=last;
             loop {
                 let port = ports.next().unwrap_or(last);
@@ -66,7 +66,7 @@ pub(super) fn listen(place: &Endpoint) -> io::Result<Listener> {
             }
         }
         Endpoint::Unix(path) => {
-            if is_abandoned(path) {
+            if is_stale(path) {
                 std::fs::remove_file(path)?;
             }
             UnixListener::bind(path).map(Listener::Unix)
@@ -89,7 +89,8 @@ impl Listener {
         }
     }
 
-    /// The next client, and where it is.
+    /// Accepts the next client; also returns its address for log lines, as ` from 10.0.0.1.80`, or
+    /// nothing.
     pub(super) fn accept(&self) -> io::Result<(Stream, String)> {
         Ok(match self {
             Listener::Tcp(listener) => {
@@ -107,10 +108,10 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// Ends the connection, whoever else has its descriptor: that of a connection
-    /// which the process was started with stays open.
+    /// Shuts the connection down, even if other processes hold its descriptor. The descriptor of an
+    /// inherited connection stays open.
     pub(super) fn end(&self) {
-        // One that the other side has ended already is no failure.
+        // Shutting down fails only if the client has closed the connection already.
         _ = match self {
             Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
             Stream::Unix(stream) => stream.shutdown(Shutdown::Both),

@@ -1,19 +1,19 @@
-//! Click's low-level remote procedure calls: counts and switches as bytes.
+//! Answers Click's low-level remote procedure calls (LLRPC): counts and switches as bytes.
 
 use super::protocol::{
     LLRPC_ERROR, OK, PERMISSION, SYNTAX, SessionPolicy, UNIMPLEMENTED, find, message,
 };
 use castanet_element::control::ControlContext;
 
-// What a number says of the call, in Click's network form.
+// Bits of a call's number, in Click's network form: the direction of the data.
 const OUT: u32 = 0x4000_0000;
 const IN: u32 = 0x8000_0000;
-/// All data are in the bytes that are passed.
+/// The data contain no pointers.
 const FLAT: u32 = 0x4000;
-/// What is left when direction and size are taken away.
+/// The bits that identify the call, without direction and size.
 const NUMBER: u32 = 0x3fff;
 
-/// A call that elements answer, by the handler that says the same.
+/// A call, and the handler that gives the same answer.
 struct Call {
     number: u32,
     handler: &'static str,
@@ -45,13 +45,13 @@ pub(super) fn answer(
     name: &str,
     data: &[u8],
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn ControlContext,
+    cx: &mut dyn ControlContext,
 ) -> Vec<u8> {
     let (element, number) = name.split_once('#').unwrap_or((name, ""));
     let Ok(command) = u32::from_str_radix(number, 16) else {
         return message(SYNTAX, &format!("Syntax error in LLRPC name '{name}'"));
     };
-    let path = match find(&format!("{element}.name"), policy, desk) {
+    let path = match find(&format!("{element}.name"), policy, cx) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
@@ -59,7 +59,7 @@ pub(super) fn answer(
     if size == 0 || command & (IN | OUT) == 0 || command & FLAT == 0 {
         return message(UNIMPLEMENTED, &format!("Cannot call LLRPC '{name}' remotely"));
     }
-    // Nobody can tell which of them only read.
+    // The number does not say whether a call only reads.
     if policy.read_only {
         return message(PERMISSION, &format!("Permission denied for '{name}'"));
     }
@@ -68,21 +68,22 @@ pub(super) fn answer(
         return message(LLRPC_ERROR, &text);
     }
     let element = path.strip_suffix(".name").unwrap_or(&path);
-    match call(element, command & NUMBER, data, desk) {
+    match call(element, command & NUMBER, data, cx) {
         Some(said) => {
             let said = if command & OUT == 0 { Vec::new() } else { said };
             let head = message(OK, &format!("LLRPC '{name}' OK"));
             [head, format!("DATA {}\r\n", said.len()).into_bytes(), said].concat()
         }
-        // What elements of Click answer that know no such call.
+        // The answer of an element of Click to an unknown call.
         None => message(LLRPC_ERROR, &format!("LLRPC '{name}' error: Invalid argument")),
     }
 }
 
-/// Calls the handler that says the same; numbers are in the machine's order.
-fn call(element: &str, number: u32, data: &[u8], desk: &mut dyn ControlContext) -> Option<Vec<u8>> {
+/// Calls the handler with the same meaning; numbers are in the machine's byte order. `None` if the
+/// element does not answer the call.
+fn call(element: &str, number: u32, data: &[u8], cx: &mut dyn ControlContext) -> Option<Vec<u8>> {
     let call = CALLS.iter().find(|call| call.number == number)?;
-    let class = desk.read(&format!("{element}.class")).ok()?;
+    let class = cx.read(&format!("{element}.class")).ok()?;
     if !classes(number).contains(&class.as_str()) {
         return None;
     }
@@ -90,14 +91,14 @@ fn call(element: &str, number: u32, data: &[u8], desk: &mut dyn ControlContext) 
     let path = format!("{element}.{}", call.handler);
     match number {
         SET_SWITCH => {
-            desk.write(&path, &given()?.to_string()).ok()?;
+            cx.write(&path, &given()?.to_string()).ok()?;
             return Some(data.to_vec());
         }
-        // Which of its counts: it has but one.
+        // The argument selects a count; a Counter has only number 0.
         GET_RATE | GET_COUNT if given()? != 0 => return None,
         _ => {}
     }
-    let value: f64 = desk.read(&path).ok()?.trim().parse().ok()?;
-    // As C converts: what does not fit is cut.
+    let value: f64 = cx.read(&path).ok()?.trim().parse().ok()?;
+    // Converted as in C: the upper bits are cut off.
     Some((value as i64 as i32).to_ne_bytes().to_vec())
 }

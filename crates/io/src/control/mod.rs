@@ -1,4 +1,4 @@
-//! Other programs that call handlers: their commands, and the sockets they come by.
+//! Clients that call handlers from outside the process: their commands and their sockets.
 
 pub(crate) mod broadcast;
 pub(crate) mod endpoint;

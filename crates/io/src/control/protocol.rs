@@ -1,13 +1,13 @@
-//! Click's control protocol, version 1.3: lines of commands, and what is answered.
+//! Answers commands of Click's control protocol, version 1.3.
 
 use super::llrpc;
 use castanet_element::control::ControlContext;
 use castanet_element::error::ArgError;
 
-/// What a client hears first.
+/// The first line that a client receives.
 pub(crate) const GREETING: &[u8] = b"Click::ControlSocket/1.3\r\n";
 
-/// What a client wants.
+/// A command of a client.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     /// Call a read handler with these bytes as parameter.
@@ -16,17 +16,17 @@ pub(crate) enum Command {
     Write(String, Vec<u8>),
     /// Call an LLRPC of this name with these bytes.
     Llrpc(String, Vec<u8>),
-    /// Know whether there is such a handler to be read, or to be written.
+    /// Tell whether a handler of this name can be read, or written.
     CheckRead(String),
     CheckWrite(String),
-    /// Nothing but this answer.
+    /// Send this answer.
     Reply(Vec<u8>),
-    /// This answer, and an end.
+    /// Send this answer and close the connection.
     Close(Vec<u8>),
 }
 
 impl Command {
-    /// How many bytes a client has said for it.
+    /// Returns the number of bytes of names and data.
     pub(super) fn len(&self) -> usize {
         match self {
             Command::Read(name, data) | Command::Write(name, data) | Command::Llrpc(name, data) => {
@@ -55,7 +55,7 @@ pub(super) fn message(code: u16, text: &str) -> Vec<u8> {
     messages(code, &[text])
 }
 
-/// Lines of an answer, of which all but the last have a hyphen behind the code.
+/// Lines of an answer; all but the last have a hyphen after the code.
 pub(super) fn messages(code: u16, texts: &[impl AsRef<str>]) -> Vec<u8> {
     let mut answer = String::new();
     for (n, text) in texts.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn messages(code: u16, texts: &[impl AsRef<str>]) -> Vec<u8> {
     answer.into_bytes()
 }
 
-/// What would break lines, in octal.
+/// Replaces control characters by their octal codes, so that the text stays one line.
 fn printable(text: &str) -> String {
     let mut printable = String::with_capacity(text.len());
     for c in text.chars() {
@@ -77,44 +77,44 @@ fn printable(text: &str) -> String {
     printable
 }
 
-/// How a socket answers.
+/// The restrictions under which a socket answers commands.
 pub(crate) struct SessionPolicy<'a> {
     /// Handlers can only be read.
     pub(crate) read_only: bool,
-    /// The element that answers for all others.
+    /// The element whose handlers are called in place of all others.
     pub(crate) proxy: Option<&'a str>,
-    /// What the socket itself answers to readers, for who asks the desk cannot
-    /// be asked by it.
+    /// Answers reads of the control socket's own handlers. The caller of a handler cannot itself be
+    /// called meanwhile.
     pub(crate) own: &'a dyn Fn(&str) -> Option<String>,
 }
 
-/// Does what a client wants; the answer.
+/// Executes a command and returns the answer.
 pub(crate) fn answer(
     command: &Command,
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn ControlContext,
+    cx: &mut dyn ControlContext,
 ) -> Vec<u8> {
     match command {
-        Command::Read(handler, param) => read(handler, param, policy, desk),
-        Command::Write(handler, value) => write(handler, value, policy, desk),
-        Command::Llrpc(name, data) => llrpc::answer(name, data, policy, desk),
-        Command::CheckRead(handler) => check(handler, false, policy, desk),
-        Command::CheckWrite(handler) => check(handler, true, policy, desk),
+        Command::Read(handler, param) => read(handler, param, policy, cx),
+        Command::Write(handler, value) => write(handler, value, policy, cx),
+        Command::Llrpc(name, data) => llrpc::answer(name, data, policy, cx),
+        Command::CheckRead(handler) => check(handler, false, policy, cx),
+        Command::CheckWrite(handler) => check(handler, true, policy, cx),
         Command::Reply(answer) | Command::Close(answer) => answer.clone(),
     }
 }
 
-/// The handler that a client means, or why there is none.
+/// Returns the path of the handler with this name, or an error answer if there is none.
 pub(super) fn find(
     handler: &str,
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn ControlContext,
+    cx: &mut dyn ControlContext,
 ) -> Result<String, Vec<u8>> {
-    // A global handler may have no element, or one of number 0.
+    // Clients may write a global handler without an element, or with element number 0.
     let name = ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler);
     if let Some(proxy) = policy.proxy {
         let path = format!("{proxy}.{name}");
-        return match desk.exists(&path, false) || desk.exists(&path, true) {
+        return match cx.exists(&path, false) || cx.exists(&path, true) {
             true => Ok(path),
             false => {
                 Err(message(NO_SUCH_HANDLER, &format!("No proxied handler named '{handler}'")))
@@ -123,13 +123,13 @@ pub(super) fn find(
     }
     let path = match name.split_once('.') {
         None => name.to_owned(),
-        Some((element, own)) if desk.exists(&format!("{element}.name"), false) => {
+        Some((element, own)) if cx.exists(&format!("{element}.name"), false) => {
             format!("{element}.{own}")
         }
         Some((element, own)) => {
             let number = element.parse::<usize>().ok().filter(|&number| number > 0);
-            let list = desk.read("list").unwrap_or_default();
-            // The first line says how many there are.
+            let list = cx.read("list").unwrap_or_default();
+            // The first line is the number of elements.
             let Some(element) = number.and_then(|number| list.lines().nth(number)) else {
                 let text = format!("No element named '{element}'");
                 return Err(message(NO_SUCH_ELEMENT, &text));
@@ -137,8 +137,8 @@ pub(super) fn find(
             format!("{element}.{own}")
         }
     };
-    let visible = desk.exists(&path, false) && !desk.is_private(&path);
-    match visible || desk.exists(&path, true) {
+    let visible = cx.exists(&path, false) && !cx.is_private(&path);
+    match visible || cx.exists(&path, true) {
         true => Ok(path),
         false => Err(message(NO_SUCH_HANDLER, &format!("No handler named '{handler}'"))),
     }
@@ -148,19 +148,19 @@ fn read(
     handler: &str,
     param: &[u8],
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn ControlContext,
+    cx: &mut dyn ControlContext,
 ) -> Vec<u8> {
-    let path = match find(handler, policy, desk) {
+    let path = match find(handler, policy, cx) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
-    if !desk.exists(&path, false) {
+    if !cx.exists(&path, false) {
         return message(PERMISSION, &format!("Handler '{handler}' write-only"));
     }
     let param = String::from_utf8_lossy(param);
     let text = match (policy.own)(&path) {
         Some(text) => Ok(text),
-        None => desk.read(format!("{path} {param}").trim_end()),
+        None => cx.read(format!("{path} {param}").trim_end()),
     };
     match text {
         Ok(text) => {
@@ -176,20 +176,20 @@ fn write(
     handler: &str,
     value: &[u8],
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn ControlContext,
+    cx: &mut dyn ControlContext,
 ) -> Vec<u8> {
-    let path = match find(handler, policy, desk) {
+    let path = match find(handler, policy, cx) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
-    if !desk.exists(&path, true) {
+    if !cx.exists(&path, true) {
         return message(PERMISSION, &format!("Handler '{handler}' read-only"));
     }
     if policy.read_only {
         return message(PERMISSION, &format!("Permission denied for '{handler}'"));
     }
     let done = match std::str::from_utf8(value) {
-        Ok(value) => desk.write(&path, value),
+        Ok(value) => cx.write(&path, value),
         Err(_) => Err(ArgError::new("the value is not UTF-8")),
     };
     match done {
@@ -210,14 +210,14 @@ fn check(
     handler: &str,
     write: bool,
     policy: &SessionPolicy<'_>,
-    desk: &mut dyn ControlContext,
+    cx: &mut dyn ControlContext,
 ) -> Vec<u8> {
-    let path = match find(handler, policy, desk) {
+    let path = match find(handler, policy, cx) {
         Ok(path) => path,
         Err(answer) => return answer,
     };
     let (kind, able) = if write { ("Write", "writable") } else { ("Read", "readable") };
-    if !desk.exists(&path, write) {
+    if !cx.exists(&path, write) {
         return message(NO_SUCH_HANDLER, &format!("Handler '{handler}' not {able}"));
     }
     match write && policy.read_only {

@@ -1,9 +1,9 @@
-//! Clients of a control socket: one thread listens to all, the control thread answers.
+//! Control socket server: one thread serves the clients, the control thread answers commands.
 
 use super::endpoint::Endpoint;
-use super::input::{Input, LONGEST};
+use super::input::{Input, MAX_COMMAND};
 use super::input_quota::{self, InputShare, Quota};
-use super::listener::{Adopted, Listener, MOST_CLIENTS, Stream, adopt, listen};
+use super::listener::{DescriptorClaim, Listener, MAX_CLIENTS, Stream, claim_descriptor, listen};
 use super::protocol::{Command, GREETING, TOO_BIG, UNSPECIFIED, message};
 use castanet_element::control::ControlWaker;
 use mio::{Events, Interest, Poll, Token, Waker};
@@ -17,73 +17,74 @@ use std::time::{Duration, Instant};
 
 const LISTENER: Token = Token(0);
 const WAKER: Token = Token(1);
-/// The first client's.
+/// The first client's token; later clients count up from here.
 const CLIENTS: usize = 2;
 
-/// How long clients may take to fetch the last answers.
+/// Time that clients have to read the last answers when the server stops.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
-/// How often one who does not is looked at meanwhile.
+/// Number of times within that time that the thread writes again to clients with unread answers.
 const CLOSE_POLLS: u32 = 40;
 
-/// A client that has said nothing for so long makes room for another.
-const IDLE: Duration = Duration::from_secs(60);
+/// A client that has sent nothing for this long is disconnected if others need its place.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How many bytes of a client's commands may wait whatever others have sent, and how many bytes of
-/// all clients of all sockets together, commands that wait for the control thread included. More is
-/// not read before some of those are answered. If that would not help, the client with the longest
-/// command may go on alone, for so long.
-const OWN_INPUT: usize = 64 << 10;
-const ALL_INPUT: usize = 4 * LONGEST;
-const FAVOUR_TIME: Duration = Duration::from_secs(3);
-/// How often a client that is not read from is looked at.
+/// The number of bytes of one client's command that are always accepted, and the number for all
+/// clients of all sockets together, commands that wait for the control thread included. A client
+/// above its limit is not read from while the total is above the other. If answers of the control
+/// thread would not lower the total enough, the client with the longest command may continue alone
+/// for `FAVOUR_TIMEOUT`.
+const CLIENT_INPUT_LIMIT: usize = 64 << 10;
+const TOTAL_INPUT_LIMIT: usize = 4 * MAX_COMMAND;
+const FAVOUR_TIMEOUT: Duration = Duration::from_secs(3);
+/// Interval at which the thread tries again to read from paused clients.
 const PAUSE_POLL: Duration = Duration::from_millis(20);
 
-/// How many bytes of answers may wait for a client to fetch them; before it has fetched some, no
-/// more of its commands are heeded.
-const OWN_OUTPUT: usize = 16 << 20;
-/// How many may wait for all clients together: beyond, the one that lets most wait is let go, but
-/// not the one that was just answered.
-const ALL_OUTPUT: usize = 128 << 20;
+/// The number of bytes of answers that may wait for a client. Above it, the thread does not read
+/// the client's commands until the client has read some answers.
+const CLIENT_OUTPUT_LIMIT: usize = 16 << 20;
+/// The number of bytes of answers that may wait for all clients together. Above it, the client with
+/// most of them is disconnected, except the one that was just answered.
+const TOTAL_OUTPUT_LIMIT: usize = 128 << 20;
 
-/// What comes from clients.
+/// A message from the server's thread to the control thread.
 pub(crate) enum ServerEvent {
-    /// A command that the client of this number waits for an answer to; its bytes count while the
-    /// share is there.
+    /// A command of the client of this number, which waits for the answer; its bytes count until
+    /// the share is dropped.
     Command(usize, Command, InputShare),
-    /// Something about clients.
+    /// A line for the log.
     Log(String),
 }
 
-/// What the listening thread is to do.
+/// A message from the control thread to the server's thread.
 enum LoopCommand {
     Answer(usize, Vec<u8>),
     Stop,
 }
 
-/// A socket that clients may come to, until it is dropped.
+/// A control socket; dropping it stops the thread and closes the socket.
 pub(crate) struct Server {
-    heard: Receiver<ServerEvent>,
-    orders: Sender<LoopCommand>,
+    events: Receiver<ServerEvent>,
+    commands_tx: Sender<LoopCommand>,
     waker: Arc<Waker>,
     /// The state of the thread that serves clients, until [`Server::serve`] starts it.
     event_loop: Option<EventLoop>,
     thread: Option<JoinHandle<()>>,
-    _adopted: Option<Adopted>,
-    /// To be removed in the end.
+    _claim: Option<DescriptorClaim>,
+    /// The socket file, which is removed at the end.
     path: Option<PathBuf>,
-    /// The TCP port.
+    /// The TCP port on which the server listens.
     pub(crate) port: Option<u16>,
 }
 
 impl Server {
-    /// Takes the place, without a word to anybody before [`Server::serve`] is called; rings `bell`
-    /// when something is heard.
-    pub(crate) fn open(place: &Endpoint, bell: ControlWaker) -> io::Result<Server> {
-        let (mut listener, mut inherited, mut adopted) = (None, None, None);
+    /// Binds the address; clients are served only after [`Server::serve`]. The thread wakes the
+    /// control thread by `control_waker` for each event.
+    pub(crate) fn open(place: &Endpoint, control_waker: ControlWaker) -> io::Result<Server> {
+        let (mut listener, mut inherited, mut claim) = (None, None, None);
         match place {
             Endpoint::Socket(fd) => {
-                let (stream, mine) = adopt(*fd)?;
-                (inherited, adopted) = (Some(stream), Some(mine));
+                let (stream, mine) = claim_descriptor(*fd)?;
+                (inherited, claim) = (Some(stream), Some(mine));
             }
             place => listener = Some(listen(place)?),
         }
@@ -92,8 +93,8 @@ impl Server {
             poll.registry().register(listener.source(), LISTENER, Interest::READABLE)?;
         }
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
-        let (events_tx, heard) = channel();
-        let (orders, commands) = channel();
+        let (events_tx, events) = channel();
+        let (commands_tx, commands) = channel();
         let port = listener.as_ref().and_then(Listener::port);
         let (clients, accepted, favoured) = (HashMap::new(), 0, None);
         let event_loop = EventLoop {
@@ -104,7 +105,7 @@ impl Server {
             accepted,
             favoured,
             events_tx,
-            bell,
+            control_waker,
             commands,
         };
         let path = match place {
@@ -112,10 +113,10 @@ impl Server {
             Endpoint::Tcp { .. } | Endpoint::Socket(_) => None,
         };
         let (event_loop, thread) = (Some(event_loop), None);
-        Ok(Server { heard, orders, waker, event_loop, thread, _adopted: adopted, path, port })
+        Ok(Server { events, commands_tx, waker, event_loop, thread, _claim: claim, path, port })
     }
 
-    /// Begins to let clients in, unless that has been done.
+    /// Starts the thread that serves clients, unless it runs already.
     pub(crate) fn serve(&mut self) -> io::Result<()> {
         let Some(mut event_loop) = self.event_loop.take() else { return Ok(()) };
         let thread = std::thread::Builder::new().name("control socket".into());
@@ -123,26 +124,26 @@ impl Server {
         Ok(())
     }
 
-    /// What was heard, if anything.
+    /// Returns the next event, if there is one; never waits.
     pub(crate) fn next(&self) -> Option<ServerEvent> {
-        self.heard.try_recv().ok()
+        self.events.try_recv().ok()
     }
 
-    /// Answers a client.
+    /// Sends an answer to a client.
     pub(crate) fn answer(&self, client: usize, answer: Vec<u8>) {
-        self.order(LoopCommand::Answer(client, answer));
+        self.command(LoopCommand::Answer(client, answer));
     }
 
-    fn order(&self, order: LoopCommand) {
-        // The thread can only be gone after a panic; nobody waits then.
-        _ = self.orders.send(order);
+    fn command(&self, command: LoopCommand) {
+        // The thread is gone only after a panic; then no client waits.
+        _ = self.commands_tx.send(command);
         _ = self.waker.wake();
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.order(LoopCommand::Stop);
+        self.command(LoopCommand::Stop);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
@@ -155,20 +156,20 @@ impl Drop for Server {
 struct Client {
     stream: Stream,
     input: Input,
-    /// The bytes of its input.
+    /// The client's part of the input quota.
     share: InputShare,
     output: Vec<u8>,
-    /// How much of the output is written.
+    /// Number of bytes of `output` that are written.
     written: usize,
-    /// When it last said something.
-    heard: Instant,
-    /// It says nothing more.
+    /// The time of the last bytes from the client.
+    last_read: Instant,
+    /// The client sends nothing more.
     read_closed: bool,
-    /// It hears nothing more.
+    /// The client receives nothing more.
     write_closed: bool,
-    /// It waits for the control thread.
+    /// The client waits for the control thread's answer.
     awaits_answer: bool,
-    /// It is not read from, for the commands of all clients are too long.
+    /// The thread does not read from the client because the commands of all clients are too long.
     read_paused: bool,
 }
 
@@ -179,7 +180,7 @@ impl Drop for Client {
 }
 
 impl Client {
-    /// One that is to be greeted.
+    /// A client that is yet to receive the greeting.
     fn new(stream: Stream) -> Client {
         Client {
             stream,
@@ -187,7 +188,7 @@ impl Client {
             share: InputShare::default(),
             output: GREETING.to_vec(),
             written: 0,
-            heard: Instant::now(),
+            last_read: Instant::now(),
             read_closed: false,
             write_closed: false,
             awaits_answer: false,
@@ -195,14 +196,14 @@ impl Client {
         }
     }
 
-    /// Reads what there is; whether that was anything.
+    /// Reads available bytes; returns `false` if there were none.
     fn read(&mut self) -> bool {
         let mut piece = [0; 4096];
         match self.stream.read(&mut piece) {
             Ok(0) => self.read_closed = true,
             Ok(count) => {
                 self.input.extend(&piece[..count]);
-                self.heard = Instant::now();
+                self.last_read = Instant::now();
             }
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return false,
@@ -213,7 +214,7 @@ impl Client {
         true
     }
 
-    /// Writes what it will take.
+    /// Writes as many bytes of answers as the socket takes.
     fn write(&mut self) {
         while self.pending_output() > 0 && !self.write_closed {
             match self.stream.write(&self.output[self.written..]) {
@@ -230,7 +231,7 @@ impl Client {
         self.written = 0;
     }
 
-    /// Adds an answer.
+    /// Appends an answer to the output.
     fn answer(&mut self, answer: Vec<u8>) {
         match self.pending_output() {
             0 => (self.output, self.written) = (answer, 0),
@@ -238,7 +239,7 @@ impl Client {
         }
     }
 
-    /// Answers, and hears nothing more.
+    /// Answers, and reads no more commands of this client.
     fn reject(&mut self, answer: Vec<u8>) {
         self.answer(answer);
         self.read_closed = true;
@@ -246,7 +247,7 @@ impl Client {
         self.share.set(0);
     }
 
-    /// How many bytes of answers wait for it.
+    /// Returns the number of bytes of answers that are yet to be written.
     fn pending_output(&self) -> usize {
         self.output.len() - self.written
     }
@@ -256,14 +257,16 @@ impl Client {
         self.write_closed || self.read_closed && !rest
     }
 
-    /// Goes on until it has to wait: for the client, or for what is to be
-    /// asked on the control thread, which is the answer. One that is `favoured` may
-    /// say more whatever others have sent.
+    /// Reads and writes until it would block. Returns a command that the control thread has to
+    /// answer. A `favoured` client may send more, however long the commands of others are.
     fn advance(&mut self, favoured: bool) -> Option<Command> {
         self.read_paused = false;
         loop {
             self.write();
-            if self.awaits_answer || self.write_closed || self.pending_output() > OWN_OUTPUT {
+            if self.awaits_answer
+                || self.write_closed
+                || self.pending_output() > CLIENT_OUTPUT_LIMIT
+            {
                 return None;
             }
             let next = self.input.next(self.read_closed);
@@ -277,7 +280,7 @@ impl Client {
                 }
                 None if !favoured
                     && self.is_long()
-                    && input_quota::quota(ALL_INPUT) != Quota::Available =>
+                    && input_quota::quota(TOTAL_INPUT_LIMIT) != Quota::Available =>
                 {
                     self.read_paused = true;
                     return None;
@@ -288,25 +291,25 @@ impl Client {
         }
     }
 
-    /// Whether it has said much of a command that is not all there.
+    /// Returns whether the client's incomplete command is longer than is always accepted.
     fn is_long(&self) -> bool {
-        self.input.len() > OWN_INPUT
+        self.input.len() > CLIENT_INPUT_LIMIT
     }
 }
 
-/// What the thread has.
+/// The state of the thread that serves clients.
 struct EventLoop {
     poll: Poll,
     listener: Option<Listener>,
-    /// A client that was there before.
+    /// An inherited connection.
     inherited: Option<Stream>,
     clients: HashMap<usize, Client>,
-    /// How many clients came.
+    /// Number of clients that have connected.
     accepted: usize,
-    /// The client that may go on while others are held, and since when.
+    /// The client that may continue while others are paused, and the time since when.
     favoured: Option<(usize, Instant)>,
     events_tx: Sender<ServerEvent>,
-    bell: ControlWaker,
+    control_waker: ControlWaker,
     commands: Receiver<LoopCommand>,
 }
 
@@ -317,8 +320,8 @@ impl EventLoop {
             self.add_client(stream, "");
         }
         loop {
-            let held = self.clients.values().any(|client| client.read_paused);
-            if let Err(error) = self.poll.poll(&mut events, held.then_some(PAUSE_POLL))
+            let is_paused = self.clients.values().any(|client| client.read_paused);
+            if let Err(error) = self.poll.poll(&mut events, is_paused.then_some(PAUSE_POLL))
                 && error.kind() != ErrorKind::Interrupted
             {
                 return self.report(ServerEvent::Log(format!("poll: {error}")));
@@ -330,12 +333,12 @@ impl EventLoop {
                     Token(client) => self.serve_client(client),
                 }
             }
-            match held {
+            match is_paused {
                 true => self.serve_paused(),
                 false => self.favoured = None,
             }
-            while let Ok(order) = self.commands.try_recv() {
-                match order {
+            while let Ok(command) = self.commands.try_recv() {
+                match command {
                     LoopCommand::Stop => return self.drain_outputs(),
                     LoopCommand::Answer(number, answer) => {
                         if let Some(client) = self.clients.get_mut(&number) {
@@ -350,13 +353,13 @@ impl EventLoop {
         }
     }
 
-    fn report(&self, heard: ServerEvent) {
-        // Who is not there any more does not want to know.
-        _ = self.events_tx.send(heard);
-        self.bell.wake();
+    fn report(&self, event: ServerEvent) {
+        // The control thread may have stopped already.
+        _ = self.events_tx.send(event);
+        self.control_waker.wake();
     }
 
-    /// Lets in all who wait at the door.
+    /// Accepts all clients that wait.
     fn accept_clients(&mut self) {
         loop {
             let Some(listener) = &self.listener else { return };
@@ -370,14 +373,14 @@ impl EventLoop {
         }
     }
 
-    /// Lets a client in, if there is room for it.
+    /// Adds a client, if there is room for it.
     fn add_client(&mut self, mut stream: Stream, from: &str) {
         let number = CLIENTS + self.accepted;
         self.accepted += 1;
-        let has_room = self.clients.len() < MOST_CLIENTS || self.evict_idle();
+        let has_room = self.clients.len() < MAX_CLIENTS || self.evict_idle();
         if !has_room {
-            let text = format!("Too many clients: there may be {MOST_CLIENTS}");
-            // One that cannot be told finds out by the end.
+            let text = format!("Too many clients: there may be {MAX_CLIENTS}");
+            // If this fails, the client sees the connection end.
             _ = stream.write(&[GREETING, &message(UNSPECIFIED, &text)].concat());
             stream.end();
             return self.report(ServerEvent::Log(format!("refused connection {number}{from}")));
@@ -393,20 +396,22 @@ impl EventLoop {
         self.serve_client(number);
     }
 
-    /// Lets the client go that has said nothing for longest, if that is long enough; whether one
-    /// went.
+    /// Disconnects the client that has been silent longest, if it has been for `IDLE_TIMEOUT`.
+    /// Returns whether it disconnected one.
     fn evict_idle(&mut self) -> bool {
-        let is_idle =
-            |it: &Client| !it.awaits_answer && !it.read_paused && it.heard.elapsed() > IDLE;
+        let is_idle = |it: &Client| {
+            !it.awaits_answer && !it.read_paused && it.last_read.elapsed() > IDLE_TIMEOUT
+        };
         let idle = self.clients.iter().filter(|(_, client)| is_idle(client));
-        let idle = idle.min_by_key(|(_, client)| client.heard).map(|(&number, _)| number);
+        let idle = idle.min_by_key(|(_, client)| client.last_read).map(|(&number, _)| number);
         idle.is_some_and(|number| self.disconnect(number, "it was idle and others came"))
     }
 
-    /// Lets clients go that do not fetch their answers, while too much waits; not the one that was
-    /// just answered.
+    /// Disconnects clients with unread answers while too many bytes wait, except the client that
+    /// was just answered.
     fn bound_output(&mut self, answered: usize) {
-        while self.clients.values().map(Client::pending_output).sum::<usize>() > ALL_OUTPUT {
+        while self.clients.values().map(Client::pending_output).sum::<usize>() > TOTAL_OUTPUT_LIMIT
+        {
             let others = self.clients.iter().filter(|&(&number, _)| number != answered);
             let slowest = others.max_by_key(|(_, client)| client.pending_output());
             match slowest.filter(|(_, client)| client.pending_output() > 0) {
@@ -421,7 +426,7 @@ impl EventLoop {
         self.clients.remove(&number).is_some()
     }
 
-    /// Goes on with a client; what it wants is told.
+    /// Reads from and writes to a client; passes its command to the control thread.
     fn serve_client(&mut self, number: usize) {
         let Some(client) = self.clients.get_mut(&number) else { return };
         let wanted = client.advance(self.favoured.is_some_and(|(favoured, _)| favoured == number));
@@ -436,25 +441,25 @@ impl EventLoop {
         }
     }
 
-    /// Goes on with clients that were not read from.
+    /// Tries again to read from paused clients.
     fn serve_paused(&mut self) {
         self.choose_favoured();
-        let held = self.clients.iter().filter(|(_, client)| client.read_paused);
-        let held: Vec<usize> = held.map(|(&number, _)| number).collect();
-        held.into_iter().for_each(|number| self.serve_client(number));
+        let is_paused = self.clients.iter().filter(|(_, client)| client.read_paused);
+        let is_paused: Vec<usize> = is_paused.map(|(&number, _)| number).collect();
+        is_paused.into_iter().for_each(|number| self.serve_client(number));
     }
 
-    /// Chooses the client that may go on where none could otherwise, and refuses the command of one
-    /// that was chosen and does not come to its end.
+    /// Chooses the client that may continue if no other can. Rejects the command of a chosen client
+    /// that is still incomplete after `FAVOUR_TIMEOUT`.
     fn choose_favoured(&mut self) {
-        if input_quota::quota(ALL_INPUT) != Quota::Exhausted {
+        if input_quota::quota(TOTAL_INPUT_LIMIT) != Quota::Exhausted {
             self.favoured = None;
             return;
         }
         if let Some((number, since)) = self.favoured
             && let Some(client) = self.clients.get_mut(&number).filter(|client| client.is_long())
         {
-            if since.elapsed() < FAVOUR_TIME {
+            if since.elapsed() < FAVOUR_TIMEOUT {
                 return;
             }
             let text = "Command too long while those of other clients are";
@@ -467,7 +472,7 @@ impl EventLoop {
         self.favoured = longest.map(|(&number, _)| (number, Instant::now()));
     }
 
-    /// Lets clients fetch the last answers, for a moment.
+    /// Gives clients `CLOSE_TIMEOUT` to read the last answers.
     fn drain_outputs(&mut self) {
         for _ in 0..CLOSE_POLLS {
             self.clients.values_mut().for_each(Client::write);

@@ -35,7 +35,7 @@ impl BindRetries {
             let failed = ArgError::new(format!("cannot listen at {place}: {why}"))
                 .click(format!("{step}: {why}"));
             return Err(match error.kind() {
-                ErrorKind::AddrInUse => failed.help(place.taken()),
+                ErrorKind::AddrInUse => failed.help(place.address_in_use_hint()),
                 _ => failed,
             });
         }

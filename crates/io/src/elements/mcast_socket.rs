@@ -1,7 +1,7 @@
 //! `McastSocket`: packets to and from all members of a multicast group.
 
 use super::socket_element::{SocketCore, impl_socket_element};
-use crate::socket::{Carrier, Plan, Where};
+use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 
@@ -66,20 +66,20 @@ impl Build for McastSocket {
             return Err(error.at("MCASTIP").help("one from 224.0.0.0 to 239.255.255.255"));
         }
         let source = settings.sourceip.map(|ip| SocketAddrV4::new(ip, settings.sourceport));
-        let carrier = Carrier::Group { source, hears_itself: settings.r#loop };
+        let transport = Transport::Group { source, loopback: settings.r#loop };
         let place = SocketAddrV4::new(settings.mcastip, settings.mcastport);
         Ok(McastSocket(SocketCore {
             label: format!("{} :: McastSocket", setup.name),
             name: setup.name.to_owned(),
             verbose: false,
             fit: |_| true,
-            plan: Plan {
+            config: SocketConfig {
                 snaplen: settings.snaplen as usize,
                 headroom: settings.headroom as usize,
                 send_buffer: settings.sndbuf,
                 receive_buffer: settings.rcvbuf,
                 timestamps: settings.timestamp,
-                ..Plan::new(carrier, Where::Ip(place))
+                ..SocketConfig::new(transport, SocketAddress::Ip(place))
             },
         }))
     }

@@ -2,7 +2,7 @@
 
 use super::ip_mark;
 use super::socket_element::{SocketCore, impl_socket_element};
-use crate::socket::{Carrier, Plan, Where};
+use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 
@@ -57,10 +57,13 @@ impl Build for RawSocket {
             name: setup.name.to_owned(),
             verbose: true,
             fit: mark,
-            plan: Plan {
+            config: SocketConfig {
                 snaplen: settings.snaplen as usize,
                 headroom: settings.headroom as usize,
-                ..Plan::new(Carrier::Raw(protocol.ok_or_else(wrong)?), Where::Ip(place))
+                ..SocketConfig::new(
+                    Transport::Raw(protocol.ok_or_else(wrong)?),
+                    SocketAddress::Ip(place),
+                )
             },
         }))
     }

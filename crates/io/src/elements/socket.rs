@@ -2,7 +2,7 @@
 
 use super::socket_element::{EndpointArgs, SocketCore, impl_socket_element};
 use crate::control::endpoint::MAX_PATH;
-use crate::socket::{Carrier, Plan, Where};
+use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
@@ -81,11 +81,12 @@ impl Build for Socket {
 
     fn build(settings: SocketArgs, setup: &Setup) -> Result<Self, ArgError> {
         let places = EndpointArgs::new(&settings.places, setup.names);
-        let (carrier, place, local, learns) = match settings.r#type.to_ascii_uppercase().as_str() {
-            "TCP" => in_network(Carrier::Stream, places)?,
-            "UDP" => in_network(Carrier::Datagrams, places)?,
-            "UNIX" => in_files(Carrier::Stream, places)?,
-            "UNIX_DGRAM" => in_files(Carrier::Datagrams, places)?,
+        let (transport, place, local, learns) = match settings.r#type.to_ascii_uppercase().as_str()
+        {
+            "TCP" => in_network(Transport::Stream, places)?,
+            "UDP" => in_network(Transport::Datagrams, places)?,
+            "UNIX" => in_files(Transport::Stream, places)?,
+            "UNIX_DGRAM" => in_files(Transport::Datagrams, places)?,
             _ => {
                 let error = ArgError::new(format!("unknown socket type `{}'", settings.r#type));
                 return Err(error.help("TYPE is TCP, UDP, UNIX or UNIX_DGRAM"));
@@ -98,7 +99,7 @@ impl Build for Socket {
             name: setup.name.to_owned(),
             verbose: settings.verbose,
             fit: |_| true,
-            plan: Plan {
+            config: SocketConfig {
                 local,
                 client: is_client && !learns,
                 snaplen: settings.snaplen as usize,
@@ -107,8 +108,8 @@ impl Build for Socket {
                 receive_buffer: settings.rcvbuf,
                 nodelay: settings.nodelay,
                 timestamps: settings.timestamp,
-                gated: settings.allow.is_some() || settings.deny.is_some(),
-                ..Plan::new(carrier, place)
+                is_gated: settings.allow.is_some() || settings.deny.is_some(),
+                ..SocketConfig::new(transport, place)
             },
         }))
     }
@@ -116,19 +117,20 @@ impl Build for Socket {
 
 /// What carries packets to where, from where, and whether that is yet to be
 /// learned from who sends.
-type Found = (Carrier, Where, Option<Where>, bool);
+type Found = (Transport, SocketAddress, Option<SocketAddress>, bool);
 
-fn in_network(carrier: Carrier, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
+fn in_network(transport: Transport, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
     let place = SocketAddrV4::new(places.needed("ADDR")?, places.needed("PORT")?);
     let address: Option<Ipv4Addr> = places.optional("LOCAL_ADDR")?;
     let port: Option<u16> = places.optional("LOCAL_PORT")?;
     let learns: Option<bool> = places.optional("WAIT_LEARN")?;
     places.end()?;
-    let local = address.map(|address| Where::Ip(SocketAddrV4::new(address, port.unwrap_or(0))));
-    Ok((carrier, Where::Ip(place), local, learns.unwrap_or(false)))
+    let local =
+        address.map(|address| SocketAddress::Ip(SocketAddrV4::new(address, port.unwrap_or(0))));
+    Ok((transport, SocketAddress::Ip(place), local, learns.unwrap_or(false)))
 }
 
-fn in_files(carrier: Carrier, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
+fn in_files(transport: Transport, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
     let place: String = places.needed("FILENAME")?;
     let local: Option<String> = places.optional("LOCAL_FILENAME")?;
     places.end()?;
@@ -137,8 +139,8 @@ fn in_files(carrier: Carrier, mut places: EndpointArgs<'_>) -> Result<Found, Arg
             return Err(ArgError::new(format!("{side} filename '{file}' too long")));
         }
     }
-    let file = |text: String| Where::File(PathBuf::from(text));
-    Ok((carrier, file(place), local.map(file), false))
+    let file = |text: String| SocketAddress::File(PathBuf::from(text));
+    Ok((transport, file(place), local.map(file), false))
 }
 
 impl_socket_element!(Socket);

@@ -3,7 +3,7 @@
 use super::device_slot::DeviceSlot;
 use super::tx_queue::TxQueue;
 use crate::device::Device;
-use crate::socket::{Link, Plan, words};
+use crate::socket::{SocketConfig, SocketDevice, errno_text};
 use castanet_element::prelude::*;
 
 /// How many packets may wait until the socket takes them.
@@ -29,7 +29,7 @@ pub enum SocketExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct SocketState {
-    link: DeviceSlot<Link>,
+    link: DeviceSlot<SocketDevice>,
     waiting: TxQueue,
 }
 
@@ -50,7 +50,7 @@ impl SocketState {
     /// The port that the socket has on this machine; empty if it has none.
     #[read]
     fn port(&self) -> String {
-        let port = self.link.get().and_then(Link::port);
+        let port = self.link.get().and_then(SocketDevice::port);
         port.map_or_else(String::new, |port| port.to_string())
     }
 
@@ -69,7 +69,7 @@ impl SocketState {
             return Err(ArgError::new("syntax error").help("such as `1.2.3.4 true`"));
         };
         if let Some(link) = self.link.get_mut() {
-            link.judge(address, may);
+            link.decide(address, may);
         }
         Ok(())
     }
@@ -88,7 +88,7 @@ pub(super) struct SocketCore {
     pub(super) label: String,
     /// Its name.
     pub(super) name: String,
-    pub(super) plan: Plan,
+    pub(super) config: SocketConfig,
     /// Whether to tell of clients that come and go.
     pub(super) verbose: bool,
     /// Looks at what was received, and says whether it may go on.
@@ -143,8 +143,8 @@ pub(super) use impl_socket_element;
 
 impl SocketCore {
     pub(super) fn open(&self, local: &mut SocketState, cx: &mut Cx) -> Result<(), ArgError> {
-        let link = Link::open(self.plan.clone())
-            .map_err(|(step, why)| ArgError::new(format!("{step}: {}", words(why))))?;
+        let link = SocketDevice::open(self.config.clone())
+            .map_err(|(step, why)| ArgError::new(format!("{step}: {}", errno_text(why))))?;
         local.link.set(link);
         self.tell(local, cx);
         Ok(())
@@ -157,7 +157,7 @@ impl SocketCore {
         if let Err(error) = link.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("{}: {error}", self.label));
         }
-        for address in link.questions() {
+        for address in link.queries() {
             cx.call(&format!("{}.judge", self.name), &address.to_string());
         }
         let next = match (batch.is_empty(), link.fd()) {
@@ -195,7 +195,7 @@ impl SocketCore {
     /// Says what there is to say about connections.
     fn tell(&self, local: &mut SocketState, cx: &mut Cx) {
         let Some(link) = local.link.get_mut() else { return };
-        for line in link.news() {
+        for line in link.messages() {
             if self.verbose {
                 cx.chatter(&format!("{}: {line}", self.label));
             }

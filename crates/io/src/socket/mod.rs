@@ -1,16 +1,16 @@
-//! Sockets as devices: streams, datagrams, whole IPv4 packets, groups.
+//! Sockets as devices: streams, datagrams, whole IPv4 packets, multicast groups.
 
-mod abandoned;
-mod gate;
-mod plan;
+mod access_gate;
+mod config;
+mod stale_file;
 
-pub(crate) use abandoned::{is_abandoned, is_socket};
-pub(crate) use plan::{Carrier, Failed, Plan, Where};
+pub(crate) use config::{SocketAddress, SocketConfig, StepError, Transport};
+pub(crate) use stale_file::{is_socket, is_stale};
 
 use crate::device::{Device, DeviceStats};
 use crate::sys::EpollSet;
+use access_gate::{AccessGate, Datagram};
 use castanet_packet::{Batch, Packet, Pool, anno};
-use gate::{Datagram, Gate};
 use rustix::io::Errno;
 use rustix::net::{
     Ipv4Addr, RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketAddrV4, SocketFlags,
@@ -20,141 +20,145 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 
-/// The longest datagram.
-const LONGEST: usize = 1 << 16;
+/// The longest datagram in bytes.
+const MAX_DATAGRAM: usize = 1 << 16;
 
-/// A socket that is open.
-pub(crate) struct Link {
-    plan: Plan,
-    /// Where a server of streams waits for the next client.
+/// An open socket.
+pub(crate) struct SocketDevice {
+    config: SocketConfig,
+    /// The socket on which a server of streams accepts clients.
     listener: Option<OwnedFd>,
-    /// Where packets come from, while there is somebody.
-    from: Option<OwnedFd>,
-    /// Readable when a server of streams has something to do: clients come and
-    /// go, and with them the numbers of their descriptors.
-    ears: Option<EpollSet>,
-    /// Where packets go, if not to where they come from.
-    to: Option<OwnedFd>,
-    /// Keeps others off a port.
-    _claim: Option<OwnedFd>,
-    /// Whom datagrams go to.
+    /// The socket that receives packets; `None` while no client is connected.
+    rx_socket: Option<OwnedFd>,
+    /// Readable when a server of streams can accept or receive. Its descriptor stays the same while
+    /// those of clients change.
+    stream_events: Option<EpollSet>,
+    /// The socket that sends packets, if it is not `rx_socket`.
+    tx_socket: Option<OwnedFd>,
+    /// Reserves the port for this process.
+    _port_claim: Option<OwnedFd>,
+    /// The destination of datagrams.
     peer: Option<SocketAddrAny>,
-    /// Whose packets are our own.
-    own: Option<SocketAddrV4>,
-    /// How much of the first packet to be sent a stream has taken.
-    taken: usize,
+    /// The address from which this socket sends; packets from it are ignored.
+    local_address: Option<SocketAddrV4>,
+    /// Number of bytes of the first waiting packet that the stream has accepted.
+    written: usize,
     buffer: Box<[u8]>,
     stats: DeviceStats,
-    /// What is to be said about connections.
-    news: Vec<String>,
-    /// The file to be removed in the end.
+    /// Log lines about connections.
+    messages: Vec<String>,
+    /// The socket file, which is removed at the end.
     file: Option<PathBuf>,
-    /// Where all wait who are not let in at once.
-    gate: Option<Gate>,
+    /// Clients and datagrams that wait for a decision; `None` if all are permitted.
+    gate: Option<AccessGate>,
 }
 
-/// What became of a packet to be sent.
-enum Sent {
-    Went,
+/// The outcome of sending one packet.
+enum SendResult {
+    Sent,
     Refused,
-    Later,
+    Retry,
 }
 
-impl Link {
-    /// Opens a socket; what could not be done where that fails.
-    pub(crate) fn open(plan: Plan) -> Result<Link, Failed> {
-        let room = if plan.carrier == Carrier::Stream { plan.snaplen } else { LONGEST };
-        let mut link = Link {
+impl SocketDevice {
+    /// Opens a socket; the error names the system call that failed.
+    pub(crate) fn open(config: SocketConfig) -> Result<SocketDevice, StepError> {
+        let room =
+            if config.transport == Transport::Stream { config.snaplen } else { MAX_DATAGRAM };
+        let mut device = SocketDevice {
             listener: None,
-            from: None,
-            ears: None,
-            to: None,
-            _claim: None,
+            rx_socket: None,
+            stream_events: None,
+            tx_socket: None,
+            _port_claim: None,
             peer: None,
-            own: None,
-            taken: 0,
+            local_address: None,
+            written: 0,
             buffer: vec![0; room.max(1)].into(),
             stats: DeviceStats::default(),
-            news: Vec::new(),
+            messages: Vec::new(),
             file: None,
-            gate: (plan.gated && !plan.client).then(Gate::default),
-            plan,
+            gate: (config.is_gated && !config.client).then(AccessGate::default),
+            config,
         };
-        match &link.plan.carrier {
-            Carrier::Stream if !link.plan.client => {
-                let listener = link.plan.open()?;
-                let ears = EpollSet::new([listener.as_raw_fd()].into_iter());
-                link.ears = Some(ears.map_err(|error| ("epoll", errno(&error)))?);
-                link.listener = Some(listener);
+        match &device.config.transport {
+            Transport::Stream if !device.config.client => {
+                let listener = device.config.open()?;
+                let events = EpollSet::new([listener.as_raw_fd()].into_iter());
+                device.stream_events = Some(events.map_err(|error| ("epoll", errno(&error)))?);
+                device.listener = Some(listener);
             }
-            Carrier::Stream | Carrier::Datagrams => link.from = Some(link.plan.open()?),
-            Carrier::Raw(_) => {
-                let (fd, claim) = link.plan.open_raw()?;
-                (link.from, link._claim) = (Some(fd), claim);
+            Transport::Stream | Transport::Datagrams => {
+                device.rx_socket = Some(device.config.open()?);
             }
-            Carrier::Group { source, .. } => {
-                let (hears, sends) = link.plan.open_group()?;
-                link.own = source.and_then(|_| getsockname(&sends).ok()?.try_into().ok());
-                (link.from, link.to) = (Some(hears), Some(sends));
+            Transport::Raw(_) => {
+                let (fd, port_claim) = device.config.open_raw()?;
+                (device.rx_socket, device._port_claim) = (Some(fd), port_claim);
+            }
+            Transport::Group { source, .. } => {
+                let (receiver, sender) = device.config.open_group()?;
+                device.local_address =
+                    source.and_then(|_| getsockname(&sender).ok()?.try_into().ok());
+                (device.rx_socket, device.tx_socket) = (Some(receiver), Some(sender));
             }
         }
-        let address = |place: &Where| place.address().map_err(|why| ("address", why));
-        if link.plan.client || matches!(link.plan.carrier, Carrier::Group { .. }) {
-            link.peer = Some(address(&link.plan.place)?);
+        let address = |place: &SocketAddress| place.address().map_err(|why| ("address", why));
+        if device.config.client || matches!(device.config.transport, Transport::Group { .. }) {
+            device.peer = Some(address(&device.config.place)?);
         }
-        let bound =
-            if link.plan.client { link.plan.local.as_ref() } else { Some(&link.plan.place) };
-        link.file = bound.and_then(Where::file);
-        link.announce();
-        Ok(link)
+        let SocketConfig { client, local, place, .. } = &device.config;
+        let bound = if *client { local.as_ref() } else { Some(place) };
+        device.file = bound.and_then(SocketAddress::file);
+        device.announce();
+        Ok(device)
     }
 
     fn announce(&mut self) {
-        if self.plan.carrier != Carrier::Stream {
+        if self.config.transport != Transport::Stream {
             return;
         }
-        let place = shown(&self.plan.place);
-        let fd = self.from.as_ref().or(self.listener.as_ref()).map_or(-1, AsRawFd::as_raw_fd);
-        self.news.push(match self.plan.client {
+        let place = address_text(&self.config.place);
+        let fd = self.rx_socket.as_ref().or(self.listener.as_ref()).map_or(-1, AsRawFd::as_raw_fd);
+        self.messages.push(match self.config.client {
             true => format!("opened connection {fd} to {place}"),
             false => format!("listening for connections on {place} ({fd})"),
         });
     }
 
-    /// Whether there is anybody to send to.
+    /// Returns whether packets have a destination.
     pub(crate) fn has_peer(&self) -> bool {
-        match self.plan.carrier {
-            Carrier::Stream => self.from.is_some(),
-            Carrier::Datagrams => self.peer.is_some(),
-            Carrier::Raw(_) | Carrier::Group { .. } => true,
+        match self.config.transport {
+            Transport::Stream => self.rx_socket.is_some(),
+            Transport::Datagrams => self.peer.is_some(),
+            Transport::Raw(_) | Transport::Group { .. } => true,
         }
     }
 
-    /// What there is to say about connections.
-    pub(crate) fn news(&mut self) -> impl Iterator<Item = String> + '_ {
-        self.news.drain(..)
+    /// Takes the log lines about connections.
+    pub(crate) fn messages(&mut self) -> impl Iterator<Item = String> + '_ {
+        self.messages.drain(..)
     }
 
-    /// The port that it has on this machine.
+    /// The local port, if it has one.
     pub(crate) fn port(&self) -> Option<u16> {
-        let fd = self.listener.as_ref().or(self.to.as_ref()).or(self.from.as_ref())?;
+        let fd = self.listener.as_ref().or(self.tx_socket.as_ref()).or(self.rx_socket.as_ref())?;
         SocketAddrV4::try_from(getsockname(fd).ok()?).ok().map(|address| address.port())
     }
 
-    /// Ends the connection that there is.
-    fn hang_up(&mut self) {
-        if let Some(fd) = self.from.take() {
-            self.news.push(format!("closed connection {}", fd.as_raw_fd()));
-            // One that is not connected any more has nothing to shut down.
+    /// Closes the connection, if there is one.
+    fn disconnect(&mut self) {
+        if let Some(fd) = self.rx_socket.take() {
+            self.messages.push(format!("closed connection {}", fd.as_raw_fd()));
+            // Shutting down fails only if the connection has ended already.
             _ = shutdown(&fd, Shutdown::Both);
         }
-        self.taken = 0;
+        self.written = 0;
     }
 
-    /// Lets the next client in; whether there was one.
+    /// Accepts the next client; returns whether one is connected.
     fn accept(&mut self) -> bool {
         let Some(listener) = &self.listener else { return false };
-        if self.gate.as_ref().is_some_and(Gate::is_taken) {
+        if self.gate.as_ref().is_some_and(AccessGate::is_taken) {
             return false;
         }
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
@@ -165,176 +169,186 @@ impl Link {
                     gate.hold_client(fd, from);
                     return false;
                 }
-                self.welcome(fd, from)
+                self.serve_client(fd, from)
             }
             Err(Errno::AGAIN | Errno::INTR) => false,
             Err(error) => {
-                self.news.push(format!("accept: {}", words(error)));
+                self.messages.push(format!("accept: {}", errno_text(error)));
                 false
             }
         }
     }
 
-    /// Makes a client the one that is served; whether that could be done.
-    fn welcome(&mut self, fd: OwnedFd, from: Option<SocketAddrV4>) -> bool {
-        let heard = self.ears.as_ref().map_or(Ok(()), |ears| ears.add(fd.as_raw_fd()));
+    /// Makes a client the one that is served; returns whether that was possible.
+    fn serve_client(&mut self, fd: OwnedFd, from: Option<SocketAddrV4>) -> bool {
+        let events = self.stream_events.as_ref();
+        let added = events.map_or(Ok(()), |events| events.add(fd.as_raw_fd()));
         let from = from.map_or_else(String::new, |it| format!(" from {it}"));
-        self.news.push(match &heard {
+        self.messages.push(match &added {
             Ok(()) => format!("opened connection {}{from}", fd.as_raw_fd()),
             Err(error) => {
                 format!("connection{from}: {}", castanet_element::args::io_error_text(error))
             }
         });
-        self.from = heard.is_ok().then_some(fd);
-        self.from.is_some()
+        self.rx_socket = added.is_ok().then_some(fd);
+        self.rx_socket.is_some()
     }
 
-    /// Addresses of whom somebody has to say whether they may come in.
-    pub(crate) fn questions(&mut self) -> Vec<Ipv4Addr> {
-        self.gate.as_mut().map(Gate::questions).unwrap_or_default()
+    /// Takes the addresses that the element has to decide on.
+    pub(crate) fn queries(&mut self) -> Vec<Ipv4Addr> {
+        self.gate.as_mut().map(AccessGate::queries).unwrap_or_default()
     }
 
-    /// Says of an address whether it may come in.
-    pub(crate) fn judge(&mut self, address: Ipv4Addr, may: bool) {
+    /// Applies the element's decision on an address.
+    pub(crate) fn decide(&mut self, address: Ipv4Addr, is_allowed: bool) {
         let Some(gate) = &mut self.gate else { return };
-        let (client, denied) = gate.judge(address, may);
-        self.news.extend(denied);
+        let (client, denied) = gate.decide(address, is_allowed);
+        self.messages.extend(denied);
         if let Some((fd, from)) = client {
-            self.welcome(fd, Some(from));
+            self.serve_client(fd, Some(from));
         }
     }
 
-    /// The next packet, in the buffer: how many bytes are there, and how many
-    /// there were.
+    /// Receives the next packet into the buffer. Returns the number of bytes in the buffer, and the
+    /// packet's length before it was cut.
     fn next(&mut self) -> Option<(usize, usize)> {
-        match self.plan.carrier {
-            Carrier::Stream => self.next_of_stream(),
-            _ => self.next_datagram(),
+        match self.config.transport {
+            Transport::Stream => self.receive_stream(),
+            _ => self.receive_datagram(),
         }
     }
 
-    fn next_of_stream(&mut self) -> Option<(usize, usize)> {
+    fn receive_stream(&mut self) -> Option<(usize, usize)> {
         loop {
-            if self.from.is_none() && !self.accept() {
+            if self.rx_socket.is_none() && !self.accept() {
                 return None;
             }
-            let fd = self.from.as_ref()?;
+            let fd = self.rx_socket.as_ref()?;
             match recv(fd, &mut self.buffer[..], RecvFlags::empty()) {
-                Ok((0, _)) => self.hang_up(),
+                Ok((0, _)) => self.disconnect(),
                 Ok((len, _)) => return Some((len, len)),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return None,
                 Err(error) => {
-                    self.news.push(words(error));
-                    self.hang_up();
+                    self.messages.push(errno_text(error));
+                    self.disconnect();
                 }
             }
         }
     }
 
-    fn next_datagram(&mut self) -> Option<(usize, usize)> {
+    fn receive_datagram(&mut self) -> Option<(usize, usize)> {
         loop {
-            if let Some(Datagram { bytes, whole, from }) = self.gate.as_mut().and_then(Gate::next) {
+            if let Some(Datagram { bytes, full_len, from }) =
+                self.gate.as_mut().and_then(AccessGate::next)
+            {
                 self.buffer[..bytes.len()].copy_from_slice(&bytes);
                 self.peer = from.or(self.peer.take());
-                return Some((bytes.len(), whole));
+                return Some((bytes.len(), full_len));
             }
-            let fd = self.from.as_ref()?;
+            let fd = self.rx_socket.as_ref()?;
             match recvfrom(fd, &mut self.buffer[..], RecvFlags::TRUNC) {
                 Ok((_, 0, _)) => {}
-                Ok((_, whole, from)) => {
-                    let ours = || SocketAddrV4::try_from(from.clone()?).ok();
-                    if self.own.is_some() && ours() == self.own {
+                Ok((_, full_len, from)) => {
+                    let sender = || SocketAddrV4::try_from(from.clone()?).ok();
+                    if self.local_address.is_some() && sender() == self.local_address {
                         continue;
                     }
-                    let len = whole.min(self.plan.snaplen).min(LONGEST);
+                    let len = full_len.min(self.config.snaplen).min(MAX_DATAGRAM);
                     if let Some(gate) = &mut self.gate {
-                        gate.hold(Datagram { bytes: self.buffer[..len].to_vec(), whole, from });
+                        gate.hold_datagram(Datagram {
+                            bytes: self.buffer[..len].to_vec(),
+                            full_len,
+                            from,
+                        });
                         continue;
                     }
-                    if !self.plan.client && self.plan.carrier == Carrier::Datagrams {
+                    if !self.config.client && self.config.transport == Transport::Datagrams {
                         self.peer = from.or(self.peer.take());
                     }
-                    return Some((len, whole));
+                    return Some((len, full_len));
                 }
                 Err(Errno::AGAIN) => return None,
                 Err(Errno::INTR) => {}
-                // An earlier packet found nobody: that is no end.
+                // The error belongs to an earlier packet that found no receiver; the socket still
+                // works.
                 Err(error) => {
-                    self.news.push(words(error));
+                    self.messages.push(errno_text(error));
                     return None;
                 }
             }
         }
     }
 
-    fn send(&mut self, packet: &Packet) -> Sent {
+    fn send(&mut self, packet: &Packet) -> SendResult {
         if packet.bytes().is_empty() {
-            return Sent::Went;
+            return SendResult::Sent;
         }
-        match self.plan.carrier {
-            Carrier::Stream => self.send_on(packet.bytes()),
+        match self.config.transport {
+            Transport::Stream => self.send_stream(packet.bytes()),
             _ => self.send_datagram(packet),
         }
     }
 
-    fn send_on(&mut self, bytes: &[u8]) -> Sent {
+    fn send_stream(&mut self, bytes: &[u8]) -> SendResult {
         loop {
-            let Some(fd) = &self.from else { return Sent::Refused };
-            match send(fd, &bytes[self.taken.min(bytes.len())..], SendFlags::NOSIGNAL) {
+            let Some(fd) = &self.rx_socket else { return SendResult::Refused };
+            match send(fd, &bytes[self.written.min(bytes.len())..], SendFlags::NOSIGNAL) {
                 Ok(count) => {
-                    self.taken += count;
-                    if self.taken >= bytes.len() {
-                        self.taken = 0;
-                        return Sent::Went;
+                    self.written += count;
+                    if self.written >= bytes.len() {
+                        self.written = 0;
+                        return SendResult::Sent;
                     }
                 }
                 Err(Errno::INTR) => {}
-                Err(Errno::AGAIN | Errno::NOBUFS) => return Sent::Later,
+                Err(Errno::AGAIN | Errno::NOBUFS) => return SendResult::Retry,
                 Err(error) => {
-                    self.news.push(words(error));
-                    self.hang_up();
+                    self.messages.push(errno_text(error));
+                    self.disconnect();
                 }
             }
         }
     }
 
-    fn send_datagram(&mut self, packet: &Packet) -> Sent {
-        let Some(fd) = self.to.as_ref().or(self.from.as_ref()) else { return Sent::Refused };
-        let Some(peer) = self.peer_of(packet) else { return Sent::Refused };
+    fn send_datagram(&mut self, packet: &Packet) -> SendResult {
+        let Some(fd) = self.tx_socket.as_ref().or(self.rx_socket.as_ref()) else {
+            return SendResult::Refused;
+        };
+        let Some(peer) = self.peer_of(packet) else { return SendResult::Refused };
         loop {
             return match sendto(fd, packet.bytes(), SendFlags::NOSIGNAL, &peer) {
-                Ok(_) => Sent::Went,
+                Ok(_) => SendResult::Sent,
                 Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN | Errno::NOBUFS) => Sent::Later,
+                Err(Errno::AGAIN | Errno::NOBUFS) => SendResult::Retry,
                 Err(error) => {
-                    self.news.push(words(error));
-                    Sent::Refused
+                    self.messages.push(errno_text(error));
+                    SendResult::Refused
                 }
             };
         }
     }
 
-    /// Whom a packet goes to.
+    /// The destination of a packet.
     fn peer_of(&self, packet: &Packet) -> Option<SocketAddrAny> {
-        if matches!(self.plan.carrier, Carrier::Raw(_)) {
+        if matches!(self.config.transport, Transport::Raw(_)) {
             let header = packet.bytes().get(..20)?;
             let dst: [u8; 4] = castanet_wire::Ipv4Header::from_prefix(header)?.0.dst().octets();
             return Some(SocketAddrV4::new(Ipv4Addr::from(dst), 0).into());
         }
-        match &self.plan.place {
-            // A client of nobody in particular.
-            Where::Ip(place) if self.plan.client && place.ip().is_unspecified() => {
+        match &self.config.place {
+            // A client without a remote address uses the packet's destination annotation.
+            SocketAddress::Ip(place) if self.config.client && place.ip().is_unspecified() => {
                 Some(SocketAddrV4::new(packet.dst(), place.port()).into())
             }
             _ => self.peer.clone(),
         }
     }
 
-    /// A packet of the first bytes of the buffer.
-    fn packet(&self, pool: &Pool, len: usize, whole: usize) -> Option<Packet> {
+    /// Makes a packet of the first bytes of the buffer.
+    fn packet(&self, pool: &Pool, len: usize, full_len: usize) -> Option<Packet> {
         let bytes = &self.buffer[..len];
-        let mut packet = match self.plan.headroom.saturating_sub(pool.headroom()) {
+        let mut packet = match self.config.headroom.saturating_sub(pool.headroom()) {
             0 => pool.copy_in(bytes)?,
             short => {
                 let mut packet = pool.alloc()?;
@@ -343,14 +357,14 @@ impl Link {
                 packet
             }
         };
-        if whole > len {
-            packet.set_anno_u32(anno::EXTRA_LENGTH, (whole - len) as u32);
+        if full_len > len {
+            packet.set_anno_u32(anno::EXTRA_LENGTH, (full_len - len) as u32);
         }
         Some(packet)
     }
 }
 
-impl Drop for Link {
+impl Drop for SocketDevice {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
             _ = std::fs::remove_file(file);
@@ -358,16 +372,16 @@ impl Drop for Link {
     }
 }
 
-impl Device for Link {
+impl Device for SocketDevice {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
-        let now = match self.plan.timestamps {
+        let now = match self.config.timestamps {
             true => std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok(),
             false => None,
         };
         let before = batch.len();
         for _ in 0..max {
-            let Some((len, whole)) = self.next() else { break };
-            let Some(mut packet) = self.packet(pool, len, whole) else {
+            let Some((len, full_len)) = self.next() else { break };
+            let Some(mut packet) = self.packet(pool, len, full_len) else {
                 self.stats.no_frame += 1;
                 continue;
             };
@@ -385,13 +399,13 @@ impl Device for Link {
         let (mut done, mut went) = (0, 0);
         for packet in batch.iter() {
             match self.send(packet) {
-                Sent::Went => {
+                SendResult::Sent => {
                     went += 1;
                     self.stats.sent += 1;
                     self.stats.sent_bytes += packet.len() as u64;
                 }
-                Sent::Refused => self.stats.tx_errors += 1,
-                Sent::Later => {
+                SendResult::Refused => self.stats.tx_errors += 1,
+                SendResult::Retry => {
                     self.stats.tx_full += 1;
                     break;
                 }
@@ -403,12 +417,12 @@ impl Device for Link {
     }
 
     fn fd(&self) -> Option<RawFd> {
-        // While one waits at the gate nobody else is looked for.
-        if self.from.is_none() && self.gate.as_ref().is_some_and(Gate::is_taken) {
+        // While a client waits for a decision, no other is accepted.
+        if self.rx_socket.is_none() && self.gate.as_ref().is_some_and(AccessGate::is_taken) {
             return None;
         }
-        let ears = self.ears.as_ref().map(EpollSet::raw_fd);
-        ears.or(self.from.as_ref().map(AsRawFd::as_raw_fd))
+        let events = self.stream_events.as_ref().map(EpollSet::raw_fd);
+        events.or(self.rx_socket.as_ref().map(AsRawFd::as_raw_fd))
     }
 
     fn stats(&self) -> DeviceStats {
@@ -416,21 +430,21 @@ impl Device for Link {
     }
 
     fn describe(&self) -> String {
-        let what = match &self.plan.carrier {
-            Carrier::Stream => "a stream",
-            Carrier::Datagrams => "datagrams",
-            Carrier::Raw(_) => "whole IPv4 packets",
-            Carrier::Group { .. } => "datagrams of a group",
+        let what = match &self.config.transport {
+            Transport::Stream => "a stream",
+            Transport::Datagrams => "datagrams",
+            Transport::Raw(_) => "whole IPv4 packets",
+            Transport::Group { .. } => "datagrams of a group",
         };
-        let side = if self.plan.client { "to" } else { "at" };
-        format!("{what} {side} {}, by system calls", shown(&self.plan.place))
+        let side = if self.config.client { "to" } else { "at" };
+        format!("{what} {side} {}, by system calls", address_text(&self.config.place))
     }
 }
 
-fn shown(place: &Where) -> String {
+fn address_text(place: &SocketAddress) -> String {
     match place {
-        Where::Ip(address) => address.to_string(),
-        Where::File(path) => path.display().to_string(),
+        SocketAddress::Ip(address) => address.to_string(),
+        SocketAddress::File(path) => path.display().to_string(),
     }
 }
 
@@ -438,7 +452,7 @@ fn errno(error: &io::Error) -> Errno {
     Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
-/// The system's words for an error.
-pub(crate) fn words(error: Errno) -> String {
+/// The system's text for an error.
+pub(crate) fn errno_text(error: Errno) -> String {
     castanet_element::args::io_error_text(&io::Error::from(error))
 }

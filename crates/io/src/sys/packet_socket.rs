@@ -1,8 +1,8 @@
 //! `AF_PACKET` sockets: opening, options, and sending and receiving by the burst.
 
 use super::{check, set_option};
-use crate::intake::Arrival;
 use crate::offload::{VlanTag, VnetHeader};
+use crate::rx_finisher::FrameMeta;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use zerocopy::{FromBytes, IntoBytes};
@@ -230,7 +230,7 @@ pub(crate) fn receive_one(
     socket: &PacketSocket,
     buffer: &mut [u8],
     rest: &mut [u8],
-) -> io::Result<Arrival> {
+) -> io::Result<FrameMeta> {
     let mut vnet = [0u8; size_of::<VnetHeader>()];
     let mut control = ControlBuffer([0; 128]);
     let mut parts = [
@@ -255,19 +255,19 @@ pub(crate) fn receive_one(
         return Err(io::Error::last_os_error());
     }
     let wire_len = (received as usize).saturating_sub(vnet.len());
-    let mut arrival = Arrival {
+    let mut meta = FrameMeta {
         wire_len,
         vnet: VnetHeader::read_from_bytes(&vnet).unwrap_or_default(),
         vlan: None,
         kind: name.sll_pkttype,
         time: 0,
     };
-    read_control(&message, &mut arrival);
-    Ok(arrival)
+    read_control(&message, &mut meta);
+    Ok(meta)
 }
 
 /// Reads the time and the tag from what came beside the frame.
-fn read_control(message: &libc::msghdr, arrival: &mut Arrival) {
+fn read_control(message: &libc::msghdr, meta: &mut FrameMeta) {
     // SAFETY: `message` is as `recvmsg` left it, so its control part is a
     // well-formed list, and each item's data is as long as its type says.
     unsafe {
@@ -277,11 +277,11 @@ fn read_control(message: &libc::msghdr, arrival: &mut Arrival) {
             match (header.cmsg_level, header.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
                     let time = data.cast::<libc::timespec>().read_unaligned();
-                    arrival.time = time.tv_sec * 1_000_000_000 + time.tv_nsec;
+                    meta.time = time.tv_sec * 1_000_000_000 + time.tv_nsec;
                 }
                 (libc::SOL_PACKET, libc::PACKET_AUXDATA) => {
                     let aux = data.cast::<libc::tpacket_auxdata>().read_unaligned();
-                    arrival.vlan = vlan_tag(&aux);
+                    meta.vlan = vlan_tag(&aux);
                 }
                 _ => {}
             }

@@ -1,8 +1,8 @@
 //! A receive ring shared with the kernel (`TPACKET_V3`), walked block by block.
 
 use super::set_option;
-use crate::intake::Arrival;
 use crate::offload::{VlanTag, VnetHeader};
+use crate::rx_finisher::FrameMeta;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -78,7 +78,7 @@ impl RxRing {
 
     /// The next frame, in the ring's memory until the next is asked for, or
     /// `None` while the kernel has no block for us.
-    pub(crate) fn next(&mut self) -> Option<(&[u8], Arrival)> {
+    pub(crate) fn next(&mut self) -> Option<(&[u8], FrameMeta)> {
         while self.frames_left == 0 {
             self.release();
             if !self.acquire() {
@@ -93,7 +93,7 @@ impl RxRing {
         let frame = mac..mac + header.tp_snaplen as usize;
         // The kernel puts the virtio header right before the link header.
         let vnet = block.get(mac.checked_sub(size_of::<VnetHeader>())?..mac)?;
-        let arrival = Arrival {
+        let meta = FrameMeta {
             wire_len: header.tp_len as usize,
             vnet: VnetHeader::read_from_bytes(vnet).unwrap_or_default(),
             vlan: vlan_tag(&header),
@@ -102,7 +102,7 @@ impl RxRing {
         };
         self.frames_left -= 1;
         self.offset = start + header.tp_next_offset as usize;
-        Some((self.owned_block()?.get(frame)?, arrival))
+        Some((self.owned_block()?.get(frame)?, meta))
     }
 
     /// The word by which a block changes hands.

@@ -4,13 +4,13 @@ mod open_queues;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
-use crate::intake::{Arrival, Intake};
 use crate::interface::{Interface, Ipv4Net};
 use crate::offload::{LinkType, VnetHeader};
-use crate::outlet;
-use crate::scratch::Scratch;
+use crate::rx_buffer::RxBuffer;
+use crate::rx_finisher::{FrameMeta, RxFinisher};
 use crate::sys::netif;
 use crate::sys::tun::TunQueue;
+use crate::tx_batch;
 use castanet_packet::{Batch, Pool};
 use castanet_wire::MacAddr;
 use std::io;
@@ -50,8 +50,8 @@ pub struct Tap {
     name: String,
     queue: Arc<TunQueue>,
     is_new: bool,
-    scratch: Scratch,
-    intake: Intake,
+    rx_buffer: RxBuffer,
+    finisher: RxFinisher,
 }
 
 impl Tap {
@@ -70,8 +70,8 @@ impl Tap {
         };
         let is_new = Interface::find(name).is_err();
         let (queue, name) = open_queues::open(name, mode, multi_queue)?;
-        let (scratch, intake) = (Scratch::new(), Intake::new(link, device));
-        Ok(Tap { mode, name, queue, is_new, scratch, intake })
+        let (rx_buffer, finisher) = (RxBuffer::new(), RxFinisher::new(link, device));
+        Ok(Tap { mode, name, queue, is_new, rx_buffer, finisher })
     }
 
     /// Whether opening it created the device, so that no other process can use it yet.
@@ -126,18 +126,18 @@ fn now() -> i64 {
 
 impl Device for Tap {
     fn receive(&mut self, pool: &Pool, batch: &mut Batch, max: usize) -> io::Result<usize> {
-        let mut count = self.intake.take_spill(batch, max);
+        let mut count = self.finisher.take_overflow(batch, max);
         let time = now();
         while count < max {
             let queue = &self.queue;
-            let got = self.scratch.receive(pool, |buffer, rest| {
+            let got = self.rx_buffer.receive(pool, |buffer, rest| {
                 let (vnet, len) = queue.receive(buffer, rest)?;
-                Ok((Arrival { wire_len: len, vnet, vlan: None, kind: 0, time }, len))
+                Ok((FrameMeta { wire_len: len, vnet, vlan: None, kind: 0, time }, len))
             });
             match got {
-                Ok((frame, arrival)) => {
+                Ok((frame, meta)) => {
                     let left = max - count;
-                    count += frame.admit(&mut self.intake, pool, &arrival, batch, left);
+                    count += frame.finish(&mut self.finisher, pool, &meta, batch, left);
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
@@ -153,7 +153,7 @@ impl Device for Tap {
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
         let queue = &self.queue;
-        let sent = outlet::transmit(batch, &mut self.intake.stats, |packets| {
+        let sent = tx_batch::transmit(batch, &mut self.finisher.stats, |packets| {
             let Some(first) = packets.first() else { return Ok(0) };
             queue.send(VnetHeader::default(), first.bytes()).map(|()| 1)
         });
@@ -165,7 +165,7 @@ impl Device for Tap {
     }
 
     fn stats(&self) -> DeviceStats {
-        self.intake.stats
+        self.finisher.stats
     }
 
     fn describe(&self) -> String {

@@ -1,6 +1,6 @@
-//! What packet sockets say about packets, and what they let through.
+//! Tests of packet sockets: annotations, filters, fanout, errors, and lookup of interfaces.
 
-use crate::between;
+use crate::test_network;
 use castanet_io::af_packet::{AfPacket, Fanout, FanoutGroup, FanoutMode, Method, Options};
 use castanet_io::elements::address_of;
 use castanet_io::interface::{self, Interface};
@@ -17,7 +17,7 @@ fn open(namespace: &Namespace, name: &'static str, options: Options) -> AfPacket
     namespace.enter(move || Ok(AfPacket::open(name, options).unwrap())).join().unwrap().unwrap()
 }
 
-/// Receives until there are `n` packets or the time is up.
+/// Receives until there are `n` packets or two seconds have passed.
 fn receive(device: &mut AfPacket, pool: &Pool, n: usize) -> Vec<Packet> {
     let deadline = Instant::now() + Duration::from_secs(2);
     let mut all = Vec::new();
@@ -38,7 +38,7 @@ fn send(device: &mut AfPacket, frames: &[Vec<u8>]) -> usize {
     device.transmit(&mut batch).unwrap()
 }
 
-/// An Ethernet frame of an experimental type (IEEE 802, 9.2.3), which nobody answers.
+/// Makes an Ethernet frame of an experimental type (IEEE 802, 9.2.3), which no host answers.
 fn frame(dst: [u8; 6], len: usize) -> Vec<u8> {
     let mut frame = [&dst[..], &[2, 0, 0, 0, 0, 9], &[0x88, 0xb5]].concat();
     frame.extend((frame.len()..len).map(|i| i as u8));
@@ -63,7 +63,7 @@ fn options(method: Method) -> Options {
 #[test]
 fn packets_say_when_where_and_for_whom_they_came() {
     for method in [Method::Ring, Method::Socket] {
-        let net = between("types");
+        let net = test_network("types");
         let mut sender = open(&net.a, "eth0", options(SENDER));
         let mut receiver = open(&net.middle, "m0", options(method));
         let host = receiver.interface().ether.unwrap().octets();
@@ -90,7 +90,7 @@ fn packets_say_when_where_and_for_whom_they_came() {
 #[test]
 fn tags_that_the_kernel_takes_out_are_put_back() {
     for method in [Method::Ring, Method::Socket] {
-        let net = between("vlan");
+        let net = test_network("vlan");
         let mut sender = open(&net.a, "eth0", options(SENDER));
         let mut receiver = open(&net.middle, "m0", options(method));
         let tags = [&[0x81, 0x00, 0x60, 0x05][..], &[0x88, 0xa8, 0x00, 0x64, 0x81, 0, 0, 7]];
@@ -107,10 +107,10 @@ fn tags_that_the_kernel_takes_out_are_put_back() {
 }
 
 #[test]
-fn what_the_host_sends_is_seen_only_if_asked_for() {
+fn packets_of_the_host_are_received_only_with_outbound() {
     for method in [Method::Ring, Method::Socket] {
         for outbound in [false, true] {
-            let net = between("out");
+            let net = test_network("out");
             let mut sender = open(&net.middle, "m0", options(SENDER));
             let mut receiver = open(&net.middle, "m0", Options { outbound, ..options(method) });
             let mut other = open(&net.a, "eth0", options(SENDER));
@@ -131,13 +131,13 @@ fn what_the_host_sends_is_seen_only_if_asked_for() {
 
 #[test]
 fn an_exclusive_device_keeps_packets_from_the_host_until_it_closes() {
-    let net = between("excl");
+    let net = test_network("excl");
     net.middle.ip("addr add 10.9.0.3/24 dev m0").unwrap();
     let ping = || net.a.command("ping").args(["-c", "1", "-W", "1", "10.9.0.3"]).output().unwrap();
     assert!(ping().success());
     let mut device = open(&net.middle, "m0", Options { exclusive: true, ..options(Method::Ring) });
     assert!(!ping().success());
-    // It has seen what the host has not.
+    // The device has received the ping that the host has not.
     assert!(!receive(&mut device, &pool(), 1).is_empty());
     drop(device);
     assert!(ping().success());
@@ -145,7 +145,7 @@ fn an_exclusive_device_keeps_packets_from_the_host_until_it_closes() {
 
 #[test]
 fn a_fanout_group_shares_the_packets() {
-    let net = between("fanout");
+    let net = test_network("fanout");
     let fanout = Some(Fanout { group: FanoutGroup::default(), mode: FanoutMode::RoundRobin });
     let shared = Options { fanout, ..options(Method::Ring) };
     let mut receivers = [(); 2].map(|()| open(&net.middle, "m0", shared.clone()));
@@ -165,7 +165,7 @@ fn a_fanout_group_shares_the_packets() {
 
 #[test]
 fn packets_that_the_link_refuses_are_counted_and_gone() {
-    let net = between("long");
+    let net = test_network("long");
     let mut sender = open(&net.a, "eth0", options(SENDER));
     let mut batch = Batch::new();
     for len in [60, 3000, 64] {
@@ -184,7 +184,7 @@ fn packets_that_the_link_refuses_are_counted_and_gone() {
 #[test]
 fn a_link_that_goes_down_and_up_again_goes_on() {
     for method in [Method::Ring, Method::Socket] {
-        let net = between("updown");
+        let net = test_network("updown");
         let mut receiver = open(&net.middle, "m0", options(method));
         let pool = pool();
         net.middle.ip("link set m0 down").unwrap();
@@ -199,7 +199,7 @@ fn a_link_that_goes_down_and_up_again_goes_on() {
 
 #[test]
 fn an_empty_pool_costs_packets_and_not_more() {
-    let net = between("full");
+    let net = test_network("full");
     let mut sender = open(&net.a, "eth0", options(SENDER));
     let mut receiver = open(&net.middle, "m0", options(Method::Ring));
     let small = Pool::new(PoolConfig { frames: 16, ..PoolConfig::default() }).unwrap();
@@ -215,7 +215,7 @@ fn an_empty_pool_costs_packets_and_not_more() {
 
 #[test]
 fn interfaces_are_found_by_name_and_missing_ones_explained() {
-    let net = between("find");
+    let net = test_network("find");
     net.middle.ip("addr add 10.8.7.6/20 dev m0").unwrap();
     net.middle.ip("link set m0 mtu 1400 address 02:00:00:00:12:34").unwrap();
     net.middle.ip("link set m1 down").unwrap();
@@ -242,7 +242,7 @@ fn interfaces_are_found_by_name_and_missing_ones_explained() {
 #[test]
 fn an_interface_names_its_addresses() {
     use castanet_element::args::AddressKind::{Gateway, Ip, Ip6, Mac, Net, Net6};
-    let net = between("names");
+    let net = test_network("names");
     net.middle.ip("addr add 10.8.7.6/20 dev m0").unwrap();
     net.middle.sysctl("net/ipv6/conf/m0/disable_ipv6", "0").unwrap();
     net.middle.ip("-6 addr add 2001:db8::7/64 dev m0 nodad").unwrap();

@@ -1,7 +1,7 @@
-//! An AF_PACKET bridge between two hosts that leave checksums and segmentation to it.
+//! Tests of an AF_PACKET bridge between two hosts that leave checksums and segmentation to it.
 
 use crate::forwarder::Forwarder;
-use crate::{between, transfer};
+use crate::{test_network, transfer};
 use castanet_io::Device;
 use castanet_io::af_packet::{AfPacket, Method, Options};
 use castanet_lab::Namespace;
@@ -16,14 +16,14 @@ fn bridge(namespace: &Namespace, method: Method) -> Forwarder {
     Forwarder::new([device("m0"), device("m1")])
 }
 
-/// Average round trip in milliseconds, from the last line of `ping`.
+/// Returns the average round trip in milliseconds, from the last line of `ping`.
 fn average(printed: &str) -> f64 {
     let times = printed.rsplit(" = ").next().unwrap();
     times.split('/').nth(1).unwrap().parse().unwrap()
 }
 
 fn ping(method: Method) -> f64 {
-    let net = between("ping");
+    let net = test_network("ping");
     let _bridge = bridge(&net.middle, method);
     let ping = net.a.command("ping").args(["-c", "50", "-i", "0.02", "-q", "10.9.0.2"]);
     let output = ping.check().unwrap();
@@ -48,11 +48,11 @@ fn ping_passes_the_socket_at_once() {
 
 /// Transfers a file through the bridge while `tcpdump` checks every checksum.
 fn tcp_passes(method: Method) {
-    let net = between("tcp");
+    let net = test_network("tcp");
     let bridge = bridge(&net.middle, method);
     transfer(&net);
     let stats = bridge.finish();
-    // Otherwise this test has tested nothing.
+    // Without super-frames the test would not test segmentation.
     assert!(stats[1].super_frames > 100, "{stats:?}");
     assert_eq!([stats[0].malformed, stats[1].malformed], [0, 0], "{stats:?}");
     assert_eq!([stats[0].tx_errors, stats[1].tx_errors], [0, 0], "{stats:?}");

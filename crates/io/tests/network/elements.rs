@@ -1,6 +1,6 @@
-//! Whole configurations between real hosts and files.
+//! Tests of whole configurations between real hosts and files.
 
-use crate::{TOOLS, between};
+use crate::{TOOLS, test_network};
 use castanet_element::class::Library;
 use castanet_lab::{Lab, Namespace, require};
 use castanet_lang::{SourceMap, expand, parse};
@@ -43,19 +43,19 @@ fn build(text: &str, workers: usize) -> Result<Router, String> {
     router.ok_or_else(|| found.render_rich(&sources, false))
 }
 
-/// A router that runs in a namespace until finished.
-struct Running {
+/// A router that runs in a namespace until `finish`.
+struct RouterThread {
     line: Sender<DriverEvent>,
     thread: JoinHandle<castanet_lab::Result<(Vec<String>, TeardownReport)>>,
 }
 
-/// Runs a configuration; when it ends, `handlers` are read.
+/// Runs a configuration; reads `handlers` when it ends.
 fn run(
     namespace: &Namespace,
     text: &str,
     workers: usize,
     handlers: &'static [&'static str],
-) -> Running {
+) -> RouterThread {
     let (ready, built) = channel();
     let text = text.to_owned();
     let thread = namespace.enter(move || {
@@ -67,10 +67,10 @@ fn run(
         Ok((answers, router.dismantle()))
     });
     let line = built.recv_timeout(Duration::from_secs(20)).expect("the router is built");
-    Running { line, thread }
+    RouterThread { line, thread }
 }
 
-impl Running {
+impl RouterThread {
     fn finish(self) -> Vec<String> {
         self.line.send(DriverEvent::Interrupted).unwrap();
         self.wait()
@@ -86,7 +86,7 @@ impl Running {
 #[test]
 fn from_device_to_device_is_a_bridge() {
     for workers in [1, 2] {
-        let net = between("fdtd");
+        let net = test_network("fdtd");
         let bridge = run(
             &net.middle,
             "one :: FromDevice(m0, PROMISC true) -> a :: ToDevice(m1);
@@ -109,7 +109,7 @@ fn from_device_to_device_is_a_bridge() {
 
 #[test]
 fn the_host_behind_kernel_tap_speaks_with_a_real_one() {
-    let net = between("ktap");
+    let net = test_network("ktap");
     let middle = run(
         &net.middle,
         "tap :: KernelTap(10.9.0.9/24, DEVNAME mine, ETHER 2:0:0:0:0:9);
@@ -123,7 +123,7 @@ fn the_host_behind_kernel_tap_speaks_with_a_real_one() {
 
 #[test]
 fn from_host_and_to_host_are_two_sides_of_one_device() {
-    let net = between("hosts");
+    let net = test_network("hosts");
     let middle = run(
         &net.middle,
         "FromDevice(m0, PROMISC true) -> ToHost(fake0);
@@ -141,7 +141,7 @@ fn two_tuns_in_one_host_are_a_wire() {
     let lab = Lab::new("ktun").unwrap();
     let host = lab.namespace("a").unwrap();
     let wire = run(&host, "t :: KernelTun(10.9.0.1/24, DEVNAME t0) -> t;", 1, &["t.count"]);
-    // What comes back has the host's own address as its source.
+    // Returning packets have the host's own address as their source.
     host.sysctl("net/ipv4/conf/all/accept_local", "1").unwrap();
     host.sysctl("net/ipv4/conf/t0/accept_local", "1").unwrap();
     host.sysctl("net/ipv4/conf/all/forwarding", "1").unwrap();
@@ -154,12 +154,12 @@ fn two_tuns_in_one_host_are_a_wire() {
 
 #[test]
 fn dumps_are_written_and_read_again() {
-    let net = between("dump");
+    let net = test_network("dump");
     let path = net.lab.directory().join("seen.pcap");
     let copy = net.lab.directory().join("copy.pcap");
     let text = format!("FromDevice(m0, PROMISC true) -> d :: ToDump({}, 0);", path.display());
     let middle = run(&net.middle, &text, 1, &["d.count"]);
-    // Nobody answers; each is asked for by ARP, so the answer is made up here.
+    // No host answers ARP here, so the test adds the neighbor itself.
     net.a.ip("neigh add 10.9.0.77 lladdr 2:0:0:0:0:77 dev eth0").unwrap();
     let ping = ["-c", "5", "-i", "0.02", "-W", "1", "-s", "1000", "10.9.0.77"];
     net.a.command("ping").args(ping).output().unwrap();
@@ -184,8 +184,8 @@ fn dumps_are_written_and_read_again() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_explained() {
-    let net = between("errors");
+fn devices_that_cannot_be_opened_are_explained() {
+    let net = test_network("errors");
     net.middle.ip("link set m1 down").unwrap();
     for (text, expected) in [
         (

@@ -1,6 +1,6 @@
-//! Packets that the host goes on receiving beside AF_XDP.
+//! Tests of packets that the host still receives beside AF_XDP.
 
-use crate::between;
+use crate::test_network;
 use crate::xdp::open_with;
 use castanet_io::Device;
 use castanet_io::af_xdp::{HostFilter, Options};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::sync::Arc;
 
-/// Patterns with all that tests can ask for.
+/// Patterns with every kind of condition.
 const IP: &[&str] = &[
     "tcp port 22 or icmp",
     "not udp",
@@ -28,7 +28,7 @@ const IP: &[&str] = &[
 const FRAMES: &[&str] =
     &["12/0806", "!12/0800", "0/01%01", "3/a?%f0 14/45", "58/00", "13/06 12/08"];
 
-/// A frame that the patterns may or may not be about.
+/// A random frame, likely to match some of the patterns.
 fn frame() -> impl Strategy<Value = Vec<u8>> {
     let octet = prop_oneof![Just(0u8), Just(1), Just(2), Just(6), Just(17), Just(10), any::<u8>()];
     let kind = prop_oneof![
@@ -51,7 +51,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Where the IP packet of a frame begins, if it is one.
+/// Returns the offset of the IP packet in a frame, if the frame has one.
 fn network(frame: &[u8]) -> Option<usize> {
     let kind = |at: usize| frame.get(at..at + 2);
     match (kind(12), kind(16)) {
@@ -91,7 +91,7 @@ fn the_kernel_chooses_as_the_patterns_say() {
     let far = Pattern::bytes("4000/01").unwrap();
     let error = HostFilter::new(Some(&far), None).unwrap_err();
     assert!(error.contains("byte 4001"), "{error}");
-    // Some are chosen and some are not.
+    // One frame matches and one does not.
     let icmp = HostFilter::new(None, Some(&Pattern::ip("icmp").unwrap())).unwrap();
     for protocol in [1, 6] {
         let mut frame = [0; 60];
@@ -103,7 +103,7 @@ fn the_kernel_chooses_as_the_patterns_say() {
 
 #[test]
 fn the_host_answers_what_is_chosen_for_it() {
-    let net = between("xhost");
+    let net = test_network("xhost");
     net.middle.ip("address add 10.9.0.254/24 dev m0").unwrap();
     let pool = Pool::new(PoolConfig::default()).unwrap();
     let (arp, icmp) = (Pattern::bytes("12/0806").unwrap(), Pattern::ip("icmp").unwrap());

@@ -1,4 +1,4 @@
-//! Two devices connected to each other by a thread that sleeps when there is nothing to do.
+//! Connects two devices by a thread that sleeps when there are no packets.
 
 use castanet_io::{Device, DeviceStats};
 use castanet_packet::{Batch, Pool, PoolConfig};
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Ends with the value.
+/// A thread that forwards between two devices; dropping this ends it.
 pub(crate) struct Forwarder {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<[DeviceStats; 2]>>,
@@ -28,7 +28,7 @@ impl Forwarder {
         Forwarder { stop, thread: Some(thread::spawn(move || run(devices, &pool, &seen))) }
     }
 
-    /// Ends it, and answers what the devices counted.
+    /// Ends the thread and returns the devices' counts.
     pub(crate) fn finish(mut self) -> [DeviceStats; 2] {
         self.stop.store(true, Ordering::Relaxed);
         self.thread.take().unwrap().join().expect("the forwarder runs without a panic")

@@ -1,4 +1,4 @@
-//! Devices against the kernel's own network stack, in namespaces; needs root.
+//! Tests of devices against the kernel's own network stack, in namespaces; need root.
 #![allow(clippy::unwrap_used)] // a test
 
 mod annotations;
@@ -14,20 +14,20 @@ mod xdp;
 use castanet_lab::{Capture, Lab, Namespace, Port, require};
 use std::time::Duration;
 
-/// What the tests run.
+/// The programs that the tests run.
 const TOOLS: &[&str] = &["ip", "ping", "curl", "tcpdump", "python3", "sha256sum"];
 
-/// Two hosts and, between them, a machine with an interface to each.
-struct Between {
+/// A network of two hosts and a machine between them with an interface to each.
+struct TestNetwork {
     a: Namespace,
     middle: Namespace,
     b: Namespace,
-    // Last, so that processes in the namespaces are gone before them.
+    // Dropped last, after all processes in the namespaces have ended.
     lab: Lab,
 }
 
-/// 10.9.0.1 and 10.9.0.2, with offloads on as Linux makes links by default.
-fn between(name: &str) -> Between {
+/// Builds the network with hosts 10.9.0.1 and 10.9.0.2; offloads are on, Linux's default.
+fn test_network(name: &str) -> TestNetwork {
     require(TOOLS).expect("these tests build networks");
     let lab = Lab::new(name).expect("a lab");
     let namespace = |name| lab.namespace(name).expect("a namespace");
@@ -36,16 +36,16 @@ fn between(name: &str) -> Between {
         .expect("a link");
     lab.link(Port::new(&b, "eth0").address("10.9.0.2/24"), Port::new(&middle, "m1"))
         .expect("a link");
-    Between { a, middle, b, lab }
+    TestNetwork { a, middle, b, lab }
 }
 
 /// Transfers a file from the second host to the first while `tcpdump` checks
 /// every checksum.
-fn transfer(net: &Between) {
+fn transfer(net: &TestNetwork) {
     let file = net.lab.random_file("random", 48).unwrap();
     let small = net.lab.random_file("small", 1).unwrap();
     let _server = net.b.serve("10.9.0.2", 8000).unwrap();
-    // A small window, so that `tcpdump` keeps up.
+    // A small window keeps the rate low enough for `tcpdump`.
     let window = |bytes: &str| net.a.sysctl("net/ipv4/tcp_rmem", bytes).unwrap();
     window("4096 32768 32768");
     let watch = net.a.capture_arriving("eth0", "tcp and greater 100").unwrap();

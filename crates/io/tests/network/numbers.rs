@@ -1,12 +1,12 @@
-//! Numbers that nobody should write, to devices: in a network of their own.
+//! Tests that extreme numbers in arguments of devices end no process, in a network of its own.
 
 use castanet_bench::example::{Numbers, without_waits};
 use castanet_element::class::Library;
 use castanet_io::{dpdk, elements::CLASSES};
 use std::path::Path;
 
-/// Examples, by class, of elements that need an interface, a socket or a file: those of the network
-/// namespace and the folder where the test runs. Packets sent to the port of DPDK come back.
+/// Examples, by class, of elements that need an interface, a socket or a file of the test's network
+/// namespace and folder. The port of DPDK returns packets that are sent to it.
 const EXAMPLES: &[(&str, &str)] = &[
     ("ChatterSocket", "ChatterSocket(UNIX, chatter); c :: ChatterSocket(TCP, 7001)"),
     ("ControlSocket", "c :: ControlSocket(TCP, 7777)"),
@@ -47,7 +47,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Makes the network and a capture, and becomes what comes behind.
+/// A shell script that makes the network and a capture and executes its arguments.
 const PREPARE: &str = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 &&
     ip link set lo up multicast on && ip link add eth0 type veth peer name eth1 &&
     ip link set eth0 up && ip link set eth1 up &&

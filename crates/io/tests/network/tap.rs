@@ -1,4 +1,4 @@
-//! TUN and TAP devices as neighbours of the kernel's stack.
+//! Tests of TUN and TAP devices with the kernel's network stack.
 
 use crate::TOOLS;
 use crate::forwarder::Forwarder;
@@ -27,14 +27,14 @@ fn open(namespace: &Namespace, kind: TunTapMode, last: u8) -> Box<dyn Device> {
     Box::new(made.join().unwrap().unwrap())
 }
 
-/// Two hosts, each with a device whose other end is ours.
+/// Transfers a file between two hosts by their TUN or TAP devices, which the test connects.
 fn transfer(kind: TunTapMode) {
     require(TOOLS).expect("these tests build networks");
     let lab = Lab::new("tap").unwrap();
     let (a, b) = (lab.namespace("a").unwrap(), lab.namespace("b").unwrap());
     let wire = Forwarder::new([open(&a, kind, 1), open(&b, kind, 2)]);
     a.command("ping").args(["-c", "3", "-i", "0.02", "10.9.0.2"]).check().unwrap();
-    // By the default route, which nobody answers, but which is there.
+    // The default route exists, although no host answers there.
     assert!(a.ip("route get 192.0.2.1").unwrap().contains("via 10.9.0.2"));
     let file = lab.random_file("random", 16).unwrap();
     let _server = b.serve("10.9.0.2", 8000).unwrap();

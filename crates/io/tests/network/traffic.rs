@@ -1,6 +1,6 @@
-//! Packets that the kernel makes, counts and sends on, and the minimal forwarder between them.
+//! Tests of the kernel's traffic sources and sinks, and of the minimal forwarder between them.
 
-use crate::{Between, between};
+use crate::{TestNetwork, test_network};
 use castanet_io::Device;
 use castanet_io::IoError;
 use castanet_io::af_xdp::MinimalForwarder;
@@ -17,14 +17,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Fewer than a veth pair's ring holds, so that none is lost.
+/// Fewer packets than a veth pair's ring holds, so that none is lost.
 const FEW: u32 = 200;
 
-/// What comes before the payload.
+/// Length of the headers before the payload.
 const HEADERS: usize = Ethernet::LEN + size_of::<Ipv4Header>() + size_of::<Udp>();
 
-/// Does something in a namespace.
-fn within<T: Send + 'static>(
+/// Runs a function in a namespace and unwraps its result.
+fn in_namespace<T: Send + 'static>(
     namespace: &Namespace,
     run: impl FnOnce() -> Result<T, IoError> + Send + 'static,
 ) -> T {
@@ -32,10 +32,10 @@ fn within<T: Send + 'static>(
     done.join().unwrap().unwrap().unwrap()
 }
 
-/// Packets from the first host to the middle.
-fn source(net: &Between) -> Arc<Source> {
-    let to = within(&net.middle, || Interface::find("m0")).ether.unwrap();
-    Arc::new(within(&net.a, move || {
+/// Creates a source that sends from the first host to the middle.
+fn source(net: &TestNetwork) -> Arc<Source> {
+    let to = in_namespace(&net.middle, || Interface::find("m0")).ether.unwrap();
+    Arc::new(in_namespace(&net.a, move || {
         let from = Interface::find("eth0")?.ether.unwrap();
         let mut frame = frame(to, from);
         frame[HEADERS..].fill(0x5a);
@@ -43,13 +43,13 @@ fn source(net: &Between) -> Arc<Source> {
     }))
 }
 
-fn send(net: &Between, source: &Arc<Source>, packets: u32) {
+fn send(net: &TestNetwork, source: &Arc<Source>, packets: u32) {
     let source = Arc::clone(source);
-    within(&net.a, move || source.send(packets));
+    in_namespace(&net.a, move || source.send(packets));
 }
 
-/// Waits until that many have come, and a little for more.
-fn counted(sink: &Sink, packets: u64) {
+/// Waits until the sink has counted this number, and 20 ms for surplus packets.
+fn await_count(sink: &Sink, packets: u64) {
     let began = Instant::now();
     while sink.count().unwrap() < packets && began.elapsed() < Duration::from_secs(10) {
         std::thread::sleep(Duration::from_millis(2));
@@ -60,13 +60,14 @@ fn counted(sink: &Sink, packets: u64) {
 
 #[test]
 fn packets_come_as_they_were_made_each_time() {
-    let net = between("tsource");
+    let net = test_network("tsource");
     let source = source(&net);
     let pool = Pool::new(PoolConfig::default()).unwrap();
     let theirs = pool.clone();
-    let mut device = within(&net.middle, move || AfXdp::open("m0", &theirs, Options::default()));
+    let mut device =
+        in_namespace(&net.middle, move || AfXdp::open("m0", &theirs, Options::default()));
     let mut destinations = Vec::new();
-    // Frames come back as they were left, and are used again.
+    // The kernel returns frames as the program left them, and uses them again.
     for _ in 0..5 {
         send(&net, &source, FEW);
         let (began, mut batch) = (Instant::now(), Batch::new());
@@ -88,9 +89,9 @@ fn packets_come_as_they_were_made_each_time() {
     assert!(destinations.len() > 900, "{}", destinations.len());
 }
 
-/// Copies of all descriptors by which programs are on interfaces, as a process has them that is
-/// being started, until it is another program.
-fn copies() -> Vec<OwnedFd> {
+/// Copies the descriptors of all programs attached to interfaces, as a child process holds them
+/// between fork and exec.
+fn copy_link_descriptors() -> Vec<OwnedFd> {
     let myself = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
     let entries = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
     let is_link = |path: &PathBuf| {
@@ -99,49 +100,49 @@ fn copies() -> Vec<OwnedFd> {
     };
     let number = |path: PathBuf| path.file_name()?.to_str()?.parse().ok();
     let numbers: Vec<i32> = entries.filter(is_link).filter_map(number).collect();
-    // Another test may have closed one meanwhile.
+    // Another test may have closed the descriptor meanwhile.
     let copy = |fd| pidfd_getfd(&myself, fd, PidfdGetfdFlags::empty()).ok();
     numbers.into_iter().filter_map(copy).collect()
 }
 
 #[test]
-fn an_interface_is_free_at_once_whoever_has_copies_of_descriptors() {
-    let net = between("tfree");
+fn an_interface_is_free_at_once_despite_copies_of_its_descriptors() {
+    let net = test_network("tfree");
     let first = source(&net);
-    let copies = copies();
+    let copies = copy_link_descriptors();
     assert!(!copies.is_empty());
     drop(first);
     drop(source(&net));
 }
 
 #[test]
-fn the_driver_sends_on_what_it_is_told_to() {
-    let net = between("tshort");
+fn the_driver_redirects_packets_while_a_shortcut_exists() {
+    let net = test_network("tshort");
     let source = source(&net);
-    let sink = within(&net.b, || Sink::new("eth0"));
+    let sink = in_namespace(&net.b, || Sink::new("eth0"));
     send(&net, &source, FEW);
-    counted(&sink, 0);
-    let shortcut = within(&net.middle, || Shortcut::new("m0", "m1"));
+    await_count(&sink, 0);
+    let shortcut = in_namespace(&net.middle, || Shortcut::new("m0", "m1"));
     send(&net, &source, FEW);
-    counted(&sink, u64::from(FEW));
+    await_count(&sink, u64::from(FEW));
     drop(shortcut);
     send(&net, &source, FEW);
-    counted(&sink, u64::from(FEW));
+    await_count(&sink, u64::from(FEW));
 }
 
 #[test]
 fn the_minimal_forwarder_loses_nothing_and_uses_each_frame_again() {
-    let net = between("tminimal");
+    let net = test_network("tminimal");
     let source = source(&net);
-    let sink = within(&net.b, || Sink::new("eth0"));
-    let mut minimal = within(&net.middle, || MinimalForwarder::open("m0", "m1"));
+    let sink = in_namespace(&net.b, || Sink::new("eth0"));
+    let mut minimal = in_namespace(&net.middle, || MinimalForwarder::open("m0", "m1"));
     let stop = Arc::new(AtomicBool::new(false));
     let sign = Arc::clone(&stop);
     let thread = std::thread::spawn(move || minimal.run(&sign));
-    // More than it has frames.
+    // More packets than the forwarder has frames.
     for round in 1..=20 {
         send(&net, &source, FEW);
-        counted(&sink, round * u64::from(FEW));
+        await_count(&sink, round * u64::from(FEW));
     }
     stop.store(true, Ordering::Relaxed);
     assert_eq!(thread.join().unwrap().unwrap(), 20 * u64::from(FEW));

@@ -1,7 +1,7 @@
-//! An AF_XDP bridge between two hosts that leave checksums and segmentation to it.
+//! Tests of an AF_XDP bridge between two hosts that leave checksums and segmentation to it.
 
 use crate::forwarder::Forwarder;
-use crate::{between, transfer};
+use crate::{test_network, transfer};
 use castanet_io::Device;
 use castanet_io::af_xdp::{AfXdp, Options};
 use castanet_lab::Namespace;
@@ -37,14 +37,14 @@ fn bridge_with(namespace: &Namespace, pool: Pool) -> Forwarder {
     Forwarder::with([device("m0"), device("m1")], pool.clone())
 }
 
-/// What `ip link` says of the programs on an interface.
+/// Returns whether an XDP program is attached to an interface.
 fn program_on(namespace: &Namespace, name: &str) -> bool {
     namespace.ip(&format!("link show {name}")).unwrap().contains("xdp")
 }
 
 #[test]
 fn ping_passes_at_once_and_the_program_goes() {
-    let net = between("xping");
+    let net = test_network("xping");
     let bridge = bridge(&net.middle);
     assert!(program_on(&net.middle, "m0") && program_on(&net.middle, "m1"));
     let ping = net.a.command("ping").args(["-c", "50", "-i", "0.02", "-q", "10.9.0.2"]);
@@ -53,8 +53,8 @@ fn ping_passes_at_once_and_the_program_goes() {
     let stats = bridge.finish();
     assert!(stats[0].received >= 50 && stats[1].sent >= 50, "{stats:?}");
     for name in ["m0", "m1"] {
-        // A process that another test has just begun holds what this one had open, for as long
-        // as it takes to become another program.
+        // A process that another test has just forked holds this one's descriptors until it
+        // executes another program.
         let mut again = 0..100;
         while program_on(&net.middle, name) {
             assert!(again.next().is_some(), "the program stays on {name}");
@@ -65,7 +65,7 @@ fn ping_passes_at_once_and_the_program_goes() {
 
 #[test]
 fn tcp_passes_with_offloads_on_and_every_checksum_right() {
-    let net = between("xtcp");
+    let net = test_network("xtcp");
     let bridge = bridge(&net.middle);
     transfer(&net);
     let stats = bridge.finish();
@@ -75,7 +75,7 @@ fn tcp_passes_with_offloads_on_and_every_checksum_right() {
 
 #[test]
 fn a_closed_interface_opens_again_and_a_taken_one_is_named() {
-    let net = between("xagain");
+    let net = test_network("xagain");
     let pool = pool();
     for _ in 0..20 {
         let device = open(&net.middle, "m0", &pool).unwrap();
@@ -93,7 +93,7 @@ fn a_closed_interface_opens_again_and_a_taken_one_is_named() {
 
 #[test]
 fn packets_are_frames_of_the_pool_in_place_and_annotated() {
-    let net = between("xplace");
+    let net = test_network("xplace");
     let pool = pool();
     let mut m0 = open(&net.middle, "m0", &pool).unwrap();
     let mut m1 = open(&net.middle, "m1", &pool).unwrap();
@@ -107,7 +107,7 @@ fn packets_are_frames_of_the_pool_in_place_and_annotated() {
         for packet in &batch {
             let at = packet.bytes().as_ptr().addr() - base.as_ptr().addr();
             assert!(at < len && packet.pool_id() == pool.id());
-            // Behind our header and the kernel's headroom.
+            // After the frame's header and the kernel's headroom.
             assert_eq!(at % pool.stride(), 64 + 256);
             assert!(packet.timestamp() > 1_600_000_000_000_000_000);
             assert_eq!(packet.packet_type(), PacketType::OtherHost);
@@ -116,7 +116,7 @@ fn packets_are_frames_of_the_pool_in_place_and_annotated() {
         let in_use = pool.in_use();
         m1.transmit(&mut batch).unwrap();
         m1.flush().unwrap();
-        // What is sent is what was received: no frame was taken for a copy.
+        // The sent frames are the received ones: no frame was allocated for a copy.
         assert!(batch.is_empty() && pool.in_use() <= in_use);
     }
     assert_eq!(seen, 1);
@@ -128,9 +128,9 @@ fn packets_are_frames_of_the_pool_in_place_and_annotated() {
     assert_eq!(pool.in_use(), 0);
 }
 
-/// Hands on what comes until as many have gone as are expected, and a little longer; says how many
-/// went, at most 32 at once.
-fn passed(from: &mut AfXdp, to: &mut AfXdp, expected: usize) -> usize {
+/// Forwards packets, at most 32 at once, until `expected` have been forwarded, and 20 ms longer;
+/// returns their number.
+fn forward_packets(from: &mut AfXdp, to: &mut AfXdp, expected: usize) -> usize {
     let (began, mut all, mut more) = (Instant::now(), 0, 20);
     while more > 0 && began.elapsed() < Duration::from_secs(10) {
         let count = from.forward(to, 32);
@@ -142,7 +142,7 @@ fn passed(from: &mut AfXdp, to: &mut AfXdp, expected: usize) -> usize {
     all
 }
 
-/// The length of the next packet that is received.
+/// Returns the length of the next packet that is received.
 fn next(device: &mut AfXdp, pool: &Pool) -> usize {
     let (began, mut batch) = (Instant::now(), Batch::new());
     while batch.is_empty() && began.elapsed() < Duration::from_secs(10) {
@@ -153,7 +153,7 @@ fn next(device: &mut AfXdp, pool: &Pool) -> usize {
 
 #[test]
 fn descriptors_alone_pass_what_is_whole_and_fits() {
-    let net = between("xpass");
+    let net = test_network("xpass");
     net.a.ip("link set eth0 mtu 3000").unwrap();
     net.middle.ip("link set m0 mtu 3000").unwrap();
     let pool = pool();
@@ -165,32 +165,32 @@ fn descriptors_alone_pass_what_is_whole_and_fits() {
         assert_eq!(sender.transmit(&mut packets.collect()).unwrap(), lengths.len());
         sender.flush().unwrap();
     };
-    assert_eq!(passed(&mut m0, &mut m1, 0), 0);
+    assert_eq!(forward_packets(&mut m0, &mut m1, 0), 0);
     send(&[60; 40]);
     let in_use = pool.in_use();
-    assert_eq!(passed(&mut m0, &mut m1, 40), 40);
-    // Longer than m1 sends; in two frames.
+    assert_eq!(forward_packets(&mut m0, &mut m1, 40), 40);
+    // 1519 bytes exceed m1's MTU; 2500 bytes occupy two frames.
     send(&[60, 1519, 61, 2500, 62]);
-    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    assert_eq!(forward_packets(&mut m0, &mut m1, 1), 1);
     assert_eq!(next(&mut m0, &pool), 1519);
-    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    assert_eq!(forward_packets(&mut m0, &mut m1, 1), 1);
     assert_eq!(next(&mut m0, &pool), 2500);
-    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    assert_eq!(forward_packets(&mut m0, &mut m1, 1), 1);
     let (from, to) = (m0.stats(), m1.stats());
     assert_eq!((from.received, from.received_bytes), (45, 43 * 60 + 1 + 2 + 1519 + 2500));
     assert_eq!((to.sent, to.sent_bytes, to.tx_errors), (43, 43 * 60 + 1 + 2, 0));
-    // What was sent waits to be filled again.
+    // Sent frames are free to receive into again.
     assert!(pool.in_use() <= in_use, "{} of {in_use}", pool.in_use());
-    // Where the link is down, or the frames are others', all are for `receive`.
+    // If the link is down, or the devices use different pools, all packets are for `receive`.
     net.middle.ip("link set m1 down").unwrap();
     send(&[60]);
-    assert_eq!(passed(&mut m0, &mut m1, 1), 1);
+    assert_eq!(forward_packets(&mut m0, &mut m1, 1), 1);
     send(&[60]);
-    assert_eq!(passed(&mut m0, &mut m1, 0), 0);
+    assert_eq!(forward_packets(&mut m0, &mut m1, 0), 0);
     drop(m1);
     net.middle.ip("link set m1 up").unwrap();
     let mut other = open(&net.middle, "m1", &Pool::new(PoolConfig::default()).unwrap()).unwrap();
-    assert_eq!(passed(&mut m0, &mut other, 0), 0);
+    assert_eq!(forward_packets(&mut m0, &mut other, 0), 0);
     assert_eq!(next(&mut m0, &pool), 60);
     drop((m0, other));
     Pool::flush_thread();
@@ -199,10 +199,10 @@ fn descriptors_alone_pass_what_is_whole_and_fits() {
 
 #[test]
 fn a_handful_of_frames_is_enough_to_go_on() {
-    let net = between("xfew");
+    let net = test_network("xfew");
     let frames = Pool::new(PoolConfig { frames: 8, ..PoolConfig::default() }).unwrap();
     let bridge = bridge_with(&net.middle, frames);
-    // More at once than there are frames: packets are lost, and nothing else.
+    // More packets at once than there are frames: only packets are lost.
     let flood = ["-q", "-f", "-c", "2000", "-l", "64", "-w", "10", "10.9.0.2"];
     net.a.command("ping").args(flood).output().unwrap();
     let ping = net.a.command("ping").args(["-c", "10", "-i", "0.05", "-q", "10.9.0.2"]);
@@ -214,7 +214,7 @@ fn a_handful_of_frames_is_enough_to_go_on() {
 
 #[test]
 fn packets_longer_than_a_frame_lie_in_several() {
-    let net = between("xjumbo");
+    let net = test_network("xjumbo");
     for (namespace, name) in
         [(&net.a, "eth0"), (&net.middle, "m0"), (&net.middle, "m1"), (&net.b, "eth0")]
     {
@@ -226,7 +226,7 @@ fn packets_longer_than_a_frame_lie_in_several() {
     let devices = devices.map(|device| Box::new(device) as Box<dyn Device>);
     let bridge = Forwarder::with(devices, pool.clone());
     for size in ["64", "1400", "2000", "3800", "8972"] {
-        // For the last answer `ping` waits no longer than between two packets.
+        // For the last answer `ping` waits no longer than the interval between two packets.
         let ping = net.a.command("ping").args(["-c", "5", "-i", "0.2", "-M", "do", "-s", size]);
         let output = ping.args(["-q", "10.9.0.2"]).check().unwrap();
         assert!(output.stdout.contains("5 received"), "{size}: {}", output.stdout);
@@ -244,7 +244,7 @@ fn packets_longer_than_a_frame_lie_in_several() {
 
 #[test]
 fn the_driver_can_be_polled_busily() {
-    let net = between("xbusy");
+    let net = test_network("xbusy");
     let pool = pool();
     let options = Options { busy_poll: 64, ..Options::default() };
     let device = |name| open_with(&net.middle, name, &pool, options.clone()).unwrap();
@@ -259,8 +259,8 @@ fn the_driver_can_be_polled_busily() {
 }
 
 #[test]
-fn what_the_link_cannot_carry_is_refused() {
-    let net = between("xlong");
+fn packets_that_the_link_cannot_carry_are_refused() {
+    let net = test_network("xlong");
     let pool = pool();
     let mut device = open(&net.middle, "m0", &pool).unwrap();
     let mut batch: Batch =
@@ -271,7 +271,7 @@ fn what_the_link_cannot_carry_is_refused() {
     assert_eq!((stats.sent, stats.sent_bytes, stats.tx_errors), (2, 14 + 1518, 2), "{stats:?}");
     assert!(batch.is_empty());
     net.middle.ip("link set m0 down").unwrap();
-    // The first learns that the link is down, the second is refused for it.
+    // The first packet finds the link down, the second is rejected for it.
     for _ in 0..2 {
         batch.push(Packet::from_bytes(&[0; 60]));
         device.transmit(&mut batch).unwrap();
@@ -285,7 +285,7 @@ fn what_the_link_cannot_carry_is_refused() {
 
 #[test]
 fn a_changed_mtu_is_the_one_that_counts() {
-    let net = between("xmtu");
+    let net = test_network("xmtu");
     let pool = pool();
     let mut device = open(&net.middle, "m0", &pool).unwrap();
     let sent = |device: &mut AfXdp, len: usize| {
@@ -298,7 +298,7 @@ fn a_changed_mtu_is_the_one_that_counts() {
     net.middle.ip("link set m0 mtu 1600").unwrap();
     assert_eq!((sent(&mut device, 1618), sent(&mut device, 1619)), (1, 0));
     net.middle.ip("link set m0 mtu 1000").unwrap();
-    // A look that finds nothing learns of it.
+    // A `receive` without packets detects the new MTU.
     let mut batch = Batch::new();
     while device.receive(&pool, &mut batch, 32).unwrap() > 0 {}
     assert_eq!((sent(&mut device, 1018), sent(&mut device, 1019)), (1, 0));

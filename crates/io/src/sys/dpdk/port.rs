@@ -275,7 +275,7 @@ impl Port {
     /// Removes a queue's interrupt listener, if it still is `listener`.
     pub(crate) fn unlisten(&self, queue: u16, listener: &InterruptListener) {
         let mut rx = lock(&self.rx[usize::from(queue)]);
-        if rx.listener.take_if(|listener| listener.epoll == listener.epoll).is_some() {
+        if rx.listener.take_if(|current| current.epoll == listener.epoll).is_some() {
             // SAFETY: only numbers are passed, which DPDK compares with what was set up.
             unsafe { shim::castanet_dpdk_listen(self.number, queue, listener.epoll, false) };
         }

@@ -1,12 +1,11 @@
-//! The rules of sending: what went leaves the batch, what cannot go is dropped, the rest stays.
+//! Sending a batch: sent and rejected packets leave it, packets without room stay.
 
 use crate::device::DeviceStats;
 use castanet_packet::{Batch, Packet};
 use std::io;
 
-/// Sends the packets of `batch` with `send`, which takes some off the front of
-/// a slice and says how many; its error is about the first of them. Answers
-/// how many went.
+/// Sends the packets of `batch` with `send` and returns the number sent. `send` takes packets off
+/// the front of a slice and returns their number; its error is about the first packet.
 pub(crate) fn transmit(
     batch: &mut Batch,
     stats: &mut DeviceStats,
@@ -26,8 +25,8 @@ pub(crate) fn transmit(
                     stats.tx_full += 1;
                     break;
                 }
-                // About this packet, or about the link: the next one may fare
-                // better, this one will not.
+                // The error is about this packet or about the link: the next packet may succeed,
+                // this one will not.
                 _ => {
                     stats.tx_errors += 1;
                     at += 1;

@@ -1,126 +1,126 @@
-//! From what the kernel hands over to packets as the wire would have carried them.
+//! Makes packets of received frames: checksums, VLAN tags, segmentation, annotations, counts.
 
 use crate::device::DeviceStats;
 use crate::offload::{self, LinkType, Segments, VlanTag, VnetHeader};
 use castanet_packet::{Batch, Packet, PacketType, Pool, anno};
 
-/// What the kernel says about a received frame.
+/// Metadata of a received frame, from the kernel.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arrival {
-    /// Bytes that the frame had before it was cut to what was stored.
+pub(crate) struct FrameMeta {
+    /// Length in bytes of the frame before it was cut to the stored bytes.
     pub(crate) wire_len: usize,
-    /// What the sender left undone.
+    /// The offloads that the sender left undone.
     pub(crate) vnet: VnetHeader,
-    /// The tag that the kernel took out of the frame.
+    /// The tag that the kernel removed from the frame.
     pub(crate) vlan: Option<VlanTag>,
-    /// Whom the link meant the frame for: `PACKET_HOST` and its kin.
+    /// The packet type: `PACKET_HOST` and its kin.
     pub(crate) kind: u8,
-    /// Nanoseconds since the epoch; zero where the kernel did not say.
+    /// The timestamp in nanoseconds since the epoch; zero if the kernel gave none.
     pub(crate) time: i64,
 }
 
-/// Makes packets of received frames, and keeps those for which a batch has no
-/// room: one super-frame can be more packets than were asked for.
-pub(crate) struct Intake {
-    /// What frames begin with.
+/// Makes packets of received frames. Keeps packets for which a batch has no room: one super-frame
+/// can give more packets than the caller asked for.
+pub(crate) struct RxFinisher {
+    /// The link type: the header with which frames begin.
     pub(crate) link: LinkType,
     /// The device's number.
     device: u16,
     /// Packets for the next batch.
-    spill: Batch,
-    /// What became of the frames.
+    overflow: Batch,
+    /// Counts of the device's packets.
     pub(crate) stats: DeviceStats,
 }
 
-impl Intake {
-    /// For frames of the device of this number.
-    pub(crate) fn new(link: LinkType, device: u16) -> Intake {
-        Intake { link, device, spill: Batch::new(), stats: DeviceStats::default() }
+impl RxFinisher {
+    /// Creates a finisher for frames of the device of this number.
+    pub(crate) fn new(link: LinkType, device: u16) -> RxFinisher {
+        RxFinisher { link, device, overflow: Batch::new(), stats: DeviceStats::default() }
     }
 
-    /// Moves packets that were left over to `batch`, up to `max`.
-    pub(crate) fn take_spill(&mut self, batch: &mut Batch, max: usize) -> usize {
-        if self.spill.is_empty() {
+    /// Moves up to `max` kept packets to `batch` and returns their number.
+    pub(crate) fn take_overflow(&mut self, batch: &mut Batch, max: usize) -> usize {
+        if self.overflow.is_empty() {
             return 0;
         }
-        let rest = self.spill.split_off(max);
-        let mut taken = std::mem::replace(&mut self.spill, rest);
+        let rest = self.overflow.split_off(max);
+        let mut taken = std::mem::replace(&mut self.overflow, rest);
         let count = taken.len();
         batch.append(&mut taken);
         count
     }
 
-    /// Makes packets of a frame that lies in memory which is not ours to keep.
-    /// Adds up to `max` of them to `batch` and says how many.
+    /// Copies a frame that lies in borrowed memory into packets. Adds up to `max` of them to
+    /// `batch` and returns their number.
     #[inline]
     pub(crate) fn copy(
         &mut self,
         pool: &Pool,
         frame: &[u8],
-        arrival: &Arrival,
+        meta: &FrameMeta,
         batch: &mut Batch,
         max: usize,
     ) -> usize {
-        if arrival.vnet.gso_type != 0 {
-            return self.cut(pool, frame, arrival, batch, max);
+        if meta.vnet.gso_type != 0 {
+            return self.segment(pool, frame, meta, batch, max);
         }
         let Some(packet) = pool.copy_in(frame) else {
             self.stats.no_frame += 1;
             return 0;
         };
-        self.keep(packet, arrival, batch)
+        self.finish(packet, meta, batch)
     }
 
-    /// Finishes a packet that was received in place. Adds it to `batch` and
-    /// says how many that were: one or none.
+    /// Finishes a packet that was received in place. Adds it to `batch` and returns the number
+    /// added: one or zero.
     #[inline]
-    pub(crate) fn keep(
+    pub(crate) fn finish(
         &mut self,
         mut packet: Packet,
-        arrival: &Arrival,
+        meta: &FrameMeta,
         batch: &mut Batch,
     ) -> usize {
-        let vnet = &arrival.vnet;
+        let vnet = &meta.vnet;
         let stored = packet.len();
-        // A frame that was cut short cannot be summed up any more.
+        // The checksum of a frame that was cut short cannot be computed.
         if vnet.needs_checksum()
-            && stored == arrival.wire_len
+            && stored == meta.wire_len
             && !offload::finish_checksum(packet.bytes_mut(), vnet)
         {
             self.stats.malformed += 1;
             return 0;
         }
-        if let Some(tag) = arrival.vlan {
+        if let Some(tag) = meta.vlan {
             insert_tag(&mut packet, tag);
         }
-        if arrival.wire_len > stored {
-            let extra = u32::try_from(arrival.wire_len - stored).unwrap_or(u32::MAX);
+        if meta.wire_len > stored {
+            let extra = u32::try_from(meta.wire_len - stored).unwrap_or(u32::MAX);
             packet.set_anno_u32(anno::EXTRA_LENGTH, extra);
         }
-        self.note(&mut packet, arrival.kind, arrival.time);
+        self.record(&mut packet, meta.kind, meta.time);
         batch.push(packet);
         1
     }
 
-    /// Annotates and counts a packet that is as the wire carried it.
+    /// Annotates and counts a packet whose bytes are final.
     #[inline]
-    pub(crate) fn note(&mut self, packet: &mut Packet, kind: u8, time: i64) {
+    pub(crate) fn record(&mut self, packet: &mut Packet, kind: u8, time: i64) {
         self.annotate(packet, kind, time);
         self.stats.received += 1;
         self.stats.received_bytes += packet.len() as u64;
     }
 
-    /// Cuts a super-frame into packets.
-    fn cut(
+    /// Segments a super-frame into packets.
+    fn segment(
         &mut self,
         pool: &Pool,
         frame: &[u8],
-        arrival: &Arrival,
+        meta: &FrameMeta,
         batch: &mut Batch,
         max: usize,
     ) -> usize {
-        let segments = Segments::new(frame, &arrival.vnet, self.link);
-        let (Ok(mut segments), true) = (segments, frame.len() == arrival.wire_len) else {
+        let segments = Segments::new(frame, &meta.vnet, self.link);
+        let (Ok(mut segments), true) = (segments, frame.len() == meta.wire_len) else {
             self.stats.malformed += 1;
             return 0;
         };
@@ -131,15 +131,15 @@ impl Intake {
                 self.stats.no_frame += 1;
                 continue;
             };
-            if let Some(tag) = arrival.vlan {
+            if let Some(tag) = meta.vlan {
                 insert_tag(&mut packet, tag);
             }
-            self.note(&mut packet, arrival.kind, arrival.time);
+            self.record(&mut packet, meta.kind, meta.time);
             if count < max {
                 batch.push(packet);
                 count += 1;
             } else {
-                self.spill.push(packet);
+                self.overflow.push(packet);
             }
         }
         count
@@ -155,7 +155,7 @@ impl Intake {
             _ => PacketType::Host,
         });
         packet.set_device(self.device);
-        // The time lies in the frame's cold header: none costs nothing.
+        // The timestamp lies in the frame's cold header: skipping it saves the access.
         if time != 0 {
             packet.set_timestamp(time);
         }
@@ -167,14 +167,14 @@ const MULTICAST: i32 = libc::PACKET_MULTICAST as i32;
 const OTHER_HOST: i32 = libc::PACKET_OTHERHOST as i32;
 const OUTGOING: i32 = libc::PACKET_OUTGOING as i32;
 
-/// One packet of two parts.
+/// Makes one packet of headers and payload.
 fn assemble(pool: &Pool, headers: &[u8], payload: &[u8]) -> Option<Packet> {
     let mut packet = pool.copy_in(headers)?;
     packet.put_back(payload.len()).copy_from_slice(payload);
     Some(packet)
 }
 
-/// Puts a tag back between the addresses and what it tags.
+/// Inserts a tag again, after the Ethernet addresses.
 fn insert_tag(packet: &mut Packet, tag: VlanTag) {
     let tag = tag.bytes();
     if packet.len() < VlanTag::OFFSET {
