@@ -50,7 +50,7 @@ fn classes_are_chosen_by_pattern() {
     let ran = castanet(&words, b"");
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
     let rows: Vec<&str> = ran.out.lines().map(|l| l.split(' ').next().unwrap()).collect();
-    assert_eq!(rows, ["class", "Counter", "IPFilter", "2"], "{}", ran.out);
+    assert_eq!(rows, ["class", "IPFilter", "Counter", "2"], "{}", ran.out);
     let mut json = words.to_vec();
     json.push("--json");
     assert_eq!(records(&json).len(), 2);
