@@ -1,4 +1,4 @@
-//! What holds for the classes of all rooms together, those that need devices too.
+//! Rules for the classes of all rooms together, those that need devices too.
 
 use castanet_element::class::Class;
 use castanet_element::manual;

@@ -139,7 +139,7 @@ fn first_words(code: TokenStream) -> Vec<String> {
     words
 }
 
-/// What is wrong with the arrows of one file, at this path below `src`.
+/// Returns the faults of the arrows of one file, at this path below `src`.
 fn wrong_arrows(order: &[&str], path: &str, text: &str) -> Vec<String> {
     let module = path.split('/').next().unwrap_or_default().trim_end_matches(".rs");
     let at_top = !path.contains('/') || path.ends_with("/mod.rs") && path.matches('/').count() == 1;
@@ -281,8 +281,7 @@ const SHARING: &[&str] = &[
     "thread_local",
 ];
 
-/// Who begins, of the elements in a file, without saying when it goes on with
-/// what another has begun.
+/// The elements of a file that have `init` or `start`, and those that have `can_take_state`.
 #[derive(Default)]
 struct Beginners(Vec<String>);
 

@@ -55,11 +55,11 @@ impl RateDisplay {
     /// Prints the changes since the last call.
     pub(crate) fn look(&mut self, router: &mut Router) {
         let now = router.clock().now();
-        let ledgers = router.all_counters();
+        let counters = router.all_counters();
         let seconds = (now - self.last.0).as_secs_f64().max(1e-9);
         let graph = router.graph();
         let mut rows = Vec::new();
-        for (i, (new, old)) in ledgers.iter().zip(&self.last.1).enumerate() {
+        for (i, (new, old)) in counters.iter().zip(&self.last.1).enumerate() {
             let it = &graph.elements[i];
             let is_end =
                 it.inputs.is_empty() || it.outputs.is_empty() || it.class.role == Role::Store;
@@ -80,7 +80,7 @@ impl RateDisplay {
             });
         }
         let look = Snapshot { seconds: (now - self.started).as_secs_f64(), elements: rows };
-        self.last = (now, ledgers);
+        self.last = (now, counters);
         self.print(&look);
     }
 

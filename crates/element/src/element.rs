@@ -93,8 +93,8 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// itself: then `init` and `cleanup` are called on each of them, else on the home worker alone.
     const PER_WORKER: bool = false;
     /// Opens files and devices and sets the first timer, before any packet flows and without an effect
-    /// that others notice: the configuration may still be refused, and another one still run. What is
-    /// opened here closes when the state is dropped.
+    /// that others notice: the configuration may still be refused, and another one still run. Files
+    /// and devices that this method opens close when the state is dropped.
     ///
     /// # Errors
     /// A file or device that cannot be opened; the configuration is then refused.

@@ -13,8 +13,8 @@ pub(crate) struct Interfaces {
 }
 
 impl Interfaces {
-    /// Interfaces of these names; of their numbers, where there are none. What
-    /// comes in by one of two leaves by the other.
+    /// Interfaces of these names; of their numbers, where there are none. A
+    /// packet that comes in by one of two leaves by the other.
     pub(crate) fn new(
         inputs: Option<Vec<String>>,
         outputs: Option<Vec<String>>,

@@ -131,7 +131,7 @@ fn shown(packet: &str) -> String {
     sketch::print(&built.bytes, built.layer)
 }
 
-/// Whatever a command makes of the rules, a fragment that waits goes on with the first one, or is
+/// After any command that changes the rules, a fragment that waits goes on with the first one, or is
 /// dropped under a name: the runner of examples counts each packet.
 #[test]
 fn fragments_that_wait_outlast_other_rules() {

@@ -211,8 +211,8 @@ fn checksum_range(headers: &Headers) -> Range<usize> {
     headers.transport + at..headers.transport + at + size_of::<u16>()
 }
 
-/// Sets the beginning of a payload. What is set may reach into a transport header
-/// and its checksum, which is then left as it is set.
+/// Sets the beginning of a payload. The value may reach into a transport header
+/// and its checksum, which then keeps the value.
 fn set_payload(bytes: &mut [u8], headers: &Headers, range: Range<usize>, value: &[u8]) {
     let put = |bytes: &mut [u8]| {
         let length = range.len();

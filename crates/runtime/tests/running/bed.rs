@@ -51,7 +51,7 @@ fn read(library: &Library, text: &str) -> (SourceMap, FlatGraph, Diagnostics) {
 
 fn options(workers: usize, simulated: bool) -> Options {
     let mut options = Options::new(Arc::new(Silent));
-    // What the tests expect of bursts is said for this length.
+    // The tests expect counts that hold for bursts of this length.
     options.burst = 32;
     (options.workers, options.simulated, options.frames) = (workers, simulated, Some(8192));
     options
@@ -101,13 +101,13 @@ pub(crate) fn number(router: &mut Router, handler: &str) -> u64 {
     router.read(handler).unwrap().parse().unwrap()
 }
 
-/// What went into each element and was made there has left it or is kept.
+/// Checks that the packets that came into each element or were made there have left it or are held.
 pub(crate) fn balance(router: &mut Router) {
     for it in 0..router.graph().elements.len() {
-        let (ledger, held) = (router.counters(it), router.held(it) as u64);
-        let left = ledger.output + ledger.consumed + ledger.lost() + held;
+        let (counters, held) = (router.counters(it), router.held(it) as u64);
+        let left = counters.output + counters.consumed + counters.lost() + held;
         let name = &router.graph().elements[it].name;
-        assert_eq!(ledger.input + ledger.made, left, "{name}: {ledger:?}, {held} kept");
+        assert_eq!(counters.input + counters.made, left, "{name}: {counters:?}, {held} kept");
     }
 }
 

@@ -10,7 +10,7 @@ struct Tell {
     /// The handler.
     #[arg]
     handler: String,
-    /// What to write.
+    /// The value to write.
     #[arg]
     value: String,
     /// Whether to panic when there are two packets left.
@@ -42,20 +42,20 @@ struct Fetch {
     /// The handler.
     #[arg]
     handler: String,
-    /// What to write.
+    /// The value to write.
     #[arg]
     value: String,
 }
 
 #[derive(Default, Local)]
-struct Fetched {
+struct ReadState {
     once: bool,
 }
 
 impl Source for Fetch {
-    type Local = Fetched;
+    type Local = ReadState;
     type Fate = ();
-    fn produce(&self, fetched: &mut Fetched, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, fetched: &mut ReadState, n: usize, cx: &mut Cx) -> NextRun {
         if !std::mem::replace(&mut fetched.once, true) {
             cx.call(&self.handler, &self.value);
         }
@@ -72,12 +72,12 @@ struct Note;
 
 #[derive(Default, Local)]
 #[local(methods)]
-struct Noted {
+struct NoteState {
     words: Vec<String>,
 }
 
 #[handlers]
-impl Noted {
+impl NoteState {
     /// All that was written.
     #[read]
     fn words(&self) -> String {
@@ -93,9 +93,9 @@ impl Noted {
 
 impl PerPacket for Note {
     type On = on::Any;
-    type Local = Noted;
+    type Local = NoteState;
     type Fate = ();
-    fn packet(&self, _: &mut Noted, _: &mut Packet) {}
+    fn packet(&self, _: &mut NoteState, _: &mut Packet) {}
 }
 
 pub(crate) static CLASSES: &[Class] =

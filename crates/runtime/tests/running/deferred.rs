@@ -13,13 +13,13 @@ struct Watch;
 
 #[derive(Default, Local)]
 #[local(methods)]
-struct Watched {
-    /// How many packets passed; whoever waits for them sees it, too.
+struct WatchState {
+    /// Number of packets that passed; the test that waits for them reads it, too.
     passed: Arc<AtomicU64>,
 }
 
 #[handlers]
-impl Watched {
+impl WatchState {
     /// Waits until so many more packets have passed.
     #[write]
     fn wait_for(&mut self, more: &str) -> Result<DeferredWork, ArgError> {
@@ -43,11 +43,11 @@ impl Watched {
 
 impl PerBatch for Watch {
     type On = on::Any;
-    type Local = Watched;
+    type Local = WatchState;
     type Fate = ();
     // One handler waits for the packets of all workers.
     const SHARED: bool = true;
-    fn batch(&self, watched: &mut Watched, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, watched: &mut WatchState, _: usize, batch: Batch, cx: &mut Cx) {
         watched.passed.fetch_add(batch.len() as u64, Relaxed);
         cx.emit_batch((), batch);
     }

@@ -4,7 +4,7 @@ use crate::bed::{balance, build, clean, number};
 use castanet_element::device::QueueShare;
 use castanet_runtime::router::Router;
 
-/// What each worker has of an element's device: worker, queues, who else sends there.
+/// Each worker's share of an element's device: worker, queues, other elements that send there.
 fn shares(router: &Router, element: &str) -> Vec<(usize, std::ops::Range<usize>, Vec<usize>)> {
     let element = router.graph().find(element).unwrap();
     let plain = |share: &QueueShare| (share.worker, share.queues.clone(), share.with.clone());
@@ -38,7 +38,7 @@ fn workers_that_receive_nothing_are_left_to_other_tasks() {
                 lonely :: Outlet(c, 1); Make(0) -> lonely";
     let mut router = build(text, 4, true);
     assert_eq!((workers(&router, "in"), workers(&router, "m")), (vec![0, 1], vec![2]));
-    // Packets that rest go on with whoever takes them out.
+    // Packets that wait in a queue go on with the worker that pulls them.
     assert_eq!((workers(&router, "k"), workers(&router, "out")), (vec![2, 3], vec![3]));
     assert_eq!(shares(&router, "out"), [(3, 0..1, vec![])]);
     router.settle(10_000);

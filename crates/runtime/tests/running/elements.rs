@@ -22,16 +22,16 @@ struct Make {
 
 #[derive(Default, Local)]
 #[write(reset)]
-struct Made {
+struct SourceState {
     /// Packets.
     #[read]
     count: u64,
 }
 
 impl Source for Make {
-    type Local = Made;
+    type Local = SourceState;
     type Fate = ();
-    fn produce(&self, made: &mut Made, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, made: &mut SourceState, n: usize, cx: &mut Cx) -> NextRun {
         for _ in 0..n {
             if made.count == self.limit {
                 if self.stop {
@@ -59,9 +59,9 @@ struct Fill {
 }
 
 impl Source for Fill {
-    type Local = Made;
+    type Local = SourceState;
     type Fate = ();
-    fn produce(&self, made: &mut Made, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, made: &mut SourceState, n: usize, cx: &mut Cx) -> NextRun {
         if made.count == self.limit {
             return NextRun::Done;
         }
@@ -89,13 +89,13 @@ struct Keep {
 
 #[derive(Default, Local)]
 #[write(reset)]
-struct Kept {
+struct StoreState {
     packets: VecDeque<Packet>,
 }
 
 #[derive(Fate)]
 #[allow(dead_code)] // what is pulled is not emitted
-enum Way {
+enum StoreExit {
     /// Packets that are pulled.
     Next,
     /// Packets that find no room.
@@ -104,23 +104,23 @@ enum Way {
 }
 
 impl Store for Keep {
-    type Local = Kept;
-    type Fate = Way;
+    type Local = StoreState;
+    type Fate = StoreExit;
     const NOTIFIES: bool = true;
 
-    fn enqueue(&self, kept: &mut Kept, mut batch: Batch, cx: &mut Cx) {
+    fn enqueue(&self, kept: &mut StoreState, mut batch: Batch, cx: &mut Cx) {
         let excess = batch.split_off(self.room(kept));
         kept.packets.extend(batch.drain());
-        cx.emit_batch(Way::Full, excess);
+        cx.emit_batch(StoreExit::Full, excess);
     }
-    fn dequeue(&self, kept: &mut Kept, n: usize, into: &mut Batch, _: &mut Cx) {
+    fn dequeue(&self, kept: &mut StoreState, n: usize, into: &mut Batch, _: &mut Cx) {
         let n = n.min(kept.packets.len());
         into.extend(kept.packets.drain(..n));
     }
-    fn held(&self, kept: &Kept) -> usize {
+    fn held(&self, kept: &StoreState) -> usize {
         kept.packets.len()
     }
-    fn room(&self, kept: &Kept) -> usize {
+    fn room(&self, kept: &StoreState) -> usize {
         self.capacity - kept.packets.len()
     }
 }
@@ -206,7 +206,7 @@ impl Source for First {
 struct Count;
 
 #[derive(Default, Local)]
-struct Seen {
+struct CountState {
     /// Packets.
     #[read]
     count: u64,
@@ -214,9 +214,9 @@ struct Seen {
 
 impl PerPacket for Count {
     type On = on::Any;
-    type Local = Seen;
+    type Local = CountState;
     type Fate = ();
-    fn packet(&self, seen: &mut Seen, _: &mut Packet) {
+    fn packet(&self, seen: &mut CountState, _: &mut Packet) {
         seen.count += 1;
     }
 }
@@ -231,9 +231,9 @@ struct Trip {
 
 impl PerPacket for Trip {
     type On = on::Any;
-    type Local = Seen;
+    type Local = CountState;
     type Fate = ();
-    fn packet(&self, seen: &mut Seen, _: &mut Packet) {
+    fn packet(&self, seen: &mut CountState, _: &mut Packet) {
         seen.count += 1;
         assert!(!seen.count.is_multiple_of(self.every), "tripped, as the test wants");
     }
@@ -245,9 +245,9 @@ impl PerPacket for Trip {
 struct Fumble;
 
 impl Source for Fumble {
-    type Local = Seen;
+    type Local = CountState;
     type Fate = ();
-    fn produce(&self, seen: &mut Seen, _: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, seen: &mut CountState, _: usize, cx: &mut Cx) -> NextRun {
         let mut batch = cx.pull(0, 4);
         if batch.is_empty() {
             return NextRun::Empty;
@@ -303,9 +303,9 @@ struct End;
 
 impl PerBatch for End {
     type On = on::Any;
-    type Local = Seen;
+    type Local = CountState;
     type Fate = Never;
-    fn batch(&self, seen: &mut Seen, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, seen: &mut CountState, _: usize, batch: Batch, cx: &mut Cx) {
         seen.count += batch.len() as u64;
         cx.consume(batch);
     }
@@ -320,7 +320,7 @@ struct Part {
 }
 
 #[derive(Fate)]
-enum Parted {
+enum PartExit {
     /// The others.
     On,
     /// Every so many.
@@ -332,14 +332,14 @@ enum Parted {
 
 impl PerPacket for Part {
     type On = on::Any;
-    type Local = Seen;
-    type Fate = Parted;
-    fn packet(&self, seen: &mut Seen, _: &mut Packet) -> Parted {
+    type Local = CountState;
+    type Fate = PartExit;
+    fn packet(&self, seen: &mut CountState, _: &mut Packet) -> PartExit {
         seen.count += 1;
         match seen.count % self.every {
-            0 => Parted::Aside,
-            1 => Parted::Unlucky,
-            _ => Parted::On,
+            0 => PartExit::Aside,
+            1 => PartExit::Unlucky,
+            _ => PartExit::On,
         }
     }
 }
@@ -354,7 +354,7 @@ struct Weigh {
 }
 
 #[derive(Default, Local)]
-struct Weighed {
+struct WeighState {
     /// Packets.
     #[read]
     count: u64,
@@ -365,14 +365,14 @@ struct Weighed {
 
 impl PerBatch for Weigh {
     type On = on::Any;
-    type Local = Weighed;
+    type Local = WeighState;
     type Fate = ();
-    fn can_pass(&self, weighed: &mut Weighed, _: &mut Packet) -> bool {
+    fn can_pass(&self, weighed: &mut WeighState, _: &mut Packet) -> bool {
         let passes = !(weighed.count + 1).is_multiple_of(self.every);
         weighed.count += u64::from(passes);
         passes
     }
-    fn batch(&self, weighed: &mut Weighed, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, weighed: &mut WeighState, _: usize, batch: Batch, cx: &mut Cx) {
         weighed.count += batch.len() as u64;
         weighed.batched += batch.len() as u64;
         cx.emit_batch((), batch);
@@ -386,9 +386,9 @@ struct Deal;
 
 impl PerPacket for Deal {
     type On = on::Any;
-    type Local = Seen;
+    type Local = CountState;
     type Fate = Port;
-    fn packet(&self, seen: &mut Seen, _: &mut Packet) -> Port {
+    fn packet(&self, seen: &mut CountState, _: &mut Packet) -> Port {
         seen.count += 1;
         Port::nth((seen.count % 2) as u8)
     }
@@ -403,7 +403,7 @@ struct Order {
 }
 
 #[derive(Default, Local)]
-struct Ordered {
+struct OrderState {
     last: u32,
     /// Packets whose number was not higher than that of the one before.
     #[read]
@@ -412,9 +412,9 @@ struct Ordered {
 
 impl PerPacket for Order {
     type On = on::Any;
-    type Local = Ordered;
+    type Local = OrderState;
     type Fate = ();
-    fn packet(&self, ordered: &mut Ordered, packet: &mut Packet) {
+    fn packet(&self, ordered: &mut OrderState, packet: &mut Packet) {
         if self.check {
             let number = packet.anno_u32(4);
             ordered.wrong += u64::from(number <= ordered.last);

@@ -3,14 +3,14 @@
 use crate::bed::{balance, build, build_fused, clean, number};
 use castanet_runtime::router::Router;
 
-/// The counts of each element's ledger, by name, and all read handlers that count.
+/// Each element's counters, by name, and all read handlers that count.
 fn counts(router: &mut Router) -> Vec<String> {
     let elements = router.graph().elements.len();
     let of = |router: &mut Router, it: usize| {
-        let (name, ledger) = (router.graph().elements[it].name.clone(), router.counters(it));
+        let (name, counters) = (router.graph().elements[it].name.clone(), router.counters(it));
         let read = ["count", "wrong"]
             .map(|handler| router.read(&format!("{name}.{handler}")).unwrap_or_default());
-        format!("{name} {ledger:?} {read:?}")
+        format!("{name} {counters:?} {read:?}")
     };
     (0..elements).map(|it| of(router, it)).collect()
 }
@@ -74,7 +74,7 @@ fn a_panic_in_a_pass_costs_its_burst_at_the_element_that_panicked() {
     balance(&mut router);
     let lost = number(&mut router, "t.drops.panic");
     assert!((2 * 32..=3 * 32).contains(&lost), "{lost}");
-    // What comes after it in its burst has not reached anybody.
+    // The packets behind it in its burst have reached no element.
     assert!((3200 - lost..3200).contains(&number(&mut router, "p.count")));
     assert!(number(&mut router, "e.count") > 3200 - 32 - 32 - lost);
     let report = router.dismantle();

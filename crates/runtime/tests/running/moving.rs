@@ -30,14 +30,14 @@ struct Wire {
 }
 
 #[derive(Default, Local)]
-struct Plugged {
+struct PlugState {
     socket: Option<UnixStream>,
 }
 
 impl Source for Wire {
-    type Local = Plugged;
+    type Local = PlugState;
     type Fate = ();
-    fn init(&self, plugged: &mut Plugged, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, plugged: &mut PlugState, _: &mut Cx) -> Result<(), ArgError> {
         let (mut far, near) = UnixStream::pair().unwrap();
         near.set_nonblocking(true).unwrap();
         plugged.socket = Some(near);
@@ -54,7 +54,7 @@ impl Source for Wire {
         });
         Ok(())
     }
-    fn produce(&self, plugged: &mut Plugged, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, plugged: &mut PlugState, n: usize, cx: &mut Cx) -> NextRun {
         let socket = plugged.socket.as_mut().expect("what began here");
         let mut bytes = vec![0; n];
         match socket.read(&mut bytes) {
@@ -81,16 +81,16 @@ struct Hold {
 }
 
 #[derive(Default, Local)]
-struct Held {
+struct HoldState {
     kept: VecDeque<Batch>,
     batches: u64,
 }
 
 impl PerBatch for Hold {
     type On = on::Any;
-    type Local = Held;
+    type Local = HoldState;
     type Fate = ();
-    fn batch(&self, held: &mut Held, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, held: &mut HoldState, _: usize, batch: Batch, cx: &mut Cx) {
         held.batches += 1;
         assert!(!held.batches.is_multiple_of(self.trip), "a panic with packets in hand");
         if held.kept.is_empty() {
@@ -98,10 +98,10 @@ impl PerBatch for Hold {
         }
         held.kept.push_back(batch);
     }
-    fn run_timer(&self, held: &mut Held, cx: &mut Cx) {
+    fn run_timer(&self, held: &mut HoldState, cx: &mut Cx) {
         held.kept.drain(..).for_each(|batch| cx.emit_batch((), batch));
     }
-    fn held(&self, held: &Held) -> usize {
+    fn held(&self, held: &HoldState) -> usize {
         held.kept.iter().map(Batch::len).sum()
     }
 }

@@ -26,7 +26,7 @@ struct QueuesArgs {
 }
 
 #[derive(Default, Local)]
-struct Polled {
+struct PollState {
     /// How often this has begun.
     #[read]
     begun: u64,
@@ -43,14 +43,14 @@ impl Build for Queues {
 }
 
 impl Source for Queues {
-    type Local = Polled;
+    type Local = PollState;
     type Fate = ();
     const PER_WORKER: bool = true;
-    fn init(&self, local: &mut Polled, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut PollState, _: &mut Cx) -> Result<(), ArgError> {
         local.begun += 1;
         Ok(())
     }
-    fn produce(&self, local: &mut Polled, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, local: &mut PollState, n: usize, cx: &mut Cx) -> NextRun {
         let mine = self.shares.iter().find(|share| share.worker == cx.worker());
         let all = mine.map_or(0, |share| share.queues.len() as u64 * self.args.each);
         for _ in 0..n {
@@ -72,8 +72,8 @@ fn queues_device(config: &str, names: &Names) -> Option<device::Device> {
 
 fn device(name: String, first: Option<usize>, least: usize, most: usize) -> device::Device {
     let queues = device::Queues { first, least, most, sockets: false };
-    let (how, crew) = (String::new(), device::RxThreads::default());
-    device::Device { name, how, node: None, queues, rx_threads: crew }
+    let (how, rx_threads) = (String::new(), device::RxThreads::default());
+    device::Device { name, how, node: None, queues, rx_threads }
 }
 
 /// Ends packets, on a queue of a device.
@@ -90,14 +90,14 @@ struct Outlet {
 
 impl PerBatch for Outlet {
     type On = on::Any;
-    type Local = Polled;
+    type Local = PollState;
     type Fate = Never;
     const PER_WORKER: bool = true;
-    fn init(&self, local: &mut Polled, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut PollState, _: &mut Cx) -> Result<(), ArgError> {
         local.begun += 1;
         Ok(())
     }
-    fn batch(&self, local: &mut Polled, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, local: &mut PollState, _: usize, batch: Batch, cx: &mut Cx) {
         local.count += batch.len() as u64;
         cx.consume(batch);
     }

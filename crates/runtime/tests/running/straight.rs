@@ -13,16 +13,16 @@ struct Pour {
 }
 
 #[derive(Default, Local)]
-struct Poured {
+struct PourState {
     /// Packets.
     #[read]
     count: u64,
 }
 
 impl Source for Pour {
-    type Local = Poured;
+    type Local = PourState;
     type Fate = ();
-    fn produce(&self, poured: &mut Poured, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, poured: &mut PourState, n: usize, cx: &mut Cx) -> NextRun {
         let n = n.min((self.limit - poured.count) as usize);
         if n == 0 {
             return NextRun::Done;
@@ -47,7 +47,7 @@ impl Source for Pour {
 struct Drain;
 
 #[derive(Default, Local)]
-struct Drained {
+struct DrainState {
     /// Packets that came as packets.
     #[read]
     seen: u64,
@@ -58,9 +58,9 @@ struct Drained {
 
 impl PerBatch for Drain {
     type On = on::Any;
-    type Local = Drained;
+    type Local = DrainState;
     type Fate = Never;
-    fn batch(&self, drained: &mut Drained, _: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, drained: &mut DrainState, _: usize, batch: Batch, cx: &mut Cx) {
         drained.seen += batch.len() as u64;
         cx.consume(batch);
     }
@@ -89,7 +89,7 @@ fn neighbours_hand_over_what_nobody_looks_at() {
 }
 
 #[test]
-fn whoever_looks_sees_packets() {
+fn packets_are_seen_when_costs_are_counted() {
     assert_eq!(came("p :: Pour(320) -> Count -> d :: Drain", None), [320, 0]);
     // Each element's cost is asked for.
     let asked = Some(("count_cycles", "true"));

@@ -1,4 +1,4 @@
-//! Who runs when: turns in proportion, timers in order, time that jumps, an end.
+//! The order in which tasks run: turns in proportion, timers in order, time that jumps, an end.
 
 use crate::bed::{balance, build, clean, number};
 use std::time::{Duration, Instant};

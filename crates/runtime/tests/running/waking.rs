@@ -35,7 +35,7 @@ fn sources_wait_for_room_and_are_woken() {
 }
 
 #[test]
-fn a_write_upstream_wakes_whoever_pulls() {
+fn a_write_upstream_wakes_the_puller() {
     // The puller rests until the source it pulls from is changed.
     let mut router = build("m :: Make(0) -> Slow(0) -> Move -> e :: End", 3, true);
     router.settle(1000);

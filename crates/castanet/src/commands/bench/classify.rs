@@ -27,8 +27,8 @@ count in which the core was at full speed, which a loop tells that needs nothing
 where others have the other half of a core, it goes on for up to twenty times as long
 to find some, and says `?` if there were none. Beside it the same rules are asked one
 by one, for some of the packets, and both have to say the same; for classifiers, these
-are their patterns as tests. Adding and removing is what a command costs whoever gives
-it; workers only take the new tables. Then a script adds a rule and deletes it again
+are their patterns as tests. Adding and removing is the cost for the client that gives
+the command; workers only take the new tables. Then a script adds a rule and deletes it again
 some thousand times a second (`live /s`) while a worker forwards as fast as it can:
 `rate` is how many packets go on meanwhile, of as many as without changes. These
 packets are those of `castanet bench router`, which few of the rules are about. Column

@@ -12,8 +12,8 @@ use std::time::Duration;
 #[command(
     long_about = "Devices: packets through one core, beside programs that only forward.
 
-Packets have 64 bytes. Whoever forwards has a core to itself, and whoever makes
-the packets and takes them back another. All sides of a device are started in
+Packets have 64 bytes. The forwarder has a core to itself, and the generator,
+which takes the packets back, another. All sides of a device are started in
 turn, round by round; the median of the rounds counts, of those during which
 nobody else used the cores if there are any. For others, up to as many more are
 made. A run is measured in eight parts; its rate is one that two of them reach,

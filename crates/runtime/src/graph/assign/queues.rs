@@ -101,10 +101,10 @@ mod tests {
         }
     }
 
-    type Shown = (usize, Range<usize>, Vec<usize>);
+    type PlainShare = (usize, Range<usize>, Vec<usize>);
 
     /// Worker, queues and the others on them, by element.
-    fn shown(shares: Vec<Vec<QueueShare>>) -> Vec<Vec<Shown>> {
+    fn plain_shares(shares: Vec<Vec<QueueShare>>) -> Vec<Vec<PlainShare>> {
         let plain = |share: QueueShare| (share.worker, share.queues, share.with);
         shares.into_iter().map(|all| all.into_iter().map(plain).collect()).collect()
     }
@@ -117,11 +117,11 @@ mod tests {
             (vec![0, 1], vec![(0, 0..2, vec![]), (1, 2..4, vec![])]),
             (vec![1, 2, 3], vec![(1, 0..1, vec![]), (2, 1..2, vec![]), (3, 2..4, vec![])]),
         ] {
-            assert_eq!(shown(to_poll(&[User { device: &four, workers }])), [want]);
+            assert_eq!(plain_shares(to_poll(&[User { device: &four, workers }])), [want]);
         }
         let as_many = device("a", None, 1, 64);
         let user = User { device: &as_many, workers: vec![4, 5] };
-        assert_eq!(shown(to_poll(&[user])), [[(4, 0..1, vec![]), (5, 1..2, vec![])]]);
+        assert_eq!(plain_shares(to_poll(&[user])), [[(4, 0..1, vec![]), (5, 1..2, vec![])]]);
     }
 
     #[test]
@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn queues_to_send_to_are_shared_only_where_there_are_too_few() {
         let (enough, two) = (device("a", None, 1, 4), device("b", None, 1, 2));
-        let of = |device, workers| shown(to_send(&[User { device, workers }])).remove(0);
+        let of = |device, workers| plain_shares(to_send(&[User { device, workers }])).remove(0);
         assert_eq!(of(&enough, vec![1, 3]), [(1, 0..1, vec![]), (3, 1..2, vec![])]);
         let want = [(0, 0..1, vec![2]), (1, 1..2, vec![]), (2, 0..1, vec![0])];
         assert_eq!(of(&two, vec![0, 1, 2]), want);
@@ -157,6 +157,6 @@ mod tests {
             vec![(0, 0..1, vec![]), (1, 1..2, vec![5])],
             vec![(5, 1..2, vec![1])],
         ];
-        assert_eq!(shown(to_send(&users)), want);
+        assert_eq!(plain_shares(to_send(&users)), want);
     }
 }

@@ -142,7 +142,7 @@ mod tests {
     fn assignments(devices: &[Device], nodes: &[usize]) -> Vec<Vec<usize>> {
         let (devices, cores): (Vec<_>, _) = (devices.iter().collect(), Cores::on_nodes(nodes));
         let free: Vec<usize> = (0..nodes.len()).collect();
-        divide(&devices, &free, &cores).into_iter().map(|crew| crew.workers).collect()
+        divide(&devices, &free, &cores).into_iter().map(|placement| placement.workers).collect()
     }
 
     #[test]
@@ -175,17 +175,17 @@ mod tests {
 
     #[test]
     fn limits_and_places_are_kept() {
-        let crew = device::RxThreads::default();
-        let two = device(None, 8, device::RxThreads { most: Some(2), ..crew });
+        let rx_threads = device::RxThreads::default();
+        let two = device(None, 8, device::RxThreads { most: Some(2), ..rx_threads });
         assert_eq!(assignments(std::slice::from_ref(&two), &[0; 4]), [[0, 1]]);
         assert_eq!(assignments(&[two, plain(None, 8)], &[0; 4]), [[0, 1], [2, 3]]);
-        let last = device::RxThreads { most: Some(1), offset: Some(3), ..crew };
+        let last = device::RxThreads { most: Some(1), offset: Some(3), ..rx_threads };
         let devices = [device(None, 8, last), plain(None, 8)];
         assert_eq!(assignments(&devices, &[0; 4]), [vec![3], vec![0, 1, 2, 3]]);
         // Beyond the last worker.
-        let far = device::RxThreads { most: Some(2), offset: Some(9), ..crew };
+        let far = device::RxThreads { most: Some(2), offset: Some(9), ..rx_threads };
         assert_eq!(assignments(&[device(None, 8, far)], &[0; 4]), [[2, 3]]);
-        let all = || device(None, 8, device::RxThreads { parallel: true, ..crew });
+        let all = || device(None, 8, device::RxThreads { parallel: true, ..rx_threads });
         assert_eq!(assignments(&[all(), all()], &[0; 2]), [[0, 1], [0, 1]]);
     }
 
@@ -195,7 +195,7 @@ mod tests {
             let (devices, free): (Vec<_>, Vec<_>) =
                 (devices.iter().collect(), (0..workers).collect());
             let assignments = divide(&devices, &free, &Cores::on_nodes(&vec![0; workers]));
-            assignments.into_iter().map(|crew| crew.why).collect::<Vec<_>>()
+            assignments.into_iter().map(|placement| placement.why).collect::<Vec<_>>()
         };
         assert_eq!(why(&[plain(None, 8)], 1), ["1 of 1 worker"]);
         assert_eq!(why(&[plain(None, 1)], 4), ["1 of 4 workers; it has 1 queue to use"]);
