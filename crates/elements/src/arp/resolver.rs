@@ -6,7 +6,7 @@ use super::neighbour_state::{NeighbourState, QueryState};
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use castanet_element::wire::{Arp, Ethernet, arp, ether_type};
-use castanet_kit::arp::{Enqueued, Limits, Lookup};
+use castanet_kit::arp::{EnqueueResult, Limits, Lookup};
 
 /// The addresses of this host on a link, and the parameters of its ARP queries.
 #[derive(Clone)]
@@ -168,17 +168,17 @@ impl ArpResolver {
         let Some(packet) = cx.keep_one(packet, || cache.table.queued()) else { return };
         self.count_enqueued(1, cx);
         match cache.table.enqueue(context.dst.to_bits(), packet, cache.now) {
-            Enqueued::Queued { query: true } => {
+            EnqueueResult::Queued { query: true } => {
                 self.send_query(query_state, &context, MacAddr::BROADCAST, cx)
             }
-            Enqueued::Queued { query: false } => {}
-            Enqueued::Known(mac, mut packet) => {
+            EnqueueResult::Queued { query: false } => {}
+            EnqueueResult::Known(mac, mut packet) => {
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
                 self.count_dequeued(1, cx);
                 cx.emit(Exit::Frame, packet);
             }
             // The table has counted the drop.
-            Enqueued::Full(packet) => drop(packet),
+            EnqueueResult::Full(packet) => drop(packet),
         }
     }
 

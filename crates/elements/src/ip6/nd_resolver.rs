@@ -5,7 +5,7 @@ use crate::arp::neighbour_state::NeighbourState;
 use castanet_element::prelude::*;
 use castanet_element::wire::icmp6::{self, LinkAddress, Neighbor};
 use castanet_element::wire::{Ethernet, ether_type, nd};
-use castanet_kit::arp::{Enqueued, Limits, Lookup};
+use castanet_kit::arp::{EnqueueResult, Limits, Lookup};
 
 /// The addresses of this host on a link, and the parameters of its solicitations.
 pub(crate) struct NdResolver {
@@ -66,14 +66,14 @@ impl NdResolver {
         let waiting = state.own.table.queued();
         let Some(packet) = cx.keep_one(packet, || waiting) else { return };
         match state.own.table.enqueue(dst.to_bits(), packet, now) {
-            Enqueued::Queued { query: true } => self.send_query(state, dst, cx),
-            Enqueued::Queued { query: false } => {}
-            Enqueued::Known(mac, mut packet) => {
+            EnqueueResult::Queued { query: true } => self.send_query(state, dst, cx),
+            EnqueueResult::Queued { query: false } => {}
+            EnqueueResult::Known(mac, mut packet) => {
                 encapsulate(&mut packet, MacAddr(mac), self.eth);
                 cx.emit(Exit::Frame, packet);
             }
             // The table has counted the drop.
-            Enqueued::Full(packet) => drop(packet),
+            EnqueueResult::Full(packet) => drop(packet),
         }
     }
 

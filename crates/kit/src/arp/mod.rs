@@ -93,7 +93,7 @@ pub enum Lookup {
 
 /// The result of queueing a packet.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Enqueued<P> {
+pub enum EnqueueResult<P> {
     /// The packet is queued; if `query`, the caller should send a query.
     Queued {
         /// Whether to send a query now.
@@ -262,12 +262,12 @@ impl<P, A: Address> ArpTable<P, A> {
     }
 
     /// Queues a packet until the address of `ip` is known.
-    pub fn enqueue(&mut self, ip: A, packet: P, now: u64) -> Enqueued<P> {
+    pub fn enqueue(&mut self, ip: A, packet: P, now: u64) -> EnqueueResult<P> {
         let at = self.find_or_add(ip, now);
         let limits = self.limits;
         let entry = &self.entries[at as usize];
         if entry.known && !entry.expired(now, limits.timeout) {
-            return Enqueued::Known(entry.ether, packet);
+            return EnqueueResult::Known(entry.ether, packet);
         }
         self.keep_unresolved(at, now);
         self.drop_timed_out(now);
@@ -275,7 +275,7 @@ impl<P, A: Address> ArpTable<P, A> {
         let max_packets = limits.entry_packet_capacity;
         if max_packets != 0 && entry.queued.len() >= max_packets {
             self.drops += 1;
-            return Enqueued::Full(packet);
+            return EnqueueResult::Full(packet);
         }
         if self.queued + 1 > limit(limits.capacity) {
             self.slim_packets(1);
@@ -291,7 +291,7 @@ impl<P, A: Address> ArpTable<P, A> {
         if query {
             entry.mark_poll(now);
         }
-        Enqueued::Queued { query }
+        EnqueueResult::Queued { query }
     }
 
     /// Drops expired entries, and surplus entries and packets. The caller runs this periodically.

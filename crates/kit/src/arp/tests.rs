@@ -14,11 +14,11 @@ fn table(limits: Limits) -> ArpTable<u32> {
 fn packets_are_released_in_order_by_the_reply() {
     let mut t = table(Limits::default());
     assert_eq!(t.lookup(1, 0, 0), Lookup::Unknown);
-    assert_eq!(t.enqueue(1, 10, 0), Enqueued::Queued { query: true });
-    assert_eq!(t.enqueue(1, 11, 50 * MS), Enqueued::Queued { query: false });
-    assert_eq!(t.enqueue(1, 12, 100 * MS), Enqueued::Queued { query: true });
+    assert_eq!(t.enqueue(1, 10, 0), EnqueueResult::Queued { query: true });
+    assert_eq!(t.enqueue(1, 11, 50 * MS), EnqueueResult::Queued { query: false });
+    assert_eq!(t.enqueue(1, 12, 100 * MS), EnqueueResult::Queued { query: true });
     assert_eq!(t.insert(1, MAC, 200 * MS), [10, 11, 12]);
-    assert_eq!(t.enqueue(1, 13, 300 * MS), Enqueued::Known(MAC, 13));
+    assert_eq!(t.enqueue(1, 13, 300 * MS), EnqueueResult::Known(MAC, 13));
     assert_eq!((t.queued(), t.drops(), t.count()), (0, 0, 1));
     assert_eq!(t.reverse_lookup(MAC), Some(1));
     let line = "0.0.0.1 1 00-01-02-03-04-05 0.100000\n";
@@ -29,7 +29,7 @@ fn packets_are_released_in_order_by_the_reply() {
 fn queries_slow_down_without_answers() {
     let mut t = table(Limits::default());
     let queries = (0..60u64)
-        .filter(|&i| t.enqueue(1, 0, i * 100 * MS) == Enqueued::Queued { query: true })
+        .filter(|&i| t.enqueue(1, 0, i * 100 * MS) == EnqueueResult::Queued { query: true })
         .count();
     assert_eq!(queries, 10 + 2);
 }
@@ -43,7 +43,7 @@ fn entries_get_stale_and_expire() {
     assert_eq!(t.lookup(1, 5 * SECOND + MS, 5 * SECOND), Lookup::Known(MAC));
     assert_eq!(t.lookup(1, 10 * SECOND, 0), Lookup::Known(MAC));
     assert_eq!(t.lookup(1, 10 * SECOND + 1, 0), Lookup::Unknown);
-    assert_eq!(t.enqueue(1, 7, 11 * SECOND), Enqueued::Queued { query: true });
+    assert_eq!(t.enqueue(1, 7, 11 * SECOND), EnqueueResult::Queued { query: true });
     t.expire(11 * SECOND);
     assert_eq!((t.count(), t.drops()), (1, 0), "kept, since a packet asks for it");
     t.expire(12 * SECOND);
@@ -57,7 +57,7 @@ fn entries_get_stale_and_expire() {
 fn packets_for_a_dead_neighbour_are_dropped() {
     let mut t = table(Limits::default());
     for n in 0..300 {
-        let full = matches!(t.enqueue(1, n, 0), Enqueued::Full(_));
+        let full = matches!(t.enqueue(1, n, 0), EnqueueResult::Full(_));
         assert_eq!(full, n >= 256, "{n}");
     }
     t.enqueue(2, 7, SECOND);
@@ -66,7 +66,7 @@ fn packets_for_a_dead_neighbour_are_dropped() {
     t.expire(3 * SECOND);
     assert_eq!((t.queued(), t.drops(), t.count()), (1, 300, 2));
     // A later packet is queued as long; the expired ones are dropped at that time.
-    assert_eq!(t.enqueue(1, 8, 4 * SECOND), Enqueued::Queued { query: true });
+    assert_eq!(t.enqueue(1, 8, 4 * SECOND), EnqueueResult::Queued { query: true });
     assert_eq!((t.queued(), t.drops()), (1, 301));
     assert_eq!(t.insert(1, MAC, 6 * SECOND), [8]);
 }
@@ -113,7 +113,7 @@ fn capacities_are_enforced() {
     let mut t = table(limits);
     t.enqueue(1, 0, 0);
     t.enqueue(1, 1, 0);
-    assert_eq!(t.enqueue(1, 2, 0), Enqueued::Full(2));
+    assert_eq!(t.enqueue(1, 2, 0), EnqueueResult::Full(2));
     t.enqueue(2, 3, 1);
     t.enqueue(2, 4, 1);
     assert_eq!((t.queued(), t.drops()), (4, 1));
@@ -150,7 +150,7 @@ proptest! {
                 1 => t.expire(now),
                 _ => {
                     passed += 1;
-                    back += u64::from(matches!(t.enqueue(ip, ip, now), Enqueued::Known(..)));
+                    back += u64::from(matches!(t.enqueue(ip, ip, now), EnqueueResult::Known(..)));
                 }
             }
             prop_assert!(t.count() <= entry_capacity && t.queued() <= capacity);

@@ -9,7 +9,7 @@
 
 use super::error::{RuleError, nearest};
 use super::lexer::{Token, tokenize};
-use super::lookup::{Meaning, known_words, lookup_word};
+use super::lookup::{WordMeaning, known_words, lookup_word};
 use super::names::{Names, NoNames};
 use super::pattern::{Expr, Id, Pattern};
 use super::primitive::*;
@@ -301,8 +301,8 @@ impl<'a> Parser<'a> {
                 }
                 "not" | "!" => *negated = !*negated,
                 _ => match lookup_word(word, None, None, self.names) {
-                    Meaning::Type(kind) => self.set_kind(prim, kind)?,
-                    Meaning::Data(Data::Proto(number)) => self.set_protocol(prim, number)?,
+                    WordMeaning::Type(kind) => self.set_kind(prim, kind)?,
+                    WordMeaning::Data(Data::Proto(number)) => self.set_protocol(prim, number)?,
                     _ => return Ok(()),
                 },
             }
@@ -430,9 +430,11 @@ impl<'a> Parser<'a> {
         let word = self.words.get(self.pos).copied();
         if let Some(word) = word {
             match lookup_word(word.text, prim.kind, prim.protocol, self.names) {
-                Meaning::Misplaced(message) => return self.error(message),
-                Meaning::Data(data) => prim.data = data,
-                Meaning::Type(_) | Meaning::Unknown => prim.data = self.value(word.text, prim),
+                WordMeaning::Misplaced(message) => return self.error(message),
+                WordMeaning::Data(data) => prim.data = data,
+                WordMeaning::Type(_) | WordMeaning::Unknown => {
+                    prim.data = self.value(word.text, prim)
+                }
             }
         }
         if prim.data != Data::None {

@@ -47,14 +47,14 @@ impl Default for Connections {
 }
 
 /// Offset of the quoted packet in an ICMP error.
-type Quoted = Option<NonZeroU32>;
+type QuotedOffset = Option<NonZeroU32>;
 
 /// The connection of a packet and its direction. It stays at 16 bytes because it is passed by
 /// value: a larger one goes through memory and stalls on store forwarding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketConnection {
     hit: Hit,
-    quoted: Quoted,
+    quoted: QuotedOffset,
     is_ip6: bool,
     /// Direction of the packet.
     pub(crate) direction: Direction,
@@ -262,7 +262,7 @@ impl Connections {
         &self,
         is_ip6: bool,
         hit: Hit,
-        packet: (Quoted, bool),
+        packet: (QuotedOffset, bool),
         now: u64,
     ) -> LookupResult {
         match is_ip6 {
@@ -491,7 +491,7 @@ impl PacketConnection {
     fn new<K: Family>(
         entry: &ConntrackEntry<K>,
         hit: Hit,
-        (quoted, has_ports): (Quoted, bool),
+        (quoted, has_ports): (QuotedOffset, bool),
     ) -> PacketConnection {
         let direction = entry.direction(hit.is_second, hit.swapped);
         // The quoted packet travelled in the opposite direction of the error.
@@ -521,7 +521,7 @@ impl PacketConnection {
 }
 
 /// Returns the tuple of a packet; for an ICMP error that of the quoted packet, and its offset.
-fn packet_tuple(bytes: &[u8], headers: &Headers) -> Option<(Tuple, Quoted)> {
+fn packet_tuple(bytes: &[u8], headers: &Headers) -> Option<(Tuple, QuotedOffset)> {
     let Some(at) = quoted(bytes, headers) else {
         return Some((Tuple::of_packet(bytes, headers)?, None));
     };

@@ -11,7 +11,7 @@ const MOST: usize = 32;
 
 /// A rule as masked keys.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Compiled {
+pub(crate) struct CompiledRule {
     /// Keys that together cover every packet that the rule matches.
     pub(crate) keys: Vec<MaskedKey>,
     /// Whether the keys cover only those packets.
@@ -75,9 +75,9 @@ fn has(layer: Layer) -> Option<Bits> {
     keys::layer(layer).map(|span| span.equal(1))
 }
 
-impl Compiled {
-    pub(crate) fn of(rule: &Rule) -> Compiled {
-        let mut all = Compiled { keys: vec![MaskedKey::default()], is_exact: true };
+impl CompiledRule {
+    pub(crate) fn of(rule: &Rule) -> CompiledRule {
+        let mut all = CompiledRule { keys: vec![MaskedKey::default()], is_exact: true };
         for predicate in &rule.matches {
             let mut predicate_keys = predicate_keys(predicate);
             if all.keys.len() * predicate_keys.alternatives.len() > MOST {

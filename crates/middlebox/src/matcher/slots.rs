@@ -1,6 +1,6 @@
 //! The rules by slot.
 
-use super::compile::Compiled;
+use super::compile::CompiledRule;
 use crate::rewrite::RulePlan;
 use crate::rule::Chance;
 use crate::rule_set::Entry;
@@ -138,7 +138,7 @@ impl RuleSlots {
         &mut self,
         entry: &Arc<Entry>,
         rank: u64,
-        compiled: &Compiled,
+        compiled: &CompiledRule,
     ) -> PackedRule {
         self.grow(entry.slot + 1);
         let (id, actions) = (RuleRef::new(entry).id, actions(entry, compiled.is_exact));

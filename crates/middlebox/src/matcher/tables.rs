@@ -1,6 +1,6 @@
 //! Lookup tables of a rule set, shared by all workers.
 
-use super::compile::Compiled;
+use super::compile::CompiledRule;
 use super::keys;
 use super::slots::{INEXACT, PackedRule, RuleSlots};
 use crate::match_packet::PacketView;
@@ -52,7 +52,7 @@ impl Tables {
 
     fn apply_change(&mut self, change: &Change) {
         match change {
-            Change::Added(rank, entry) => self.insert(entry, *rank, &Compiled::of(&entry.rule)),
+            Change::Added(rank, entry) => self.insert(entry, *rank, &CompiledRule::of(&entry.rule)),
             Change::Removed(entry) => self.remove(entry.slot),
             Change::Moved(rank, entry) => self.slots.set_rank(entry.slot, *rank),
         }
@@ -75,7 +75,7 @@ impl Tables {
             self.table.defer_probes();
         }
         for some in new.chunks(COMPILE_CHUNK) {
-            let compiled = parallel::map(some, MANY, |(_, entry)| Compiled::of(&entry.rule));
+            let compiled = parallel::map(some, MANY, |(_, entry)| CompiledRule::of(&entry.rule));
             for ((rank, entry), compiled) in some.iter().zip(&compiled) {
                 self.remove(entry.slot);
                 self.insert(entry, *rank, compiled);
@@ -86,7 +86,7 @@ impl Tables {
         }
     }
 
-    fn insert(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &Compiled) {
+    fn insert(&mut self, entry: &Arc<Entry>, rank: u64, compiled: &CompiledRule) {
         let PackedRule(number) = self.slots.insert(entry, rank, compiled);
         for key in &compiled.keys {
             self.option_keys += usize::from(keys::is_of_options(key.mask()));
@@ -96,7 +96,7 @@ impl Tables {
 
     fn remove(&mut self, slot: usize) {
         let Some((PackedRule(number), entry)) = self.slots.remove(slot) else { return };
-        for key in &Compiled::of(&entry.rule).keys {
+        for key in &CompiledRule::of(&entry.rule).keys {
             self.option_keys -= usize::from(keys::is_of_options(key.mask()));
             self.table.remove(number, key);
         }
@@ -149,7 +149,7 @@ impl Tables {
     fn contents(&self) -> Vec<String> {
         let mut rules: BTreeMap<[u64; WORDS], BTreeMap<u64, String>> = BTreeMap::new();
         for (rank, entry) in self.slots.iter() {
-            for key in Compiled::of(&entry.rule).keys {
+            for key in CompiledRule::of(&entry.rule).keys {
                 let line = || format!("  id{} {}\n", entry.id, entry.rule);
                 let of_mask = rules.entry(key.mask().0).or_default();
                 of_mask.entry(rank).or_insert_with(line);
