@@ -1,29 +1,29 @@
-//! Sockets that are tried again until they can be had.
+//! Retries of sockets that could not be opened.
 
 use crate::control::endpoint::Endpoint;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
 use std::io::ErrorKind;
 
-/// How often it may still be tried.
+/// The retries of an element's socket that are left.
 #[derive(Default)]
 pub(super) struct BindRetries {
-    /// Tries that are left.
+    /// Number of retries left.
     pub(super) left: u32,
-    /// What is to be written when it can be.
+    /// A warning for the element to write at its next step.
     pub(super) warning: Option<String>,
-    /// It has been tried before the router ran.
-    waited: bool,
+    /// Whether the first step is over; `init` has tried just before it.
+    first_step_done: bool,
 }
 
 impl BindRetries {
-    /// Whether the next try is due: not at the first look, for one was made before.
+    /// Whether a retry is due: not at the first step, because `init` has tried just before.
     pub(super) fn is_due(&mut self) -> bool {
-        std::mem::replace(&mut self.waited, true)
+        std::mem::replace(&mut self.first_step_done, true)
     }
 
-    /// Notes a try that failed; an error if none is left.
-    pub(super) fn failed(
+    /// Records a try that failed; an error if no retry is left.
+    pub(super) fn record_failure(
         &mut self,
         place: &Endpoint,
         error: &std::io::Error,
@@ -32,11 +32,11 @@ impl BindRetries {
         let why = io_error_text(error);
         if self.left == 0 {
             let step = if matches!(place, Endpoint::Socket(_)) { "socket" } else { "bind" };
-            let failed = ArgError::new(format!("cannot listen at {place}: {why}"))
+            let failure = ArgError::new(format!("cannot listen at {place}: {why}"))
                 .click(format!("{step}: {why}"));
             return Err(match error.kind() {
-                ErrorKind::AddrInUse => failed.help(place.address_in_use_hint()),
-                _ => failed,
+                ErrorKind::AddrInUse => failure.help(place.address_in_use_hint()),
+                _ => failure,
             });
         }
         if warn {

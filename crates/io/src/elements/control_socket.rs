@@ -1,4 +1,4 @@
-//! `ControlSocket`: handlers for other programs to call.
+//! `ControlSocket`: lets other programs call handlers.
 
 use super::bind_retries::BindRetries;
 use crate::control::endpoint::Endpoint;
@@ -10,31 +10,33 @@ use castanet_element::prelude::*;
 
 /// Lets other programs call the router's handlers over a socket.
 ///
-/// `TCP, PORT` listens to a TCP port; a port such as `41900+` means the next
-/// free one from there on. `UNIX, FILENAME` listens to a socket in the file
-/// system, which it makes and removes again. Commands are lines: `READ HANDLER
+/// `TCP, PORT` listens on a TCP port; a port such as `41900+` is the first free one
+/// from that number. `UNIX, FILENAME` listens on a socket in the file system, which
+/// the element makes and removes again. Commands are lines: `READ HANDLER
 /// [PARAMETERS]`, `WRITE HANDLER [VALUE]`, `READDATA HANDLER N`, `WRITEDATA
 /// HANDLER N`, `READUNTIL HANDLER END`, `WRITEUNTIL HANDLER END`, `CHECKREAD
-/// HANDLER`, `LLRPC ELEMENT#NUMBER [N]`, `HELP`, `QUIT`. `SOCKET, FD` is one
+/// HANDLER`, `LLRPC ELEMENT#NUMBER [N]`, `HELP`, `QUIT`. `SOCKET, FD` serves one
 /// client, connected to a descriptor that the process was started with. HANDLER is
-/// `ELEMENT.HANDLER`, `NUMBER.HANDLER`, or a global handler. Each is answered
-/// by one or more lines with a code: 2xx if it was done, 5xx if not; what was
-/// read follows a line `DATA N`, in N bytes.
+/// `ELEMENT.HANDLER`, `NUMBER.HANDLER`, or a global handler. The element answers a
+/// command by one or more lines with a code: 2xx for success, 5xx for an error; the
+/// value of a read handler follows a line `DATA N`, in N bytes.
 ///
-/// With PROXY, handler `E.H` means `PROXY.E.H`: a `Script` of `TYPE PROXY`, say,
-/// answers for all elements.
+/// With PROXY, handler `E.H` means `PROXY.E.H`: a `Script` of `TYPE PROXY`, for
+/// example, answers for all elements.
 ///
-/// Everybody who can reach the port may write handlers, unless LOCALHOST or
-/// READONLY say otherwise, of which `castanet run` warns; the file of a `UNIX`
-/// socket has permissions. A browser can be made to send requests to any port of
-/// its machine: so a first line that is no command ends the connection, as does
-/// any line of HTTP; later lines that are none are answered, as by Click.
+/// Every program that can reach the port may write handlers, unless LOCALHOST or
+/// READONLY forbid it, and `castanet run` warns of that; the permissions of the file
+/// protect a `UNIX` socket. A web page can make a browser send requests to any port
+/// of its machine: therefore the element closes a connection whose first line is no
+/// command, or that sends any line of HTTP; it answers later lines that are no
+/// commands with an error, as Click does.
 ///
-/// 64 clients may be connected; one that has been idle for a minute makes room. A command has at
-/// most 16 MB, those of all clients of all sockets together 64 MB, commands that wait to be
-/// carried out included: more is not read before some of those are answered; where that would not
-/// help, the client with the longest command has three seconds for the rest of it. Answers wait for
-/// clients that fetch them: of more than 128 MB, the one for which most waits is let go.
+/// 64 clients may be connected; a new client replaces one that has been idle for a minute. A
+/// command has at most 16 MB, and the commands of all clients of all sockets together 64 MB,
+/// including those that wait for their execution. At that limit the element reads no more until it
+/// has answered some; if none is complete, the client with the longest command has three seconds
+/// to send the rest of it. Answers wait until clients fetch them: beyond 128 MB the element
+/// disconnects the client with the most bytes waiting.
 ///
 /// ```text
 /// ControlSocket(TCP, 7777, LOCALHOST true);
@@ -47,60 +49,60 @@ pub struct ControlSocket {
     settings: ControlSocketArgs,
 }
 
-/// What can be set.
+/// The arguments of `ControlSocket`.
 #[derive(Args)]
 pub struct ControlSocketArgs {
     /// `TCP`, `UNIX` or `SOCKET`.
     #[arg]
     r#type: String,
-    /// The port, the file, or the descriptor.
+    /// The port, the name of the file, or the descriptor.
     #[arg]
     place: Option<String>,
-    /// The element whose handlers stand for those of all others.
+    /// The element whose handlers replace those of all others.
     #[arg(keyword)]
     proxy: Option<String>,
-    /// Whether handlers can only be read.
+    /// Whether clients can only read handlers.
     #[arg(keyword, default = false)]
     readonly: bool,
-    /// Whether to write a line about each client that comes or goes.
+    /// Whether to write a line about each client that connects or disconnects.
     #[arg(keyword, default = false)]
     verbose: bool,
-    /// Whether only this machine's programs can reach the TCP port.
+    /// Whether only programs on this machine can reach the TCP port.
     #[arg(keyword, default = false)]
     localhost: bool,
-    /// How often to try again, once a second, if the socket cannot be had.
+    /// Number of retries, one a second, if the socket cannot be opened.
     #[arg(keyword, default = 0)]
     retries: u32,
-    /// Whether to write a line about each try that fails.
+    /// Whether to write a warning about each try that fails.
     #[arg(keyword, default = true)]
     retry_warnings: bool,
 }
 
-/// The socket.
+/// The open socket, its clients and its retries.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ControlSocketState {
     server: Option<Server>,
-    bell: Option<ControlWaker>,
+    waker: Option<ControlWaker>,
     retries: BindRetries,
-    /// The file that it listens to.
+    /// The name of the file that the element listens on.
     file: Option<String>,
-    /// Whether it was seen that the proxy is there.
-    proxy_is_known: bool,
-    /// Whether the user was warned that others can reach it.
+    /// Whether the element has checked that the proxy exists.
+    proxy_checked: bool,
+    /// Whether the element has warned that other machines can reach the port.
     warned: bool,
 }
 
 #[handlers]
 impl ControlSocketState {
-    /// The TCP port that it listens to; empty if it has none.
+    /// The TCP port that the element listens on; empty if it has none.
     #[read]
     fn port(&self) -> String {
         let port = self.server.as_ref().and_then(|server| server.port);
         port.map_or_else(String::new, |port| port.to_string())
     }
 
-    /// The file that it listens to; empty if it has none.
+    /// The name of the file that the element listens on; empty if it has none.
     #[read]
     fn filename(&self) -> String {
         self.file.clone().unwrap_or_default()
@@ -124,46 +126,61 @@ impl Control for ControlSocket {
         self.place == before.place
     }
 
-    fn init(&self, local: &mut ControlSocketState, bell: ControlWaker) -> Result<(), ArgError> {
-        local.bell = Some(bell);
+    fn init(&self, local: &mut ControlSocketState, waker: ControlWaker) -> Result<(), ArgError> {
+        local.waker = Some(waker);
         local.retries.left = self.settings.retries;
         self.try_open(local)
     }
 
-    fn step(&self, local: &mut ControlSocketState, desk: &mut dyn ControlContext) -> ProgramWait {
+    fn step(
+        &self,
+        local: &mut ControlSocketState,
+        control: &mut dyn ControlContext,
+    ) -> ProgramWait {
         if local.server.is_none()
             && local.retries.is_due()
             && let Err(error) = self.try_open(local)
         {
-            desk.chatter(&format!("{}: {}\n", desk.name(), desk.words(&error)));
-            desk.request_stop();
+            control.chatter(&format!("{}: {}\n", control.name(), control.words(&error)));
+            control.request_stop();
             return ProgramWait::Ended;
         }
         if let Some(warning) = local.retries.warning.take() {
-            desk.chatter(&format!("{}: {warning}\n", desk.name()));
+            control.chatter(&format!("{}: {warning}\n", control.name()));
         }
         if let Some(proxy) = &self.settings.proxy
-            && !std::mem::replace(&mut local.proxy_is_known, true)
-            && !desk.exists(&format!("{proxy}.name"), false)
+            && !std::mem::replace(&mut local.proxy_checked, true)
+            && !control.exists(&format!("{proxy}.name"), false)
         {
-            desk.chatter(&format!("{}: PROXY: no element named '{proxy}'\n", desk.name()));
-            desk.request_stop();
+            control.chatter(&format!("{}: PROXY: no element named '{proxy}'\n", control.name()));
+            control.request_stop();
             return ProgramWait::Ended;
         }
         if !std::mem::replace(&mut local.warned, true) {
-            self.warn(desk);
+            self.warn(control);
         }
         let Some(server) = &mut local.server else {
-            return ProgramWait::At(desk.now() + Duration::from_secs(1));
+            return ProgramWait::At(control.now() + Duration::from_secs(1));
         };
         if let Err(error) = server.serve() {
-            desk.chatter(&format!("{}: {}\n", desk.name(), io_error_text(&error)));
-            desk.request_stop();
+            control.chatter(&format!("{}: {}\n", control.name(), io_error_text(&error)));
+            control.request_stop();
             return ProgramWait::Ended;
         }
+        self.answer_commands(local, control)
+    }
+}
+
+impl ControlSocket {
+    /// Carries out the commands that have arrived, and answers them.
+    fn answer_commands(
+        &self,
+        local: &ControlSocketState,
+        control: &mut dyn ControlContext,
+    ) -> ProgramWait {
         let Some(server) = &local.server else { return ProgramWait::Ended };
         let own = [("port", local.port()), ("filename", local.filename())];
-        let name = desk.name().to_owned();
+        let name = control.name().to_owned();
         let own = |path: &str| {
             let handler = path.strip_prefix(&name)?.strip_prefix('.')?;
             own.iter().find(|(name, _)| *name == handler).map(|(_, value)| value.clone())
@@ -173,42 +190,40 @@ impl Control for ControlSocket {
         while let Some(event) = server.next() {
             match event {
                 ServerEvent::Command(client, command, share) => {
-                    let answer = protocol::answer(&command, &policy, desk);
+                    let answer = protocol::answer(&command, &policy, control);
                     drop((command, share));
                     server.answer(client, answer);
-                    if desk.is_replaced() {
-                        return ProgramWait::At(desk.now());
+                    if control.is_replaced() {
+                        return ProgramWait::At(control.now());
                     }
                 }
                 ServerEvent::Log(text) => {
                     if self.settings.verbose {
-                        desk.chatter(&format!("{}: {text}\n", desk.name()));
+                        control.chatter(&format!("{}: {text}\n", control.name()));
                     }
                 }
             }
         }
         ProgramWait::Notified
     }
-}
 
-impl ControlSocket {
-    /// Says that others than this machine's users can write handlers; not in Click's words, as it
-    /// does not.
-    fn warn(&self, desk: &mut dyn ControlContext) {
+    /// Warns that other machines can call handlers; prints nothing where messages are Click's,
+    /// because Click has no such warning.
+    fn warn(&self, control: &mut dyn ControlContext) {
         let Endpoint::Tcp { local: false, .. } = self.place else { return };
         let what = if self.settings.readonly { "read" } else { "write" };
         let text = format!("everybody who reaches {} can {what} handlers", self.place);
         let help = "LOCALHOST true keeps the port to this machine, UNIX makes a file of it";
-        let said = desk.words(&ArgError::new(text).help(help).click(""));
+        let said = control.words(&ArgError::new(text).help(help).click(""));
         if !said.is_empty() {
-            desk.chatter(&format!("{}: warning: {said}\n", desk.name()));
+            control.chatter(&format!("{}: warning: {said}\n", control.name()));
         }
     }
 
-    /// Opens the socket; an error if it cannot be had and no try is left.
+    /// Opens the socket; an error if that fails and no retry is left.
     fn try_open(&self, local: &mut ControlSocketState) -> Result<(), ArgError> {
-        let Some(bell) = local.bell.clone() else { return Ok(()) };
-        let error = match Server::open(&self.place, bell) {
+        let Some(waker) = local.waker.clone() else { return Ok(()) };
+        let error = match Server::open(&self.place, waker) {
             Ok(server) => {
                 local.server = Some(server);
                 if let Endpoint::Unix(path) = &self.place {
@@ -218,6 +233,6 @@ impl ControlSocket {
             }
             Err(error) => error,
         };
-        local.retries.failed(&self.place, &error, self.settings.retry_warnings)
+        local.retries.record_failure(&self.place, &error, self.settings.retry_warnings)
     }
 }

@@ -1,4 +1,4 @@
-//! Which way packets come and go: as the user says, or the best that the interface has.
+//! Selects the backend of a network interface: the user's METHOD, or the fastest that it supports.
 
 use super::method::Method;
 use crate::IoError;
@@ -12,58 +12,59 @@ use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-/// What an element wants of its device.
+/// An element's requirements of its device.
 #[derive(Clone, PartialEq)]
 pub(super) struct DeviceRequest {
     pub(super) method: Method,
-    /// Whether to receive, and how.
-    pub(super) receive: Option<Receive>,
-    /// The queue to send to, where there are queues.
+    /// How to receive; `None` to send only.
+    pub(super) receive: Option<ReceiveRequest>,
+    /// The queue to send to, for AF_XDP.
     pub(super) transmit: u32,
     /// For packet sockets: whether to send past the queueing discipline.
     pub(super) bypass_qdisc: bool,
 }
 
-/// How to receive.
+/// An element's requirements of a device that receives.
 #[derive(Clone, PartialEq)]
-pub(super) struct Receive {
-    /// From which queues, where there are queues.
+pub(super) struct ReceiveRequest {
+    /// The queues to receive from, for AF_XDP.
     pub(super) queues: Queues,
-    /// Whether the user wants those and no others.
+    /// Whether the user has named these queues, so that no other backend will do.
     pub(super) exactly: bool,
-    /// The workers that share what arrives, by sockets where there are no
-    /// queues, and how many they are.
+    /// The fanout group of the workers that share a packet socket's packets, and their
+    /// number; not used by AF_XDP.
     pub(super) group: Option<(FanoutGroup, usize)>,
-    /// Whether this worker sees to what is done once for all of them.
-    pub(super) leads: bool,
-    /// Whether the host must go on receiving; if the user does not say, it
-    /// must where it has a use for the interface.
+    /// Whether this worker makes the settings that all workers have in common.
+    pub(super) is_leader: bool,
+    /// Whether the host must receive the packets too; if the user does not say, it
+    /// must if it needs the interface.
     pub(super) sniffer: Option<bool>,
     pub(super) promiscuous: bool,
     pub(super) outbound: bool,
     pub(super) timestamps: bool,
-    /// What the host goes on receiving, by AF_XDP.
+    /// The packets that only the host receives, with AF_XDP.
     pub(super) for_host: Option<Arc<HostFilter>>,
-    /// How many packets to ask the driver for at once, by AF_XDP.
+    /// Number of packets to poll the driver for at once, with AF_XDP; 0 for interrupts.
     pub(super) busy_poll: u32,
 }
 
-/// An open device, and why it is not a better one.
+/// An open device.
 pub(super) struct SelectedDevice {
-    way: Backend,
+    backend: Backend,
     pub(super) ethernet: bool,
+    /// The reason why it is a packet socket, not AF_XDP.
     fallback_reason: Option<String>,
-    /// How many workers receive.
+    /// Number of workers that receive.
     workers: usize,
 }
 
-/// The device.
+/// The device by its method.
 enum Backend {
     Xdp(Box<AfXdp>),
     Packet(Box<AfPacket>),
 }
 
-/// Opens the interface `devname`, to be started; packets received will be of `pool`.
+/// Opens the interface `devname`, but does not start it; it will receive to frames of `pool`.
 pub(super) fn open(
     devname: &str,
     request: &DeviceRequest,
@@ -77,7 +78,7 @@ pub(super) fn open(
             .click(format!("{devname}: network is down"))
             .help(format!("bring it up with `ip link set {devname} up`")));
     }
-    let fallback_reason = match (request.method, obstacle(request, &interface)) {
+    let fallback_reason = match (request.method, find_obstacle(request, &interface)) {
         (Method::Xdp, Obstacle::None | Obstacle::Host(_)) => None,
         (Method::Xdp, Obstacle::Request(why)) => {
             return Err(ArgError::new(format!("METHOD AF_XDP will not do: {why}")));
@@ -89,10 +90,10 @@ pub(super) fn open(
     if fallback_reason.is_none() {
         match (open_xdp(devname, request, pool), request.method) {
             (Ok(device), _) => {
-                let (way, workers) = (Backend::Xdp(Box::new(device)), request.workers());
-                return Ok(SelectedDevice { way, ethernet, fallback_reason: None, workers });
+                let (backend, workers) = (Backend::Xdp(Box::new(device)), request.workers());
+                return Ok(SelectedDevice { backend, ethernet, fallback_reason: None, workers });
             }
-            // Who holds it gets all that arrives: a packet socket would wait in vain.
+            // An interface that another program holds hands a packet socket nothing.
             (Err(error), Method::Best)
                 if request.receive.is_none() || !matches!(error, IoError::Busy { .. }) =>
             {
@@ -104,17 +105,17 @@ pub(super) fn open(
     open_packet(devname, request, ethernet, fallback_reason)
 }
 
-/// What [`open`] would do now, as far as that can be told without opening anything.
+/// The result that [`open`] would have now, as far as it is known before the device is open.
 pub(super) struct DeviceForecast {
-    /// In words.
+    /// A description of the device.
     pub(super) how: String,
-    /// By AF_XDP: how many queues there are to receive from and to send to.
+    /// With AF_XDP, the number of queues to receive from and to send to.
     pub(super) queues: Option<(usize, usize)>,
     pub(super) numa_node: Option<usize>,
 }
 
-/// Foresees what [`open`] would do.
-pub(super) fn foresee(devname: &str, request: &DeviceRequest) -> DeviceForecast {
+/// Predicts the device that [`open`] would select, without opening it.
+pub(super) fn predict(devname: &str, request: &DeviceRequest) -> DeviceForecast {
     let interface = match Interface::find(devname) {
         Ok(interface) => interface,
         Err(error) => {
@@ -125,7 +126,7 @@ pub(super) fn foresee(devname: &str, request: &DeviceRequest) -> DeviceForecast 
             };
         }
     };
-    let obstacle = obstacle(request, &interface);
+    let obstacle = find_obstacle(request, &interface);
     let socket = match (request.method, &obstacle) {
         (Method::Ring | Method::Socket, _) => true,
         (Method::Best, Obstacle::Request(_) | Obstacle::Host(_)) => true,
@@ -133,13 +134,13 @@ pub(super) fn foresee(devname: &str, request: &DeviceRequest) -> DeviceForecast 
     };
     let queues = (!socket).then(|| interface.queues());
     DeviceForecast {
-        how: in_words(devname, request, obstacle),
+        how: describe_selection(devname, request, obstacle),
         queues,
         numa_node: interface.numa_node(),
     }
 }
 
-fn in_words(devname: &str, request: &DeviceRequest, obstacle: Obstacle) -> String {
+fn describe_selection(devname: &str, request: &DeviceRequest, obstacle: Obstacle) -> String {
     let socket = |why: &str| format!("{devname} by packet socket; not AF_XDP: {why}");
     match (request.method, obstacle) {
         (Method::Ring | Method::Socket, _) => socket("METHOD says so"),
@@ -152,22 +153,22 @@ fn in_words(devname: &str, request: &DeviceRequest, obstacle: Obstacle) -> Strin
     }
 }
 
-/// Why AF_XDP is not an option.
+/// The reason why AF_XDP cannot be selected.
 enum Obstacle {
     None,
-    /// The host needs the interface, and the user has not said that it does not.
+    /// The host needs the interface, and the arguments do not say otherwise.
     Host(String),
-    /// What the user wants cannot be had with it.
+    /// AF_XDP does not support an argument.
     Request(String),
 }
 
-fn obstacle(request: &DeviceRequest, interface: &Interface) -> Obstacle {
+fn find_obstacle(request: &DeviceRequest, interface: &Interface) -> Obstacle {
     let receive = request.receive.as_ref();
     let (sniffer, outbound) = receive.map_or((None, false), |it| (it.sniffer, it.outbound));
     match (sniffer, interface.needed_by_host()) {
         _ if outbound => Obstacle::Request("it does not see what the host sends (OUTBOUND)".into()),
         (Some(true), _) => Obstacle::Request("it keeps packets from the host (SNIFFER)".into()),
-        // Who chooses packets for the host has thought of it.
+        // A user who selects packets for the host has decided that the host may lose the others.
         (None, Some(why)) if receive.is_none_or(|it| it.for_host.is_none()) => {
             Obstacle::Host(format!("the host needs {}, {why}", interface.name))
         }
@@ -183,7 +184,7 @@ fn open_xdp(devname: &str, request: &DeviceRequest, pool: &Pool) -> Result<AfXdp
         transmit: request.transmit,
         promiscuous: request.receive.as_ref().is_some_and(|it| it.promiscuous),
         timestamps: request.receive.as_ref().is_some_and(|it| it.timestamps),
-        // A packet socket does better than a program behind the driver.
+        // Generic mode is slower than a packet socket, so only METHOD AF_XDP selects it.
         generic: request.method == Method::Xdp,
         device: 0,
     };
@@ -216,65 +217,65 @@ fn open_packet(
         },
         promiscuous: receive.is_some_and(|it| it.promiscuous),
         outbound: receive.is_some_and(|it| it.outbound),
-        exclusive: receive.is_some_and(|it| it.leads && it.sniffer == Some(false)),
+        exclusive: receive.is_some_and(|it| it.is_leader && it.sniffer == Some(false)),
         bypass_qdisc: request.bypass_qdisc,
         fanout: group.map(|it| Fanout { group: it.0.clone(), mode: FanoutMode::Hash }),
         ..af_packet::Options::default()
     };
     let device =
         AfPacket::prepare(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
-    let (way, workers) = (Backend::Packet(Box::new(device)), request.workers());
-    Ok(SelectedDevice { way, ethernet, fallback_reason, workers })
+    let (backend, workers) = (Backend::Packet(Box::new(device)), request.workers());
+    Ok(SelectedDevice { backend, ethernet, fallback_reason, workers })
 }
 
 impl DeviceRequest {
-    /// The same but for which sockets it shares packets with: those that are open share them.
+    /// The request without its fanout group: sockets that are open stay in the group they joined.
     pub(super) fn without_group(mut self) -> DeviceRequest {
         self.receive.iter_mut().for_each(|receive| receive.group = None);
         self
     }
 
-    /// How many workers share what arrives.
+    /// Number of workers that share the received packets.
     fn workers(&self) -> usize {
         self.receive.as_ref().and_then(|it| it.group.as_ref()).map_or(1, |it| it.1)
     }
 }
 
 impl SelectedDevice {
-    /// Takes packets, from others if need be, from now on.
+    /// Starts to receive; takes the queues over from a device that is retiring.
     pub(super) fn start(&mut self) -> Result<(), ArgError> {
-        let started = match &mut self.way {
+        let started = match &mut self.backend {
             Backend::Xdp(device) => device.start(),
             Backend::Packet(device) => device.start(),
         };
         started.map_err(|error| ArgError::new(error.to_string()))
     }
 
-    /// Says whether others may claim its queues, which start when it has ended.
-    pub(super) fn leave(&mut self, leaving: bool) {
-        if let Backend::Xdp(device) = &mut self.way {
+    /// Sets whether another device may claim its queues, which then starts once this one is closed.
+    pub(super) fn set_retiring(&mut self, leaving: bool) {
+        if let Backend::Xdp(device) = &mut self.backend {
             device.set_retiring(leaving);
         }
     }
 
     fn device(&self) -> &dyn Device {
-        match &self.way {
+        match &self.backend {
             Backend::Xdp(device) => &**device,
             Backend::Packet(device) => &**device,
         }
     }
 
     fn device_mut(&mut self) -> &mut dyn Device {
-        match &mut self.way {
+        match &mut self.backend {
             Backend::Xdp(device) => &mut **device,
             Backend::Packet(device) => &mut **device,
         }
     }
 
-    /// Hands up to `max` received packets to `to` without a look at them, where both are by AF_XDP,
-    /// and says how many; those that take more wait for [`Device::receive`].
+    /// Forwards up to `max` received packets to `to` without inspection, if both are AF_XDP, and
+    /// returns their number. Packets that need more wait for [`Device::receive`].
     pub(super) fn pass(&mut self, to: &mut SelectedDevice, max: usize) -> usize {
-        match (&mut self.way, &mut to.way) {
+        match (&mut self.backend, &mut to.backend) {
             (Backend::Xdp(from), Backend::Xdp(to)) => from.forward(to, max),
             _ => 0,
         }

@@ -1,19 +1,23 @@
-//! A device of an element, and its counts since somebody reset them.
+//! A device of an element, and its counts since the last reset.
 
 use crate::device::{Device, DeviceStats};
 
-/// A device that is open, was, or will be.
+/// The place of a device that may be open, closed, or not open yet; it keeps the counts.
 pub(super) struct DeviceSlot<D> {
     device: Option<D>,
-    /// What it had counted when it was closed.
-    last: DeviceStats,
-    /// What it had counted at the last reset.
-    before: DeviceStats,
+    /// The counts of a device when it was closed.
+    at_close: DeviceStats,
+    /// The counts at the last reset.
+    at_reset: DeviceStats,
 }
 
 impl<D> Default for DeviceSlot<D> {
     fn default() -> Self {
-        DeviceSlot { device: None, last: DeviceStats::default(), before: DeviceStats::default() }
+        DeviceSlot {
+            device: None,
+            at_close: DeviceStats::default(),
+            at_reset: DeviceStats::default(),
+        }
     }
 }
 
@@ -31,22 +35,22 @@ impl<D: Device> DeviceSlot<D> {
     }
 
     pub(super) fn close(&mut self) {
-        self.last = self.stats();
+        self.at_close = self.stats();
         self.device = None;
     }
 
-    /// All that was counted.
+    /// All counts of the device, resets ignored; those at its end if it is closed.
     pub(super) fn stats(&self) -> DeviceStats {
-        self.device.as_ref().map_or(self.last, Device::stats)
+        self.device.as_ref().map_or(self.at_close, Device::stats)
     }
 
-    /// What one of the counts has grown by since the last reset.
+    /// The increase of one of the counts since the last reset.
     pub(super) fn since(&self, count: fn(&DeviceStats) -> u64) -> u64 {
-        count(&self.stats()) - count(&self.before)
+        count(&self.stats()) - count(&self.at_reset)
     }
 
     pub(super) fn reset(&mut self) {
-        self.before = self.stats();
+        self.at_reset = self.stats();
     }
 
     pub(super) fn describe(&self) -> String {

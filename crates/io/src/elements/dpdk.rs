@@ -1,4 +1,4 @@
-//! What the elements of DPDK ports have in common.
+//! Functions and arguments common to the elements of DPDK ports.
 
 use super::device_slot::DeviceSlot;
 use crate::dpdk::{Checksums, Dpdk, Options, is_built_in};
@@ -6,7 +6,7 @@ use crate::error::IoError;
 use crate::sys::dpdk::{LinkStatus, PortStats};
 use castanet_element::prelude::*;
 
-/// Opens a port for an element, to be started; `None` if it may be missing, and is.
+/// Opens a port, but does not start it; `None` if the port is missing and may be.
 pub(super) fn open(
     port: &str,
     options: Options,
@@ -16,10 +16,10 @@ pub(super) fn open(
         Ok(device) => Ok(Some(device)),
         Err(_) if may_be_missing && !crate::dpdk::exists(port) => Ok(None),
         Err(error) => {
-            let error_text = ArgError::new(error.to_string());
+            let shown = ArgError::new(error.to_string());
             Err(match crate::dpdk::exists(port) {
-                true => error_text,
-                false => error_text
+                true => shown,
+                false => shown
                     .click(format!("{port} : Unknown or invalid PORT"))
                     .help(if is_built_in() { HELP } else { INSTALL }),
             })
@@ -27,57 +27,57 @@ pub(super) fn open(
     }
 }
 
-/// Sets up a port that was opened.
+/// Starts a port that [`open`] has opened, if any.
 pub(super) fn start(port: &str, device: &mut DeviceSlot<Dpdk>) -> Result<(), ArgError> {
     let started = device.get_mut().map_or(Ok(()), |device| device.start(port));
     started.map_err(|error| ArgError::new(error.to_string()))
 }
 
-/// A number of queues as DPDK counts them.
+/// A number of queues as DPDK's type; 65535 for larger numbers.
 pub(super) fn count(n: usize) -> u16 {
     u16::try_from(n).unwrap_or(u16::MAX)
 }
 
-/// Which checksums a port sees to: it checks those it receives, and computes
-/// those that packets to send leave open.
+/// The arguments that select the checksums that a port verifies in received packets, and
+/// computes in packets to send that leave them open.
 #[derive(Args, Clone, Copy)]
 pub(super) struct Offloads {
-    /// Whether the port sees to checksums of IPv4 headers, if it can.
+    /// Whether the port handles the checksums of IPv4 headers, if it can.
     #[arg(keyword, default = false)]
     ipco: bool,
-    /// Whether it sees to those of TCP, and of IPv4 headers.
+    /// Whether the port handles the checksums of TCP and of IPv4 headers, if it can.
     #[arg(keyword, default = false)]
     tco: bool,
-    /// Whether it sees to those of UDP, and of IPv4 headers.
+    /// Whether the port handles the checksums of UDP and of IPv4 headers, if it can.
     #[arg(keyword, default = false)]
     uco: bool,
 }
 
 impl Offloads {
-    pub(super) fn sums(self) -> Checksums {
+    pub(super) fn checksums(self) -> Checksums {
         let Offloads { ipco, tco, uco } = self;
         Checksums { ip: ipco | tco | uco, tcp: tco, udp: uco }
     }
 }
 
-/// What went wrong with something that is no port.
-pub(super) fn told(error: &IoError) -> ArgError {
+/// The error of an element that uses DPDK without a port.
+pub(super) fn to_arg_error(error: &IoError) -> ArgError {
     ArgError::new(error.to_string()).help(if is_built_in() { HELP } else { INSTALL })
 }
 
 const HELP: &str = "for a try without hardware: castanet run --dpdk \"--no-huge -m 512 --no-pci --vdev net_null0\"";
 const INSTALL: &str = "on Debian: apt-get install dpdk-dev";
 
-/// What there is to know of a port; zeros if it is not open.
-pub(super) trait Hardware {
+/// Properties of a port; zeros and empty texts if it is not open.
+pub(super) trait PortInfo {
     fn counts(&self) -> PortStats;
     fn link(&self) -> LinkStatus;
     fn mac(&self) -> String;
-    /// The port's number, as FastClick's `device` handlers say it.
+    /// The port's number as FastClick's `device` handlers show it.
     fn port(&self) -> String;
 }
 
-impl Hardware for DeviceSlot<Dpdk> {
+impl PortInfo for DeviceSlot<Dpdk> {
     fn counts(&self) -> PortStats {
         self.get().map_or_else(PortStats::default, Dpdk::hardware_stats)
     }

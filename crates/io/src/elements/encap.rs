@@ -1,19 +1,19 @@
-//! Click's names for what packets of a capture begin with.
+//! The link types of captures, by Click's names.
 
 use super::ip_mark;
 use castanet_element::prelude::*;
 use castanet_wire::pcap::link_type;
 
-/// What packets of a capture begin with.
+/// The link type of a capture: the header that its packets begin with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Encap(pub(super) u32);
 
 impl Encap {
-    /// Ethernet, which everybody means who says nothing.
+    /// Ethernet, the default.
     pub(super) const ETHER: Encap = Encap(link_type::ETHERNET);
 }
 
-/// Click's names, first the one that it prints.
+/// Click's names. The first name of a number is the one to print.
 const NAMES: &[(&str, u32)] = &[
     ("IP", link_type::RAW),
     ("ETHER", link_type::ETHERNET),
@@ -54,17 +54,17 @@ impl FromArg for Encap {
     }
 }
 
-/// Bytes of a "cooked" header before the packet, its EtherType the last two.
-const SLL: usize = 16;
+/// Length of a Linux "cooked" header in bytes; its EtherType is the last two.
+const SLL_LEN: usize = 16;
 
-/// Marks the link header and, if the packet is IP, the IP header.
+/// Marks a packet's link header and its IP header; whether it is an IP packet.
 pub(super) fn mark(packet: &mut Packet, encap: u32) -> bool {
     match encap {
         link_type::ETHERNET => {
             packet.set_mac_header(0);
             ip_mark::mark_in_ethernet(packet)
         }
-        link_type::LINUX_SLL => ip_mark::mark_at(packet, SLL),
+        link_type::LINUX_SLL => ip_mark::mark_at(packet, SLL_LEN),
         link_type::RAW | link_type::IPV4 | link_type::IPV6 => ip_mark::mark_at(packet, 0),
         old if link_type::RAW_OLD.contains(&old) => ip_mark::mark_at(packet, 0),
         _ => false,

@@ -1,14 +1,14 @@
-//! `EnsureDPDKBuffer`: packets in mbufs.
+//! `EnsureDPDKBuffer`: moves packets into mbufs.
 
-use super::dpdk::told;
+use super::dpdk::to_arg_error;
 use crate::dpdk::Buffers;
 use castanet_element::prelude::*;
 
 /// Copies each packet that is in no mbuf, or shares one, into an mbuf of its own.
 ///
-/// A DPDK port, or a ring to another process, does so by itself; here it is
-/// done where there is time, or on a worker that is to bear the cost. What is
-/// known about a packet stays with it.
+/// A DPDK port, or a ring to another process, makes the same copy if it must; this
+/// element makes it earlier, on the worker that is to bear the cost. The packet
+/// keeps its annotations.
 ///
 /// ```text
 /// FromDevice(eth0) -> EnsureDPDKBuffer -> Queue -> Unqueue -> ToDPDKDevice(0);
@@ -17,28 +17,28 @@ use castanet_element::prelude::*;
 #[element(ports = "1/1")]
 pub struct EnsureDPDKBuffer;
 
-/// Where packets go.
+/// The exit of packets, and the reason to drop them.
 #[derive(Fate)]
 pub enum EnsureDPDKBufferExit {
     /// Packets in mbufs.
     Packet,
-    /// Packets that found no mbuf, or none long enough.
+    /// Packets for which there was no free mbuf, or none long enough.
     #[drop]
     NoMbuf,
 }
 
-/// The mbufs.
+/// The pool of mbufs.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct EnsureDPDKBufferState {
     buffers: Option<Buffers>,
-    /// Packets that found no mbuf.
+    /// Packets for which there was no mbuf.
     dropped: u64,
 }
 
 #[handlers]
 impl EnsureDPDKBufferState {
-    /// Packets that found no mbuf, or none long enough.
+    /// Packets for which there was no free mbuf, or none long enough.
     #[read]
     fn dropped(&self) -> u64 {
         self.dropped
@@ -56,7 +56,7 @@ impl PerBatch for EnsureDPDKBuffer {
     }
 
     fn init(&self, local: &mut EnsureDPDKBufferState, _: &mut Cx) -> Result<(), ArgError> {
-        local.buffers = Some(Buffers::open().map_err(|error| told(&error))?);
+        local.buffers = Some(Buffers::open().map_err(|error| to_arg_error(&error))?);
         Ok(())
     }
 

@@ -1,12 +1,12 @@
-//! `FromDevice`: packets that a network interface receives.
+//! `FromDevice`: receives packets from a network interface.
 
-use super::device_selection::{self, DeviceRequest, Receive, SelectedDevice};
+use super::device_selection::{self, DeviceRequest, ReceiveRequest, SelectedDevice};
 use super::device_slot::DeviceSlot;
 use super::ip_mark;
 use super::method::Method;
 use super::patterns::{FramePattern, IpPattern};
 use super::poll_backoff::PollBackoff;
-use super::rx_placement::{AvailableQueues, RxPlacementArgs, given, same_shares};
+use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
 use super::to_device::ToDevice;
 use crate::af_packet::FanoutGroup;
 use crate::af_xdp::{HostFilter, Queues};
@@ -18,33 +18,37 @@ use std::sync::Arc;
 
 /// Receives packets from the network interface DEVNAME.
 ///
-/// Packets come as the wire carried them: with their link header, VLAN tags
-/// in place, checksums complete, and cut to the MTU where the kernel had them
-/// joined. Their timestamp and packet type annotations are set.
+/// Emits packets as the wire carried them: with their link header, VLAN tags
+/// in place, checksums complete, and cut to the MTU where the kernel had joined
+/// them. The element sets their timestamp and packet type annotations.
 ///
-/// By default they come the fastest way that there is. That is AF_XDP, where the
-/// driver supports it and the host itself has no need of the interface (no
-/// address there, and no bridge or other device on it): the kernel hands packets over
-/// before it has looked at them, in place where the driver can write to this
-/// program's memory. Else they come from the `TPACKET_V3` ring of a packet
-/// socket, as with `METHOD AF_PACKET`: with any driver, at 48 ns each. `METHOD
-/// SOCKET` takes one system call a packet, 1.3 µs, but never waits for the
-/// ring's block (at most a millisecond). `castanet run` says at the start which
-/// it is and why nothing better, and the handler `device` whenever asked.
+/// By default the element chooses the fastest method that the interface
+/// supports. AF_XDP is the fastest; the element uses it if the driver supports it
+/// and the host does not need the interface (the interface has no address, and no
+/// bridge or other device uses it). With AF_XDP the kernel hands over each packet
+/// before its own stack processes it, without a copy if the driver can write to
+/// this program's memory. Otherwise the element reads the `TPACKET_V3` ring of a
+/// packet socket, as with `METHOD AF_PACKET`: this works with any driver and costs
+/// 48 ns a packet. `METHOD SOCKET` makes one system call a packet, 1.3 µs, but
+/// never waits for the ring's block (at most a millisecond). `castanet run` prints
+/// the method at the start and the reason why it is not a faster one; the handler
+/// `device` returns the same.
 ///
-/// By AF_XDP the host does not see what arrives, but for what HOST_IP and
-/// HOST_FRAMES choose, nor can another program receive it. By packet socket it
-/// does, unless SNIFFER is false, and other programs may receive from the same
-/// interface: each sees every packet, so two routers on it forward each packet
-/// twice. What a `ToDevice` of the same interface sends is not received.
+/// With AF_XDP neither the host nor another program receives the packets that
+/// arrive, except those that HOST_IP and HOST_FRAMES select. With a packet socket
+/// the host receives them too, unless SNIFFER is false, and other programs may
+/// receive from the same interface: each sees every packet, so two routers on it
+/// forward each packet twice. The element does not receive the packets that a
+/// `ToDevice` of the same interface sends.
 ///
-/// With several workers (`-j`) each device is received from by its share of
-/// them: by AF_XDP each worker has hardware queues of its own, and by packet
-/// socket a socket of its own, over which the kernel spreads flows. `castanet
-/// explain` shows who has what.
+/// With several workers (`-j`) a share of them receives from each device: with
+/// AF_XDP each worker has hardware queues of its own, and with packet sockets a
+/// socket of its own, over which the kernel spreads flows. `castanet explain`
+/// shows the queues of each worker.
 ///
-/// Where a `ToDevice` without outputs comes next and both are by AF_XDP, packets go on without a
-/// look at them, unless SNAPLEN, FORCE_IP or PROTOCOL ask for one; `castanet explain` shows where.
+/// If the next element is a `ToDevice` without outputs and both use AF_XDP, the element forwards
+/// frames without inspection, unless SNAPLEN, FORCE_IP or PROTOCOL require it; `castanet explain`
+/// shows where.
 ///
 /// ```text
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;
@@ -53,13 +57,13 @@ use std::sync::Arc;
 #[element(args = FromDeviceArgs, methods)]
 pub struct FromDevice {
     settings: FromDeviceArgs,
-    /// What each worker has of the device.
+    /// The queues of each worker.
     shares: Vec<QueueShare>,
-    /// The sockets of several workers, where there are no queues.
+    /// The packet sockets of several workers, for a device without queues.
     group: Option<FanoutGroup>,
 }
 
-/// What can be set.
+/// The arguments of `FromDevice`.
 #[derive(Args)]
 pub struct FromDeviceArgs {
     /// The interface to receive from.
@@ -68,65 +72,65 @@ pub struct FromDeviceArgs {
     /// Whether to receive packets for other hosts too.
     #[arg(keyword, default = false)]
     promisc: bool,
-    /// Whether the host goes on receiving the same packets itself; if nothing
-    /// is said, where it has need of them. False takes Linux 6.6 or AF_XDP.
+    /// Whether the host receives the same packets too; if not given, it does if
+    /// it needs the interface. False requires Linux 6.6 or AF_XDP.
     #[arg(keyword)]
     sniffer: Option<bool>,
-    /// How many bytes of each packet to keep; 0 for all.
+    /// Number of bytes to keep of each packet; 0 for all.
     #[arg(keyword, default = 0)]
     snaplen: u32,
-    /// Whether to emit nothing but IP packets, their IP header marked.
+    /// Whether to emit only IP packets, with their IP header marked.
     #[arg(keyword, default = false)]
     force_ip: bool,
-    /// How packets are received.
+    /// The method by which the element receives.
     #[arg(keyword, default = Method::Best)]
     method: Method,
-    /// The same as METHOD, as older configurations call it.
+    /// Older name of METHOD.
     #[arg(keyword)]
     capture: Option<Method>,
-    /// Whether to emit what the host sends too.
+    /// Whether to emit the packets that the host sends too.
     #[arg(keyword, default = false)]
     outbound: bool,
-    /// Only packets of this Ethernet type; 0 for all.
+    /// The only Ethernet type to emit packets of; 0 for all.
     #[arg(keyword, default = 0)]
     protocol: u16,
-    /// How many packets to receive at once; 0 for the engine's burst.
+    /// Number of packets to receive at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]
     burst: u32,
-    /// Bytes to keep free before each packet; the pool's frames always have
-    /// 128, and packets grow beyond that when they must.
+    /// Number of bytes to keep free before each packet; the pool's frames always
+    /// have 128, and a packet moves to a larger buffer if it needs more.
     #[arg(keyword, default = 0)]
     #[expect(dead_code, reason = "for configurations that say so")]
     headroom: u32,
-    /// Whether packets carry the time they were received at.
+    /// Whether packets carry the time at which they were received.
     #[arg(keyword, default = true)]
     timestamp: bool,
-    /// By AF_XDP, the first queue to receive from; the others are left to the
-    /// kernel. -1 for all.
+    /// With AF_XDP, the first queue to receive from; the kernel receives from the
+    /// others. -1 for all.
     #[arg(keyword, default = -1, range = -1..=65535)]
     queue: i32,
-    /// By AF_XDP, how many queues to receive from; -1 for all, or one where
-    /// QUEUE is given.
+    /// With AF_XDP, the number of queues to receive from; -1 for all, or for one
+    /// if QUEUE is given.
     #[arg(keyword, default = -1, range = -1..=65535)]
     n_queues: i32,
-    /// By AF_XDP, IPv4 packets that the host goes on receiving, and only the
-    /// host: a pattern as `IPClassifier`'s, such as `tcp port 22 or icmp`.
+    /// With AF_XDP, the IPv4 packets that only the host receives: a pattern of
+    /// `IPClassifier`, such as `tcp port 22 or icmp`.
     #[arg(keyword)]
     host_ip: Option<IpPattern>,
-    /// By AF_XDP, frames that the host goes on receiving, and only the host: a
-    /// pattern as `Classifier`'s, such as `12/0806`.
+    /// With AF_XDP, the frames that only the host receives: a pattern of
+    /// `Classifier`, such as `12/0806`.
     #[arg(keyword)]
     host_frames: Option<FramePattern>,
-    /// By AF_XDP, how many packets the worker has the driver look for at once
-    /// while packets come, rather than have it interrupt; 0 to leave it to interrupts.
+    /// With AF_XDP, the number of packets for which the worker polls the driver at
+    /// once while packets arrive, instead of waiting for interrupts; 0 to use interrupts.
     #[arg(keyword, default = 0, range = 0..=65535)]
     busy_poll: u32,
-    /// Who receives.
+    /// The workers that receive.
     #[arg(flatten)]
-    spread: RxPlacementArgs,
+    placement: RxPlacementArgs,
 }
 
-/// Where received packets go.
+/// The exits of received packets.
 #[derive(Fate)]
 pub enum FromDeviceExit {
     /// Packets.
@@ -139,19 +143,19 @@ pub enum FromDeviceExit {
     OtherProtocol,
 }
 
-/// How soon a device without frames is asked again.
-const STARVED: Duration = Duration::from_millis(1);
+/// The time until the worker polls a device without free frames again.
+const STARVED_RETRY: Duration = Duration::from_millis(1);
 
-/// The open interface.
+/// A worker's open interface.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromDeviceState {
     device: DeviceSlot<SelectedDevice>,
-    /// With BUSY_POLL, how long nothing has come.
-    wait: PollBackoff,
-    /// What was last written about an error.
-    said: String,
-    /// How many packets had been lost for want of frames.
+    /// With BUSY_POLL, the time since the last packet.
+    backoff: PollBackoff,
+    /// The error message that was written last; the same message is not written twice in a row.
+    last_error: String,
+    /// Number of packets lost for lack of frames, as last reported.
     no_frame: u64,
 }
 
@@ -179,7 +183,7 @@ impl FromDeviceState {
         self.device.since(|it| it.received_bytes)
     }
 
-    /// Packets that the kernel dropped because they were not fetched in time.
+    /// Packets that the kernel dropped because the worker did not fetch them in time.
     #[read]
     fn kernel_drops(&self) -> u64 {
         self.device.stats().kernel_drops
@@ -203,13 +207,13 @@ impl FromDeviceState {
         self.device.stats().super_frames
     }
 
-    /// How packets are received, and why that way.
+    /// The method by which the element receives, and the reason for it.
     #[read]
     fn device(&self) -> String {
         self.device.describe()
     }
 
-    /// Starts `count` and `byte_count` again from zero.
+    /// Resets `count` and `byte_count` to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.device.reset();
@@ -221,7 +225,7 @@ impl Build for FromDevice {
     type Args = FromDeviceArgs;
 
     fn build(settings: FromDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
-        // What is wrong with it shows before anything is open.
+        // Reports wrong arguments before any device is open.
         settings.request()?;
         let group = (setup.queue_shares.len() > 1).then(FanoutGroup::default);
         Ok(FromDevice { settings, shares: setup.queue_shares.to_vec(), group })
@@ -254,25 +258,25 @@ impl Source for FromDevice {
     }
 
     fn offer_claims(&self, local: &mut FromDeviceState, leaving: bool) {
-        local.device.get_mut().into_iter().for_each(|device| device.leave(leaving));
+        local.device.get_mut().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
     fn produce(&self, local: &mut FromDeviceState, n: usize, cx: &mut Cx) -> NextRun {
         let Some(device) = local.device.get_mut() else { return NextRun::Done };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if self.is_plain() {
-            let went = cx.bypass(|to: &ToDevice, sending, cx| to.pass(sending, device, n, cx));
-            if went.is_some_and(|went| went > 0) {
-                local.wait.over();
+            let passed = cx.bypass(|to: &ToDevice, tx, cx| to.pass(tx, device, n, cx));
+            if passed.is_some_and(|passed| passed > 0) {
+                local.backoff.reset();
                 return NextRun::Again;
             }
         }
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
-            let said = format!("FromDevice({}): {error}", self.settings.devname);
-            if said != local.said {
-                cx.chatter(&said);
-                local.said = said;
+            let message = format!("FromDevice({}): {error}", self.settings.devname);
+            if message != local.last_error {
+                cx.chatter(&message);
+                local.last_error = message;
             }
             return NextRun::At(cx.now() + Duration::from_secs(1));
         }
@@ -280,23 +284,23 @@ impl Source for FromDevice {
         if batch.is_empty() {
             if device.starved() {
                 cx.report_starved();
-                return NextRun::At(cx.now() + STARVED);
+                return NextRun::At(cx.now() + STARVED_RETRY);
             }
-            if self.settings.busy_poll > 0 && local.wait.is_short(cx.now()) {
+            if self.settings.busy_poll > 0 && local.backoff.is_short(cx.now()) {
                 return NextRun::Again;
             }
             return device.fd().map_or(NextRun::Again, NextRun::Readable);
         }
-        local.wait.over();
+        local.backoff.reset();
         cx.count_received(batch.len());
         let ethernet = device.ethernet;
-        batch.iter_mut().for_each(|packet| self.dress(packet, ethernet));
+        batch.iter_mut().for_each(|packet| self.prepare(packet, ethernet));
         if !self.settings.force_ip && self.settings.protocol == 0 {
             cx.emit_batch(FromDeviceExit::Packet, batch);
             return NextRun::Again;
         }
         for mut packet in batch.drain() {
-            let exit = self.sort(&mut packet, ethernet);
+            let exit = self.classify(&mut packet, ethernet);
             cx.emit(exit, packet);
         }
         NextRun::Again
@@ -307,28 +311,29 @@ impl Source for FromDevice {
     }
 }
 
-/// The interface, and what is wanted of it.
+/// The interface and the queues that the arguments ask for; `None` if they are wrong.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let it = <FromDeviceArgs as Args>::parse(config, names).ok()?;
-    let found = device_selection::foresee(&it.devname, &it.request().ok()?);
-    let offer =
-        found.queues.map_or(AvailableQueues::Sockets, |(receive, _)| AvailableQueues::All(receive));
+    let forecast = device_selection::predict(&it.devname, &it.request().ok()?);
+    let offer = forecast
+        .queues
+        .map_or(AvailableQueues::Sockets, |(receive, _)| AvailableQueues::All(receive));
     Some(devices::Device {
-        how: found.how,
-        node: it.spread.node(found.numa_node),
-        queues: it.spread.queues(given(it.queue), given(it.n_queues), offer),
-        rx_threads: it.spread.rx_threads(),
+        how: forecast.how,
+        node: it.placement.node(forecast.numa_node),
+        queues: it.placement.queues(nonnegative(it.queue), nonnegative(it.n_queues), offer),
+        rx_threads: it.placement.rx_threads(),
         name: it.devname,
     })
 }
 
 impl FromDeviceArgs {
     fn request(&self) -> Result<DeviceRequest, ArgError> {
-        let receive = Receive {
+        let receive = ReceiveRequest {
             queues: Queues::ALL,
             exactly: self.queue >= 0,
             group: None,
-            leads: true,
+            is_leader: true,
             sniffer: self.sniffer,
             promiscuous: self.promisc,
             outbound: self.outbound,
@@ -340,7 +345,7 @@ impl FromDeviceArgs {
         Ok(DeviceRequest { method, receive: Some(receive), transmit: 0, bypass_qdisc: false })
     }
 
-    /// What is left to the host, if anything is chosen.
+    /// The filter of packets for the host, if HOST_IP or HOST_FRAMES is given.
     fn for_host(&self) -> Result<Option<Arc<HostFilter>>, ArgError> {
         let frames = self.host_frames.as_ref().map(|it| &it.0);
         let ip = self.host_ip.as_ref().map(|it| &it.0);
@@ -348,13 +353,13 @@ impl FromDeviceArgs {
             return Ok(None);
         }
         let for_host = HostFilter::new(frames, ip);
-        let failed = |why| ArgError::new(format!("HOST_IP and HOST_FRAMES cannot be met: {why}"));
-        for_host.map(|it| Some(Arc::new(it))).map_err(failed)
+        let unmet = |why| ArgError::new(format!("HOST_IP and HOST_FRAMES cannot be met: {why}"));
+        for_host.map(|it| Some(Arc::new(it))).map_err(unmet)
     }
 }
 
 impl FromDevice {
-    /// What a worker opens.
+    /// The device that `worker` opens; `at_home` if it is the element's home worker.
     fn request(&self, worker: usize, at_home: bool) -> Result<DeviceRequest, ArgError> {
         let mut request = self.settings.request()?;
         let share = self.shares.iter().find(|share| share.worker == worker);
@@ -362,19 +367,19 @@ impl FromDevice {
             let (first, count) = (queues.start as u32, queues.len() as u32);
             receive.queues = Queues { first, count };
             receive.group = self.group.clone().map(|group| (group, self.shares.len()));
-            receive.leads = at_home;
+            receive.is_leader = at_home;
         }
         Ok(request)
     }
 
-    /// Whether packets go on as they come, whatever they are.
+    /// Whether the element emits every packet unchanged.
     fn is_plain(&self) -> bool {
         let FromDeviceArgs { force_ip, protocol, snaplen, .. } = self.settings;
         !force_ip && protocol == 0 && snaplen == 0
     }
 
-    /// What every packet gets.
-    fn dress(&self, packet: &mut Packet, ethernet: bool) {
+    /// Sets a received packet's annotations, and cuts it to SNAPLEN.
+    fn prepare(&self, packet: &mut Packet, ethernet: bool) {
         if ethernet {
             packet.set_mac_header(0);
         }
@@ -389,7 +394,8 @@ impl FromDevice {
         }
     }
 
-    fn sort(&self, packet: &mut Packet, ethernet: bool) -> FromDeviceExit {
+    /// The exit of a packet by PROTOCOL and FORCE_IP; marks its IP header with FORCE_IP.
+    fn classify(&self, packet: &mut Packet, ethernet: bool) -> FromDeviceExit {
         let kind = packet.ether_header().filter(|_| ethernet).map(|it| it.ether_type());
         if self.settings.protocol != 0 && kind != Some(self.settings.protocol) {
             return FromDeviceExit::OtherProtocol;

@@ -1,10 +1,10 @@
-//! `FromDPDKDevice`: packets that a DPDK port receives.
+//! `FromDPDKDevice`: receives packets from a DPDK port.
 
 use super::device_slot::DeviceSlot;
-use super::dpdk::{Hardware, Offloads, count, open, start};
-use super::dpdk_words::{Mode, PauseFrames};
+use super::dpdk::{Offloads, PortInfo, count, open, start};
+use super::dpdk_args::{Mode, PauseFrames};
 use super::poll_backoff::PollBackoff;
-use super::rx_placement::{AvailableQueues, RxPlacementArgs, given, same_shares};
+use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, RxQueues};
@@ -15,30 +15,32 @@ use castanet_element::prelude::*;
 /// Receives packets from the DPDK port PORT.
 ///
 /// PORT is a port's number, its PCI address, or the name of a virtual device.
-/// DPDK is started with `castanet run --dpdk "OPTIONS"`, or `click --dpdk
-/// OPTIONS --`. The kernel sees nothing of such a port. Packets travel in
-/// their mbufs, without a copy, until they are sent on a DPDK port or end.
+/// `castanet run --dpdk "OPTIONS"` or `click --dpdk OPTIONS --` starts DPDK. The
+/// kernel does not see such a port. Packets stay in their mbufs, without a copy,
+/// until a DPDK port has sent them or they end.
 ///
-/// With several workers (`-j`) the port is received from by its share of those
-/// at its NUMA node, each from a queue of its own; the port spreads packets over
-/// the queues by their addresses and ports. `castanet explain` shows who has
-/// what. Several elements of the same PORT have queues of their own each.
+/// With several workers (`-j`) a share of the workers at the port's NUMA node
+/// receives, each from a queue of its own; the port spreads packets over the
+/// queues by a hash of their addresses and ports. `castanet explain` shows the
+/// queues of each worker. Several elements of the same PORT each have queues of
+/// their own.
 ///
-/// When nothing has come for a millisecond the worker looks less and less often,
-/// in the end once a millisecond, unless BUSY is true. In that time the
-/// descriptors of a queue (NDESC) must hold what arrives: a million packets a
-/// second, by default. With RX_INTR it sleeps until the port's interrupt, if its driver has
-/// such.
+/// When no packet has arrived for a millisecond the worker polls less and less
+/// often, in the end once a millisecond, unless BUSY is true. The descriptors of a
+/// queue (NDESC) must hold the packets that arrive in that time: by default a
+/// million packets a second. With RX_INTR the worker sleeps until the port's
+/// interrupt, if the port's driver supports interrupts.
 ///
-/// Where a `ToDPDKDevice` comes next, bursts go on without a look at the packets, which
-/// `castanet explain` shows; unless RSS_AGGREGATE, PAINT_QUEUE or checksums ask for one.
+/// If the next element is a `ToDPDKDevice`, the element forwards bursts without inspection of
+/// the packets, unless RSS_AGGREGATE, PAINT_QUEUE or checksums require it; `castanet explain`
+/// shows where.
 ///
-/// Lengths that a peer states are checked against the buffers, and packets that cannot be are
-/// counted as `malformed`. A peer of memif with `zero-copy=yes` writes to the mbufs themselves, at
-/// any time: let only those do that which may read this process' memory.
+/// The element checks the lengths that a peer states against the buffers, and counts packets with
+/// impossible lengths as `malformed`. A memif peer with `zero-copy=yes` writes to the mbufs
+/// themselves, at any time: allow it only for peers that may read this process' memory.
 ///
-/// A port that checks checksums (IPCO, TCO, UCO) drops nothing for it: packets
-/// with wrong ones come like others, and are counted.
+/// A port that verifies checksums (IPCO, TCO, UCO) does not drop packets with
+/// wrong ones: the element emits them like others, and counts them.
 ///
 /// ```text
 /// FromDPDKDevice(0) -> ToDPDKDevice(1);
@@ -48,31 +50,31 @@ use castanet_element::prelude::*;
 #[element(args = FromDPDKDeviceArgs, ports = "0/0-1", methods)]
 pub struct FromDPDKDevice {
     settings: FromDPDKDeviceArgs,
-    /// What each worker has of the port.
+    /// The queues of each worker.
     shares: Vec<QueueShare>,
-    /// How many queues the port is to have, each way.
+    /// Number of queues that the port must have, to receive and to send.
     reserved: (u16, u16),
 }
 
-/// What can be set.
+/// The arguments of `FromDPDKDevice`.
 #[derive(Args, Clone)]
 pub struct FromDPDKDeviceArgs {
     /// The port to receive from.
     #[arg]
     port: String,
-    /// The first queue; the first that is free if not given or -1.
+    /// The first queue; -1 for the first that is free.
     #[arg(default = -1, range = -1..=65535)]
     queue: i32,
-    /// How many queues; -1 for one a worker, or one where QUEUE is given.
+    /// Number of queues; -1 for one a worker, or for one if QUEUE is given.
     #[arg(default = -1, range = -1..=65535)]
     n_queues: i32,
     /// Whether to receive packets for other hosts too.
     #[arg(keyword, default = false)]
     promisc: bool,
-    /// How many packets to receive at once; 0 for the engine's burst.
+    /// Number of packets to receive at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]
     burst: u32,
-    /// Descriptors of each queue; 0 for 1024, or what the driver has.
+    /// Number of descriptors of each queue; 0 for 1024, or the driver's limit.
     #[arg(keyword, default = 0)]
     ndesc: u16,
     /// Longest packet without its Ethernet header; 0 for 1500.
@@ -81,54 +83,54 @@ pub struct FromDPDKDeviceArgs {
     /// The port's Ethernet address; its own if not given.
     #[arg(keyword)]
     mac: Option<MacAddr>,
-    /// Which pause frames (IEEE 802.3) the port obeys (rx), sends (tx), or both (full or on), or
-    /// that it does neither (none or off); what it does by itself if not given, or unset.
+    /// Whether the port obeys pause frames of IEEE 802.3 (rx), sends them (tx), does both (full or
+    /// on) or neither (none or off); the driver's default if not given, or unset.
     #[arg(keyword)]
     pause: Option<PauseFrames>,
-    /// Whether a port that is not there is no error: then nothing comes.
+    /// Whether the port may be missing: then the element emits nothing.
     #[arg(keyword, default = false)]
     allow_nonexistent: bool,
-    /// Whether to receive; false only sets the port up.
+    /// Whether to receive packets; if false the element only sets the port up.
     #[arg(keyword, default = true)]
     active: bool,
-    /// Whether several queues get packets by a hash of their addresses; by
-    /// itself, rss.
+    /// Whether the port spreads packets over its queues by a hash (rss) or not (none);
+    /// rss by default.
     #[arg(keyword)]
     mode: Option<Mode>,
-    /// To how many queues the hash leads, the first ones; 0 for all.
+    /// Number of queues over which the hash spreads packets, the first ones; 0 for all.
     #[arg(keyword, default = 0)]
     max_rss: u16,
-    /// Whether packets get the port's RSS hash as their annotation AGGREGATE; 0
-    /// where the port has none.
+    /// Whether the element stores the port's RSS hash in the AGGREGATE annotation; 0
+    /// for packets without a hash.
     #[arg(keyword, default = false)]
     rss_aggregate: bool,
-    /// Whether packets get the number of their queue as their paint.
+    /// Whether the element paints packets with the number of their queue.
     #[arg(keyword, default = false)]
     paint_queue: bool,
-    /// Checksums that the port sees to.
+    /// The checksums that the port verifies.
     #[arg(flatten)]
     offloads: Offloads,
-    /// Whether to look for packets all the time, however long none came.
+    /// Whether the worker polls all the time, even if no packets arrive.
     #[arg(keyword, default = false)]
     busy: bool,
-    /// From 0 on, to sleep until the port's interrupt says that packets have come, if none did
-    /// for a millisecond; -1 to look now and then instead.
+    /// If 0 or more, the worker sleeps until the port's interrupt when no packet has arrived for
+    /// a millisecond; -1 to poll at intervals instead.
     #[arg(keyword, default = -1)]
     rx_intr: i32,
-    /// Whether packets lose their annotations, in FastClick; here they come without.
+    /// Whether to clear the annotations, in FastClick; ignored here, packets arrive without.
     #[arg(keyword, default = false)]
     #[expect(dead_code, reason = "for configurations that say so")]
     clear: bool,
-    /// Who receives.
+    /// The workers that receive.
     #[arg(flatten)]
-    spread: RxPlacementArgs,
+    placement: RxPlacementArgs,
 }
 
-/// How many bursts go on at once to a port next to this one: nothing between has to hold them, and
-/// a turn of the worker costs less a packet.
-const STRAIGHT: usize = 8;
+/// Number of bursts that the element forwards at once to a `ToDPDKDevice` next to it: no element
+/// between them has to hold the packets, and the cost of a call is shared by more packets.
+const FORWARDED_BURSTS: usize = 8;
 
-/// Where received packets go.
+/// The exit of received packets.
 #[derive(Fate)]
 pub enum FromDPDKDeviceExit {
     /// Packets.
@@ -136,31 +138,31 @@ pub enum FromDPDKDeviceExit {
     Packet,
 }
 
-/// The open queues.
+/// A worker's open queues.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromDPDKDeviceState {
     device: DeviceSlot<Dpdk>,
-    /// Whether this is the worker that says what is the port's, not a queue's.
-    leads: bool,
-    /// How many workers receive.
+    /// Whether this worker reports the port's own values: the other workers report zeros for them.
+    is_leader: bool,
+    /// Number of workers that receive.
     workers: usize,
-    wait: PollBackoff,
-    /// Whether the port's interrupts could not be had any more.
-    deaf: bool,
-    /// How many packets had been lost for want of mbufs.
+    backoff: PollBackoff,
+    /// Whether the port's interrupts have failed, so that the worker polls.
+    interrupts_failed: bool,
+    /// Number of packets lost for lack of mbufs, as last reported.
     no_frame: u64,
 }
 
 #[handlers]
 impl FromDPDKDevice {
-    /// How many packets to receive at once; 0 for the engine's burst.
+    /// Number of packets to receive at once; 0 for the engine's burst.
     #[read]
     fn burst(&self) -> u32 {
         self.settings.burst
     }
 
-    /// Sets how many packets to receive at once.
+    /// Sets the number of packets to receive at once.
     #[write(burst)]
     fn set_burst(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let mut changed = self.clone();
@@ -170,14 +172,14 @@ impl FromDPDKDevice {
 }
 
 impl FromDPDKDeviceState {
-    /// What the port has counted, for one of the workers to say.
+    /// The port's own counts; zeros unless this worker reports them.
     fn counts(&self) -> PortStats {
-        if self.leads { self.device.counts() } else { PortStats::default() }
+        if self.is_leader { self.device.counts() } else { PortStats::default() }
     }
 
     fn receive_for(&self, text: &str, add: bool) -> Result<(), ArgError> {
         let address = MacAddr::from_arg(text.trim(), &Names::default())?;
-        let Some(device) = self.device.get().filter(|_| self.leads) else { return Ok(()) };
+        let Some(device) = self.device.get().filter(|_| self.is_leader) else { return Ok(()) };
         device.receive_for(address.0, add).map_err(|error| ArgError::new(error.to_string()))
     }
 }
@@ -196,14 +198,14 @@ impl FromDPDKDeviceState {
         self.device.since(|it| it.received_bytes)
     }
 
-    /// Packets dropped because there was no frame to copy them to: those that
-    /// came in several mbufs, or in another program's.
+    /// Packets dropped because there was no frame to copy them to: packets in
+    /// several mbufs, or in another program's, are copied.
     #[read]
     fn no_frame_drops(&self) -> u64 {
         self.device.stats().no_frame
     }
 
-    /// Packets dropped because a peer says that they have bytes outside of their buffers.
+    /// Packets dropped because a peer states lengths beyond their buffers.
     #[read]
     fn malformed(&self) -> u64 {
         self.device.stats().malformed
@@ -215,7 +217,7 @@ impl FromDPDKDeviceState {
         self.device.port()
     }
 
-    /// How packets are received: port, driver, queues.
+    /// The port, its driver and its queues.
     #[read]
     fn how(&self) -> String {
         match (self.device.describe(), self.workers) {
@@ -255,25 +257,25 @@ impl FromDPDKDeviceState {
         self.device.link().is_negotiated().into()
     }
 
-    /// The link's speed in megabits a second.
+    /// The link's speed in megabits per second.
     #[read]
     fn speed(&self) -> u32 {
-        if self.leads { self.device.link().speed } else { 0 }
+        if self.is_leader { self.device.link().speed } else { 0 }
     }
 
-    /// How many queues this element receives from.
+    /// Number of queues that this element receives from.
     #[read]
     fn nb_rx_queues(&self) -> u32 {
         self.device.get().map_or(0, |it| it.queues().0.into())
     }
 
-    /// How many queues to send to the port has, for all elements.
+    /// Number of queues that the port sends from, for all elements.
     #[read]
     fn nb_tx_queues(&self) -> u16 {
         self.device.get().map_or(0, |it| it.port_queues().1)
     }
 
-    /// How many descriptors each queue to receive from has.
+    /// Number of descriptors of each receive queue.
     #[read]
     fn nb_rx_desc(&self) -> u16 {
         self.device.get().map_or(0, |it| it.port_queues().2)
@@ -291,23 +293,24 @@ impl FromDPDKDeviceState {
         self.device.get().map_or(0, Dpdk::mtu)
     }
 
-    /// Packets that had a wrong checksum of IP, as the port says.
+    /// Packets whose IP checksum the port found wrong.
     #[read]
     fn bad_ip_checksums(&self) -> u64 {
         self.device.get().map_or(0, |it| it.bad_checksums().0)
     }
 
-    /// Packets that had a wrong checksum of TCP or UDP, as the port says.
+    /// Packets whose TCP or UDP checksum the port found wrong.
     #[read]
     fn bad_transport_checksums(&self) -> u64 {
         self.device.get().map_or(0, |it| it.bad_checksums().1)
     }
 
-    /// All that the port counts, in its driver's words; with the name of a
-    /// count, that.
+    /// The port's extended statistics, with the driver's names; the value of one,
+    /// if its name is given.
     #[read]
     fn xstats(&self, ask: &ReadRequest) -> String {
-        let all = self.device.get().filter(|_| self.leads).map(Dpdk::xstats).unwrap_or_default();
+        let all =
+            self.device.get().filter(|_| self.is_leader).map(Dpdk::xstats).unwrap_or_default();
         match ask.param.trim() {
             "" => {
                 all.iter().zip(0..).map(|((name, n), id)| format!("{name}[{id}] = {n}\n")).collect()
@@ -318,17 +321,17 @@ impl FromDPDKDeviceState {
         }
     }
 
-    /// How many packets wait in each of the port's queues, if the driver knows;
-    /// with the number of a queue, in that.
+    /// Number of packets that wait in each of the port's queues, `-` if the driver
+    /// cannot tell; in one queue, if its number is given.
     #[read]
     fn queue_count(&self, ask: &ReadRequest) -> String {
-        let said = |n: Option<u32>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let show = |n: Option<u32>| n.map_or_else(|| "-".to_owned(), |n| n.to_string());
         let all = self.device.get().map(Dpdk::waiting).unwrap_or_default();
         match ask.param.trim() {
-            "" => all.iter().map(|(queue, n)| format!("Queue {queue}: {}\n", said(*n))).collect(),
+            "" => all.iter().map(|(queue, n)| format!("Queue {queue}: {}\n", show(*n))).collect(),
             queue => {
                 let one = all.iter().find(|(number, _)| number.to_string() == queue);
-                one.map_or_else(String::new, |(_, n)| said(*n))
+                one.map_or_else(String::new, |(_, n)| show(*n))
             }
         }
     }
@@ -339,19 +342,19 @@ impl FromDPDKDeviceState {
         self.counts().rx_packets
     }
 
-    /// Their bytes.
+    /// Bytes that the port has received.
     #[read]
     fn hw_bytes(&self) -> u64 {
         self.counts().rx_bytes
     }
 
-    /// Packets that the port dropped because they were not fetched in time.
+    /// Packets that the port dropped because the worker did not fetch them in time.
     #[read]
     fn hw_dropped(&self) -> u64 {
         self.counts().rx_missed
     }
 
-    /// Packets that the port dropped for want of mbufs.
+    /// Packets that the port dropped for lack of mbufs.
     #[read]
     fn nombufs(&self) -> u64 {
         self.counts().rx_no_mbuf
@@ -369,7 +372,7 @@ impl FromDPDKDeviceState {
         self.counts().tx_packets
     }
 
-    /// Their bytes.
+    /// Bytes that the port has sent.
     #[read]
     fn tx_bytes(&self) -> u64 {
         self.counts().tx_bytes
@@ -381,23 +384,23 @@ impl FromDPDKDeviceState {
         self.counts().tx_errors
     }
 
-    /// Receives packets for another Ethernet address, too.
+    /// Makes the port receive packets for another Ethernet address too.
     #[write]
     fn add_mac(&mut self, text: &str) -> Result<(), ArgError> {
         self.receive_for(text, true)
     }
 
-    /// Receives no more packets for an address that was added.
+    /// Removes an Ethernet address that `add_mac` has added.
     #[write]
     fn remove_mac(&mut self, text: &str) -> Result<(), ArgError> {
         self.receive_for(text, false)
     }
 
-    /// Has the port's hash lead to its first queues only, so many, until the port is set up anew.
+    /// Spreads packets over this number of the port's first queues, until the port is set up anew.
     #[write]
     fn max_rss(&mut self, text: &str) -> Result<(), ArgError> {
         let queues = u16::from_arg(text.trim(), &Names::default())?;
-        let Some(device) = self.device.get().filter(|_| self.leads) else { return Ok(()) };
+        let Some(device) = self.device.get().filter(|_| self.is_leader) else { return Ok(()) };
         let most = device.port_queues().0;
         if !(1..=most).contains(&queues) {
             return Err(ArgError::new(format!("expected 1 to {most}, the port's queues")));
@@ -405,7 +408,7 @@ impl FromDPDKDeviceState {
         device.spread(queues).map_err(|error| ArgError::new(error.to_string()))
     }
 
-    /// Starts `count` and `byte_count` again from zero.
+    /// Resets `count` and `byte_count` to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.device.reset();
@@ -431,22 +434,26 @@ impl Build for FromDPDKDevice {
     }
 }
 
-/// The port, and what is wanted of it.
+/// The port and the queues that the arguments ask for; `None` if they are wrong.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let it = <FromDPDKDeviceArgs as Args>::parse(config, names).ok()?;
-    let found = crate::dpdk::summarize(&it.port);
-    let most = found.queues.map_or(usize::MAX, |(receive, _)| receive);
+    let summary = crate::dpdk::summarize(&it.port);
+    let most = summary.queues.map_or(usize::MAX, |(receive, _)| receive);
     Some(devices::Device {
-        name: found.name,
-        how: found.how,
-        node: it.spread.node(found.numa_node),
-        queues: it.spread.queues(given(it.queue), given(it.n_queues), AvailableQueues::UpTo(most)),
-        rx_threads: it.spread.rx_threads(),
+        name: summary.name,
+        how: summary.how,
+        node: it.placement.node(summary.numa_node),
+        queues: it.placement.queues(
+            nonnegative(it.queue),
+            nonnegative(it.n_queues),
+            AvailableQueues::UpTo(most),
+        ),
+        rx_threads: it.placement.rx_threads(),
     })
 }
 
 impl FromDPDKDevice {
-    /// What a worker opens.
+    /// The options with which `worker` opens the port.
     fn options(&self, worker: usize) -> Options {
         let settings = &self.settings;
         let mine = self.shares.iter().find(|share| share.worker == worker);
@@ -463,7 +470,7 @@ impl FromDPDKDevice {
             rss: settings.mode.map(|mode| mode == Mode::rss),
             aggregate: settings.rss_aggregate,
             paint_queue: settings.paint_queue,
-            rx_checksums: settings.offloads.sums(),
+            rx_checksums: settings.offloads.checksums(),
             mac: settings.mac.map(|mac| mac.0),
             pause: settings.pause.and_then(|frames| frames.0),
             spread: settings.max_rss,
@@ -479,7 +486,7 @@ impl Source for FromDPDKDevice {
     const PER_WORKER: bool = true;
 
     fn can_take_state(&self, before: &FromDPDKDevice) -> bool {
-        // Of the same shares, what is right for one worker is so for all.
+        // With the same shares, the options of all workers agree if those of one do.
         same_shares(&before.shares, &self.shares)
             && before.settings.port == self.settings.port
             && before.settings.allow_nonexistent == self.settings.allow_nonexistent
@@ -487,7 +494,7 @@ impl Source for FromDPDKDevice {
     }
 
     fn init(&self, local: &mut FromDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
-        (local.leads, local.workers) = (cx.is_home(), self.shares.len());
+        (local.is_leader, local.workers) = (cx.is_home(), self.shares.len());
         let options = self.options(cx.worker());
         let port = &self.settings.port;
         if let Some(device) = open(port, options, self.settings.allow_nonexistent)? {
@@ -510,19 +517,18 @@ impl Source for FromDPDKDevice {
         };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if device.disarm() {
-            // Drivers may need a moment after the interrupt.
-            local.wait.over();
+            // A driver may deliver packets a moment after its interrupt: keeps polling.
+            local.backoff.reset();
         }
         if device.can_forward() {
-            let went = cx.bypass(|to: &ToDPDKDevice, sending, cx| {
-                to.pass(sending, device, STRAIGHT * n, cx)
-            });
-            if went.is_some_and(|went| went > 0) {
-                local.wait.over();
+            let passed = cx
+                .bypass(|to: &ToDPDKDevice, tx, cx| to.pass(tx, device, FORWARDED_BURSTS * n, cx));
+            if passed.is_some_and(|passed| passed > 0) {
+                local.backoff.reset();
                 return NextRun::Again;
             }
         }
-        let mut alarm = None;
+        let mut interrupt = None;
         loop {
             let mut batch = Batch::new();
             if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
@@ -531,33 +537,33 @@ impl Source for FromDPDKDevice {
             }
             cx.report_missed(&mut local.no_frame, device.no_frame());
             if !batch.is_empty() {
-                local.wait.over();
+                local.backoff.reset();
                 cx.count_received(batch.len());
                 cx.emit_batch(FromDPDKDeviceExit::Packet, batch);
                 return NextRun::Again;
             }
-            if let Some(alarm) = alarm {
+            if let Some(interrupt) = interrupt {
                 if device.is_behind() {
                     break;
                 }
-                return NextRun::Readable(alarm);
+                return NextRun::Readable(interrupt);
             }
-            let looks = self.settings.busy || self.settings.rx_intr < 0 || local.deaf;
-            if looks || local.wait.is_short(cx.now()) {
+            let polls = self.settings.busy || self.settings.rx_intr < 0 || local.interrupts_failed;
+            if polls || local.backoff.is_short(cx.now()) {
                 break;
             }
-            // What comes before the port is to call is found by another look.
-            alarm = match device.arm() {
-                Ok(Some(alarm)) => Some(alarm),
+            // Polls once more: packets may have arrived before the interrupt was armed.
+            interrupt = match device.arm() {
+                Ok(Some(interrupt)) => Some(interrupt),
                 Ok(None) => break,
                 Err(error) => {
-                    local.deaf = true;
+                    local.interrupts_failed = true;
                     cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
                     break;
                 }
             };
         }
-        local.wait.longer(cx.now(), self.settings.busy)
+        local.backoff.next_run(cx.now(), self.settings.busy)
     }
 
     fn cleanup(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) {

@@ -1,4 +1,4 @@
-//! `FromDPDKRing`: packets that another process has put into a ring of DPDK's.
+//! `FromDPDKRing`: receives packets from another process by a DPDK ring.
 
 use super::device_slot::DeviceSlot;
 use super::poll_backoff::PollBackoff;
@@ -7,20 +7,20 @@ use crate::device::Device;
 use crate::dpdk::Ring;
 use castanet_element::prelude::*;
 
-/// Receives packets from a ring of DPDK's, which another process fills.
+/// Receives packets that another process has put into a DPDK ring.
 ///
-/// The other end is a `ToDPDKRing` that was told the two names the other way
-/// around. The ring is made by the primary process, the one that was started
-/// without `--proc-type=secondary`, as FROM_PROC_2_TO_PROC; secondary ones
-/// find it. With FORCE_CREATE and FORCE_LOOKUP it can be otherwise. Two ends
-/// in one process need the same names. Packets travel in their mbufs, without
-/// a copy, where the processes share them: both are Castanet, with the same
-/// `DPDKInfo`; what comes in other mbufs is copied. Processes share huge pages,
-/// and a `--file-prefix`. A primary process lets others attach if its first
-/// configuration has a ring; its workers then go without caches of mbufs.
+/// The other end is a `ToDPDKRing` with the two names exchanged. The primary
+/// process, which is started without `--proc-type=secondary`, makes the ring with
+/// the name FROM_PROC_2_TO_PROC; secondary processes find it. FORCE_CREATE and
+/// FORCE_LOOKUP override this. Two ends in one process need the same names.
+/// Packets stay in their mbufs, without a copy, if the processes share them: both
+/// are Castanet, with the same `DPDKInfo`. The element copies packets in other
+/// mbufs. The processes must share huge pages and a `--file-prefix`. A primary
+/// process lets others attach if its first configuration has a ring; its workers
+/// then have no caches of mbufs.
 ///
-/// When nothing has come for a millisecond the worker looks less and less often,
-/// in the end once a millisecond.
+/// When no packet has arrived for a millisecond the worker polls less and less
+/// often, in the end once a millisecond.
 ///
 /// ```text
 /// FromDPDKRing(MEM_POOL 1, FROM_PROC nf1, TO_PROC nf2) -> Discard;
@@ -33,25 +33,25 @@ use castanet_element::prelude::*;
 #[derive(Clone, Element)]
 #[element(ports = "0/0-1")]
 pub struct FromDPDKRing {
-    /// Where mbufs come from, in FastClick; here all have the same.
+    /// The pool of the mbufs, in FastClick; ignored here, all elements share one.
     #[arg(default = "0".to_owned())]
     #[expect(dead_code, reason = "for configurations that say so")]
     mem_pool: String,
-    /// What this process is called in the ring's name.
+    /// The name of this process in the ring's name.
     #[arg]
     from_proc: String,
-    /// What the process at the other end is called.
+    /// The name of the process at the other end.
     #[arg]
     to_proc: String,
-    /// How many packets to take at once; 0 for the engine's burst.
+    /// Number of packets to take at once; 0 for the engine's burst.
     #[arg(keyword, live, default = 0)]
     burst: u32,
-    /// The ring.
+    /// The arguments of the ring.
     #[arg(flatten)]
     ring: RingArgs,
 }
 
-/// Where packets go.
+/// The exit of received packets.
 #[derive(Fate)]
 pub enum FromDPDKRingExit {
     /// Packets.
@@ -59,17 +59,17 @@ pub enum FromDPDKRingExit {
     Packet,
 }
 
-/// The ring's end.
+/// The open ring.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromDPDKRingState {
     ring: DeviceSlot<Ring>,
-    wait: PollBackoff,
+    backoff: PollBackoff,
 }
 
 #[handlers]
 impl FromDPDKRingState {
-    /// Packets taken out.
+    /// Packets taken out of the ring.
     #[read]
     fn count(&self) -> u64 {
         self.ring.stats().received
@@ -81,7 +81,7 @@ impl FromDPDKRingState {
         self.count()
     }
 
-    /// Bytes taken out.
+    /// Bytes taken out of the ring.
     #[read]
     fn byte_count(&self) -> u64 {
         self.ring.stats().received_bytes
@@ -93,7 +93,7 @@ impl FromDPDKRingState {
         self.ring.stats().no_frame
     }
 
-    /// Packets dropped because a peer says that they have bytes outside of their buffers.
+    /// Packets dropped because a peer states lengths beyond their buffers.
     #[read]
     fn malformed(&self) -> u64 {
         self.ring.stats().malformed
@@ -105,7 +105,7 @@ impl FromDPDKRingState {
         self.ring.get().map_or(0, Ring::waiting)
     }
 
-    /// The ring's name, and how packets travel.
+    /// The ring's name, and whether packets are copied.
     #[read]
     fn how(&self) -> String {
         self.ring.describe()
@@ -117,7 +117,7 @@ impl Source for FromDPDKRing {
     type Fate = FromDPDKRingExit;
 
     fn can_take_state(&self, _: &FromDPDKRing) -> bool {
-        false // it opens what its arguments name
+        false // A new element opens its ring anew.
     }
 
     fn init(&self, local: &mut FromDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
@@ -134,9 +134,9 @@ impl Source for FromDPDKRing {
             return NextRun::At(cx.now() + Duration::from_secs(1));
         }
         if batch.is_empty() {
-            return local.wait.longer(cx.now(), false);
+            return local.backoff.next_run(cx.now(), false);
         }
-        local.wait.over();
+        local.backoff.reset();
         cx.count_received(batch.len());
         cx.emit_batch(FromDPDKRingExit::Packet, batch);
         NextRun::Again

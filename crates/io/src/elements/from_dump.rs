@@ -1,16 +1,17 @@
-//! `FromDump`: packets of a capture file.
+//! `FromDump`: reads packets from a capture file.
 
 use super::encap::{self, Encap};
-use super::sampling::Sampling;
+use super::sample_rate::SampleRate;
 use crate::pcap::{self, DumpReader};
 use castanet_element::prelude::*;
 use castanet_packet::anno;
 
-/// Emits the packets of the capture FILENAME, `-` for standard input.
+/// Reads packets from the pcap or pcapng file FILENAME, `-` for standard input.
 ///
-/// Reads pcap and pcapng files. Packets carry the time they were captured at
-/// and, as extra length, what was not captured of them. With TIMING they are
-/// emitted as far apart as they were captured, otherwise as fast as they can.
+/// The timestamp annotation of a packet is the time of its capture; the extra
+/// length annotation is the number of bytes that were not captured. With TIMING the
+/// element emits packets at their intervals in the capture, otherwise as fast as
+/// possible.
 ///
 /// ```text
 /// FromDump(trace.pcap, STOP true) -> c :: Counter -> Discard;
@@ -19,16 +20,16 @@ use castanet_packet::anno;
 #[element(args = FromDumpArgs, ports = "0/1-2", methods)]
 pub struct FromDump {
     settings: FromDumpArgs,
-    sampling: Sampling,
+    sample_rate: SampleRate,
 }
 
-/// What can be set.
+/// The arguments of `FromDump`.
 #[derive(Clone, Args)]
 pub struct FromDumpArgs {
     /// The file.
     #[arg]
     filename: String,
-    /// Whether to keep the time between packets.
+    /// Whether to emit packets at their intervals in the capture.
     #[arg(default = false)]
     timing: bool,
     /// Whether to ask the router to stop after the last packet.
@@ -37,45 +38,45 @@ pub struct FromDumpArgs {
     /// The probability with which each packet is emitted.
     #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
     sample: f64,
-    /// Whether to emit nothing but IP packets on output 0, their header marked.
+    /// Whether to emit only IP packets on output 0, with their IP header marked.
     #[arg(keyword, default = false)]
     force_ip: bool,
-    /// The first time to emit packets of, in seconds since 1970.
+    /// The time of capture from which packets are emitted, in seconds since 1970.
     #[arg(keyword)]
     start: Option<Duration>,
-    /// How much of the beginning to leave out.
+    /// The time after the first packet of the file from which packets are emitted.
     #[arg(keyword)]
     start_after: Option<Duration>,
-    /// The first time not to emit packets of any more, in seconds since 1970.
+    /// The time of capture before which packets are emitted, in seconds since 1970.
     #[arg(keyword)]
     end: Option<Duration>,
-    /// How long after the first packet of the file to end.
+    /// The time after the first packet of the file before which packets are emitted.
     #[arg(keyword)]
     end_after: Option<Duration>,
-    /// How long after the first packet emitted to end.
+    /// The time after the first packet that is emitted before which packets are emitted.
     #[arg(keyword)]
     interval: Option<Duration>,
-    /// Whether to emit packets before `active` is written.
+    /// Whether to emit packets from the start, before `active` is written.
     #[arg(keyword, default = true)]
     active: bool,
-    /// For configurations that say so: how the file is read is not their choice.
+    /// Ignored: the element chooses how to read the file.
     #[arg(keyword, default = false)]
     #[expect(dead_code, reason = "for configurations that say so")]
     mmap: bool,
-    /// How many packets to emit at once; 0 for the engine's burst.
+    /// Number of packets to emit at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]
     burst: u32,
-    /// What to write to a handler after the last packet.
+    /// The handler to write after the last packet, and its value.
     #[arg(keyword)]
     end_call: Option<Call>,
-    /// Where in the file to begin: at the record of a packet.
+    /// The offset in the file, in bytes, of the packet record to begin with.
     #[arg(keyword)]
     filepos: Option<u64>,
 }
 
-/// Where packets of a capture go.
+/// The exits of packets.
 #[derive(Fate)]
-pub enum Read {
+pub enum FromDumpExit {
     /// Packets.
     Packet,
     /// With FORCE_IP, packets that are not IP.
@@ -83,7 +84,7 @@ pub enum Read {
     NotIp,
 }
 
-/// Where reading stands.
+/// The open file and the position in it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromDumpState {
@@ -93,21 +94,24 @@ pub struct FromDumpState {
     /// Packets emitted since the last reset.
     #[read]
     count: u64,
+    /// The link type of the packet that was read last, or else of the file.
     encap: Option<u32>,
-    /// The time of the file's first packet, and of the first emitted.
+    /// The time of the file's first packet.
     first: Option<Time>,
+    /// The time of the first packet that is emitted.
     first_emitted: Option<Time>,
-    /// What to add to a packet's time for the time to emit it at.
+    /// With TIMING, the nanoseconds between a packet's capture and its emission.
     offset: Option<i64>,
-    /// A packet whose time has not come, or that is beyond the end.
+    /// A packet that was read ahead: it is not due yet, or is beyond the end.
     next: Option<Packet>,
-    /// By how much the end has been put off.
+    /// The time by which the end was postponed.
     extended: Duration,
-    /// Where a handler wants to go on.
+    /// The offset at which a handler wants to continue.
     seek: Option<u64>,
-    /// Bytes of the file before the packet that was read last.
+    /// Offset in the file of the packet that was read last, in bytes.
     #[read]
     packet_filepos: u64,
+    /// Number of bytes of the file that were read.
     position: u64,
 }
 
@@ -116,7 +120,7 @@ impl FromDump {
     /// The probability with which each packet is emitted.
     #[read]
     fn sampling_prob(&self) -> f64 {
-        self.sampling.probability()
+        self.sample_rate.probability()
     }
 
     /// The file's name.
@@ -134,39 +138,39 @@ impl FromDump {
 
 #[handlers]
 impl FromDumpState {
-    /// What packets begin with.
+    /// The header that packets begin with.
     #[read]
     fn encap(&self) -> String {
         self.encap.map_or_else(String::new, |link| Encap(link).to_string())
     }
 
-    /// Whether packets are being emitted.
+    /// Whether the element emits packets now.
     #[read(active)]
     fn is_active(&self) -> bool {
         self.active
     }
 
-    /// Begins or ceases to emit packets.
+    /// Starts or stops emitting packets.
     #[write(active)]
     fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
         self.active = bool::from_arg(text, &Names::default())?;
         Ok(())
     }
 
-    /// How many bytes of the file are read.
+    /// Number of bytes of the file that were read.
     #[read]
     fn filepos(&self) -> u64 {
         self.seek.unwrap_or(self.position)
     }
 
-    /// Goes on at another place of the file, where the record of a packet begins.
+    /// Continues at another offset in the file, at which a packet record begins.
     #[write(filepos)]
     fn set_filepos(&mut self, text: &str) -> Result<(), ArgError> {
         self.seek = Some(u64::from_arg(text.trim(), &Names::default())?);
         Ok(())
     }
 
-    /// Puts the end off by so many seconds, and goes on.
+    /// Postpones the end by a number of seconds, and continues.
     #[write]
     fn extend_interval(&mut self, text: &str) -> Result<(), ArgError> {
         self.extended += Duration::from_arg(text.trim(), &Names::default())?;
@@ -174,21 +178,21 @@ impl FromDumpState {
         Ok(())
     }
 
-    /// Ceases to emit packets, and asks the router to stop.
+    /// Stops emitting packets, and asks the router to stop.
     #[write(stop, stops)]
     fn stop(&mut self, _: &str) -> Result<(), ArgError> {
         self.active = false;
         Ok(())
     }
 
-    /// Starts `count` again from zero.
+    /// Resets `count` to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.count = 0;
         Ok(())
     }
 
-    /// Takes the next packet as the first, if TIMING is set.
+    /// With TIMING, emits the next packet at once and times the others by it.
     #[write]
     fn reset_timing(&mut self, _: &str) -> Result<(), ArgError> {
         self.offset = None;
@@ -200,12 +204,12 @@ impl Build for FromDump {
     type Args = FromDumpArgs;
 
     fn build(settings: FromDumpArgs, _: &Setup) -> Result<Self, ArgError> {
-        let given = |list: &[Option<Duration>]| list.iter().flatten().count();
-        if given(&[settings.start, settings.start_after]) > 1 {
+        let count = |list: &[Option<Duration>]| list.iter().flatten().count();
+        if count(&[settings.start, settings.start_after]) > 1 {
             let error = ArgError::new("START and START_AFTER exclude each other");
             return Err(error.click("more than one of 'START', 'START_AFTER' specified"));
         }
-        if given(&[settings.end, settings.end_after, settings.interval]) > 1 {
+        if count(&[settings.end, settings.end_after, settings.interval]) > 1 {
             let error = ArgError::new("END, END_AFTER and INTERVAL exclude each other");
             return Err(error.click("more than one of 'END', 'END_AFTER', 'INTERVAL' specified"));
         }
@@ -213,13 +217,13 @@ impl Build for FromDump {
             return Err(ArgError::new("END_CALL and STOP exclude each other")
                 .click("END_CALL and STOP are mutually exclusive"));
         }
-        let sampling = Sampling::new(settings.sample);
-        Ok(FromDump { settings, sampling })
+        let sample_rate = SampleRate::new(settings.sample);
+        Ok(FromDump { settings, sample_rate })
     }
 }
 
 impl FromDump {
-    /// The handler that it calls at its end.
+    /// The handler that END_CALL names.
     pub(super) fn calls(
         config: &str,
         names: &Names,
@@ -231,10 +235,10 @@ impl FromDump {
 
 impl Source for FromDump {
     type Local = FromDumpState;
-    type Fate = Read;
+    type Fate = FromDumpExit;
 
     fn can_take_state(&self, _: &FromDump) -> bool {
-        false // it opens what its arguments name
+        false // a new element opens its file anew
     }
 
     fn init(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
@@ -264,7 +268,7 @@ impl Source for FromDump {
             }
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
-        // What is read ahead has its frame.
+        // A packet that was read ahead has its frame already.
         let n = cx.grant(n).max(usize::from(local.next.is_some()));
         if n == 0 {
             return NextRun::Empty;
@@ -275,7 +279,7 @@ impl Source for FromDump {
                 None => match self.read(local, cx) {
                     Ok(Some(packet)) => packet,
                     Ok(None) => continue,
-                    Err(End) => {
+                    Err(EndOfDump) => {
                         local.file = None;
                         return self.finish(local, cx);
                     }
@@ -309,22 +313,22 @@ impl Source for FromDump {
     }
 }
 
-/// The capture is over.
-struct End;
+/// The end of the capture, or an error in it.
+struct EndOfDump;
 
 impl FromDump {
-    /// Whether it reads what others may still read when it begins.
+    /// Whether the file is standard input, which a previous element may read until this one starts.
     fn is_standard_input(&self) -> bool {
         self.settings.filename == "-"
     }
 
-    /// Opens the file, to begin at a place of it.
+    /// Opens the file, to begin at the offset `position` if there is one.
     fn open(&self, local: &mut FromDumpState, position: Option<u64>) -> Result<(), ArgError> {
         let file = pcap::open(&self.settings.filename);
         let mut file = file.map_err(|error| ArgError::new(error.to_string()))?;
         if let Some(position) = position {
-            let there = file.skip_to(position);
-            if !there.map_err(|error| ArgError::new(error.to_string()).at("FILEPOS"))? {
+            let reached = file.skip_to(position);
+            if !reached.map_err(|error| ArgError::new(error.to_string()).at("FILEPOS"))? {
                 let before = file.offset();
                 return Err(ArgError::new(format!("packets begin at {before}")).at("FILEPOS"));
             }
@@ -334,15 +338,15 @@ impl FromDump {
         Ok(())
     }
 
-    /// Reads a packet; `None` if it is not to be emitted.
-    fn read(&self, local: &mut FromDumpState, cx: &mut Cx) -> Result<Option<Packet>, End> {
-        let file = local.file.as_mut().ok_or(End)?;
+    /// Reads a packet; `None` if START or SAMPLE exclude it, or there is no frame.
+    fn read(&self, local: &mut FromDumpState, cx: &mut Cx) -> Result<Option<Packet>, EndOfDump> {
+        let file = local.file.as_mut().ok_or(EndOfDump)?;
         let before = file.offset();
         let record = match file.next_packet() {
-            Ok(record) => record.ok_or(End)?,
+            Ok(record) => record.ok_or(EndOfDump)?,
             Err(error) => {
                 cx.chatter(&format!("FromDump({}): {error}", self.settings.filename));
-                return Err(End);
+                return Err(EndOfDump);
             }
         };
         local.packet_filepos = before;
@@ -352,7 +356,7 @@ impl FromDump {
             return Ok(None);
         }
         local.first_emitted.get_or_insert(time);
-        if !self.sampling.takes(cx) {
+        if !self.sample_rate.takes(cx) {
             return Ok(None);
         }
         let (wire_len, link) = (record.wire_len as usize, record.link_type);
@@ -366,14 +370,14 @@ impl FromDump {
         Ok(Some(packet))
     }
 
-    /// Whether a packet is not to be emitted any more.
+    /// Whether a packet is at or after the end time.
     fn is_beyond(&self, local: &FromDumpState, packet: &Packet) -> bool {
         let (first, from) = (local.first.unwrap_or_default(), local.first_emitted);
         let end = self.settings.end().map(|end| end.after(first, from.unwrap_or_default()));
         end.is_some_and(|end| Time(packet.timestamp()) >= end + local.extended)
     }
 
-    /// When a packet is to be emitted, if not now.
+    /// The time at which to emit a packet; `None` for now.
     fn due(&self, local: &mut FromDumpState, packet: &Packet, cx: &Cx) -> Option<Time> {
         if !self.settings.timing {
             return None;
@@ -385,8 +389,12 @@ impl FromDump {
 
     fn emit(&self, local: &mut FromDumpState, mut packet: Packet, cx: &mut Cx) {
         let is_ip = encap::mark(&mut packet, local.encap.unwrap_or_default());
-        let exit = if self.settings.force_ip && !is_ip { Read::NotIp } else { Read::Packet };
-        if exit.index() == Read::Packet.index() {
+        let exit = if self.settings.force_ip && !is_ip {
+            FromDumpExit::NotIp
+        } else {
+            FromDumpExit::Packet
+        };
+        if exit.index() == FromDumpExit::Packet.index() {
             local.count += 1;
         }
         if let Some(ip) = packet.ipv4_header().filter(|_| self.settings.force_ip) {
@@ -407,47 +415,48 @@ impl FromDump {
     }
 }
 
-/// A time of the file: absolute, or after its first packet.
+/// The time from which packets are emitted: absolute, or after the file's first packet.
 #[derive(Clone, Copy)]
-enum Start {
+enum StartTime {
     At(Duration),
     After(Duration),
 }
 
-/// As [`Start`], or after the first packet emitted.
+/// The time before which packets are emitted: absolute, or after a first packet.
 #[derive(Clone, Copy)]
-enum Stop {
+enum EndTime {
     At(Duration),
     After(Duration),
+    /// After the first packet that is emitted.
     Interval(Duration),
 }
 
 impl FromDumpArgs {
-    fn start(&self) -> Option<Start> {
-        self.start.map(Start::At).or(self.start_after.map(Start::After))
+    fn start(&self) -> Option<StartTime> {
+        self.start.map(StartTime::At).or(self.start_after.map(StartTime::After))
     }
 
-    fn end(&self) -> Option<Stop> {
-        let end = self.end.map(Stop::At).or(self.end_after.map(Stop::After));
-        end.or(self.interval.map(Stop::Interval))
+    fn end(&self) -> Option<EndTime> {
+        let end = self.end.map(EndTime::At).or(self.end_after.map(EndTime::After));
+        end.or(self.interval.map(EndTime::Interval))
     }
 }
 
-impl Start {
+impl StartTime {
     fn after(self, first: Time) -> Time {
         match self {
-            Start::At(time) => Time::default() + time,
-            Start::After(time) => first + time,
+            StartTime::At(time) => Time::default() + time,
+            StartTime::After(time) => first + time,
         }
     }
 }
 
-impl Stop {
+impl EndTime {
     fn after(self, first: Time, emitted: Time) -> Time {
         match self {
-            Stop::At(time) => Time::default() + time,
-            Stop::After(time) => first + time,
-            Stop::Interval(time) => emitted + time,
+            EndTime::At(time) => Time::default() + time,
+            EndTime::After(time) => first + time,
+            EndTime::Interval(time) => emitted + time,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `FromHost`: Ethernet frames that the host's own stack sends.
+//! `FromHost`: receives the Ethernet frames that the host sends on a TAP device.
 
 use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
@@ -6,9 +6,10 @@ use castanet_element::prelude::*;
 
 /// Receives the Ethernet frames that the host sends on the TAP device DEVNAME.
 ///
-/// The device is made if there is none, with the address and network DST for
-/// the host. The host asks by ARP for whom it wants to reach there; somebody
-/// must answer. A `ToHost` of the same name goes the other way.
+/// The element makes the device if there is none, and gives the host the address
+/// and network DST on it. The host sends ARP requests on that network; an element
+/// such as `ARPResponder` must answer them. A `ToHost` of the same name sends frames
+/// to the host.
 ///
 /// ```text
 /// FromHost(fake0, 192.0.2.1/24) -> c :: Classifier(12/0806, 12/0800);
@@ -22,26 +23,26 @@ pub struct FromHost {
     host: HostSide,
 }
 
-/// What can be set.
+/// The arguments of `FromHost`.
 #[derive(Args)]
 pub struct FromHostArgs {
     /// The device's name.
     #[arg]
     devname: String,
-    /// The host's address, and the network that is reached this way.
+    /// The host's address and its network on the device.
     #[arg]
     dst: Option<Net>,
-    /// A router on that network for all else that the host sends.
+    /// A router on that network, for the host's default route.
     #[arg]
     gateway: Option<Ipv4Addr>,
-    /// Bytes to keep free before each packet; frames always have 128.
+    /// Number of bytes to keep free before each packet; ignored, frames always have 128.
     #[arg(default = 0)]
     #[expect(dead_code, reason = "for configurations that say so")]
     headroom: u32,
     /// The host's Ethernet address.
     #[arg(keyword)]
     ether: Option<MacAddr>,
-    /// The largest packet, without Ethernet header.
+    /// The longest packet in bytes, without Ethernet header.
     #[arg(keyword)]
     mtu: Option<u32>,
 }
@@ -51,7 +52,7 @@ impl Build for FromHost {
 
     fn build(settings: FromHostArgs, _: &Setup) -> Result<Self, ArgError> {
         let FromHostArgs { devname, dst, gateway, ether, mtu, .. } = settings;
-        let host = host_side(dst.as_ref(), gateway, ether.or(Some(ETHER)), mtu)?;
+        let host = host_side(dst.as_ref(), gateway, ether.or(Some(DEFAULT_ETHER)), mtu)?;
         Ok(FromHost { devname, host })
     }
 }
@@ -61,7 +62,7 @@ impl Source for FromHost {
     type Fate = HostExit;
 
     fn can_take_state(&self, _: &FromHost) -> bool {
-        false // it opens what its arguments name
+        false // a new element opens its device anew
     }
 
     fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
@@ -81,5 +82,5 @@ impl Source for FromHost {
     }
 }
 
-/// The host's Ethernet address unless ETHER says otherwise, as in Click.
-const ETHER: MacAddr = MacAddr([0, 1, 2, 3, 4, 5]);
+/// The host's Ethernet address if ETHER is not given, as in Click.
+const DEFAULT_ETHER: MacAddr = MacAddr([0, 1, 2, 3, 4, 5]);

@@ -1,6 +1,6 @@
-//! `FromIPSummaryDump`: packets from lines about them.
+//! `FromIPSummaryDump`: makes packets from the lines of an IP summary dump.
 
-use super::summary::{Each, Fields, annotate};
+use super::summary::{Fields, MetaIter, annotate};
 use super::text_source::{TextSource, text_handlers};
 use crate::text_file::LineReader;
 use castanet_element::args::io_error_text;
@@ -8,12 +8,13 @@ use castanet_element::prelude::*;
 use castanet_wire::summary::{DumpReader, Meta, ParsedPacket, record_head};
 use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 
-/// Makes packets of the IP summary dump FILENAME, `-` for standard input.
+/// Makes packets from the IP summary dump FILENAME, `-` for standard input.
 ///
-/// A packet has what its line says; what the line leaves open is zero, TTL is
-/// 100 and PROTO the protocol. Bytes that the line counts but does not show
-/// are said in the extra length annotation, unless CHECKSUM asks for them. The
-/// binary form of dumps is understood too.
+/// A packet has the values of its line. Fields that the line does not give are
+/// zero, except that the TTL is 100 and the protocol PROTO. The extra length
+/// annotation holds the number of bytes that the line counts but does not contain;
+/// with CHECKSUM the packet has these bytes. The element reads the binary form of
+/// dumps too.
 ///
 /// ```click
 /// f :: FromIPSummaryDump(DATA "!data ip_src sport ip_dst dport ip_proto ip_ttl count\n1.0.0.1 53 2.0.0.2 99 U 64 1\n# no packet\n2.0.0.2 - 1.0.0.1 - I 64 2\n", CHECKSUM true, MULTIPACKET true, STOP true) -> out
@@ -28,11 +29,11 @@ use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 pub struct FromIPSummaryDump {
     settings: FromIPSummaryDumpArgs,
     source: TextSource,
-    /// What holds before the dump says otherwise.
+    /// The state of the reader before the first line: fields and defaults by the arguments.
     start: DumpReader,
 }
 
-/// What can be set.
+/// The arguments of `FromIPSummaryDump`.
 #[derive(Clone, Args)]
 pub struct FromIPSummaryDumpArgs {
     /// The file.
@@ -41,29 +42,29 @@ pub struct FromIPSummaryDumpArgs {
     /// Whether to ask the router to stop after the last packet.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// Whether to emit packets before `active` is written.
+    /// Whether to emit packets from the start, before `active` is written.
     #[arg(keyword, default = true)]
     active: bool,
-    /// For configurations that say so: what no line sets is always zero.
+    /// Ignored: fields that no line sets are always zero.
     #[arg(keyword, default = true)]
     #[allow(dead_code)]
     zero: bool,
-    /// Whether to keep the time between packets.
+    /// Whether to emit packets at the intervals of their timestamps.
     #[arg(keyword, default = false)]
     timing: bool,
-    /// Whether to set checksums, and to make packets as long as they say.
+    /// Whether to set checksums, and to make packets as long as their header states.
     #[arg(keyword, default = false)]
     checksum: bool,
     /// The probability with which each packet is emitted.
     #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
     sample: f64,
-    /// The protocol of packets whose lines have none.
+    /// The protocol of packets whose lines do not give it.
     #[arg(keyword, default = ip_proto::TCP)]
     proto: u8,
-    /// Whether a line that stands for several packets gives as many.
+    /// Whether a line that stands for several packets makes that number of packets.
     #[arg(keyword, default = false)]
     multipacket: bool,
-    /// What lines consist of before the dump says so.
+    /// The fields of lines before the dump's own `!data` line.
     #[arg(keyword)]
     fields: Option<Fields>,
     /// Other name of FIELDS.
@@ -75,7 +76,8 @@ pub struct FromIPSummaryDumpArgs {
     /// Oldest name of FIELDS.
     #[arg(keyword)]
     default_contents: Option<Fields>,
-    /// Addresses and ports of packets whose lines have none: `SRC SPORT DST DPORT`, perhaps a protocol.
+    /// Addresses and ports of packets whose lines do not give them: `SRC SPORT DST DPORT`, and
+    /// optionally a protocol.
     #[arg(keyword)]
     flowid: Option<String>,
     /// Other name of FLOWID.
@@ -87,33 +89,33 @@ pub struct FromIPSummaryDumpArgs {
     /// The dump itself, instead of a file.
     #[arg(keyword)]
     data: Option<Data>,
-    /// How many packets to emit at once; 0 for the engine's burst.
+    /// Number of packets to emit at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]
     burst: u32,
-    /// For configurations that say so: where the task runs is not its choice.
+    /// Ignored: the engine chooses the worker.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     migrate: bool,
 }
 
-/// Where reading stands.
+/// The open dump and the position in it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromIPSummaryDumpState {
     file: Option<LineReader>,
     dump: DumpReader,
-    /// A line's packet, and what is known of each that it stands for.
+    /// The packet of the current line, and the properties of each packet that the line stands for.
     packet: Option<ParsedPacket>,
-    metas: Each,
-    /// What to add to a packet's time for the time to emit it at.
+    metas: MetaIter,
+    /// With TIMING, the nanoseconds between a packet's timestamp and its emission.
     offset: Option<i64>,
     /// Whether to emit packets now.
     #[read]
     active: bool,
-    /// Whether the dump is over.
+    /// Whether the end of the dump was reached.
     done: bool,
     /// Whether a line that is no packet has been reported.
-    complained: bool,
+    has_reported_line: bool,
     /// Bytes read.
     #[read]
     filepos: u64,
@@ -141,7 +143,7 @@ impl Build for FromIPSummaryDump {
 }
 
 impl FromIPSummaryDump {
-    /// Opens what is read; standard input only when nobody else reads it any more.
+    /// Opens the dump; standard input only in `start`, when no previous element reads it any more.
     fn open(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |error: &dyn std::fmt::Display| Err(ArgError::new(error.to_string()));
         (local.dump, local.active) = (self.start.clone(), self.settings.active);
@@ -171,7 +173,7 @@ impl Source for FromIPSummaryDump {
     type Fate = ();
 
     fn can_take_state(&self, _: &FromIPSummaryDump) -> bool {
-        false // it opens what its arguments name
+        false // a new element opens its dump anew
     }
 
     fn init(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
@@ -215,11 +217,11 @@ impl Source for FromIPSummaryDump {
 }
 
 impl FromIPSummaryDump {
-    /// Reads a line, and says whether there was one.
+    /// Reads a line; false at the end of the dump.
     fn read(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> bool {
         let Some(file) = &mut local.file else { return false };
-        let (found, is_packet) = match next(file, &mut local.dump) {
-            Ok(Some(found)) => found,
+        let (line, is_packet) = match read_line(file, &mut local.dump) {
+            Ok(Some(result)) => result,
             Ok(None) => return false,
             Err(error) => {
                 cx.chatter(&format!("{}: {}", file.landmark(), io_error_text(&error)));
@@ -227,24 +229,24 @@ impl FromIPSummaryDump {
             }
         };
         local.filepos = file.position();
-        match found {
+        match line {
             Ok(None) => {}
             Ok(Some(packet)) => {
                 let len = packet.bytes.len();
                 local.metas = match self.settings.multipacket {
-                    true => Each::of(&packet.meta, len),
-                    false => Each::whole(&packet.meta),
+                    true => MetaIter::split(&packet.meta, len),
+                    false => MetaIter::whole(&packet.meta),
                 };
                 local.packet = Some(packet);
             }
-            // One line that is no packet is reported, for there may be many.
-            Err(_) if is_packet && std::mem::replace(&mut local.complained, true) => {}
+            // Only the first line that is no packet is reported, as there may be many.
+            Err(_) if is_packet && std::mem::replace(&mut local.has_reported_line, true) => {}
             Err(error) => cx.chatter(&format!("{}: {error}", file.landmark())),
         }
         true
     }
 
-    /// When a packet is to be emitted, if not now.
+    /// The time at which to emit a packet; `None` for now.
     fn due(&self, offset: &mut Option<i64>, meta: &Meta, now: Time) -> Option<Time> {
         if !self.settings.timing {
             return None;
@@ -257,7 +259,7 @@ impl FromIPSummaryDump {
     /// Emits the next of the packets that a line stands for.
     fn emit(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) {
         let (Some(meta), Some(parsed)) = (local.metas.next(), &local.packet) else { return };
-        if !self.source.sampling.takes(cx) {
+        if !self.source.sample_rate.takes(cx) {
             return;
         }
         let Some(mut packet) = cx.copy_in(&parsed.bytes) else { return };
@@ -280,11 +282,11 @@ impl FromIPSummaryDump {
     }
 }
 
-/// What a line of a dump says, and whether it was to be a packet.
-type Found = (Result<Option<ParsedPacket>, String>, bool);
+/// The packet of a line, if it is valid and has one, and whether the line should be a packet.
+type LineResult = (Result<Option<ParsedPacket>, String>, bool);
 
-/// The next line or record of a dump.
-fn next(file: &mut LineReader, dump: &mut DumpReader) -> std::io::Result<Option<Found>> {
+/// Reads the next line or record of a dump; `None` at its end.
+fn read_line(file: &mut LineReader, dump: &mut DumpReader) -> std::io::Result<Option<LineResult>> {
     if !dump.binary {
         let Some(line) = file.next_line()? else { return Ok(None) };
         return Ok(Some((dump.line(&line), !line.starts_with('!'))));
@@ -301,7 +303,7 @@ fn next(file: &mut LineReader, dump: &mut DumpReader) -> std::io::Result<Option<
     }))
 }
 
-/// Says where a packet's headers are, and where it goes.
+/// Sets a packet's header offsets, and its destination annotation.
 pub(super) fn mark(packet: &mut Packet, network: usize) {
     if network >= Ethernet::LEN {
         packet.set_mac_header((network - Ethernet::LEN) as isize);
@@ -313,7 +315,7 @@ pub(super) fn mark(packet: &mut Packet, network: usize) {
     packet.set_dst(dst);
 }
 
-/// Makes a packet say that it is as long as its bytes and `extra` more.
+/// Sets the length fields of a packet's headers to its bytes and `extra` more.
 fn set_length(packet: &mut Packet, extra: u32, checksum: bool) {
     let len = packet.network_bytes().len().saturating_add(extra as usize);
     let Ok(len) = u16::try_from(len) else { return };

@@ -1,4 +1,4 @@
-//! `FromTcpdump`: packets from what tcpdump printed.
+//! `FromTcpdump`: makes packets from the output of tcpdump.
 
 use super::from_ip_summary_dump::mark;
 use super::summary::annotate;
@@ -8,12 +8,13 @@ use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
 use castanet_wire::tcpdump::Reader;
 
-/// Makes packets of the lines that tcpdump has printed to FILENAME, `-` for standard input.
+/// Makes packets from the lines that tcpdump has printed to FILENAME, `-` for standard input.
 ///
-/// Old and new versions' lines about IPv4 are understood, with numeric addresses
-/// (`tcpdump -n`). What a line leaves open is zero, and TTL is 2; payloads are
-/// only said in the extra length annotation. Sequence numbers that count from the
-/// first of their connection are made absolute. Times of day count from midnight.
+/// The element reads the lines of old and new versions about IPv4, with numeric
+/// addresses (`tcpdump -n`). Fields that a line does not give are zero, except that
+/// the TTL is 2; the extra length annotation holds the length of the payload. The
+/// element makes sequence numbers absolute that count from the first of their
+/// connection. Times of day count from midnight.
 ///
 /// ```click
 /// f :: FromTcpdump(DATA "12:00:00.5 IP 1.0.0.1.1024 > 2.0.0.2.80: Flags [S], seq 7, win 512, length 0\n# a remark\n12:00:01 IP 1.0.0.1.53 > 2.0.0.2.99: UDP, length 12\n", CHECKSUM true, STOP true) -> out
@@ -30,7 +31,7 @@ pub struct FromTcpdump {
     source: TextSource,
 }
 
-/// What can be set.
+/// The arguments of `FromTcpdump`.
 #[derive(Clone, Args)]
 pub struct FromTcpdumpArgs {
     /// The file.
@@ -39,14 +40,14 @@ pub struct FromTcpdumpArgs {
     /// Whether to ask the router to stop after the last packet.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// Whether to emit packets before `active` is written.
+    /// Whether to emit packets from the start, before `active` is written.
     #[arg(keyword, default = true)]
     active: bool,
-    /// For configurations that say so: what no line sets is always zero.
+    /// Ignored: fields that no line sets are always zero.
     #[arg(keyword, default = true)]
     #[allow(dead_code)]
     zero: bool,
-    /// Whether to set checksums, and to make packets as long as they say.
+    /// Whether to set checksums, and to make packets as long as their header states.
     #[arg(keyword, default = false)]
     checksum: bool,
     /// The probability with which each packet is emitted.
@@ -57,7 +58,7 @@ pub struct FromTcpdumpArgs {
     data: Option<Data>,
 }
 
-/// Where reading stands.
+/// The open file and the position in it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromTcpdumpState {
@@ -67,7 +68,7 @@ pub struct FromTcpdumpState {
     #[read]
     active: bool,
     /// Whether a line that is no packet has been reported.
-    complained: bool,
+    has_reported_line: bool,
     /// Bytes read.
     #[read]
     filepos: u64,
@@ -85,7 +86,7 @@ impl Build for FromTcpdump {
 }
 
 impl FromTcpdump {
-    /// Opens what is read; standard input only when nobody else reads it any more.
+    /// Opens the file; standard input only in `start`, when no previous element reads it any more.
     fn open(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
         (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
         let mut file = self.source.open().map_err(|error| ArgError::new(error.to_string()))?;
@@ -103,7 +104,7 @@ impl Source for FromTcpdump {
     type Fate = ();
 
     fn can_take_state(&self, _: &FromTcpdump) -> bool {
-        false // it opens what its arguments name
+        false // a new element opens its file anew
     }
 
     fn init(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
@@ -143,10 +144,10 @@ impl Source for FromTcpdump {
 }
 
 impl FromTcpdump {
-    /// Reads a line and emits its packet; whether there was one.
+    /// Reads a line and emits its packet; false at the end of the file.
     fn read(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> bool {
         let Some(file) = &mut local.file else { return false };
-        let found = match file.next_line() {
+        let parsed = match file.next_line() {
             Ok(Some(line)) => local.reader.line(&line),
             Ok(None) => return false,
             Err(error) => {
@@ -155,10 +156,10 @@ impl FromTcpdump {
             }
         };
         local.filepos = file.position();
-        match found {
+        match parsed {
             Ok(None) => {}
             Ok(Some(parsed)) => {
-                if !self.source.sampling.takes(cx) {
+                if !self.source.sample_rate.takes(cx) {
                     return true;
                 }
                 let Some(mut packet) = cx.copy_in(&parsed.bytes) else { return true };
@@ -168,8 +169,8 @@ impl FromTcpdump {
                 annotate(&mut packet, &parsed.meta);
                 cx.emit((), packet);
             }
-            // One line that is no packet is reported, for there may be many.
-            Err(_) if std::mem::replace(&mut local.complained, true) => {}
+            // Only the first line that is no packet is reported, as there may be many.
+            Err(_) if std::mem::replace(&mut local.has_reported_line, true) => {}
             Err(error) => cx.chatter(&format!("{}: {error}", file.landmark())),
         }
         true

@@ -1,4 +1,4 @@
-//! What elements that talk to the host's own stack have in common.
+//! The TUN or TAP device of elements that exchange packets with the host's network stack.
 
 use super::device_slot::DeviceSlot;
 use super::ip_mark;
@@ -8,13 +8,13 @@ use crate::interface::Ipv4Net;
 use crate::tap::{HostSide, Tap, TunTapMode};
 use castanet_element::prelude::*;
 
-/// How many packets may wait until the host takes them.
-const WAITING: usize = 1024;
+/// Number of packets that may wait until the host takes them.
+const MAX_WAITING: usize = 1024;
 
-/// Where packets from the host go, and why packets to it end.
+/// The exits of packets from the host, and the reasons to drop packets to it.
 #[derive(Fate)]
 pub enum HostExit {
-    /// Packets that the host sends; IP packets with their header marked.
+    /// Packets that the host sends, with the IP header of IP packets marked.
     Packet,
     /// From TUN devices, packets that are not IP.
     #[optional]
@@ -27,7 +27,7 @@ pub enum HostExit {
     Full,
 }
 
-/// The open device, and what waits for it.
+/// The open device, and the packets that wait for it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct HostState {
@@ -62,13 +62,13 @@ impl HostState {
         self.device.since(|it| it.sent)
     }
 
-    /// How packets come and go.
+    /// A description of the device.
     #[read]
     fn device(&self) -> String {
         self.device.describe()
     }
 
-    /// Starts the counts again from zero.
+    /// Resets the counts to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.device.reset();
@@ -76,7 +76,7 @@ impl HostState {
     }
 }
 
-/// How the host's side of a device is set up.
+/// The configuration of the host's side of a device; an error if `gateway` is not on its network.
 pub(super) fn host_side(
     net: Option<&Net>,
     gateway: Option<Ipv4Addr>,
@@ -92,8 +92,7 @@ pub(super) fn host_side(
 }
 
 impl HostState {
-    /// Opens the device, and sets up the host's side of one that was not there before, if it is
-    /// said how.
+    /// Opens the device; if it is new and `setup` is given, configures the host's side of it.
     pub(super) fn open(
         &mut self,
         name: &str,
@@ -110,13 +109,13 @@ impl HostState {
         Ok(())
     }
 
-    /// Sets up the host's side of a device that others may have used before.
+    /// Configures the host's side of a device that existed before it was opened.
     pub(super) fn start(&self, setup: &HostSide) -> Result<(), ArgError> {
         let Some(device) = self.device.get().filter(|it| !it.is_new()) else { return Ok(()) };
         device.configure_host(setup).map_err(|error| ArgError::new(error.to_string()))
     }
 
-    /// Emits what the host has sent.
+    /// Emits up to `n` packets that the host has sent.
     pub(super) fn receive(&mut self, n: usize, cx: &mut Cx) -> NextRun {
         let Some(device) = self.device.get_mut() else { return NextRun::Done };
         let mut batch = Batch::new();
@@ -147,14 +146,13 @@ impl HostState {
         NextRun::Again
     }
 
-    /// Sends packets to the host; `refused` and `full` are the reasons to
-    /// drop.
+    /// Sends packets to the host; `refused` and `full` are the reasons to drop them.
     pub(super) fn send<F: Fate>(&mut self, mut batch: Batch, refused: F, full: F, cx: &mut Cx) {
         let Some(device) = self.device.get_mut() else {
             cx.emit_batch(refused, batch);
             return;
         };
-        let outcome = self.waiting.send(device, &mut batch, WAITING, false, cx);
+        let outcome = self.waiting.send(device, &mut batch, MAX_WAITING, false, cx);
         cx.count_consumed(outcome.sent);
         cx.count_dropped(refused, outcome.refused);
         cx.emit_batch(full, batch);
@@ -163,12 +161,12 @@ impl HostState {
         }
     }
 
-    /// How many packets wait to be sent.
+    /// Number of packets that wait to be sent.
     pub(super) fn held(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Closes the device.
+    /// Closes the device; drops the packets that wait for the reason `full`.
     pub(super) fn close<F: Fate>(&mut self, full: F, cx: &mut Cx) {
         cx.emit_batch(full, self.waiting.take());
         self.device.close();

@@ -1,10 +1,10 @@
-//! Finding the IP header in what a device hands over.
+//! Marks the IP header of packets from a device.
 
 use castanet_packet::Packet;
 use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, Vlan, ether_type};
 
-/// Marks the IP header that follows the Ethernet header and its tags, if the
-/// packet is IP.
+/// Marks the IP header after the Ethernet header and its VLAN tags; false if the packet is not
+/// IP.
 pub(super) fn mark_in_ethernet(packet: &mut Packet) -> bool {
     let bytes = packet.bytes();
     let Some((header, _)) = Ethernet::from_prefix(bytes) else { return false };
@@ -16,7 +16,7 @@ pub(super) fn mark_in_ethernet(packet: &mut Packet) -> bool {
     matches!(kind, ether_type::IPV4 | ether_type::IPV6) && mark_at(packet, at)
 }
 
-/// Marks the IP header at `offset`, if there is a whole one.
+/// Marks the IP header at `offset`; false if it is not complete and valid.
 pub(super) fn mark_at(packet: &mut Packet, offset: usize) -> bool {
     let Some(ip) = packet.bytes().get(offset..) else { return false };
     let len = match ip.first().map(|byte| byte >> 4) {
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_headers_only_are_marked() {
+    fn only_complete_headers_are_marked() {
         for (bytes, good) in [(ip(28), true), (ip(20), true), (ip(29), false), (ip(19), false)] {
             assert_eq!(mark_at(&mut Packet::from_bytes(&bytes), 0), good, "{bytes:?}");
         }
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_are_passed_over() {
+    fn vlan_tags_are_skipped() {
         let front = [0; 12];
         let tags = [&front[..], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2, 8, 0], &ip(28)].concat();
         let mut packet = Packet::from_bytes(&tags);

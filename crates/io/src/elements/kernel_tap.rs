@@ -1,16 +1,16 @@
-//! `KernelTap`: Ethernet frames to and from the host's own stack.
+//! `KernelTap`: exchanges Ethernet frames with the host.
 
 use super::host_state::{HostExit, HostState};
-use super::kernel::{KernelDevice, KernelDeviceArgs};
+use super::kernel_device::{KernelDevice, KernelDeviceArgs};
 use crate::tap::TunTapMode;
 use castanet_element::prelude::*;
 
 /// Exchanges Ethernet frames with the host's own stack, through a TAP device.
 ///
-/// The host gets the address and network ADDR on the device, and asks by ARP
-/// for whom it wants to reach there; somebody must answer. What it sends comes
-/// out, and frames that come in are received by the host. The device goes away
-/// with the router.
+/// The host has the address and network ADDR on the device. It sends ARP requests
+/// there; an element such as `ARPResponder` must answer them. The element emits the
+/// frames that the host sends, and the host receives the element's input. The device
+/// disappears when the router ends.
 ///
 /// ```text
 /// tap :: KernelTap(10.0.0.1/24) -> c :: Classifier(12/0806, 12/0800);
@@ -34,7 +34,7 @@ impl Source for KernelTap {
     type Fate = HostExit;
 
     fn can_take_state(&self, _: &KernelTap) -> bool {
-        false // it opens what its arguments name
+        false // a new element opens its device anew
     }
 
     fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {

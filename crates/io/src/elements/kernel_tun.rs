@@ -1,16 +1,16 @@
-//! `KernelTun`: IP packets to and from the host's own stack.
+//! `KernelTun`: exchanges IP packets with the host.
 
 use super::host_state::{HostExit, HostState};
-use super::kernel::{KernelDevice, KernelDeviceArgs};
+use super::kernel_device::{KernelDevice, KernelDeviceArgs};
 use crate::tap::TunTapMode;
 use castanet_element::prelude::*;
 
 /// Exchanges IP packets with the host's own stack, through a TUN device.
 ///
-/// The host gets the address and network ADDR on the device; what it routes
-/// there comes out of output 0, and packets that come in are received by the
-/// host. Packets that are not IP come out of output 1, if it is connected.
-/// The device goes away with the router.
+/// The host has the address and network ADDR on the device. The element emits the
+/// packets that the host routes there on output 0, and the host receives the
+/// element's input. Packets that are not IP leave by output 1, if it is connected.
+/// The device disappears when the router ends.
 ///
 /// ```text
 /// KernelTun(10.0.0.1/24) -> IPPrint(host) -> ICMPPingResponder -> tun;
@@ -32,7 +32,7 @@ impl Source for KernelTun {
     type Fate = HostExit;
 
     fn can_take_state(&self, _: &KernelTun) -> bool {
-        false // it opens what its arguments name
+        false // a new element opens its device anew
     }
 
     fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {

@@ -1,18 +1,18 @@
-//! `McastSocket`: packets to and from all members of a multicast group.
+//! `McastSocket`: sends packets to a multicast group, and receives from it.
 
 use super::socket_element::{SocketCore, impl_socket_element};
 use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 
-/// Sends packets to a multicast group by UDP, and emits what it hears there.
+/// Sends packets to a multicast group by UDP, and emits the packets that its members send.
 ///
-/// Packets do not flow through: those that come in are sent to all who listen
-/// to the group MCASTIP at port MCASTPORT, and what any of them sends comes
-/// out. SOURCEIP, an address of this machine, says which interface is used;
-/// then what this element itself has sent does not come out again. Without it
-/// the host's routes say which, and `LOOP false` keeps the host from hearing
-/// itself.
+/// Packets do not pass through the element: it sends its input to all members of
+/// the group MCASTIP at port MCASTPORT, and emits the packets that they send.
+/// SOURCEIP, an address of this machine, selects the interface; the element then
+/// does not emit the packets that it has sent itself. Without SOURCEIP the host's
+/// routes select the interface, and `LOOP false` keeps the host from receiving its
+/// own packets.
 ///
 /// ```text
 /// link :: McastSocket(239.0.0.1, 1234, 10.0.0.1) -> Print -> Discard;
@@ -22,7 +22,7 @@ use std::net::SocketAddrV4;
 #[element(args = McastSocketArgs, ports = "0-1/0-1")]
 pub struct McastSocket(SocketCore);
 
-/// What can be set.
+/// The arguments of `McastSocket`.
 #[derive(Args)]
 pub struct McastSocketArgs {
     /// The group's address.
@@ -31,28 +31,28 @@ pub struct McastSocketArgs {
     /// The group's port.
     #[arg(range = 1..)]
     mcastport: u16,
-    /// An address of this machine, whose interface is used.
+    /// An address of this machine, which selects the interface.
     #[arg]
     sourceip: Option<Ipv4Addr>,
-    /// The port that packets come from; any free one unless given.
+    /// The port to send packets from; 0 for any free one.
     #[arg(default = 0)]
     sourceport: u16,
-    /// Whether processes on this machine hear what is sent.
+    /// Whether processes on this machine receive the packets.
     #[arg(keyword, default = true)]
     r#loop: bool,
-    /// The most bytes of a packet that is received.
+    /// The longest packet to receive, in bytes.
     #[arg(keyword, default = 2048, range = 1..=1048576)]
     snaplen: u32,
-    /// Room in front of packets that are received.
+    /// Number of free bytes before received packets.
     #[arg(keyword, default = 28, range = ..=65535)]
     headroom: u32,
-    /// Whether packets get the time when they were received.
+    /// Whether packets carry the time at which they were received.
     #[arg(keyword, default = true)]
     timestamp: bool,
-    /// The most bytes that may wait to be sent.
+    /// The largest number of bytes that may wait to be sent.
     #[arg(keyword)]
     sndbuf: Option<u32>,
-    /// The most bytes that may wait to be received.
+    /// The largest number of bytes that may wait to be received.
     #[arg(keyword)]
     rcvbuf: Option<u32>,
 }

@@ -3,17 +3,17 @@
 use castanet_element::args::{FromArg, Names};
 use castanet_element::error::ArgError;
 
-/// How a device element reaches its device.
+/// The method by which an element receives from and sends to its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
-    /// The fastest way that the interface supports, and that takes nothing
-    /// from the host.
+    /// The fastest method that the interface supports and that does not keep packets from a
+    /// host that needs them.
     Best,
     /// An XDP program and `AF_XDP` sockets.
     Xdp,
     /// A packet socket with a `TPACKET_V3` ring.
     Ring,
-    /// A packet socket and a system call a packet.
+    /// A packet socket, and a system call for each packet.
     Socket,
 }
 
@@ -22,7 +22,7 @@ impl FromArg for Method {
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         match text {
-            // Click's names for what receives from the kernel's interfaces.
+            // Click's names for methods that receive from the kernel's interfaces.
             "AF_PACKET" | "TPACKET_V3" | "LINUX" | "PCAP" => Ok(Method::Ring),
             "AF_XDP" | "XDP" => Ok(Method::Xdp),
             "default" => Ok(Method::Best),

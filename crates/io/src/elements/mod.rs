@@ -1,5 +1,5 @@
-//! The elements by which packets enter and leave a graph, and other programs reach it, one file each.
-#![allow(missing_docs)] // the manual says it
+//! The elements that receive and send packets, and that connect other programs, one file each.
+#![allow(missing_docs)] // the manual documents the elements
 
 mod bind_retries;
 pub mod chatter_socket;
@@ -7,8 +7,8 @@ pub mod control_socket;
 mod device_selection;
 mod device_slot;
 mod dpdk;
+pub mod dpdk_args;
 pub mod dpdk_info;
-pub mod dpdk_words;
 mod encap;
 pub mod ensure_dpdk_buffer;
 pub mod from_device;
@@ -20,7 +20,7 @@ pub mod from_ip_summary_dump;
 pub mod from_tcpdump;
 mod host_state;
 mod ip_mark;
-mod kernel;
+mod kernel_device;
 pub mod kernel_handler_proxy;
 pub mod kernel_tap;
 pub mod kernel_tun;
@@ -31,7 +31,7 @@ mod poll_backoff;
 pub mod raw_socket;
 mod ring_args;
 mod rx_placement;
-mod sampling;
+mod sample_rate;
 pub mod socket;
 mod socket_element;
 mod socket_gate;

@@ -1,13 +1,13 @@
-//! Patterns of packets as arguments.
+//! Arguments that are patterns of packets.
 
 use castanet_element::args::{FromArg, Names};
 use castanet_element::error::ArgError;
 use castanet_kit::classify::Pattern;
 
-/// IP packets, in `IPClassifier`'s language.
+/// A pattern of IP packets, in the language of `IPClassifier`.
 pub(crate) struct IpPattern(pub(super) Pattern);
 
-/// Frames, in `Classifier`'s language.
+/// A pattern of frames, in the language of `Classifier`.
 pub(crate) struct FramePattern(pub(super) Pattern);
 
 impl FromArg for IpPattern {

@@ -1,4 +1,4 @@
-//! `RawSocket`: whole IPv4 packets, by a socket of the host.
+//! `RawSocket`: sends and receives IPv4 packets by a raw socket.
 
 use super::ip_mark;
 use super::socket_element::{SocketCore, impl_socket_element};
@@ -9,10 +9,10 @@ use std::net::SocketAddrV4;
 /// Sends and receives whole IPv4 packets of a protocol by a raw socket.
 ///
 /// TYPE is `TCP`, `UDP`, `ICMP`, `GRE` or another protocol's number. Packets do
-/// not flow through: those that come in are sent, to their destination, and a
-/// copy of each such packet that the host receives comes out. With PORT the
-/// host leaves that TCP or UDP port alone. This takes the right to open raw
-/// sockets.
+/// not pass through the element: it sends its input to the packets' destinations,
+/// and emits a copy of each packet of the protocol that the host receives. With PORT
+/// no program of the host can use that TCP or UDP port. The process needs the right
+/// to open raw sockets (`CAP_NET_RAW`).
 ///
 /// ```text
 /// RawSocket(UDP, 53) -> IPPrint -> Discard;
@@ -22,19 +22,19 @@ use std::net::SocketAddrV4;
 #[element(alias = "FromRawSocket", alias = "ToRawSocket")]
 pub struct RawSocket(SocketCore);
 
-/// What can be set.
+/// The arguments of `RawSocket`.
 #[derive(Args)]
 pub struct RawSocketArgs {
     /// `TCP`, `UDP`, `ICMP`, `GRE` or a protocol's number.
     #[arg]
     r#type: String,
-    /// The port of TCP or UDP that nobody else may have.
+    /// The TCP or UDP port that no other program may use; 0 for none.
     #[arg(default = 0)]
     port: u16,
-    /// The most bytes of a packet that is received.
+    /// The longest packet to receive, in bytes.
     #[arg(keyword, default = 2048, range = 20..)]
     snaplen: u32,
-    /// Room in front of packets that are received.
+    /// Number of free bytes before received packets.
     #[arg(keyword, default = 28, range = ..=65535)]
     headroom: u32,
 }
@@ -69,7 +69,7 @@ impl Build for RawSocket {
     }
 }
 
-/// Marks what is an IPv4 packet, the only thing that goes on.
+/// Marks the IP header of a received packet; whether the packet is IP and may be emitted.
 fn mark(packet: &mut Packet) -> bool {
     let is_ip = ip_mark::mark_at(packet, 0);
     if let Some(dst) = packet.ipv4_header().map(|ip| ip.dst()) {

@@ -1,47 +1,47 @@
-//! What `FromDPDKRing` and `ToDPDKRing` say about the ring between them.
+//! The arguments of the ring between `FromDPDKRing` and `ToDPDKRing`.
 
-use super::dpdk::told;
+use super::dpdk::to_arg_error;
 use crate::dpdk::{Ring, RingOptions};
 use castanet_element::prelude::*;
 
-/// How a ring is found or made.
+/// The arguments by which a ring is found or made.
 #[derive(Args, Clone)]
 pub(super) struct RingArgs {
-    /// How many packets the ring has room for, if it is made here.
+    /// Number of packets that the ring holds, if this element makes it.
     #[arg(keyword, default = 1024, range = 1..=16777216)]
     ndesc: u32,
     /// The NUMA node of the ring's memory; -1 for any.
     #[arg(keyword, default = 0)]
     numa_zone: i32,
-    /// Whether only one worker at a time puts packets in, of all processes.
+    /// Whether only one worker of all processes puts packets in at a time.
     #[arg(keyword, default = false)]
     sp_enq: bool,
-    /// Whether only one worker at a time takes packets out.
+    /// Whether only one worker of all processes takes packets out at a time.
     #[arg(keyword, default = false)]
     sc_deq: bool,
-    /// Whether to find the ring, whatever process this is.
+    /// Whether to find the ring, even in the primary process.
     #[arg(keyword, default = false)]
     force_lookup: bool,
-    /// Whether to make the ring, whatever process this is.
+    /// Whether to make the ring, even in a secondary process.
     #[arg(keyword, default = false)]
     force_create: bool,
 }
 
 impl RingArgs {
-    /// The ring of packets from one process to another.
+    /// Opens the ring of packets from the process `from` to the process `to`.
     pub(super) fn open(&self, from: &str, to: &str) -> Result<Ring, ArgError> {
         let options = RingOptions {
             descriptors: self.ndesc,
             numa_node: self.numa_zone,
             one_sender: self.sp_enq,
             one_receiver: self.sc_deq,
-            create: self.made(),
+            create: self.create(),
         };
-        Ring::open(from, to, options).map_err(|error| told(&error))
+        Ring::open(from, to, options).map_err(|error| to_arg_error(&error))
     }
 
-    /// Whether the ring is to be made, if somebody said.
-    fn made(&self) -> Option<bool> {
+    /// Whether to make the ring, if FORCE_CREATE or FORCE_LOOKUP is given.
+    fn create(&self) -> Option<bool> {
         match (self.force_create, self.force_lookup) {
             (true, _) => Some(true),
             (false, true) => Some(false),

@@ -1,54 +1,54 @@
-//! Which workers receive from a device, and by which queues, as arguments say it.
+//! The arguments that select the workers and the queues by which a device is received from.
 
 use castanet_element::device::{Queues, RxThreads};
 use castanet_element::prelude::*;
 
-/// Whether the same workers, and some at all, have the same queues.
+/// Whether both lists give the same queues to the same workers; false if they are empty.
 pub(super) fn same_shares(these: &[QueueShare], those: &[QueueShare]) -> bool {
     let has = |share: &QueueShare| (share.worker, share.queues.clone());
     !these.is_empty() && these.iter().map(has).eq(those.iter().map(has))
 }
 
-/// How the workers that receive are found.
+/// The arguments that select the workers that receive.
 #[derive(Args, Clone)]
 pub(crate) struct RxPlacementArgs {
-    /// Fewest queues to receive from, however few the workers.
+    /// The smallest number of queues to receive from, even with fewer workers.
     #[arg(keyword, default = 1)]
     minqueues: u16,
-    /// Most queues to receive from, however many the workers; 0 for as many
-    /// as the device has.
+    /// The largest number of queues to receive from, even with more workers; 0 for
+    /// as many as the device has.
     #[arg(keyword, default = 0)]
     maxqueues: u16,
-    /// Most workers to receive with; -1 for this device's share of those that
-    /// no `StaticThreadSched` has given something else to do.
+    /// The largest number of workers that receive; -1 for this device's share of the
+    /// workers to which no `StaticThreadSched` assigns another element.
     #[arg(keyword, default = -1, range = -1..=65535)]
     maxthreads: i32,
-    /// How many of these workers to pass over; -1 to leave it to the engine.
+    /// Number of these workers to skip; -1 to let the engine choose.
     #[arg(keyword, default = -1, range = -1..=65535)]
     threadoffset: i32,
-    /// Whether to receive with workers at the device's NUMA node.
+    /// Whether only workers at the device's NUMA node receive.
     #[arg(keyword, default = true)]
     numa: bool,
-    /// The NUMA node that the device is at; -1 for what the machine says.
+    /// The device's NUMA node; -1 for the node that the kernel reports.
     #[arg(keyword, default = -1, range = -1..=65535)]
     numa_node: i32,
-    /// Whether the workers are divided among the devices, or each worker
-    /// receives from all of them.
+    /// Whether the workers are divided among the devices (share), or each worker
+    /// receives from all of them (parallel).
     #[arg(keyword, default = Scale::share)]
     scale: Scale,
-    /// How much to say about queues, in FastClick; here `castanet explain` does.
+    /// The amount of output about queues, in FastClick; ignored here, see `castanet explain`.
     #[arg(keyword, default = 1)]
     #[expect(dead_code, reason = "for configurations that say so")]
     verbose: u32,
 }
 
-/// How workers are divided among devices.
+/// The division of workers among devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(non_camel_case_types, reason = "the manual shows the name as users write it")]
 pub(crate) enum Scale {
-    /// A share of them each.
+    /// Each device has a share of the workers.
     share,
-    /// All of them each.
+    /// Each device has all workers.
     parallel,
 }
 
@@ -65,29 +65,29 @@ impl FromArg for Scale {
     }
 }
 
-/// A number that is -1 where nothing is said.
-pub(super) fn given(number: i32) -> Option<usize> {
+/// The value of an argument that is -1 if it is not given.
+pub(super) fn nonnegative(number: i32) -> Option<usize> {
     usize::try_from(number).ok()
 }
 
 impl RxPlacementArgs {
-    /// Which workers are to receive.
+    /// The workers that receive.
     pub(super) fn rx_threads(&self) -> RxThreads {
         RxThreads {
-            most: given(self.maxthreads).filter(|&most| most > 0),
-            offset: given(self.threadoffset),
+            most: nonnegative(self.maxthreads).filter(|&most| most > 0),
+            offset: nonnegative(self.threadoffset),
             numa: self.numa,
             parallel: self.scale == Scale::parallel,
         }
     }
 
-    /// The device's NUMA node.
+    /// The device's NUMA node: NUMA_NODE, or else `found`, the node that the kernel reports.
     pub(super) fn node(&self, found: Option<usize>) -> Option<usize> {
-        given(self.numa_node).or(found)
+        nonnegative(self.numa_node).or(found)
     }
 
-    /// The queues to receive from: `first` and `count` as the user says them.
-    /// Whoever says the first wants that one.
+    /// The queues to receive from, by the arguments QUEUE (`first`) and N_QUEUES (`count`). If only
+    /// QUEUE is given, that queue alone.
     pub(super) fn queues(
         &self,
         first: Option<usize>,
@@ -108,14 +108,14 @@ impl RxPlacementArgs {
     }
 }
 
-/// What a device offers to receive from.
+/// The queues that a device offers to receive from.
 #[derive(Clone, Copy)]
 pub(super) enum AvailableQueues {
-    /// As many queues as there are, all of which packets come to.
+    /// This number of queues, and packets arrive at all of them.
     All(usize),
-    /// As many queues as are wanted, up to a number.
+    /// The number of queues that is asked for, up to this one.
     UpTo(usize),
-    /// A socket for each who wants one.
+    /// No queues: a socket for each worker.
     Sockets,
 }
 
@@ -129,12 +129,12 @@ mod tests {
         count: Option<usize>,
         of: AvailableQueues,
     ) -> Queues {
-        let spread = <RxPlacementArgs as Args>::parse(text, &Names::default()).unwrap();
-        spread.queues(first, count, of)
+        let placement = <RxPlacementArgs as Args>::parse(text, &Names::default()).unwrap();
+        placement.queues(first, count, of)
     }
 
     #[test]
-    fn queues_are_as_many_as_said_or_as_fit() {
+    fn number_of_queues_follows_the_arguments_within_the_device_limits() {
         let all = |text, first, count| {
             let it = queues(text, first, count, AvailableQueues::All(4));
             (it.first, it.least, it.most)
@@ -155,12 +155,12 @@ mod tests {
     }
 
     #[test]
-    fn crews_are_as_arguments_say() {
-        let crew = |text: &str| {
+    fn rx_threads_follow_the_arguments() {
+        let rx_threads = |text: &str| {
             <RxPlacementArgs as Args>::parse(text, &Names::default()).unwrap().rx_threads()
         };
-        assert_eq!(crew(""), RxThreads::default());
-        let all = crew("MAXTHREADS 2, THREADOFFSET 1, NUMA false, SCALE parallel");
+        assert_eq!(rx_threads(""), RxThreads::default());
+        let all = rx_threads("MAXTHREADS 2, THREADOFFSET 1, NUMA false, SCALE parallel");
         let want = RxThreads { most: Some(2), offset: Some(1), numa: false, parallel: true };
         assert_eq!(all, want);
         let wrong =

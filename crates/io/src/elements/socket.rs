@@ -1,4 +1,4 @@
-//! `Socket`: packets by TCP, UDP and sockets between processes.
+//! `Socket`: sends and receives packets by TCP, UDP or a Unix socket.
 
 use super::socket_element::{EndpointArgs, SocketCore, impl_socket_element};
 use crate::control::endpoint::MAX_PATH;
@@ -7,21 +7,22 @@ use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
-/// Sends packets to a socket, and emits what comes from there.
+/// Sends packets by a TCP, UDP or Unix socket, and emits the packets that it receives.
 ///
-/// `TCP, ADDR, PORT` and `UDP, ADDR, PORT`, with LOCAL_ADDR and LOCAL_PORT
-/// behind them, or `UNIX, FILENAME` and `UNIX_DGRAM, FILENAME`, with
-/// LOCAL_FILENAME behind. Packets do not flow through: those that come in are
-/// sent, those that are received come out.
+/// The arguments are `TCP, ADDR, PORT` or `UDP, ADDR, PORT`, optionally followed by
+/// LOCAL_ADDR and LOCAL_PORT, or `UNIX, FILENAME` or `UNIX_DGRAM, FILENAME`,
+/// optionally followed by LOCAL_FILENAME. Packets do not pass through the element:
+/// it sends its input, and emits the packets that it receives.
 ///
-/// A client sends there; a server waits there, for one client after the other
-/// or, without connections, for whoever sends, and answers the last one. It is
-/// a client if CLIENT says so, or if a local place is given or there are no
-/// outputs. A UDP client of 0.0.0.0 sends each packet to its destination
-/// annotation. A stream has no packets: each read makes one, up to SNAPLEN.
+/// A client sends to the address. A server listens at the address: with connections
+/// it serves one client after the other; without, it receives from every sender and
+/// sends to the last one. The element is a client if CLIENT is true, or if CLIENT is
+/// not given and there is a local address or no output. A UDP client of 0.0.0.0
+/// sends each packet to its destination annotation. A stream has no packet
+/// boundaries: each read makes a packet, of up to SNAPLEN bytes.
 ///
-/// ALLOW and DENY name routing tables, such as a `RadixIPLookup`: a server lets
-/// in whom ALLOW has, and of all others those whom DENY has not.
+/// ALLOW and DENY name routing tables, such as a `RadixIPLookup`: a server accepts
+/// the addresses that ALLOW contains, and all others that DENY does not contain.
 ///
 /// ```text
 /// Socket(TCP, 0.0.0.0, 80) -> Print -> Discard;
@@ -31,47 +32,47 @@ use std::path::PathBuf;
 #[element(args = SocketArgs, ports = "0-1/0-1", alias = "FromSocket", alias = "ToSocket")]
 pub struct Socket(SocketCore);
 
-/// What can be set.
+/// The arguments of `Socket`.
 #[derive(Args)]
 pub struct SocketArgs {
     /// `TCP`, `UDP`, `UNIX` or `UNIX_DGRAM`.
     #[arg]
     r#type: String,
-    /// Where: an address and a port, or a file; then where from.
+    /// The remote address and port, or the file; then the local ones.
     #[arg(rest)]
     places: Vec<String>,
-    /// Whether to send to the place instead of waiting there.
+    /// Whether the element is a client, which sends to the address, or a server, which listens.
     #[arg(keyword)]
     client: Option<bool>,
-    /// The most bytes of a packet that is received.
+    /// The longest packet to receive, in bytes.
     #[arg(keyword, default = 2048, range = 1..=1048576)]
     snaplen: u32,
-    /// Room in front of packets that are received.
+    /// Number of free bytes before received packets.
     #[arg(keyword, default = 28, range = ..=65535)]
     headroom: u32,
-    /// Whether a TCP segment is sent at once, however short.
+    /// Whether TCP sends short segments at once (`TCP_NODELAY`).
     #[arg(keyword, default = true)]
     nodelay: bool,
-    /// Whether packets get the time when they were received.
+    /// Whether packets carry the time at which they were received.
     #[arg(keyword, default = true)]
     timestamp: bool,
-    /// The most bytes that may wait to be sent.
+    /// The largest number of bytes that may wait to be sent.
     #[arg(keyword)]
     sndbuf: Option<u32>,
-    /// The most bytes that may wait to be received.
+    /// The largest number of bytes that may wait to be received.
     #[arg(keyword)]
     rcvbuf: Option<u32>,
-    /// Whether to write a line about each client that comes or goes.
+    /// Whether to write a line about each client that connects or disconnects.
     #[arg(keyword, default = false)]
     verbose: bool,
-    /// A routing table with the addresses that a server lets in.
+    /// A routing table of the addresses that a server accepts.
     #[arg(keyword)]
     pub(super) allow: Option<String>,
-    /// A routing table with the addresses that a server does not let in, unless
-    /// ALLOW has them.
+    /// A routing table of the addresses that a server rejects, unless ALLOW contains
+    /// them.
     #[arg(keyword)]
     pub(super) deny: Option<String>,
-    /// Accepted: it is about PlanetLab's ports.
+    /// Ignored: it concerns the ports of PlanetLab.
     #[arg(keyword, default = false)]
     proper: bool,
 }
@@ -115,11 +116,14 @@ impl Build for Socket {
     }
 }
 
-/// What carries packets to where, from where, and whether that is yet to be
-/// learned from who sends.
-type Found = (Transport, SocketAddress, Option<SocketAddress>, bool);
+/// The transport, the remote address, the local address, and whether the element learns the remote
+/// address from the first sender.
+type SocketPlaces = (Transport, SocketAddress, Option<SocketAddress>, bool);
 
-fn in_network(transport: Transport, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
+fn in_network(
+    transport: Transport,
+    mut places: EndpointArgs<'_>,
+) -> Result<SocketPlaces, ArgError> {
     let place = SocketAddrV4::new(places.needed("ADDR")?, places.needed("PORT")?);
     let address: Option<Ipv4Addr> = places.optional("LOCAL_ADDR")?;
     let port: Option<u16> = places.optional("LOCAL_PORT")?;
@@ -130,7 +134,7 @@ fn in_network(transport: Transport, mut places: EndpointArgs<'_>) -> Result<Foun
     Ok((transport, SocketAddress::Ip(place), local, learns.unwrap_or(false)))
 }
 
-fn in_files(transport: Transport, mut places: EndpointArgs<'_>) -> Result<Found, ArgError> {
+fn in_files(transport: Transport, mut places: EndpointArgs<'_>) -> Result<SocketPlaces, ArgError> {
     let place: String = places.needed("FILENAME")?;
     let local: Option<String> = places.optional("LOCAL_FILENAME")?;
     places.end()?;

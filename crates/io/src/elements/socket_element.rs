@@ -1,4 +1,4 @@
-//! What elements that talk by sockets have in common.
+//! The state and functions of elements that send and receive by sockets.
 
 use super::device_slot::DeviceSlot;
 use super::tx_queue::TxQueue;
@@ -6,15 +6,15 @@ use crate::device::Device;
 use crate::socket::{SocketConfig, SocketDevice, errno_text};
 use castanet_element::prelude::*;
 
-/// How many packets may wait until the socket takes them.
-const WAITING: usize = 1024;
+/// Number of packets that may wait until the socket takes them.
+const MAX_WAITING: usize = 1024;
 
-/// Where packets that were received go, and why packets to be sent end.
+/// The exit of received packets, and the reasons to drop packets to be sent.
 #[derive(Fate)]
 pub enum SocketExit {
     /// Packets that were received.
     Packet,
-    /// Packets to be sent, while nobody is there to receive them.
+    /// Packets to be sent while the socket has no peer.
     #[drop]
     NoPeer,
     /// Packets that the socket refused.
@@ -25,7 +25,7 @@ pub enum SocketExit {
     Full,
 }
 
-/// The socket, and what waits for it.
+/// The open socket, and the packets that wait for it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct SocketState {
@@ -47,34 +47,34 @@ impl SocketState {
         self.link.since(|it| it.sent)
     }
 
-    /// The port that the socket has on this machine; empty if it has none.
+    /// The socket's local port; empty if it has none.
     #[read]
     fn port(&self) -> String {
         let port = self.link.get().and_then(SocketDevice::port);
         port.map_or_else(String::new, |port| port.to_string())
     }
 
-    /// How packets come and go.
+    /// A description of the socket.
     #[read]
     fn device(&self) -> String {
         self.link.describe()
     }
 
-    /// Says of an address whether it may come in, as `1.2.3.4 true`; that is how
-    /// ALLOW and DENY take effect.
+    /// Accepts or rejects an address, as `1.2.3.4 true`; the gate of ALLOW and DENY writes
+    /// this handler.
     #[write]
     fn judged(&mut self, verdict: &str) -> Result<(), ArgError> {
-        let (address, may) = verdict.trim().split_once(' ').unwrap_or((verdict, ""));
-        let (Ok(address), Ok(may)) = (address.parse(), may.trim().parse()) else {
+        let (address, is_allowed) = verdict.trim().split_once(' ').unwrap_or((verdict, ""));
+        let (Ok(address), Ok(is_allowed)) = (address.parse(), is_allowed.trim().parse()) else {
             return Err(ArgError::new("syntax error").help("such as `1.2.3.4 true`"));
         };
         if let Some(link) = self.link.get_mut() {
-            link.decide(address, may);
+            link.decide(address, is_allowed);
         }
         Ok(())
     }
 
-    /// Starts the counts again from zero.
+    /// Resets the counts to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.link.reset();
@@ -82,20 +82,20 @@ impl SocketState {
     }
 }
 
-/// How a socket is talked by.
+/// The configuration of an element's socket.
 pub(super) struct SocketCore {
-    /// The element, as messages show it.
+    /// The name and class of the element, for messages.
     pub(super) label: String,
-    /// Its name.
+    /// The name of the element.
     pub(super) name: String,
     pub(super) config: SocketConfig,
-    /// Whether to tell of clients that come and go.
+    /// Whether to write a line about each client that connects or disconnects.
     pub(super) verbose: bool,
-    /// Looks at what was received, and says whether it may go on.
+    /// Checks a received packet; whether it may be emitted.
     pub(super) fit: fn(&mut Packet) -> bool,
 }
 
-/// Makes an element of a type around a [`SocketCore`].
+/// Implements the element traits of a type that holds a [`SocketCore`].
 macro_rules! impl_socket_element {
     ($element:ident) => {
         impl Source for $element {
@@ -103,7 +103,7 @@ macro_rules! impl_socket_element {
             type Fate = crate::elements::socket_element::SocketExit;
 
             fn can_take_state(&self, _: &$element) -> bool {
-                false // it opens what its arguments name
+                false // a new element opens its socket anew
             }
 
             fn init(&self, local: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
@@ -146,11 +146,11 @@ impl SocketCore {
         let link = SocketDevice::open(self.config.clone())
             .map_err(|(step, why)| ArgError::new(format!("{step}: {}", errno_text(why))))?;
         local.link.set(link);
-        self.tell(local, cx);
+        self.report_clients(local, cx);
         Ok(())
     }
 
-    /// Emits what was received, as far as it may go on.
+    /// Emits up to `n` received packets; drops those that `fit` rejects.
     pub(super) fn receive(&self, local: &mut SocketState, n: usize, cx: &mut Cx) -> NextRun {
         let Some(link) = local.link.get_mut() else { return NextRun::Done };
         let mut batch = Batch::new();
@@ -165,7 +165,7 @@ impl SocketCore {
             (true, Some(fd)) => NextRun::Readable(fd),
             (true, None) => NextRun::Done,
         };
-        self.tell(local, cx);
+        self.report_clients(local, cx);
         cx.count_received(batch.len());
         for mut packet in batch.drain() {
             let fate =
@@ -175,25 +175,25 @@ impl SocketCore {
         next
     }
 
-    /// Sends packets, and waits for a socket that is slow.
+    /// Sends packets; the worker blocks while a slow socket has no room.
     pub(super) fn send(&self, local: &mut SocketState, mut batch: Batch, cx: &mut Cx) {
         let Some(link) = local.link.get_mut().filter(|link| link.has_peer()) else {
             cx.emit_batch(SocketExit::NoPeer, local.waiting.take());
             cx.emit_batch(SocketExit::NoPeer, batch);
             return;
         };
-        let outcome = local.waiting.send(link, &mut batch, WAITING, true, cx);
+        let outcome = local.waiting.send(link, &mut batch, MAX_WAITING, true, cx);
         cx.count_consumed(outcome.sent);
         cx.count_dropped(SocketExit::Refused, outcome.refused);
         cx.emit_batch(SocketExit::Full, batch);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("{}: {error}", self.label));
         }
-        self.tell(local, cx);
+        self.report_clients(local, cx);
     }
 
-    /// Says what there is to say about connections.
-    fn tell(&self, local: &mut SocketState, cx: &mut Cx) {
+    /// Writes lines about clients that have connected or disconnected.
+    fn report_clients(&self, local: &mut SocketState, cx: &mut Cx) {
         let Some(link) = local.link.get_mut() else { return };
         for line in link.messages() {
             if self.verbose {
@@ -209,13 +209,13 @@ impl SocketCore {
 }
 
 impl SocketState {
-    /// How many packets wait to be sent.
+    /// Number of packets that wait to be sent.
     pub(super) fn held(&self) -> usize {
         self.waiting.len()
     }
 }
 
-/// The arguments of a place that may be said in several ways, one by one.
+/// The arguments of a socket's addresses, one by one.
 pub(super) struct EndpointArgs<'a> {
     texts: std::slice::Iter<'a, String>,
     names: &'a Names,
@@ -226,19 +226,19 @@ impl<'a> EndpointArgs<'a> {
         EndpointArgs { texts: texts.iter(), names }
     }
 
-    /// The next one, which must be there.
+    /// The next argument, which is required.
     pub(super) fn needed<T: FromArg>(&mut self, name: &str) -> Result<T, ArgError> {
         let missing = || ArgError::new("required argument missing").at(name);
         self.optional(name)?.ok_or_else(missing)
     }
 
-    /// The next one, if it is there.
+    /// The next argument, if there is one.
     pub(super) fn optional<T: FromArg>(&mut self, name: &str) -> Result<Option<T>, ArgError> {
         let text = self.texts.next();
         text.map(|text| T::from_arg(text, self.names).map_err(|e| e.at(name))).transpose()
     }
 
-    /// There may be no more.
+    /// Checks that there are no more arguments.
     pub(super) fn end(mut self) -> Result<(), ArgError> {
         match self.texts.next() {
             None => Ok(()),

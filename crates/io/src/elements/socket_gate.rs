@@ -1,4 +1,4 @@
-//! What decides for a `Socket` who may come in.
+//! The access control of a `Socket`: decides by routing tables which clients it accepts.
 
 use super::socket::SocketArgs;
 use castanet_element::prelude::*;
@@ -22,11 +22,11 @@ impl Build for SocketGate {
 impl Control for SocketGate {
     type Local = ();
 
-    fn step(&self, (): &mut (), desk: &mut dyn ControlContext) -> ProgramWait {
+    fn step(&self, (): &mut (), control: &mut dyn ControlContext) -> ProgramWait {
         for table in self.allow.iter().chain(&self.deny) {
-            if !desk.exists(&format!("{table}.lookup"), false) {
-                desk.chatter(&format!("{}: {table} is not an IPRouteTable\n", desk.label()));
-                desk.request_stop();
+            if !control.exists(&format!("{table}.lookup"), false) {
+                control.chatter(&format!("{}: {table} is not an IPRouteTable\n", control.label()));
+                control.request_stop();
             }
         }
         ProgramWait::Ended
@@ -38,19 +38,19 @@ impl Control for SocketGate {
         handler: &str,
         address: &str,
         write: bool,
-        desk: &mut dyn ControlContext,
+        control: &mut dyn ControlContext,
     ) -> Option<Result<String, ArgError>> {
         if (handler, write) != ("judge", true) {
             return None;
         }
         let mut has = |table: &Option<String>| {
             let table = table.as_ref()?;
-            let found = desk.read(&format!("{table}.lookup {address}")).ok()?;
-            // A route has an output; none is -1.
-            Some(found.starts_with(|c: char| c.is_ascii_digit()))
+            let output = control.read(&format!("{table}.lookup {address}")).ok()?;
+            // The output of a route is a number; -1 means that there is no route.
+            Some(output.starts_with(|c: char| c.is_ascii_digit()))
         };
         let may = has(&self.allow) == Some(true) || has(&self.deny) != Some(true);
-        let handler = format!("{}.judged", desk.name());
-        Some(desk.write(&handler, &format!("{address} {may}")).map(|()| String::new()))
+        let handler = format!("{}.judged", control.name());
+        Some(control.write(&handler, &format!("{address} {may}")).map(|()| String::new()))
     }
 }

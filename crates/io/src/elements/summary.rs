@@ -1,4 +1,4 @@
-//! What summary dumps say of packets beside their bytes.
+//! The properties of packets in summary dumps: annotations, and packets that stand for several.
 
 use castanet_element::prelude::*;
 use castanet_packet::anno;
@@ -10,7 +10,7 @@ use castanet_wire::summary::{self, Field, Meta};
 pub struct Fields(pub(crate) Vec<Field>);
 
 impl Fields {
-    /// The fields that these words name; none if one is unknown.
+    /// The fields that the words of a text name; none if one word is unknown.
     pub(crate) fn of(text: &str) -> Fields {
         Fields(summary::fields(text).unwrap_or_default())
     }
@@ -27,7 +27,7 @@ impl FromArg for Fields {
     }
 }
 
-/// What a packet's annotations say.
+/// The properties that a packet's annotations give.
 pub(super) fn meta_of(packet: &Packet) -> Meta {
     Meta {
         timestamp: Timestamp(packet.timestamp()),
@@ -40,7 +40,7 @@ pub(super) fn meta_of(packet: &Packet) -> Meta {
     }
 }
 
-/// Sets the annotations that say it; those that are zero in a new packet stay untouched.
+/// Sets a new packet's annotations from its properties; zeros are not written.
 pub(super) fn annotate(packet: &mut Packet, meta: &Meta) {
     if meta.timestamp != Timestamp::default() {
         packet.set_timestamp(meta.timestamp.0);
@@ -61,33 +61,36 @@ pub(super) fn annotate(packet: &mut Packet, meta: &Meta) {
     packet.set_paint(meta.paint);
 }
 
-/// A packet that stands for several, taken apart: what is known of each, in order.
+/// The properties of each packet that a packet stands for, in order.
 ///
-/// Lengths are shared out evenly, no packet being shorter than the bytes there are; times run
-/// from the first to the last.
+/// The extra length is divided evenly, but no packet is shorter than the bytes of the packet;
+/// times increase evenly from the first timestamp to the last.
 #[derive(Default)]
-pub(super) struct Each {
+pub(super) struct MetaIter {
     meta: Meta,
-    /// How many there are, and how many are still to come.
+    /// Number of packets.
     count: u64,
+    /// Number of packets not emitted yet.
     left: u64,
-    /// The bytes there are, and those of all packets together.
+    /// Length of the packet in bytes.
     len: u64,
+    /// Length of all packets together in bytes.
     total: u64,
-    /// The first time, and how far one is from the next.
+    /// The first time, in nanoseconds.
     from: i64,
+    /// Nanoseconds from one packet to the next.
     step: i64,
 }
 
-impl Each {
-    /// Takes a packet of `len` bytes apart.
-    pub(super) fn of(meta: &Meta, len: usize) -> Each {
+impl MetaIter {
+    /// The packets that a packet of `len` bytes stands for.
+    pub(super) fn split(meta: &Meta, len: usize) -> MetaIter {
         let (count, len) = (u64::from(meta.extra_packets) + 1, len as u64);
         let from = match meta.first_timestamp.0 {
             0 => meta.timestamp.0,
             first => first.min(meta.timestamp.0),
         };
-        Each {
+        MetaIter {
             meta: *meta,
             count,
             left: count,
@@ -98,12 +101,12 @@ impl Each {
         }
     }
 
-    /// Leaves a packet whole.
-    pub(super) fn whole(meta: &Meta) -> Each {
-        Each { meta: *meta, left: 1, ..Each::default() }
+    /// A packet alone, even if it stands for several.
+    pub(super) fn whole(meta: &Meta) -> MetaIter {
+        MetaIter { meta: *meta, left: 1, ..MetaIter::default() }
     }
 
-    /// What is known of the next packet.
+    /// The properties of the next packet.
     pub(super) fn peek(&self) -> Option<Meta> {
         if self.left == 0 || self.count <= 1 {
             return (self.left > 0).then_some(self.meta);
@@ -122,7 +125,7 @@ impl Each {
     }
 }
 
-impl Iterator for Each {
+impl Iterator for MetaIter {
     type Item = Meta;
     fn next(&mut self) -> Option<Meta> {
         let meta = self.peek()?;
@@ -144,7 +147,8 @@ mod tests {
             extra_length: 63,
             ..Meta::default()
         };
-        let each: Vec<_> = Each::of(&meta, 20).map(|m| (m.timestamp.0, m.extra_length)).collect();
+        let each: Vec<_> =
+            MetaIter::split(&meta, 20).map(|m| (m.timestamp.0, m.extra_length)).collect();
         assert_eq!(each, [(100, 0), (200, 0), (300, 0), (400, 3)]);
         let mut packet = Packet::from_bytes(&[0; 20]);
         annotate(&mut packet, &meta);
@@ -154,9 +158,9 @@ mod tests {
     #[test]
     fn one_packet_stays_as_it_is() {
         let meta = Meta { timestamp: Timestamp(7), extra_length: 5, ..Meta::default() };
-        assert_eq!(Each::of(&meta, 20).collect::<Vec<_>>(), [meta]);
+        assert_eq!(MetaIter::split(&meta, 20).collect::<Vec<_>>(), [meta]);
         let many = Meta { extra_packets: u32::MAX, ..meta };
-        assert_eq!(Each::whole(&many).collect::<Vec<_>>(), [many]);
-        assert_eq!(Each::of(&many, 20).take(2).count(), 2);
+        assert_eq!(MetaIter::whole(&many).collect::<Vec<_>>(), [many]);
+        assert_eq!(MetaIter::split(&many, 20).take(2).count(), 2);
     }
 }

@@ -1,21 +1,21 @@
-//! What elements that make packets of text have in common.
+//! The input and handlers of elements that make packets from text.
 
-use super::sampling::Sampling;
+use super::sample_rate::SampleRate;
 use crate::error::IoError;
 use crate::pcap;
 use crate::text_file::LineReader;
 use castanet_element::prelude::*;
 
-/// A file, or a text instead of it, and how many of its packets are emitted.
+/// A file, or a text instead of it, and the rate at which its packets are emitted.
 #[derive(Clone)]
 pub(super) struct TextSource {
     pub(super) filename: Option<String>,
     data: Option<Data>,
-    pub(super) sampling: Sampling,
+    pub(super) sample_rate: SampleRate,
 }
 
 impl TextSource {
-    /// One of a file's name and a text, and a probability from 0 to 1.
+    /// The source of the arguments FILENAME and DATA, one of which must be given, and SAMPLE.
     pub(super) fn new(
         filename: Option<String>,
         data: Option<Data>,
@@ -27,16 +27,17 @@ impl TextSource {
                 let error = ArgError::new("is missing; it wants a file, or `-`").at("FILENAME");
                 Err(error.click("required argument missing"))
             }
-            _ => Ok(TextSource { filename, data, sampling: Sampling::new(sample) }),
+            _ => Ok(TextSource { filename, data, sample_rate: SampleRate::new(sample) }),
         }
     }
 
-    /// What messages call it.
+    /// The name of the source in messages.
     pub(super) fn name(&self) -> &str {
         self.filename.as_deref().unwrap_or("<data>")
     }
 
-    /// Whether it is what others may still read when an element begins.
+    /// Whether the source is standard input, which a previous element may read until this one
+    /// starts.
     pub(super) fn is_standard_input(&self) -> bool {
         self.filename.as_deref() == Some("-")
     }
@@ -50,14 +51,14 @@ impl TextSource {
 
     /// The size in bytes, or `-` if it has none.
     pub(super) fn size(&self) -> String {
-        let given = self.data.as_ref().map(|data| data.0.len() as u64);
-        let size = given.or_else(|| pcap::size(self.filename.as_deref()?));
+        let data_size = self.data.as_ref().map(|data| data.0.len() as u64);
+        let size = data_size.or_else(|| pcap::size(self.filename.as_deref()?));
         size.map_or("-".into(), |size| size.to_string())
     }
 }
 
 /// The handlers of a class that has a [`TextSource`] in a field `source`, and of
-/// its `Reading`, with a field `active`.
+/// its state, which has a field `active`.
 macro_rules! text_handlers {
     ($class:ident, $state:ident) => {
         #[handlers]
@@ -65,10 +66,10 @@ macro_rules! text_handlers {
             /// The probability with which each packet is emitted.
             #[read]
             fn sampling_prob(&self) -> f64 {
-                self.source.sampling.probability()
+                self.source.sample_rate.probability()
             }
 
-            /// What packets begin with.
+            /// The header that packets begin with.
             #[read]
             fn encap(&self) -> &'static str {
                 "IP"
@@ -89,14 +90,14 @@ macro_rules! text_handlers {
 
         #[handlers]
         impl $state {
-            /// Begins or ceases to emit packets.
+            /// Starts or stops emitting packets.
             #[write(active)]
             fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
                 self.active = bool::from_arg(text.trim(), &Names::default())?;
                 Ok(())
             }
 
-            /// Ceases to emit packets, and asks the router to stop.
+            /// Stops emitting packets, and asks the router to stop.
             #[write(stop, stops)]
             fn stop(&mut self, _: &str) -> Result<(), ArgError> {
                 self.active = false;

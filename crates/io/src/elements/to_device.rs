@@ -1,9 +1,9 @@
-//! `ToDevice`: packets for a network interface to send.
+//! `ToDevice`: sends packets on a network interface.
 
 use super::device_selection::{self, DeviceRequest, SelectedDevice};
 use super::device_slot::DeviceSlot;
 use super::method::Method;
-use super::rx_placement::{given, same_shares};
+use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::TxQueue;
 use crate::device::Device;
 use castanet_element::device as devices;
@@ -12,15 +12,15 @@ use castanet_element::prelude::*;
 
 /// Sends packets, link header included, on the network interface DEVNAME.
 ///
-/// It takes packets pushed and pulled alike, and sends what a burst brings at
-/// once. Packets that the interface has no room for wait, up to IQUEUE of them
-/// on each worker. The way they go is chosen as `FromDevice` chooses, and the
-/// handler `device` says which and why: by AF_XDP they go out in place, past the
-/// queueing discipline and `tcpdump`. Each worker whose packets can come here
-/// has a hardware queue of its own, or shares one where there are fewer, as
-/// `castanet explain` shows; by packet socket each has a socket of its own.
-/// Where outputs are connected, packets that were sent go to output 0 and
-/// packets that were refused to output 1.
+/// The input may be push or pull. The element sends the packets of a burst
+/// together. Packets for which the interface has no room wait, up to IQUEUE of
+/// them on each worker. The element chooses its method as `FromDevice` does, and
+/// the handler `device` returns the method and the reason: with AF_XDP it sends
+/// without a copy, and the queueing discipline and `tcpdump` do not see the
+/// packets. Each worker whose packets can reach the element has a hardware queue of
+/// its own, or shares one if the interface has fewer, as `castanet explain` shows;
+/// with packet sockets each has a socket of its own. If outputs are connected,
+/// packets that were sent go to output 0 and packets that were refused to output 1.
 ///
 /// ```text
 /// FromDevice(eth0) -> Queue -> ToDevice(eth1);
@@ -30,71 +30,71 @@ use castanet_element::prelude::*;
 #[element(args = ToDeviceArgs, ports = "1/0-2", processing = "a/h")]
 pub struct ToDevice {
     settings: ToDeviceArgs,
-    /// How many outputs are connected.
+    /// Number of connected outputs.
     outputs: usize,
-    /// What each worker has of the device.
+    /// The queues of each worker.
     shares: Vec<QueueShare>,
 }
 
-/// What can be set.
+/// The arguments of `ToDevice`.
 #[derive(Args)]
 pub struct ToDeviceArgs {
     /// The interface to send on.
     #[arg]
     devname: String,
-    /// How many packets to pull at once, in Click; the engine's burst decides.
+    /// Number of packets to pull at once, in Click; ignored here, the engine's burst applies.
     #[arg(keyword, default = 1)]
     #[expect(dead_code, reason = "for configurations that say so")]
     burst: u32,
-    /// How packets are sent: by AF_XDP, or by `sendmmsg`.
+    /// The method by which the element sends: AF_XDP, or `sendmmsg` on a packet socket.
     #[arg(keyword, default = Method::Best)]
     method: Method,
-    /// How many packets of each worker may wait for room.
+    /// Number of packets of each worker that may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
-    /// Whether a worker whose packets find no place to wait waits itself,
-    /// until none has gone for a tenth of a second, rather than drop them.
+    /// Whether a worker blocks when more than IQUEUE packets wait, until the
+    /// interface has taken none for a tenth of a second, instead of dropping packets.
     #[arg(keyword, default = false)]
     blocking: bool,
-    /// By AF_XDP, the first queue to send to; -1 for 0.
+    /// With AF_XDP, the first queue to send to; -1 for 0.
     #[arg(keyword, default = -1, range = -1..=65535)]
     queue: i32,
-    /// By AF_XDP, how many queues to send to; -1 for one a worker.
+    /// With AF_XDP, the number of queues to send to; -1 for one a worker.
     #[arg(keyword, default = -1, range = -1..=65535)]
     n_queues: i32,
-    /// Whether to pass by the interface's queueing discipline, and `tcpdump`.
+    /// Whether packets bypass the interface's queueing discipline and `tcpdump`.
     #[arg(keyword, default = false)]
     bypass_qdisc: bool,
-    /// Whether to write a line about each packet that is refused.
+    /// Whether to write a line when the interface refuses packets.
     #[arg(keyword, default = false)]
     debug: bool,
 }
 
 impl ToDeviceArgs {
-    /// What to open, to send to that queue.
+    /// The device to open in order to send to the queue `transmit`.
     fn request(&self, transmit: u32) -> DeviceRequest {
         let (method, bypass_qdisc) = (self.method, self.bypass_qdisc);
         DeviceRequest { method, receive: None, transmit, bypass_qdisc }
     }
 }
 
-/// The interface, and what is wanted of it.
+/// The interface and the queues that the arguments ask for; `None` if they are wrong.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let it = <ToDeviceArgs as Args>::parse(config, names).ok()?;
-    let found = device_selection::foresee(&it.devname, &it.request(0));
-    let first = given(it.queue);
-    let most = found.queues.map_or(usize::MAX, |(_, transmit)| {
+    let forecast = device_selection::predict(&it.devname, &it.request(0));
+    let first = nonnegative(it.queue);
+    let most = forecast.queues.map_or(usize::MAX, |(_, transmit)| {
         let left = transmit.saturating_sub(first.unwrap_or(0));
-        given(it.n_queues).unwrap_or(left).min(left)
+        nonnegative(it.n_queues).unwrap_or(left).min(left)
     });
-    let queues = Queues { first, least: 1, most: most.max(1), sockets: found.queues.is_none() };
-    let (name, how, node) = (it.devname, found.how, found.numa_node);
+    let queues = Queues { first, least: 1, most: most.max(1), sockets: forecast.queues.is_none() };
+    let (name, how, node) = (it.devname, forecast.how, forecast.numa_node);
     Some(devices::Device { name, how, node, queues, rx_threads: RxThreads::default() })
 }
 
-/// Where packets go after the interface.
+/// The exits of packets, and the reasons to drop them.
 #[derive(Fate)]
-pub enum Sent {
+pub enum ToDeviceExit {
     /// Packets that were sent.
     #[optional]
     Sent,
@@ -104,15 +104,15 @@ pub enum Sent {
     /// Packets that the interface refused: too long, or the link is down.
     #[drop]
     Refused,
-    /// Packets that found no place to wait.
+    /// Packets beyond the IQUEUE packets that may wait.
     #[drop]
     Full,
-    /// Packets that come before the interface is open or after it was closed.
+    /// Packets that arrive before the interface is open or after it was closed.
     #[drop]
     Closed,
 }
 
-/// The open interface, and what waits for it.
+/// A worker's open interface, and the packets that wait for it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToDeviceState {
@@ -140,19 +140,19 @@ impl ToDeviceState {
         self.device.stats().tx_errors
     }
 
-    /// How often there was no room to send.
+    /// Number of times that the interface had no room.
     #[read]
     fn full(&self) -> u64 {
         self.device.stats().tx_full
     }
 
-    /// How packets are sent, and why that way.
+    /// The method by which the element sends, and the reason for it.
     #[read]
     fn device(&self) -> String {
         self.device.describe()
     }
 
-    /// Starts `count` and `byte_count` again from zero.
+    /// Resets `count` and `byte_count` to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.device.reset();
@@ -171,7 +171,7 @@ impl Build for ToDevice {
 impl PerBatch for ToDevice {
     type On = on::Any;
     type Local = ToDeviceState;
-    type Fate = Sent;
+    type Fate = ToDeviceExit;
     const PER_WORKER: bool = true;
 
     fn can_take_state(&self, before: &ToDevice) -> bool {
@@ -201,7 +201,7 @@ impl PerBatch for ToDevice {
 
     fn cleanup(&self, local: &mut ToDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
-        cx.emit_batch(Sent::Full, local.waiting.take());
+        cx.emit_batch(ToDeviceExit::Full, local.waiting.take());
     }
 
     fn held(&self, local: &ToDeviceState) -> usize {
@@ -212,14 +212,14 @@ impl PerBatch for ToDevice {
 impl ToDevice {
     fn send(&self, local: &mut ToDeviceState, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
-            cx.emit_batch(Sent::Closed, batch);
+            cx.emit_batch(ToDeviceExit::Closed, batch);
             return;
         };
         let ToDeviceArgs { iqueue, blocking, .. } = self.settings;
         let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
         cx.count_consumed(outcome.sent);
-        cx.count_dropped(Sent::Refused, outcome.refused);
-        cx.emit_batch(Sent::Full, batch);
+        cx.count_dropped(ToDeviceExit::Refused, outcome.refused);
+        cx.emit_batch(ToDeviceExit::Full, batch);
         if self.settings.debug && outcome.refused > 0 {
             self.report(&format_args!("{} packets refused", outcome.refused), cx);
         }
@@ -228,7 +228,8 @@ impl ToDevice {
         }
     }
 
-    /// Sends up to `max` packets that an interface receives without a look at them; how many.
+    /// Forwards up to `max` packets from the interface `from` without inspection; their number.
+    /// Forwards none while packets wait, which would be overtaken.
     pub(super) fn pass(
         &self,
         local: &mut ToDeviceState,
@@ -246,17 +247,18 @@ impl ToDevice {
         passed
     }
 
-    /// Sends packets one by one, so that each can go on to where it belongs.
+    /// Sends packets one by one, so that each leaves by the output of its own result.
     fn send_each(&self, local: &mut ToDeviceState, mut batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
-            cx.emit_batch(Sent::Closed, batch);
+            cx.emit_batch(ToDeviceExit::Closed, batch);
             return;
         };
         for mut packet in batch.drain() {
             let mut one = Batch::new();
             one.push(packet.share());
-            let sent = device.transmit(&mut one).and_then(|n| device.flush().map(|()| n));
-            let fate = if matches!(sent, Ok(1)) { Sent::Sent } else { Sent::Failed };
+            let result = device.transmit(&mut one).and_then(|n| device.flush().map(|()| n));
+            let fate =
+                if matches!(result, Ok(1)) { ToDeviceExit::Sent } else { ToDeviceExit::Failed };
             drop(one);
             cx.emit(fate, packet);
         }

@@ -1,8 +1,8 @@
-//! `ToDPDKDevice`: packets for a DPDK port to send.
+//! `ToDPDKDevice`: sends packets on a DPDK port.
 
 use super::device_slot::DeviceSlot;
-use super::dpdk::{Hardware, Offloads, count, open, start};
-use super::rx_placement::{given, same_shares};
+use super::dpdk::{Offloads, PortInfo, count, open, start};
+use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::TxQueue;
 use crate::dpdk::{Dpdk, Options, TxQueues};
 use crate::sys::dpdk::PortStats;
@@ -13,23 +13,24 @@ use castanet_element::prelude::*;
 /// Sends packets, Ethernet header included, on the DPDK port PORT.
 ///
 /// PORT is a port's number, its PCI address, or the name of a virtual device.
-/// Packets that came from a DPDK port are handed over as they are; others, and
-/// those that share their bytes, are copied into an mbuf. Each worker whose
-/// packets can come here sends to a queue of its own, or shares one where the
-/// port has fewer (`castanet explain` shows it). What a burst
-/// brings is sent at once; what the port has no room for waits, up to IQUEUE
-/// packets, and with BLOCKING the worker waits with them; but not again before
-/// something has gone, if it has waited for a tenth of a second in vain.
+/// The element hands over packets from a DPDK port without a copy; it copies
+/// others, and those that share their bytes, into an mbuf. Each worker whose
+/// packets can reach the element sends to a queue of its own, or shares one if the
+/// port has fewer (`castanet explain` shows it). The element sends the packets of a
+/// burst together. Packets for which the port has no room wait, up to IQUEUE
+/// of them. With BLOCKING the worker blocks instead of dropping more; once the port
+/// has taken nothing for a tenth of a second, the worker blocks again only after the
+/// port has taken a packet.
 ///
-/// A packet that is longer than an mbuf goes in several, if the port can do so
-/// and its MTU (MTU, here or at `FromDPDKDevice`) allows such packets; the
-/// handlers `longest` and `how` say what is refused.
+/// The element sends a packet that is longer than an mbuf in several, if the port
+/// supports that and its MTU (MTU, here or at `FromDPDKDevice`) allows such packets;
+/// the handlers `longest` and `how` return the limits.
 ///
-/// Checksums that `ResetIPChecksum` has left open are computed by the port, as
-/// far as IPCO, TCO and UCO say so and it can, else here. With TSO, TCP packets
-/// that are longer than the MTU go as segments that are not: the port cuts them,
-/// if it can, else they are cut here. Both holds for what other elements send
-/// on the same port, too; `how` says what the port does.
+/// The port computes the checksums that `ResetIPChecksum` has left open, if IPCO,
+/// TCO or UCO ask for it and the port can; otherwise the element computes them. With
+/// TSO, TCP packets longer than the MTU are sent as shorter segments: the port cuts
+/// them if it can, otherwise the element does. Both apply to the packets of other
+/// elements on the same port too; the handler `how` shows what the port does.
 ///
 /// ```text
 /// FromDevice(eth0) -> ToDPDKDevice(0);
@@ -39,93 +40,93 @@ use castanet_element::prelude::*;
 #[element(args = ToDPDKDeviceArgs, ports = "1/0")]
 pub struct ToDPDKDevice {
     settings: ToDPDKDeviceArgs,
-    /// What each worker has of the port.
+    /// The queues of each worker.
     shares: Vec<QueueShare>,
-    /// How many queues the port is to have, each way.
+    /// Number of queues that the port must have, to receive and to send.
     reserved: (u16, u16),
 }
 
-/// What can be set.
+/// The arguments of `ToDPDKDevice`.
 #[derive(Args)]
 pub struct ToDPDKDeviceArgs {
     /// The port to send on.
     #[arg]
     port: String,
-    /// The first queue; 0 if not given or -1.
+    /// The first queue; -1 for 0.
     #[arg(default = -1, range = -1..=65535)]
     queue: i32,
-    /// How many queues; -1 for one a worker.
+    /// Number of queues; -1 for one a worker.
     #[arg(default = -1, range = -1..=65535)]
     n_queues: i32,
-    /// How many packets of each worker may wait for room.
+    /// Number of packets of each worker that may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
-    /// Whether to wait for room, until none has gone for a tenth of a second,
-    /// rather than to drop.
+    /// Whether the worker blocks until there is room, or until the port has taken
+    /// nothing for a tenth of a second, instead of dropping packets.
     #[arg(keyword, default = true)]
     blocking: bool,
-    /// Packets to gather before sending, in FastClick; here a burst brings them.
+    /// Number of packets to gather before sending, in FastClick; ignored here.
     #[arg(keyword, default = -1)]
     #[expect(dead_code, reason = "for configurations that say so")]
     burst: i32,
-    /// Milliseconds until fewer are sent, in FastClick; here nothing waits for more.
+    /// Milliseconds to gather packets for, in FastClick; ignored here, bursts are sent at once.
     #[arg(keyword, default = 0)]
     #[expect(dead_code, reason = "for configurations that say so")]
     timeout: i32,
-    /// Descriptors of each queue; 0 for 1024, or what the driver has.
+    /// Number of descriptors of each queue; 0 for 1024, or the driver's limit.
     #[arg(keyword, default = 0)]
     ndesc: u16,
     /// Longest packet without its Ethernet header; 0 for 1500.
     #[arg(keyword, default = 0)]
     mtu: u16,
-    /// Checksums that the port sees to.
+    /// The checksums that the port computes.
     #[arg(flatten)]
     offloads: Offloads,
     /// Whether TCP packets longer than the MTU are cut into segments.
     #[arg(keyword, default = false)]
     tso: bool,
-    /// Whether a port that is not there is no error: then packets are dropped.
+    /// Whether the port may be missing: then the element drops packets.
     #[arg(keyword, default = false)]
     allow_nonexistent: bool,
-    /// Most workers to have a queue of their own; -1 for all that can come here.
+    /// The largest number of workers with a queue of their own; -1 for all whose packets get here.
     #[arg(keyword, default = -1, range = -1..=65535)]
     maxthreads: i32,
-    /// How much to say about queues, in FastClick.
+    /// The amount of output about queues, in FastClick; ignored here.
     #[arg(keyword, default = 1)]
     #[expect(dead_code, reason = "for configurations that say so")]
     verbose: u32,
 }
 
-/// Why packets do not go.
+/// The reasons to drop packets.
 #[derive(Fate)]
 pub enum ToDPDKDeviceExit {
     /// Packets without a byte, or longer than the port sends.
     #[drop]
     Refused,
-    /// Packets that found no place to wait.
+    /// Packets beyond the IQUEUE packets that may wait.
     #[drop]
     Full,
-    /// Packets for a port that is not there.
+    /// Packets for a port that is missing.
     #[drop]
     Closed,
 }
 
-/// The worker's queue, and what waits for it.
+/// A worker's open queue, and the packets that wait for it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToDPDKDeviceState {
     device: DeviceSlot<Dpdk>,
     waiting: TxQueue,
-    /// Packets that were dropped since the last reset.
+    /// Packets dropped since the last reset.
     dropped: u64,
-    /// Whether this is the worker that says what is the port's, not a queue's.
-    leads: bool,
+    /// Whether this worker reports the port's own values: the other workers report zeros for them.
+    is_leader: bool,
 }
 
 impl ToDPDKDeviceState {
-    /// What the port has counted, for one of the workers to say.
+    /// The port's own counts; zeros unless this worker reports them.
     fn counts(&self) -> PortStats {
-        if self.leads { self.device.counts() } else { PortStats::default() }
+        if self.is_leader { self.device.counts() } else { PortStats::default() }
     }
 }
 
@@ -167,18 +168,18 @@ impl ToDPDKDeviceState {
         self.device.port()
     }
 
-    /// How packets are sent: port, driver, queues.
+    /// The port, its driver and its queues.
     #[read]
     fn how(&self) -> String {
         self.device.describe()
     }
 
-    /// Longest packet that can be sent, its Ethernet header included: the
-    /// port's MTU, or what an mbuf holds if the port takes no more than one a
-    /// packet. What is longer is refused.
+    /// Longest packet that the port can send, its Ethernet header included: the port's
+    /// MTU, or the size of an mbuf if the port takes one mbuf a packet. Longer packets
+    /// are refused.
     #[read]
     fn longest(&self) -> u32 {
-        if self.leads { self.device.get().map_or(0, Dpdk::longest) } else { 0 }
+        if self.is_leader { self.device.get().map_or(0, Dpdk::longest) } else { 0 }
     }
 
     /// Packets that the port has sent.
@@ -187,7 +188,7 @@ impl ToDPDKDeviceState {
         self.counts().tx_packets
     }
 
-    /// Their bytes.
+    /// Bytes that the port has sent.
     #[read]
     fn hw_bytes(&self) -> u64 {
         self.counts().tx_bytes
@@ -205,7 +206,7 @@ impl ToDPDKDeviceState {
         self.device.mac()
     }
 
-    /// Starts the counts again from zero.
+    /// Resets the counts to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.device.reset();
@@ -223,18 +224,18 @@ impl Build for ToDPDKDevice {
     }
 }
 
-/// The port, and what is wanted of it.
+/// The port and the queues that the arguments ask for; `None` if they are wrong.
 pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let it = <ToDPDKDeviceArgs as Args>::parse(config, names).ok()?;
-    let found = crate::dpdk::summarize(&it.port);
-    let first = given(it.queue);
-    let left = found
+    let summary = crate::dpdk::summarize(&it.port);
+    let first = nonnegative(it.queue);
+    let left = summary
         .queues
         .map_or(usize::MAX, |(_, transmit)| transmit.saturating_sub(first.unwrap_or(0)));
-    let limits = [it.n_queues, it.maxthreads].map(|limit| given(limit).unwrap_or(usize::MAX));
+    let limits = [it.n_queues, it.maxthreads].map(|limit| nonnegative(limit).unwrap_or(usize::MAX));
     let most = limits.into_iter().fold(left, usize::min).max(1);
     let queues = Queues { first, least: 1, most, sockets: false };
-    let (name, how, node) = (found.name, found.how, found.numa_node);
+    let (name, how, node) = (summary.name, summary.how, summary.numa_node);
     Some(devices::Device { name, how, node, queues, rx_threads: RxThreads::default() })
 }
 
@@ -245,7 +246,7 @@ impl PerBatch for ToDPDKDevice {
     const PER_WORKER: bool = true;
 
     fn can_take_state(&self, before: &ToDPDKDevice) -> bool {
-        // Of the same shares, what is right for one worker is so for all.
+        // With the same shares, the options of all workers agree if those of one do.
         same_shares(&before.shares, &self.shares)
             && before.settings.port == self.settings.port
             && before.settings.allow_nonexistent == self.settings.allow_nonexistent
@@ -253,7 +254,7 @@ impl PerBatch for ToDPDKDevice {
     }
 
     fn init(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
-        local.leads = self.shares.first().is_none_or(|share| share.worker == cx.worker());
+        local.is_leader = self.shares.first().is_none_or(|share| share.worker == cx.worker());
         let (settings, options) = (&self.settings, self.options(cx.worker()));
         if let Some(device) = open(&settings.port, options, settings.allow_nonexistent)? {
             local.device.set(device);
@@ -291,7 +292,7 @@ impl PerBatch for ToDPDKDevice {
 }
 
 impl ToDPDKDevice {
-    /// What a worker opens.
+    /// The options with which `worker` opens the port.
     fn options(&self, worker: usize) -> Options {
         let settings = &self.settings;
         let mine = self.shares.iter().find(|share| share.worker == worker);
@@ -303,7 +304,7 @@ impl ToDPDKDevice {
             reserved,
             descriptors: settings.ndesc,
             mtu: settings.mtu,
-            tx_checksums: settings.offloads.sums(),
+            tx_checksums: settings.offloads.checksums(),
             tso: settings.tso,
             ..Options::default()
         }
@@ -329,7 +330,8 @@ impl ToDPDKDevice {
         }
     }
 
-    /// Sends up to `max` packets that a port receives without a look at them; how many came.
+    /// Forwards up to `max` packets from the port `from` without inspection; the number received.
+    /// Receives none while packets wait, which would be overtaken.
     pub(super) fn pass(
         &self,
         local: &mut ToDPDKDeviceState,

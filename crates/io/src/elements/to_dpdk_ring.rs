@@ -1,4 +1,4 @@
-//! `ToDPDKRing`: packets for another process, into a ring of DPDK's.
+//! `ToDPDKRing`: sends packets to another process by a DPDK ring.
 
 use super::device_slot::DeviceSlot;
 use super::ring_args::RingArgs;
@@ -6,12 +6,12 @@ use super::tx_queue::TxQueue;
 use crate::dpdk::Ring;
 use castanet_element::prelude::*;
 
-/// Puts packets into a ring of DPDK's, which another process empties.
+/// Puts packets into a DPDK ring, from which another process takes them.
 ///
-/// See `FromDPDKRing` for the ring's name and who makes it. Packets in mbufs
-/// are handed over as they are; others, and those that share their bytes, are
-/// copied into one, or several if they are longer. What the ring has no room for
-/// waits, up to IQUEUE packets.
+/// `FromDPDKRing` describes the ring's name and the process that makes it. The
+/// element hands over packets in mbufs without a copy; it copies others, and those
+/// that share their bytes, into an mbuf, or into several if they are longer. Packets
+/// for which the ring has no room wait, up to IQUEUE of them.
 ///
 /// ```text
 /// FromDPDKDevice(0) -> ToDPDKRing(MEM_POOL 1, FROM_PROC nf1, TO_PROC nf2);
@@ -19,48 +19,48 @@ use castanet_element::prelude::*;
 #[derive(Clone, Element)]
 #[element(ports = "1/0")]
 pub struct ToDPDKRing {
-    /// Where mbufs come from, in FastClick; here all have the same.
+    /// The pool of the mbufs, in FastClick; ignored here, all elements share one.
     #[arg(default = "0".to_owned())]
     #[expect(dead_code, reason = "for configurations that say so")]
     mem_pool: String,
-    /// What this process is called in the ring's name.
+    /// The name of this process in the ring's name.
     #[arg]
     from_proc: String,
-    /// What the process at the other end is called.
+    /// The name of the process at the other end.
     #[arg]
     to_proc: String,
-    /// How many packets may wait for room.
+    /// Number of packets of each worker that may wait for room.
     #[arg(keyword, default = 1024)]
     iqueue: u32,
-    /// Whether to wait for room, until none has gone for a tenth of a second,
-    /// rather than to drop.
+    /// Whether the worker blocks until there is room, or until the ring has taken
+    /// nothing for a tenth of a second, instead of dropping packets.
     #[arg(keyword, default = false)]
     blocking: bool,
-    /// Packets to gather first, in FastClick; here a burst brings them.
+    /// Number of packets to gather before sending, in FastClick; ignored here.
     #[arg(keyword, default = 0)]
     #[expect(dead_code, reason = "for configurations that say so")]
     burst: i32,
-    /// Milliseconds until fewer are sent, in FastClick; here nothing waits for more.
+    /// Milliseconds to gather packets for, in FastClick; ignored here, bursts are sent at once.
     #[arg(keyword, default = 0)]
     #[expect(dead_code, reason = "for configurations that say so")]
     timeout: i32,
-    /// The ring.
+    /// The arguments of the ring.
     #[arg(flatten)]
     ring: RingArgs,
 }
 
-/// Why packets do not go.
+/// The reasons to drop packets.
 #[derive(Fate)]
-pub enum Unsent {
+pub enum ToDPDKRingExit {
     /// Packets too long for any number of mbufs.
     #[drop]
     Refused,
-    /// Packets that found no place to wait.
+    /// Packets beyond the IQUEUE packets that may wait.
     #[drop]
     Full,
 }
 
-/// The ring's end, and what waits for it.
+/// The open ring, and the packets that wait for it.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToDPDKRingState {
@@ -72,13 +72,13 @@ pub struct ToDPDKRingState {
 
 #[handlers]
 impl ToDPDKRingState {
-    /// Packets put in.
+    /// Packets put into the ring.
     #[read]
     fn count(&self) -> u64 {
         self.ring.stats().sent
     }
 
-    /// Bytes put in.
+    /// Bytes put into the ring.
     #[read]
     fn byte_count(&self) -> u64 {
         self.ring.stats().sent_bytes
@@ -108,7 +108,7 @@ impl ToDPDKRingState {
         self.ring.get().map_or(0, Ring::waiting)
     }
 
-    /// The ring's name, and how packets travel.
+    /// The ring's name, and whether packets are copied.
     #[read]
     fn how(&self) -> String {
         self.ring.describe()
@@ -118,11 +118,11 @@ impl ToDPDKRingState {
 impl PerBatch for ToDPDKRing {
     type On = on::Any;
     type Local = ToDPDKRingState;
-    type Fate = Unsent;
+    type Fate = ToDPDKRingExit;
     const PER_WORKER: bool = true;
 
     fn can_take_state(&self, _: &ToDPDKRing) -> bool {
-        false // it opens what its arguments name
+        false // A new element opens its ring anew.
     }
 
     fn init(&self, local: &mut ToDPDKRingState, _: &mut Cx) -> Result<(), ArgError> {
@@ -156,7 +156,7 @@ impl ToDPDKRing {
         let (limit, blocking) = (self.iqueue as usize, self.blocking);
         let outcome = local.waiting.send(ring, &mut batch, limit, blocking, cx);
         cx.count_consumed(outcome.sent);
-        cx.count_dropped(Unsent::Refused, outcome.refused);
+        cx.count_dropped(ToDPDKRingExit::Refused, outcome.refused);
         local.dropped += outcome.refused as u64;
         self.give_up(local, batch, cx);
         if let Some(error) = outcome.error {
@@ -168,7 +168,7 @@ impl ToDPDKRing {
     fn give_up(&self, local: &mut ToDPDKRingState, left: Batch, cx: &mut Cx) {
         if !left.is_empty() {
             local.dropped += left.len() as u64;
-            cx.emit_batch(Unsent::Full, left);
+            cx.emit_batch(ToDPDKRingExit::Full, left);
         }
     }
 }

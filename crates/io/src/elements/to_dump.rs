@@ -1,4 +1,4 @@
-//! `ToDump`: a capture file of what passes.
+//! `ToDump`: writes packets to a capture file.
 
 use super::encap::Encap;
 use crate::pcap::DumpWriter;
@@ -10,9 +10,9 @@ use castanet_wire::pcap::{Precision, Writer};
 
 /// Writes packets to the pcap file FILENAME, `-` for standard output.
 ///
-/// If its output is connected, packets go on there. A packet without a
-/// timestamp gets the present time. What is written is in the file within a
-/// second.
+/// The element emits the packets again if its output is connected. The record of a
+/// packet without a timestamp has the present time. A packet is in the file at most
+/// a second after the element has written it.
 ///
 /// ```text
 /// FromDevice(eth0) -> ToDump(eth0.pcap);
@@ -21,40 +21,40 @@ use castanet_wire::pcap::{Precision, Writer};
 #[element(args = ToDumpArgs, ports = "1/0-1", processing = "a/a", methods)]
 pub struct ToDump {
     settings: ToDumpArgs,
-    /// Whether packets go on.
-    passes: bool,
+    /// Whether the output is connected.
+    has_output: bool,
 }
 
-/// What can be set.
+/// The arguments of `ToDump`.
 #[derive(Args)]
 pub struct ToDumpArgs {
     /// The file.
     #[arg]
     filename: String,
-    /// How many bytes of each packet to keep; 0 for all.
+    /// Number of bytes to keep of each packet; 0 for all.
     #[arg(default = 2000)]
     snaplen: u32,
-    /// What packets begin with.
+    /// The header that packets begin with.
     #[arg(default = Encap::ETHER)]
     encap: Encap,
-    /// Whether the length that packets say they had beyond their bytes counts.
+    /// Whether the extra length annotation counts in the length of a packet.
     #[arg(keyword, default = true)]
     extra_length: bool,
-    /// Whether to write each burst at once.
+    /// Whether to write each burst to the file at once.
     #[arg(keyword, default = false)]
     unbuffered: bool,
-    /// Whether times are in nanoseconds rather than microseconds.
+    /// Whether times are in nanoseconds instead of microseconds.
     #[arg(keyword, default = false)]
     nano: bool,
 }
 
-/// Where packets go after they were written.
+/// The exit of packets that were written, and the reason to drop packets.
 #[derive(Fate)]
 pub enum ToDumpExit {
     /// Packets that were written.
     #[optional]
     Written,
-    /// Packets that the file did not take.
+    /// Packets that the element could not write.
     #[drop]
     Unwritten,
 }
@@ -63,13 +63,13 @@ pub enum ToDumpExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToDumpState {
-    /// What was opened and not begun to be written.
+    /// A file that was opened, before the element has started to write.
     opened: Option<Output>,
     file: Option<DumpWriter>,
     /// Packets written since the last reset.
     #[read]
     count: u64,
-    /// Whether there is something in the buffer.
+    /// Whether the buffer has unwritten bytes.
     dirty: bool,
 }
 
@@ -84,14 +84,14 @@ impl ToDump {
 
 #[handlers]
 impl ToDumpState {
-    /// Starts `count` again from zero.
+    /// Resets `count` to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.count = 0;
         Ok(())
     }
 
-    /// Writes out what is still in the buffer.
+    /// Writes the buffer to the file.
     #[write]
     fn flush(&mut self, _: &str) -> Result<(), ArgError> {
         self.write_out().map_err(|error| ArgError::new(io_error_text(&error)))
@@ -109,18 +109,18 @@ impl Build for ToDump {
     type Args = ToDumpArgs;
 
     fn build(settings: ToDumpArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ToDump { settings, passes: setup.outputs > 0 })
+        Ok(ToDump { settings, has_output: setup.outputs > 0 })
     }
 }
 
-/// The longest that a packet stays in the buffer.
-const FLUSH: Duration = Duration::from_secs(1);
+/// The longest time that a packet stays in the buffer.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 impl PerBatch for ToDump {
     type On = on::Any;
     type Local = ToDumpState;
     type Fate = ToDumpExit;
-    // One file, in one order.
+    // All workers write to one file, in one order.
     const SHARED: bool = true;
 
     fn can_take_state(&self, before: &ToDump) -> bool {
@@ -138,12 +138,12 @@ impl PerBatch for ToDump {
     fn start(&self, local: &mut ToDumpState, _: &mut Cx) -> Result<(), ArgError> {
         let it = &self.settings;
         let precision = if it.nano { Precision::Nanos } else { Precision::Micros };
-        let keep = if it.snaplen == 0 { MOST } else { it.snaplen };
-        let begun = local.opened.take().map(|opened| {
+        let keep = if it.snaplen == 0 { MAX_SNAPLEN } else { it.snaplen };
+        let writer = local.opened.take().map(|opened| {
             opened.begin().and_then(|file| Writer::new(file, it.encap.0, precision, keep))
         });
-        let begun = begun.transpose();
-        local.file = begun.map_err(|error| ArgError::of_file(&it.filename, &error))?;
+        let writer = writer.transpose();
+        local.file = writer.map_err(|error| ArgError::of_file(&it.filename, &error))?;
         Ok(())
     }
 
@@ -151,7 +151,7 @@ impl PerBatch for ToDump {
         let now = cx.now();
         let written = batch.iter().try_for_each(|packet| self.write(local, packet, now));
         if let Err(error) = written {
-            cx.chatter(&self.words(&error));
+            cx.chatter(&self.error_text(&error));
             local.file = None;
         }
         if local.file.is_none() {
@@ -161,9 +161,9 @@ impl PerBatch for ToDump {
         if self.settings.unbuffered {
             self.flush(local, cx);
         } else if !std::mem::replace(&mut local.dirty, true) {
-            cx.set_timer(now + FLUSH);
+            cx.set_timer(now + FLUSH_INTERVAL);
         }
-        match self.passes {
+        match self.has_output {
             true => cx.emit_batch(ToDumpExit::Written, batch),
             false => cx.consume(batch),
         }
@@ -179,8 +179,8 @@ impl PerBatch for ToDump {
     }
 }
 
-/// Bytes that no packet exceeds: libpcap's own limit.
-const MOST: u32 = 262_144;
+/// The longest packet, in bytes: libpcap's limit.
+const MAX_SNAPLEN: u32 = 262_144;
 
 impl ToDump {
     fn write(&self, local: &mut ToDumpState, packet: &Packet, now: Time) -> std::io::Result<()> {
@@ -194,15 +194,15 @@ impl ToDump {
         Ok(())
     }
 
-    /// Writes out what is buffered; after a failure the file is given up.
+    /// Writes the buffer to the file; closes the file after an error.
     fn flush(&self, local: &mut ToDumpState, cx: &mut Cx) {
         if let Err(error) = local.write_out() {
-            cx.chatter(&self.words(&error));
+            cx.chatter(&self.error_text(&error));
             local.file = None;
         }
     }
 
-    fn words(&self, error: &std::io::Error) -> String {
+    fn error_text(&self, error: &std::io::Error) -> String {
         format!("ToDump({}): {}", self.settings.filename, io_error_text(error))
     }
 }

@@ -1,4 +1,4 @@
-//! `ToHost`: Ethernet frames for the host's own stack.
+//! `ToHost`: hands Ethernet frames to the host on a TAP device.
 
 use super::host_state::HostState;
 use crate::tap::TunTapMode;
@@ -6,8 +6,8 @@ use castanet_element::prelude::*;
 
 /// Hands Ethernet frames to the host, as received on the TAP device DEVNAME.
 ///
-/// It is the other direction of the `FromHost` of the same name, which also
-/// sets up the host's side.
+/// A `FromHost` of the same name receives the frames that the host sends, and
+/// configures the host's side of the device.
 ///
 /// ```text
 /// FromDevice(eth0) -> ToHost(fake0);
@@ -21,7 +21,7 @@ pub struct ToHost {
     devname: String,
 }
 
-/// Why frames end elsewhere than in the host.
+/// The reasons to drop frames.
 #[derive(Fate)]
 pub enum ToHostExit {
     /// Frames that the host's stack refused: malformed, or its side is down.
@@ -36,11 +36,11 @@ impl PerBatch for ToHost {
     type On = on::Any;
     type Local = HostState;
     type Fate = ToHostExit;
-    // One device, whoever sends.
+    // All workers send to one device.
     const SHARED: bool = true;
 
     fn can_take_state(&self, _: &ToHost) -> bool {
-        false // it opens what its arguments name
+        false // a new element opens its device anew
     }
 
     fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {

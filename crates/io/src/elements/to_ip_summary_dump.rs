@@ -1,6 +1,6 @@
-//! `ToIPSummaryDump`: a line about each packet.
+//! `ToIPSummaryDump`: writes a line about each packet.
 
-use super::summary::{Each, Fields, meta_of};
+use super::summary::{Fields, MetaIter, meta_of};
 use castanet_element::args::io_error_text;
 use castanet_element::output::OutputWriter;
 use castanet_element::prelude::*;
@@ -10,12 +10,13 @@ use std::io::Write;
 
 /// Writes a line about each packet to the file FILENAME, `-` for standard output.
 ///
-/// FIELDS says what the line consists of: `timestamp`, `ip_src`, `sport`,
-/// `tcp_flags` and so on; what a packet does not have shows as `-`. If its
-/// output is connected, packets go on there. What is written is in the file
-/// within a second. With BINARY each packet has a record of numbers in network
-/// byte order, with zeros for what it does not have; `payload` then cannot be
-/// written, and times are as good as a microsecond, unless as `ntimestamp`.
+/// FIELDS lists the fields of a line: `timestamp`, `ip_src`, `sport`, `tcp_flags`
+/// and so on; a field that a packet does not have is `-`. The element emits the
+/// packets again if its output is connected. A line is in the file at most a second
+/// after the element has written it. With BINARY the element writes a record of
+/// numbers in network byte order for each packet, with zeros for fields that it does
+/// not have; the field `payload` is then not allowed, and times are in microseconds,
+/// except `ntimestamp`.
 ///
 /// ```click
 /// in -> ToIPSummaryDump(/dev/null, FIELDS ip_src sport ip_dst dport proto) -> out
@@ -35,17 +36,17 @@ use std::io::Write;
 pub struct ToIPSummaryDump {
     settings: ToIPSummaryDumpArgs,
     writer: Writer,
-    /// Whether packets go on.
-    passes: bool,
+    /// Whether the output is connected.
+    has_output: bool,
 }
 
-/// What can be set.
+/// The arguments of `ToIPSummaryDump`.
 #[derive(Args)]
 pub struct ToIPSummaryDumpArgs {
     /// The file.
     #[arg]
     filename: String,
-    /// What to write of each packet.
+    /// The fields to write of each packet.
     #[arg(keyword, default = Fields::of("timestamp ip_src"))]
     fields: Fields,
     /// Older name of FIELDS.
@@ -54,25 +55,25 @@ pub struct ToIPSummaryDumpArgs {
     /// Oldest name of FIELDS.
     #[arg(keyword)]
     data: Option<Fields>,
-    /// Whether to say at the beginning what the lines consist of.
+    /// Whether the dump begins with a line that lists the fields.
     #[arg(keyword, default = true)]
     header: bool,
-    /// Whether to say at the beginning where and when the dump was written.
+    /// Whether the dump begins with the host's name and the time.
     #[arg(keyword, default = false)]
     verbose: bool,
-    /// What to say at the beginning about who made the dump.
+    /// The name of the dump's creator, for its first lines.
     #[arg(keyword)]
     banner: Option<String>,
-    /// Whether a packet that stands for several gets a line for each.
+    /// Whether to write a line for each of the packets that a packet stands for.
     #[arg(keyword, default = false)]
     multipacket: bool,
-    /// Whether to say before a line what is bad about its packet.
+    /// Whether to write a line about the errors of a malformed packet before its own line.
     #[arg(keyword, default = false)]
     bad_packets: bool,
-    /// Whether packets shorter than their IP length are bad.
+    /// Whether packets shorter than their IP length are malformed.
     #[arg(keyword, default = true)]
     careful_trunc: bool,
-    /// Whether lengths count the bytes that packets say they had beyond those there are.
+    /// Whether the extra length annotation counts in the length of a packet.
     #[arg(keyword, default = true)]
     extra_length: bool,
     /// Whether to write records of numbers, which are shorter than lines.
@@ -80,13 +81,13 @@ pub struct ToIPSummaryDumpArgs {
     binary: bool,
 }
 
-/// Where packets go after they were written.
+/// The exit of packets that were written, and the reason to drop packets.
 #[derive(Fate)]
 pub enum ToIPSummaryDumpExit {
     /// Packets that were written.
     #[optional]
     Written,
-    /// Packets that the file did not take.
+    /// Packets that the element could not write.
     #[drop]
     Unwritten,
 }
@@ -95,14 +96,14 @@ pub enum ToIPSummaryDumpExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToIPSummaryDumpState {
-    /// What was opened and not begun to be written.
+    /// A file that was opened, before the element has started to write.
     opened: Option<Output>,
     file: Option<OutputWriter>,
-    /// Lines or records not yet in the file's buffer.
+    /// The lines or records of the current burst.
     lines: Vec<u8>,
-    /// The line or word at hand.
+    /// The current line or word.
     line: String,
-    /// Whether there is something in the buffer.
+    /// Whether the buffer has unwritten bytes.
     dirty: bool,
 }
 
@@ -117,7 +118,7 @@ impl ToIPSummaryDump {
 
 #[handlers]
 impl ToIPSummaryDumpState {
-    /// Writes out what is still in the buffer.
+    /// Writes the buffer to the file.
     #[write]
     fn flush(&mut self, _: &str) -> Result<(), ArgError> {
         self.write_out().map_err(|error| ArgError::new(io_error_text(&error)))
@@ -143,18 +144,18 @@ impl Build for ToIPSummaryDump {
             return Err(ArgError::new(error).click(format!("cannot use FIELD {field} with BINARY")));
         }
         it.multipacket &= !writer.fields().contains(&Field::Count);
-        Ok(ToIPSummaryDump { settings: it, writer, passes: setup.outputs > 0 })
+        Ok(ToIPSummaryDump { settings: it, writer, has_output: setup.outputs > 0 })
     }
 }
 
-/// The longest that a line stays in the buffer.
-const FLUSH: Duration = Duration::from_secs(1);
+/// The longest time that a line stays in the buffer.
+const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 impl PerBatch for ToIPSummaryDump {
     type On = on::Any;
     type Local = ToIPSummaryDumpState;
     type Fate = ToIPSummaryDumpExit;
-    // One file, in one order.
+    // All workers write to one file, in one order.
     const SHARED: bool = true;
 
     fn can_take_state(&self, before: &ToIPSummaryDump) -> bool {
@@ -191,9 +192,9 @@ impl PerBatch for ToIPSummaryDump {
             return cx.emit_batch(ToIPSummaryDumpExit::Unwritten, batch);
         }
         if !std::mem::replace(&mut local.dirty, true) {
-            cx.set_timer(cx.now() + FLUSH);
+            cx.set_timer(cx.now() + FLUSH_INTERVAL);
         }
-        match self.passes {
+        match self.has_output {
             true => cx.emit_batch(ToIPSummaryDumpExit::Written, batch),
             false => cx.consume(batch),
         }
@@ -212,7 +213,7 @@ impl PerBatch for ToIPSummaryDump {
 }
 
 impl ToIPSummaryDump {
-    /// The lines that the dump begins with.
+    /// The first lines of the dump.
     fn header(&self, now: Time) -> String {
         let mut header = summary::header(
             self.writer.fields(),
@@ -239,22 +240,22 @@ impl ToIPSummaryDump {
             network: at(packet.network_offset()),
         };
         if self.settings.multipacket && meta.extra_packets > 0 {
-            Each::of(&meta, packet.len()).for_each(|meta| self.one(&view, &meta, local));
+            MetaIter::split(&meta, packet.len()).for_each(|meta| self.append(&view, &meta, local));
         } else {
-            self.one(&view, &meta, local);
+            self.append(&view, &meta, local);
         }
     }
 
-    /// Appends a line or a record, and before it what is bad about the packet.
-    fn one(&self, packet: &summary::Packet<'_>, meta: &Meta, local: &mut ToIPSummaryDumpState) {
+    /// Appends a line or a record, and before it the errors of a malformed packet.
+    fn append(&self, packet: &summary::Packet<'_>, meta: &Meta, local: &mut ToIPSummaryDumpState) {
         let ToIPSummaryDumpState { line, lines, .. } = local;
         let (mut bad, start) = (String::new(), lines.len());
-        let said = self.settings.bad_packets.then_some(&mut bad);
+        let errors = self.settings.bad_packets.then_some(&mut bad);
         line.clear();
         if self.settings.binary {
-            self.writer.record(packet, meta, line, lines, said);
+            self.writer.record(packet, meta, line, lines, errors);
         } else {
-            self.writer.line(packet, meta, line, said);
+            self.writer.line(packet, meta, line, errors);
             lines.extend(line.as_bytes());
             lines.push(b'\n');
         }

@@ -1,38 +1,38 @@
-//! What elements that send have in common: packets that wait for room.
+//! The queue of packets for which a device has no room yet.
 
 use crate::device::Device;
 use castanet_element::prelude::*;
 use std::time::Instant;
 
-/// How soon a device without room is tried again.
+/// The time until packets are offered again to a device that had no room.
 const RETRY: Duration = Duration::from_micros(100);
 
-/// How long a worker waits for a device that takes nothing, once: a link that
-/// is down must not stop it.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// The time for which a worker blocks, once, on a device that takes nothing: a link
+/// that is down must not stop the worker.
+const MAX_BLOCK: Duration = Duration::from_millis(100);
 
 /// Packets that a device has no room for yet.
 #[derive(Default)]
 pub(super) struct TxQueue {
     packets: Batch,
-    /// Whether a worker waited in vain, and nothing has gone since.
+    /// Whether a worker has blocked for `MAX_BLOCK`, and the device has taken nothing since.
     stalled: bool,
 }
 
-/// What became of packets given to a device.
+/// The result of sending a burst.
 pub(super) struct TxResult {
-    /// How many it took.
+    /// Number of packets that the device took.
     pub(super) sent: usize,
-    /// How many it will never take.
+    /// Number of packets that the device refused for good.
     pub(super) refused: usize,
-    /// Why it took no more, if that was not for want of room.
+    /// The error for which it took no more; `None` if it had no room.
     pub(super) error: Option<std::io::Error>,
 }
 
 impl TxQueue {
-    /// Sends `batch` after what waits already; up to `limit` packets wait on, and the rest, which
-    /// found no place to wait, is left in `batch`. With `blocking` the worker waits until there are
-    /// no more, but not again and again for a device that takes nothing.
+    /// Sends the packets that wait, then `batch`. Up to `limit` packets that the device did not
+    /// take wait; the others are left in `batch`. With `blocking` the worker blocks until no more
+    /// than `limit` are left, but only once for a device that takes nothing.
     pub(super) fn send(
         &mut self,
         device: &mut dyn Device,
@@ -41,14 +41,14 @@ impl TxQueue {
         blocking: bool,
         cx: &mut Cx,
     ) -> TxResult {
-        let outcome = self.transmit_all(device, batch, limit, blocking.then_some(PATIENCE));
+        let outcome = self.transmit_all(device, batch, limit, blocking.then_some(MAX_BLOCK));
         if outcome.error.is_none() {
             self.schedule_retry(device, cx);
         }
         outcome
     }
 
-    /// Sees to it that what waits, here or in the device, is tried again.
+    /// Sets a timer to send again if packets wait, here or in the device.
     pub(super) fn schedule_retry(&self, device: &dyn Device, cx: &mut Cx) {
         if !self.packets.is_empty() || device.unsent() {
             let retry = cx.now() + RETRY;
@@ -56,38 +56,38 @@ impl TxQueue {
         }
     }
 
-    /// As [`TxQueue::send`], without a timer to try again what waits; with `patience` the worker
-    /// waits so long for a device that takes nothing.
+    /// [`TxQueue::send`] without the timer; the worker blocks on a device that takes nothing for
+    /// at most `max_block`, or not at all.
     fn transmit_all(
         &mut self,
         device: &mut dyn Device,
         batch: &mut Batch,
         limit: usize,
-        patience: Option<Duration>,
+        max_block: Option<Duration>,
     ) -> TxResult {
         if !self.packets.is_empty() {
             self.packets.append(batch);
             std::mem::swap(&mut self.packets, batch);
         }
-        // Nothing waits now: all are in `batch`.
+        // All packets are in `batch` now, the oldest first.
         let (before, mut sent, mut since) = (batch.len(), 0, None);
         let mut error = None;
         loop {
             match device.transmit(batch) {
                 Ok(0) => {}
-                Ok(went) => {
-                    sent += went;
+                Ok(taken) => {
+                    sent += taken;
                     self.stalled = false;
                     since = None;
                 }
-                Err(why) => error = Some(why),
+                Err(cause) => error = Some(cause),
             }
             error = error.or(device.flush().err());
-            let Some(patience) = patience.filter(|_| error.is_none()) else { break };
+            let Some(max_block) = max_block.filter(|_| error.is_none()) else { break };
             if self.stalled || batch.len() <= limit {
                 break;
             }
-            if since.get_or_insert_with(Instant::now).elapsed() > patience {
+            if since.get_or_insert_with(Instant::now).elapsed() > max_block {
                 self.stalled = true;
                 break;
             }
@@ -101,12 +101,12 @@ impl TxQueue {
         TxResult { sent, refused, error }
     }
 
-    /// How many wait.
+    /// Number of packets that wait.
     pub(super) fn len(&self) -> usize {
         self.packets.len()
     }
 
-    /// Gives up those that still wait.
+    /// Removes and returns the packets that wait.
     pub(super) fn take(&mut self) -> Batch {
         std::mem::take(&mut self.packets)
     }
@@ -120,25 +120,25 @@ mod tests {
     use std::io;
     use std::os::fd::RawFd;
 
-    /// Takes a packet each time it has been asked so often, or never.
-    struct Slow {
+    /// A device that takes one packet at every `every`th call, or none.
+    struct SlowDevice {
         every: Option<usize>,
-        asked: usize,
-        /// How often it is asked until its link is down.
+        calls: usize,
+        /// Number of calls after which its link is down.
         until_error: usize,
     }
 
-    impl Device for Slow {
+    impl Device for SlowDevice {
         fn receive(&mut self, _: &Pool, _: &mut Batch, _: usize) -> io::Result<usize> {
             Ok(0)
         }
 
         fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
-            if self.asked == self.until_error {
+            if self.calls == self.until_error {
                 return Err(io::ErrorKind::NetworkDown.into());
             }
-            self.asked += 1;
-            if self.every.is_none_or(|every| !self.asked.is_multiple_of(every)) {
+            self.calls += 1;
+            if self.every.is_none_or(|every| !self.calls.is_multiple_of(every)) {
                 return Ok(0);
             }
             Ok(usize::from(!batch.is_empty() && batch.remove(0).len() == 6))
@@ -162,47 +162,47 @@ mod tests {
     }
 
     #[test]
-    fn waits_for_a_slow_device_but_only_once_for_one_that_takes_nothing() {
+    fn worker_blocks_on_a_slow_device_but_only_once_on_one_that_takes_nothing() {
         let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
         let mut waiting = TxQueue::default();
         let day = Some(Duration::from_secs(86400));
-        // 20 packets, each asked for five times; two may wait on.
-        let mut slow = Slow { every: Some(5), asked: 0, until_error: usize::MAX };
+        // The device takes a packet at every fifth call: 18 of 20 take 90 calls, two may wait.
+        let mut slow = SlowDevice { every: Some(5), calls: 0, until_error: usize::MAX };
         let mut batch = packets(&pool, 20);
         let done = waiting.transmit_all(&mut slow, &mut batch, 2, day);
         assert_eq!((done.sent, done.refused, batch.len(), waiting.len()), (18, 0, 0, 2));
-        assert_eq!(slow.asked, 90);
-        // Who does not wait asks once.
+        assert_eq!(slow.calls, 90);
+        // A worker that does not block calls the device once.
         let mut batch = packets(&pool, 3);
         let done = waiting.transmit_all(&mut slow, &mut batch, 2, None);
-        assert_eq!((done.sent, batch.len(), waiting.len(), slow.asked), (0, 3, 2, 91));
-        // Nothing goes: patience ends, and is not spent again.
-        let mut dead = Slow { every: None, asked: 0, until_error: usize::MAX };
+        assert_eq!((done.sent, batch.len(), waiting.len(), slow.calls), (0, 3, 2, 91));
+        // A worker blocks once on a device that takes nothing, and not again.
+        let mut dead = SlowDevice { every: None, calls: 0, until_error: usize::MAX };
         let short = Some(Duration::from_millis(1));
         let mut batch = packets(&pool, 4);
         let done = waiting.transmit_all(&mut dead, &mut batch, 2, short);
         assert_eq!((done.sent, batch.len(), waiting.len()), (0, 4, 2));
-        let asked = dead.asked;
-        assert!(asked > 1);
+        let calls = dead.calls;
+        assert!(calls > 1);
         let mut batch = packets(&pool, 4);
         let done = waiting.transmit_all(&mut dead, &mut batch, 2, day);
-        assert_eq!((done.sent, batch.len(), dead.asked), (0, 4, asked + 1));
-        // Something goes again: so does patience.
+        assert_eq!((done.sent, batch.len(), dead.calls), (0, 4, calls + 1));
+        // The device takes a packet: the worker may block again.
         let mut batch = packets(&pool, 0);
         let done = waiting.transmit_all(&mut slow, &mut batch, 0, day);
         assert_eq!((done.sent, waiting.len()), (0, 0));
         assert_eq!(batch.len(), 2);
-        slow.asked = 4;
+        slow.calls = 4;
         let mut batch = packets(&pool, 9);
         let done = waiting.transmit_all(&mut slow, &mut batch, 0, day);
         assert_eq!((done.sent, batch.len(), waiting.len()), (9, 0, 0));
     }
 
     #[test]
-    fn what_went_before_an_error_is_counted_and_no_more_than_the_limit_waits() {
+    fn packets_sent_before_an_error_are_counted_and_at_most_limit_wait() {
         let pool = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() }).unwrap();
         let mut waiting = TxQueue::default();
-        let mut down = Slow { every: Some(1), asked: 0, until_error: 3 };
+        let mut down = SlowDevice { every: Some(1), calls: 0, until_error: 3 };
         let mut batch = packets(&pool, 20);
         let done = waiting.transmit_all(&mut down, &mut batch, 5, Some(Duration::from_secs(86400)));
         assert_eq!((done.sent, done.refused, waiting.len(), batch.len()), (3, 0, 5, 12));

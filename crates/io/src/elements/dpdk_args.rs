@@ -1,15 +1,15 @@
-//! Arguments of `FromDPDKDevice` that are words: how packets come to queues, pause frames.
+//! Argument types of `FromDPDKDevice`: the spread over queues, pause frames.
 
 use crate::dpdk::Pause;
 use castanet_element::prelude::*;
 
-/// How packets come to queues.
+/// The way in which a port spreads packets over its queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(non_camel_case_types, reason = "the manual shows the name as users write it")]
 pub enum Mode {
-    /// By a hash of their addresses and ports.
+    /// By a hash of the packets' addresses and ports.
     rss,
-    /// As the port does without being told.
+    /// By the driver's default.
     none,
 }
 
@@ -28,7 +28,7 @@ impl FromArg for Mode {
     }
 }
 
-/// Pause frames, as users name them.
+/// The use of pause frames; `None` for the driver's default.
 #[derive(Clone, Copy)]
 pub struct PauseFrames(pub(super) Option<Pause>);
 

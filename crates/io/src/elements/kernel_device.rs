@@ -1,45 +1,45 @@
-//! What `KernelTun` and `KernelTap` are: a device that lives with the router.
+//! The device of `KernelTun` and `KernelTap`, which exists while the router runs.
 
 use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
 use castanet_element::prelude::*;
 
-/// What can be set.
+/// The arguments of `KernelTun` and `KernelTap`.
 #[derive(Args)]
 pub struct KernelDeviceArgs {
-    /// The host's address, and the network that is reached this way.
+    /// The host's address and its network on the device.
     #[arg]
     addr: Net,
-    /// A router on that network for all else that the host sends.
+    /// A router on that network, for the host's default route.
     #[arg]
     gateway: Option<Ipv4Addr>,
-    /// Whether packets are Ethernet frames; those of `KernelTap` are unless
-    /// this says otherwise.
+    /// Whether packets are Ethernet frames; true for `KernelTap` and false for
+    /// `KernelTun` if not given.
     #[arg(keyword)]
     tap: Option<bool>,
-    /// Bytes to keep free before each packet; frames always have 128.
+    /// Number of bytes to keep free before each packet; ignored, frames always have 128.
     #[arg(keyword, default = 0)]
     #[expect(dead_code, reason = "for configurations that say so")]
     headroom: u32,
-    /// How many packets to read at once; 0 for the engine's burst.
+    /// Number of packets to read at once; 0 for the engine's burst.
     #[arg(keyword, default = 0)]
     burst: u32,
-    /// With TAP, the host's Ethernet address; the kernel chooses one otherwise.
+    /// With TAP, the host's Ethernet address; the kernel chooses one if not given.
     #[arg(keyword)]
     ether: Option<MacAddr>,
-    /// The largest packet, without Ethernet header.
+    /// The longest packet in bytes, without Ethernet header.
     #[arg(keyword)]
     mtu: Option<u32>,
-    /// The device's name; the kernel chooses one otherwise.
+    /// The device's name; the kernel chooses one if not given.
     #[arg(keyword, default = String::new())]
     devname: String,
-    /// For configurations that say so: overflows are counted, never printed.
+    /// Ignored: overflows are counted, never printed.
     #[arg(keyword, default = true)]
     #[expect(dead_code, reason = "for configurations that say so")]
     ignore_queue_overflows: bool,
 }
 
-/// A device that is made and set up.
+/// The configuration of the device.
 pub(super) struct KernelDevice {
     kind: TunTapMode,
     devname: String,
@@ -48,15 +48,19 @@ pub(super) struct KernelDevice {
 }
 
 impl KernelDevice {
-    pub(super) fn new(settings: KernelDeviceArgs, usual: TunTapMode) -> Result<Self, ArgError> {
+    pub(super) fn new(
+        settings: KernelDeviceArgs,
+        default_kind: TunTapMode,
+    ) -> Result<Self, ArgError> {
         let KernelDeviceArgs { gateway, ether, mtu, .. } = settings;
         let host = host_side(Some(&settings.addr), gateway, ether, mtu)?;
         if mtu.is_some_and(|mtu| mtu < 20) {
             let error = ArgError::new("has no room for an IP header").at("MTU");
             return Err(error.click("MTU must be greater than 20"));
         }
-        let kind =
-            settings.tap.map_or(usual, |tap| if tap { TunTapMode::Tap } else { TunTapMode::Tun });
+        let kind = settings
+            .tap
+            .map_or(default_kind, |tap| if tap { TunTapMode::Tap } else { TunTapMode::Tun });
         Ok(KernelDevice { kind, devname: settings.devname, burst: settings.burst as usize, host })
     }
 
@@ -74,7 +78,7 @@ impl KernelDevice {
 }
 
 impl HostState {
-    /// Sends what goes to the host, after what waits already.
+    /// Sends packets to the host, after those that wait.
     pub(super) fn forward(&mut self, batch: Batch, cx: &mut Cx) {
         self.send(batch, HostExit::Refused, HostExit::Full, cx);
     }
