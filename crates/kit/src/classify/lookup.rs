@@ -35,7 +35,7 @@ pub(crate) fn known_words() -> impl Iterator<Item = &'static str> {
 }
 
 /// The meaning of a word.
-pub(crate) enum WordMeaning {
+pub(crate) enum WordRole {
     Type(Kind),
     Data(Data),
     /// A word with a meaning that does not fit the context, or with several that do.
@@ -49,13 +49,13 @@ pub(crate) fn lookup_word(
     kind: Option<Kind>,
     protocol: Option<u32>,
     names: &dyn Names,
-) -> WordMeaning {
+) -> WordRole {
     if kind.is_none() {
         if let Some(&(_, kind)) = TYPES.iter().find(|t| t.0 == word) {
-            return WordMeaning::Type(kind);
+            return WordRole::Type(kind);
         }
         if SYNTAX.contains(&word) {
-            return WordMeaning::Unknown;
+            return WordRole::Unknown;
         }
     }
     let carried = |numbers: &[u32]| protocol.is_none_or(|p| numbers.contains(&p));
@@ -71,8 +71,8 @@ pub(crate) fn lookup_word(
     ];
     let mut fitting = found.iter().flatten().filter(|f| (kind.is_none() || f.1) && f.2);
     match (fitting.next(), fitting.next()) {
-        (Some(only), None) => WordMeaning::Data(only.0),
-        (None, None) if found.iter().all(Option::is_none) => WordMeaning::Unknown,
+        (Some(only), None) => WordRole::Data(only.0),
+        (None, None) if found.iter().all(Option::is_none) => WordRole::Unknown,
         (first, _) => {
             let what = if first.is_some() { "ambiguous" } else { "meaningless" };
             let request = spell(kind.map_or("", Kind::name), protocol, word);
@@ -81,7 +81,7 @@ pub(crate) fn lookup_word(
                 .flatten()
                 .map(|f| format!("'{}'", spell(data_name(f.0), None, word)))
                 .collect();
-            WordMeaning::Misplaced(format!("'{request}' is {what}; try {}", options.join(", ")))
+            WordRole::Misplaced(format!("'{request}' is {what}; try {}", options.join(", ")))
         }
     }
 }

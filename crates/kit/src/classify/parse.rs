@@ -9,7 +9,7 @@
 
 use super::error::{RuleError, nearest};
 use super::lexer::{Token, tokenize};
-use super::lookup::{WordMeaning, known_words, lookup_word};
+use super::lookup::{WordRole, known_words, lookup_word};
 use super::names::{Names, NoNames};
 use super::pattern::{Expr, Id, Pattern};
 use super::primitive::*;
@@ -301,8 +301,8 @@ impl<'a> Parser<'a> {
                 }
                 "not" | "!" => *negated = !*negated,
                 _ => match lookup_word(word, None, None, self.names) {
-                    WordMeaning::Type(kind) => self.set_kind(prim, kind)?,
-                    WordMeaning::Data(Data::Proto(number)) => self.set_protocol(prim, number)?,
+                    WordRole::Type(kind) => self.set_kind(prim, kind)?,
+                    WordRole::Data(Data::Proto(number)) => self.set_protocol(prim, number)?,
                     _ => return Ok(()),
                 },
             }
@@ -430,11 +430,9 @@ impl<'a> Parser<'a> {
         let word = self.words.get(self.pos).copied();
         if let Some(word) = word {
             match lookup_word(word.text, prim.kind, prim.protocol, self.names) {
-                WordMeaning::Misplaced(message) => return self.error(message),
-                WordMeaning::Data(data) => prim.data = data,
-                WordMeaning::Type(_) | WordMeaning::Unknown => {
-                    prim.data = self.value(word.text, prim)
-                }
+                WordRole::Misplaced(message) => return self.error(message),
+                WordRole::Data(data) => prim.data = data,
+                WordRole::Type(_) | WordRole::Unknown => prim.data = self.value(word.text, prim),
             }
         }
         if prim.data != Data::None {
