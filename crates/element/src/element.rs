@@ -361,9 +361,9 @@ pub trait Local: Default + Send + 'static {
     /// Handlers that change it, on every worker between two bursts.
     const WRITES: &'static [&'static [StateHandler<Self>]] = &[];
     /// Write handlers that also ask the router to stop.
-    const STOPS: &'static [&'static str] = &[];
+    const STOPS: &'static [&'static [&'static str]] = &[];
     /// Write handlers after which the element's timer runs, to emit packets.
-    const WAKES: &'static [&'static str] = &[];
+    const WAKES: &'static [&'static [&'static str]] = &[];
 }
 
 impl Local for () {}

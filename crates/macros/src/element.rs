@@ -3,9 +3,10 @@
 use crate::args::{implementation as args_impl, parse_arg};
 use crate::attributes::{docs, fields, marked_fields, required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{
-    DeriveInput, Field, Ident, LitStr, Token, Type, punctuated::Punctuated, spanned::Spanned,
+    DeriveInput, Field, Ident, LitStr, Member, Token, Type, punctuated::Punctuated,
+    spanned::Spanned,
 };
 
 /// The options of `#[element(...)]`.
@@ -60,10 +61,9 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     let it = options(input)?;
     let fields = fields(input)?;
     let (reads, writes) = element_handlers(&fields)?;
-    let (more_reads, more_writes) = match it.methods {
-        true => (quote!(, Self::READ_METHODS), quote!(, Self::WRITE_METHODS)),
-        false => (quote!(), quote!()),
-    };
+    let parts = Parts::new(input, &fields, it.methods);
+    let (more_reads, more_writes) = (parts.tables("READS"), parts.tables("WRITES"));
+    let has_parts = &parts.impls;
     let optional = |text: &Option<String>| match text {
         Some(text) => quote!(Some(#text)),
         None => quote!(None),
@@ -88,10 +88,11 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
                 ports: #ports, processing: #processing, flow: #flow, gives: #gives,
             };
             const READS: &'static [&'static [::castanet_element::handler::ReadHandler<Self>]] =
-                &[&[#(#reads),*] #more_reads];
+                &[&[#(#reads),*] #(, #more_reads)*];
             const WRITES: &'static [&'static [::castanet_element::handler::WriteHandler<Self>]] =
-                &[&[#(#writes),*] #more_writes];
+                &[&[#(#writes),*] #(, #more_writes)*];
         }
+        #(#has_parts)*
         #(#args_check)*
         #build
     })
@@ -180,25 +181,67 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
             }
         }
     }
-    let (more_reads, more_writes, stops) = match methods {
-        true => (
-            quote!(, Self::READ_METHODS),
-            quote!(, Self::CHANGE_METHODS),
-            quote!(
-                const STOPS: &'static [&'static str] = Self::STOP_METHODS;
-                const WAKES: &'static [&'static str] = Self::WAKE_METHODS;
-            ),
-        ),
-        false => (quote!(), quote!(), quote!()),
-    };
+    let parts = Parts::new(input, &fields, methods);
+    let (more_reads, more_writes) = (parts.tables("READS"), parts.tables("CHANGES"));
+    let (stops, wakes) = (parts.tables("STOPS"), parts.tables("WAKES"));
+    let has_parts = &parts.impls;
     let (generics, arguments, condition) = input.generics.split_for_impl();
     Ok(quote! {
         impl #generics ::castanet_element::element::Local for #name #arguments #condition {
             const READS: &'static [&'static [::castanet_element::handler::ReadHandler<Self>]] =
-                &[&[#(#reads),*] #more_reads];
+                &[&[#(#reads),*] #(, #more_reads)*];
             const WRITES: &'static [&'static [::castanet_element::handler::StateHandler<Self>]] =
-                &[&[#(#writes),*] #more_writes];
-            #stops
+                &[&[#(#writes),*] #(, #more_writes)*];
+            const STOPS: &'static [&'static [&'static str]] = &[#(#stops),*];
+            const WAKES: &'static [&'static [&'static str]] = &[#(#wakes),*];
         }
+        #(#has_parts)*
     })
+}
+
+/// The types whose `#[handlers]` a struct has: those of its fields marked `#[flatten]`, and its own.
+struct Parts<'a> {
+    types: Vec<&'a Type>,
+    /// Whether the struct has `#[handlers]` of its own.
+    methods: bool,
+    /// The implementations of `HasPart` for the fields.
+    impls: Vec<Tokens>,
+}
+
+impl<'a> Parts<'a> {
+    fn new(input: &DeriveInput, fields: &[&'a Field], methods: bool) -> Parts<'a> {
+        let (name, (generics, arguments, condition)) =
+            (&input.ident, input.generics.split_for_impl());
+        let (mut types, mut impls) = (Vec::new(), Vec::new());
+        for (at, field) in fields.iter().enumerate() {
+            if !field.attrs.iter().any(|a| a.path().is_ident("flatten")) {
+                continue;
+            }
+            let (ty, index) = (&field.ty, Member::from(at));
+            let member = field.ident.clone().map_or(index, Member::Named);
+            types.push(ty);
+            impls.push(quote! {
+                impl #generics ::castanet_element::handler::HasPart<#ty> for #name #arguments
+                    #condition
+                {
+                    fn part(&self) -> &#ty {
+                        &self.#member
+                    }
+                    fn part_mut(&mut self) -> &mut #ty {
+                        &mut self.#member
+                    }
+                }
+            });
+        }
+        Parts { types, methods, impls }
+    }
+
+    /// Returns the tables of this name of all types, as those of the struct.
+    fn tables(&self, table: &str) -> Vec<Tokens> {
+        let (table, own) = (format_ident!("{table}"), self.methods.then(|| quote!(Self)));
+        let types = self.types.iter().map(|ty| quote!(#ty)).chain(own);
+        types
+            .map(|ty| quote!(<#ty as ::castanet_element::handler::HandlerMethods<Self>>::#table))
+            .collect()
+    }
 }

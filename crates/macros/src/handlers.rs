@@ -4,14 +4,17 @@ use crate::attributes::{required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Token, spanned::Spanned};
+use syn::{Attribute, Ident, ImplItem, ImplItemFn, ItemImpl, Meta, Token};
+use syn::{parse_quote, spanned::Spanned};
 
 /// The words in a handler's attribute: its name, then flags (`stops`, `wakes`).
 type HandlerWords = Punctuated<Ident, Token![,]>;
 
-/// Returns the impl block without the attributes, and the tables of its handlers.
+/// Returns the impl block without the attributes, and the tables of its handlers, as those of each
+/// type that has the block's type as a part.
 pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
     let (mut reads, mut writes, mut changes) = (Vec::new(), Vec::new(), Vec::new());
+    let part = quote!(::castanet_element::handler::HasPart::<Self>::part(it));
     let (mut stop_handlers, mut wake_handlers) = (Vec::new(), Vec::new());
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
@@ -35,34 +38,46 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
             wake_handlers.push(name.clone());
         }
         if attr.path().is_ident("read") {
-            let call = read_call(method)?;
+            let call = read_call(method, &part)?;
             reads.push(quote!(::castanet_element::handler::ReadHandler {
                 name: #name, doc: #doc, get: #call,
             }));
         } else if method.sig.receiver().is_some_and(|r| r.mutability.is_some()) {
             changes.push(quote!(::castanet_element::handler::StateHandler {
                 name: #name, doc: #doc,
-                apply: |it, text| it.#ident(text).map(::std::convert::Into::into),
+                apply: |it, text| {
+                    let it = ::castanet_element::handler::HasPart::<Self>::part_mut(it);
+                    it.#ident(text).map(::std::convert::Into::into)
+                },
             }));
         } else {
             writes.push(quote!(::castanet_element::handler::WriteHandler {
-                name: #name, doc: #doc, set: Self::#ident,
+                name: #name, doc: #doc,
+                set: |it, text, names| {
+                    let part = #part.#ident(text, names)?;
+                    ::std::result::Result::Ok(
+                        ::castanet_element::handler::HasPart::<Self>::with_part(it, part))
+                },
             }));
         }
     }
     let ty = &block.self_ty;
-    let (generics, _, condition) = block.generics.split_for_impl();
+    let mut generics = block.generics.clone();
+    let bound = if writes.is_empty() { quote!() } else { quote!(+ ::std::clone::Clone) };
+    generics.params.push(parse_quote!(
+        __Whole: ::castanet_element::handler::HasPart<#ty> #bound));
+    let (generics, _, condition) = generics.split_for_impl();
     Ok(quote! {
         #block
-        #[allow(dead_code)]
-        impl #generics #ty #condition {
-            const STOP_METHODS: &'static [&'static str] = &[#(#stop_handlers),*];
-            const WAKE_METHODS: &'static [&'static str] = &[#(#wake_handlers),*];
-            const READ_METHODS: &'static [::castanet_element::handler::ReadHandler<Self>] = &[#(#reads),*];
-            const WRITE_METHODS: &'static [::castanet_element::handler::WriteHandler<Self>] =
+        impl #generics ::castanet_element::handler::HandlerMethods<__Whole> for #ty #condition {
+            const READS: &'static [::castanet_element::handler::ReadHandler<__Whole>] =
+                &[#(#reads),*];
+            const WRITES: &'static [::castanet_element::handler::WriteHandler<__Whole>] =
                 &[#(#writes),*];
-            const CHANGE_METHODS: &'static [::castanet_element::handler::StateHandler<Self>] =
+            const CHANGES: &'static [::castanet_element::handler::StateHandler<__Whole>] =
                 &[#(#changes),*];
+            const STOPS: &'static [&'static str] = &[#(#stop_handlers),*];
+            const WAKES: &'static [&'static str] = &[#(#wake_handlers),*];
         }
     })
 }
@@ -71,11 +86,11 @@ fn is_handler(attr: &Attribute) -> bool {
     attr.path().is_ident("read") || attr.path().is_ident("write")
 }
 
-fn read_call(method: &ImplItemFn) -> syn::Result<Tokens> {
+fn read_call(method: &ImplItemFn, part: &Tokens) -> syn::Result<Tokens> {
     let ident = &method.sig.ident;
     match method.sig.inputs.len() {
-        1 => Ok(quote!(|it, _| it.#ident().into())),
-        2 => Ok(quote!(|it, ask| it.#ident(ask).into())),
+        1 => Ok(quote!(|it, _| #part.#ident().into())),
+        2 => Ok(quote!(|it, ask| #part.#ident(ask).into())),
         _ => Err(syn::Error::new(method.sig.span(), "a read takes &self, and perhaps &Ask")),
     }
 }

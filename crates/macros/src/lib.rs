@@ -18,8 +18,9 @@ use syn::{DeriveInput, ItemImpl, parse_macro_input};
 /// `#[element(...)]` takes `room = "ip"` (the room that the element declares),
 /// `args = Type` (the element compiles its arguments in `Build`),
 /// `alias = "Name"`, `ports = "1/1-2"`, `processing = "a/ah"`, `gives = "ip"` and
-/// `methods` (there is a `#[handlers] impl`).
-#[proc_macro_derive(Element, attributes(element, arg, read))]
+/// `methods` (there is a `#[handlers] impl`). The `#[handlers]` of a field's type are the element's
+/// where the field is marked `#[flatten]`.
+#[proc_macro_derive(Element, attributes(element, arg, read, flatten))]
 pub fn element(input: TokenStream) -> TokenStream {
     expand(input, element::element)
 }
@@ -32,8 +33,8 @@ pub fn args(input: TokenStream) -> TokenStream {
 
 /// Makes a struct per-worker state with handlers: `#[read]` on fields,
 /// `#[write(reset)]` on the struct for handlers that set it to its default,
-/// `#[local(methods)]` if there is a `#[handlers] impl`.
-#[proc_macro_derive(Local, attributes(read, write, local))]
+/// `#[local(methods)]` if there is a `#[handlers] impl`, and `#[flatten]` on fields whose type has one.
+#[proc_macro_derive(Local, attributes(read, write, local, flatten))]
 pub fn local(input: TokenStream) -> TokenStream {
     expand(input, element::local)
 }

@@ -54,6 +54,50 @@ pub struct StateHandler<T> {
     pub apply: fn(&mut T, &str) -> Result<DeferredWork, ArgError>,
 }
 
+/// A configuration or a state with a `P` in it: in a field marked `#[flatten]`, or as the whole.
+pub trait HasPart<P>: 'static {
+    /// Returns the part.
+    fn part(&self) -> &P;
+    /// Returns the part, to be changed.
+    fn part_mut(&mut self) -> &mut P;
+    /// Returns a copy with another part.
+    fn with_part(&self, part: P) -> Self
+    where
+        Self: Clone,
+    {
+        let mut copy = self.clone();
+        *copy.part_mut() = part;
+        copy
+    }
+}
+
+impl<P: 'static> HasPart<P> for P {
+    fn part(&self) -> &P {
+        self
+    }
+    fn part_mut(&mut self) -> &mut P {
+        self
+    }
+    fn with_part(&self, part: P) -> P {
+        part
+    }
+}
+
+/// The handlers of an `impl` block, as those of a `T` that has the block's type as a part; written by
+/// `#[handlers]`.
+pub trait HandlerMethods<T: 'static> {
+    /// Handlers that read.
+    const READS: &'static [ReadHandler<T>];
+    /// Handlers that make a changed configuration.
+    const WRITES: &'static [WriteHandler<T>];
+    /// Handlers that change state.
+    const CHANGES: &'static [StateHandler<T>];
+    /// Write handlers that also ask the router to stop.
+    const STOPS: &'static [&'static str];
+    /// Write handlers after which the element's timer runs.
+    const WAKES: &'static [&'static str];
+}
+
 /// A handler's name and documentation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandlerDoc {

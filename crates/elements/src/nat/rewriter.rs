@@ -5,7 +5,7 @@ use super::fragments::HeldFragment;
 use super::name_resolution::{NamesResolver, member_name, parse_capacity};
 use super::rewriter_args::RewriterArgs;
 use castanet_element::fate::{DROP, FateKind, FateSpec};
-use castanet_element::handler::{ReadHandler, StateHandler, TextChunk};
+use castanet_element::handler::{HandlerMethods, ReadHandler, StateHandler, TextChunk};
 use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
 use castanet_kit::flow::Tuple4;
@@ -371,8 +371,10 @@ impl<K: TableHandlers> Default for RewriterState<K> {
 }
 
 impl<K: TableHandlers> Local for RewriterState<K> {
-    const READS: &'static [&'static [ReadHandler<Self>]] = &[Self::READ_METHODS, K::READS];
-    const WRITES: &'static [&'static [StateHandler<Self>]] = &[Self::CHANGE_METHODS];
+    const READS: &'static [&'static [ReadHandler<Self>]] =
+        &[<Self as HandlerMethods<Self>>::READS, K::READS];
+    const WRITES: &'static [&'static [StateHandler<Self>]] =
+        &[<Self as HandlerMethods<Self>>::CHANGES];
 }
 
 #[handlers]
