@@ -18,24 +18,16 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
     let (mut stop_handlers, mut wake_handlers) = (Vec::new(), Vec::new());
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else { continue };
-        let marked = method.attrs.iter().find(|a| is_handler(a)).cloned();
-        let Some(attr) = marked else { continue };
-        method.attrs.retain(|a| !is_handler(a));
+        let Some(at) = method.attrs.iter().position(is_handler) else { continue };
+        let attr = method.attrs.remove(at);
         let doc = required_docs(&method.attrs, &method.sig, "a handler")?;
         let ident = &method.sig.ident;
-        let words = match &attr.meta {
-            Meta::Path(_) => vec![ident.clone()],
-            _ => {
-                attr.parse_args_with(HandlerWords::parse_separated_nonempty)?.into_iter().collect()
+        let words = words(&attr, ident)?;
+        let name = unraw(&words[0]);
+        for (flag, names) in [("stops", &mut stop_handlers), ("wakes", &mut wake_handlers)] {
+            if words[1..].iter().any(|it| it == flag) {
+                names.push(name.clone());
             }
-        };
-        let (name, has_flag) =
-            (unraw(&words[0]), |what: &str| words[1..].iter().any(|it| it == what));
-        if has_flag("stops") {
-            stop_handlers.push(name.clone());
-        }
-        if has_flag("wakes") {
-            wake_handlers.push(name.clone());
         }
         if attr.path().is_ident("read") {
             let call = read_call(method, &part)?;
@@ -65,21 +57,31 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
     let mut generics = block.generics.clone();
     let bound = if writes.is_empty() { quote!() } else { quote!(+ ::std::clone::Clone) };
     generics.params.push(parse_quote!(
-        __Whole: ::castanet_element::handler::HasPart<#ty> #bound));
+        __T: ::castanet_element::handler::HasPart<#ty> #bound));
     let (generics, _, condition) = generics.split_for_impl();
     Ok(quote! {
         #block
-        impl #generics ::castanet_element::handler::HandlerMethods<__Whole> for #ty #condition {
-            const READS: &'static [::castanet_element::handler::ReadHandler<__Whole>] =
-                &[#(#reads),*];
-            const WRITES: &'static [::castanet_element::handler::WriteHandler<__Whole>] =
+        impl #generics ::castanet_element::handler::HandlerMethods<__T> for #ty #condition {
+            const READS: &'static [::castanet_element::handler::ReadHandler<__T>] = &[#(#reads),*];
+            const WRITES: &'static [::castanet_element::handler::WriteHandler<__T>] =
                 &[#(#writes),*];
-            const CHANGES: &'static [::castanet_element::handler::StateHandler<__Whole>] =
+            const CHANGES: &'static [::castanet_element::handler::StateHandler<__T>] =
                 &[#(#changes),*];
             const STOPS: &'static [&'static str] = &[#(#stop_handlers),*];
             const WAKES: &'static [&'static str] = &[#(#wake_handlers),*];
         }
     })
+}
+
+/// Returns the words of a handler's attribute; the method's name if there are none.
+fn words(attr: &Attribute, method: &Ident) -> syn::Result<Vec<Ident>> {
+    match &attr.meta {
+        Meta::Path(_) => Ok(vec![method.clone()]),
+        _ => {
+            let words = attr.parse_args_with(HandlerWords::parse_separated_nonempty)?;
+            Ok(words.into_iter().collect())
+        }
+    }
 }
 
 fn is_handler(attr: &Attribute) -> bool {

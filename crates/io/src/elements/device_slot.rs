@@ -1,27 +1,75 @@
 //! A device of an element, and its counts since the last reset.
 
 use crate::device::{Device, DeviceStats};
+use castanet_element::prelude::*;
+use std::marker::PhantomData;
 
-/// The place of a device that may be open, closed, or not open yet; it keeps the counts.
-pub(super) struct DeviceSlot<D> {
+/// The place of a device that may be open, closed, or not open yet; it keeps the counts. `Direction`
+/// is [`Rx`] or [`Tx`] if the slot has the handlers of that direction, for a field with `#[flatten]`.
+pub(super) struct DeviceSlot<D, Direction = ()> {
     device: Option<D>,
     /// The counts of a device when it was closed.
     at_close: DeviceStats,
     /// The counts at the last reset.
     at_reset: DeviceStats,
+    direction: PhantomData<Direction>,
 }
 
-impl<D> Default for DeviceSlot<D> {
+/// The slot has the handlers of received packets.
+pub(super) struct Rx;
+/// The slot has the handlers of sent packets.
+pub(super) struct Tx;
+
+impl<D, Direction> Default for DeviceSlot<D, Direction> {
     fn default() -> Self {
-        DeviceSlot {
-            device: None,
-            at_close: DeviceStats::default(),
-            at_reset: DeviceStats::default(),
-        }
+        let (at_close, at_reset) = (DeviceStats::default(), DeviceStats::default());
+        DeviceSlot { device: None, at_close, at_reset, direction: PhantomData }
     }
 }
 
-impl<D: Device> DeviceSlot<D> {
+#[handlers]
+impl<D: Device + 'static> DeviceSlot<D, Rx> {
+    /// Packets received, since the last reset if there was one.
+    #[read]
+    pub(super) fn count(&self) -> u64 {
+        self.since(|it| it.received)
+    }
+
+    /// Bytes received, since the last reset if there was one.
+    #[read]
+    fn byte_count(&self) -> u64 {
+        self.since(|it| it.received_bytes)
+    }
+
+    /// Packets dropped because the pool had no frame to receive or to copy them to.
+    #[read]
+    fn no_frame_drops(&self) -> u64 {
+        self.stats().no_frame
+    }
+
+    /// Packets dropped because the lengths that the kernel or a peer states do not fit them.
+    #[read]
+    fn malformed(&self) -> u64 {
+        self.stats().malformed
+    }
+}
+
+#[handlers]
+impl<D: Device + 'static> DeviceSlot<D, Tx> {
+    /// Packets sent, since the last reset if there was one.
+    #[read]
+    pub(super) fn count(&self) -> u64 {
+        self.since(|it| it.sent)
+    }
+
+    /// Bytes sent, since the last reset if there was one.
+    #[read]
+    fn byte_count(&self) -> u64 {
+        self.since(|it| it.sent_bytes)
+    }
+}
+
+impl<D: Device, Direction> DeviceSlot<D, Direction> {
     pub(super) fn set(&mut self, device: D) {
         self.device = Some(device);
     }

@@ -28,7 +28,10 @@ pub(super) fn open(
 }
 
 /// Starts a port that [`open`] has opened, if any.
-pub(super) fn start(port: &str, device: &mut DeviceSlot<Dpdk>) -> Result<(), ArgError> {
+pub(super) fn start<Direction>(
+    port: &str,
+    device: &mut DeviceSlot<Dpdk, Direction>,
+) -> Result<(), ArgError> {
     let started = device.get_mut().map_or(Ok(()), |device| device.start(port));
     started.map_err(|error| ArgError::new(error.to_string()))
 }
@@ -77,7 +80,7 @@ pub(super) trait PortInfo {
     fn port(&self) -> String;
 }
 
-impl PortInfo for DeviceSlot<Dpdk> {
+impl<Direction> PortInfo for DeviceSlot<Dpdk, Direction> {
     fn counts(&self) -> PortStats {
         self.get().map_or_else(PortStats::default, Dpdk::hardware_stats)
     }

@@ -1,7 +1,7 @@
 //! `FromDevice`: receives packets from a network interface.
 
 use super::device_selection::{self, DeviceRequest, ReceiveRequest, SelectedDevice};
-use super::device_slot::DeviceSlot;
+use super::device_slot::{DeviceSlot, Rx};
 use super::ip_mark;
 use super::method::Method;
 use super::patterns::{FramePattern, IpPattern};
@@ -150,7 +150,8 @@ const STARVED_RETRY: Duration = Duration::from_millis(1);
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromDeviceState {
-    device: DeviceSlot<SelectedDevice>,
+    #[flatten]
+    device: DeviceSlot<SelectedDevice, Rx>,
     /// With BUSY_POLL, the time since the last packet.
     backoff: PollBackoff,
     /// The error message that was written last; the same message is not written twice in a row.
@@ -171,34 +172,10 @@ impl FromDevice {
 
 #[handlers]
 impl FromDeviceState {
-    /// Packets received since the last reset.
-    #[read]
-    fn count(&self) -> u64 {
-        self.device.since(|it| it.received)
-    }
-
-    /// Bytes received since the last reset.
-    #[read]
-    fn byte_count(&self) -> u64 {
-        self.device.since(|it| it.received_bytes)
-    }
-
     /// Packets that the kernel dropped because the worker did not fetch them in time.
     #[read]
     fn kernel_drops(&self) -> u64 {
         self.device.stats().kernel_drops
-    }
-
-    /// Packets dropped because the pool had no frame.
-    #[read]
-    fn no_frame_drops(&self) -> u64 {
-        self.device.stats().no_frame
-    }
-
-    /// Packets dropped because their offload header did not fit them.
-    #[read]
-    fn malformed(&self) -> u64 {
-        self.device.stats().malformed
     }
 
     /// Super-frames that were cut into packets.

@@ -1,6 +1,6 @@
 //! `FromDPDKDevice`: receives packets from a DPDK port.
 
-use super::device_slot::DeviceSlot;
+use super::device_slot::{DeviceSlot, Rx};
 use super::dpdk::{Offloads, PortInfo, count, open, start};
 use super::dpdk_args::{Mode, PauseFrames};
 use super::poll_backoff::PollBackoff;
@@ -17,7 +17,8 @@ use castanet_element::prelude::*;
 /// PORT is a port's number, its PCI address, or the name of a virtual device.
 /// `castanet run --dpdk "OPTIONS"` or `click --dpdk OPTIONS --` starts DPDK. The
 /// kernel does not see such a port. Packets stay in their mbufs, without a copy,
-/// until a DPDK port has sent them or they end.
+/// until a DPDK port has sent them or they end; the element copies only packets in
+/// several mbufs, or in another program's.
 ///
 /// With several workers (`-j`) a share of the workers at the port's NUMA node
 /// receives, each from a queue of its own; the port spreads packets over the
@@ -142,7 +143,8 @@ pub enum FromDPDKDeviceExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromDPDKDeviceState {
-    device: DeviceSlot<Dpdk>,
+    #[flatten]
+    device: DeviceSlot<Dpdk, Rx>,
     /// Whether this worker reports the port's own values: the other workers report zeros for them.
     is_leader: bool,
     /// Number of workers that receive.
@@ -186,31 +188,6 @@ impl FromDPDKDeviceState {
 
 #[handlers]
 impl FromDPDKDeviceState {
-    /// Packets received since the last reset.
-    #[read]
-    fn count(&self) -> u64 {
-        self.device.since(|it| it.received)
-    }
-
-    /// Bytes received since the last reset.
-    #[read]
-    fn byte_count(&self) -> u64 {
-        self.device.since(|it| it.received_bytes)
-    }
-
-    /// Packets dropped because there was no frame to copy them to: packets in
-    /// several mbufs, or in another program's, are copied.
-    #[read]
-    fn no_frame_drops(&self) -> u64 {
-        self.device.stats().no_frame
-    }
-
-    /// Packets dropped because a peer states lengths beyond their buffers.
-    #[read]
-    fn malformed(&self) -> u64 {
-        self.device.stats().malformed
-    }
-
     /// The port's number.
     #[read]
     fn device(&self) -> String {

@@ -1,6 +1,6 @@
 //! `FromDPDKRing`: receives packets from another process by a DPDK ring.
 
-use super::device_slot::DeviceSlot;
+use super::device_slot::{DeviceSlot, Rx};
 use super::poll_backoff::PollBackoff;
 use super::ring_args::RingArgs;
 use crate::device::Device;
@@ -63,40 +63,17 @@ pub enum FromDPDKRingExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromDPDKRingState {
-    ring: DeviceSlot<Ring>,
+    #[flatten]
+    ring: DeviceSlot<Ring, Rx>,
     backoff: PollBackoff,
 }
 
 #[handlers]
 impl FromDPDKRingState {
-    /// Packets taken out of the ring.
-    #[read]
-    fn count(&self) -> u64 {
-        self.ring.stats().received
-    }
-
     /// The same as `count`.
     #[read]
     fn pkt_count(&self) -> u64 {
-        self.count()
-    }
-
-    /// Bytes taken out of the ring.
-    #[read]
-    fn byte_count(&self) -> u64 {
-        self.ring.stats().received_bytes
-    }
-
-    /// Packets dropped because there was no frame to copy them to.
-    #[read]
-    fn no_frame_drops(&self) -> u64 {
-        self.ring.stats().no_frame
-    }
-
-    /// Packets dropped because a peer states lengths beyond their buffers.
-    #[read]
-    fn malformed(&self) -> u64 {
-        self.ring.stats().malformed
+        self.ring.count()
     }
 
     /// Packets that are in the ring.

@@ -2,14 +2,14 @@
 
 use super::device_slot::DeviceSlot;
 use super::ip_mark;
-use super::tx_queue::TxQueue;
+use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
 use crate::interface::Ipv4Net;
 use crate::tap::{HostSide, Tap, TunTapMode};
 use castanet_element::prelude::*;
 
-/// Number of packets that may wait until the host takes them.
-const MAX_WAITING: usize = 1024;
+/// The packets that may wait until the host takes them.
+const ROOM: Room = Room { limit: 1024, blocking: false };
 
 /// The exits of packets from the host, and the reasons to drop packets to it.
 #[derive(Fate)]
@@ -147,15 +147,12 @@ impl HostState {
     }
 
     /// Sends packets to the host; `refused` and `full` are the reasons to drop them.
-    pub(super) fn send<F: Fate>(&mut self, mut batch: Batch, refused: F, full: F, cx: &mut Cx) {
+    pub(super) fn send<F: Fate>(&mut self, batch: Batch, refused: F, full: F, cx: &mut Cx) {
         let Some(device) = self.device.get_mut() else {
             cx.emit_batch(refused, batch);
             return;
         };
-        let outcome = self.waiting.send(device, &mut batch, MAX_WAITING, false, cx);
-        cx.count_consumed(outcome.sent);
-        cx.count_dropped(refused, outcome.refused);
-        cx.emit_batch(full, batch);
+        let outcome = self.waiting.send(device, batch, ROOM, (refused, full), cx);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("{}: {error}", device.name()));
         }
@@ -168,7 +165,7 @@ impl HostState {
 
     /// Closes the device; drops the packets that wait for the reason `full`.
     pub(super) fn close<F: Fate>(&mut self, full: F, cx: &mut Cx) {
-        cx.emit_batch(full, self.waiting.take());
+        self.waiting.discard(full, cx);
         self.device.close();
     }
 }

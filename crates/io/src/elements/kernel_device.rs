@@ -1,5 +1,6 @@
 //! The device of `KernelTun` and `KernelTap`, which exists while the router runs.
 
+use super::duplex::DuplexDevice;
 use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
 use castanet_element::prelude::*;
@@ -40,7 +41,7 @@ pub struct KernelDeviceArgs {
 }
 
 /// The configuration of the device.
-pub(super) struct KernelDevice {
+pub struct KernelDevice {
     kind: TunTapMode,
     devname: String,
     burst: usize,
@@ -63,23 +64,34 @@ impl KernelDevice {
             .map_or(default_kind, |tap| if tap { TunTapMode::Tap } else { TunTapMode::Tun });
         Ok(KernelDevice { kind, devname: settings.devname, burst: settings.burst as usize, host })
     }
+}
 
-    pub(super) fn open(&self, local: &mut HostState) -> Result<(), ArgError> {
+impl DuplexDevice for KernelDevice {
+    type State = HostState;
+    type Exit = HostExit;
+    const SHARED: bool = false;
+
+    fn open(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
         local.open(&self.devname, self.kind, Some(&self.host))
     }
 
-    pub(super) fn start(&self, local: &HostState) -> Result<(), ArgError> {
+    fn start(&self, local: &mut HostState) -> Result<(), ArgError> {
         local.start(&self.host)
     }
 
-    pub(super) fn receive(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> NextRun {
+    fn receive(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> NextRun {
         local.receive(if self.burst > 0 { self.burst } else { n }, cx)
     }
-}
 
-impl HostState {
-    /// Sends packets to the host, after those that wait.
-    pub(super) fn forward(&mut self, batch: Batch, cx: &mut Cx) {
-        self.send(batch, HostExit::Refused, HostExit::Full, cx);
+    fn send(&self, local: &mut HostState, batch: Batch, cx: &mut Cx) {
+        local.send(batch, HostExit::Refused, HostExit::Full, cx);
+    }
+
+    fn held(local: &HostState) -> usize {
+        local.held()
+    }
+
+    fn close(&self, local: &mut HostState, cx: &mut Cx) {
+        local.close(HostExit::Full, cx);
     }
 }

@@ -1,6 +1,6 @@
 //! `KernelTap`: exchanges Ethernet frames with the host.
 
-use super::host_state::{HostExit, HostState};
+use super::duplex::impl_duplex;
 use super::kernel_device::{KernelDevice, KernelDeviceArgs};
 use crate::tap::TunTapMode;
 use castanet_element::prelude::*;
@@ -29,45 +29,4 @@ impl Build for KernelTap {
     }
 }
 
-impl Source for KernelTap {
-    type Local = HostState;
-    type Fate = HostExit;
-
-    fn can_take_state(&self, _: &KernelTap) -> bool {
-        false // a new element opens its device anew
-    }
-
-    fn init(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
-        self.0.open(local)
-    }
-
-    fn start(&self, local: &mut HostState, _: &mut Cx) -> Result<(), ArgError> {
-        self.0.start(local)
-    }
-
-    fn produce(&self, local: &mut HostState, n: usize, cx: &mut Cx) -> NextRun {
-        self.0.receive(local, n, cx)
-    }
-
-    fn cleanup(&self, local: &mut HostState, cx: &mut Cx) {
-        local.close(HostExit::Full, cx);
-    }
-}
-
-impl PerBatch for KernelTap {
-    type On = on::Any;
-    type Local = HostState;
-    type Fate = HostExit;
-
-    fn batch(&self, local: &mut HostState, _: usize, batch: Batch, cx: &mut Cx) {
-        local.forward(batch, cx);
-    }
-
-    fn run_timer(&self, local: &mut HostState, cx: &mut Cx) {
-        local.forward(Batch::new(), cx);
-    }
-
-    fn held(&self, local: &HostState) -> usize {
-        local.held()
-    }
-}
+impl_duplex!(KernelTap(KernelDevice));

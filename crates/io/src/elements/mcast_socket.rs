@@ -1,6 +1,7 @@
 //! `McastSocket`: sends packets to a multicast group, and receives from it.
 
-use super::socket_element::{SocketCore, impl_socket_element};
+use super::duplex::impl_duplex;
+use super::socket_element::SocketCore;
 use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
@@ -85,4 +86,4 @@ impl Build for McastSocket {
     }
 }
 
-impl_socket_element!(McastSocket);
+impl_duplex!(McastSocket(SocketCore));

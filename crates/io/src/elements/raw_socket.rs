@@ -1,7 +1,8 @@
 //! `RawSocket`: sends and receives IPv4 packets by a raw socket.
 
+use super::duplex::impl_duplex;
 use super::ip_mark;
-use super::socket_element::{SocketCore, impl_socket_element};
+use super::socket_element::SocketCore;
 use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
 use std::net::SocketAddrV4;
@@ -78,4 +79,4 @@ fn mark(packet: &mut Packet) -> bool {
     is_ip
 }
 
-impl_socket_element!(RawSocket);
+impl_duplex!(RawSocket(SocketCore));

@@ -1,6 +1,7 @@
 //! `Socket`: sends and receives packets by TCP, UDP or a Unix socket.
 
-use super::socket_element::{EndpointArgs, SocketCore, impl_socket_element};
+use super::duplex::impl_duplex;
+use super::socket_element::{EndpointArgs, SocketCore};
 use crate::control::endpoint::MAX_PATH;
 use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
@@ -147,4 +148,4 @@ fn in_files(transport: Transport, mut places: EndpointArgs<'_>) -> Result<Socket
     Ok((transport, file(place), local.map(file), false))
 }
 
-impl_socket_element!(Socket);
+impl_duplex!(Socket(SocketCore));

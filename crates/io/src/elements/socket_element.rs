@@ -1,13 +1,14 @@
 //! The state and functions of elements that send and receive by sockets.
 
 use super::device_slot::DeviceSlot;
-use super::tx_queue::TxQueue;
+use super::duplex::DuplexDevice;
+use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
 use crate::socket::{SocketConfig, SocketDevice, errno_text};
 use castanet_element::prelude::*;
 
-/// Number of packets that may wait until the socket takes them.
-const MAX_WAITING: usize = 1024;
+/// The packets that may wait until the socket takes them; the worker blocks while more do.
+const ROOM: Room = Room { limit: 1024, blocking: true };
 
 /// The exit of received packets, and the reasons to drop packets to be sent.
 #[derive(Fate)]
@@ -83,7 +84,7 @@ impl SocketState {
 }
 
 /// The configuration of an element's socket.
-pub(super) struct SocketCore {
+pub struct SocketCore {
     /// The name and class of the element, for messages.
     pub(super) label: String,
     /// The name of the element.
@@ -95,54 +96,12 @@ pub(super) struct SocketCore {
     pub(super) fit: fn(&mut Packet) -> bool,
 }
 
-/// Implements the element traits of a type that holds a [`SocketCore`].
-macro_rules! impl_socket_element {
-    ($element:ident) => {
-        impl Source for $element {
-            type Local = crate::elements::socket_element::SocketState;
-            type Fate = crate::elements::socket_element::SocketExit;
+impl DuplexDevice for SocketCore {
+    type State = SocketState;
+    type Exit = SocketExit;
+    const SHARED: bool = true;
 
-            fn can_take_state(&self, _: &$element) -> bool {
-                false // a new element opens its socket anew
-            }
-
-            fn init(&self, local: &mut Self::Local, cx: &mut Cx) -> Result<(), ArgError> {
-                self.0.open(local, cx)
-            }
-
-            fn produce(&self, local: &mut Self::Local, n: usize, cx: &mut Cx) -> NextRun {
-                self.0.receive(local, n, cx)
-            }
-
-            fn cleanup(&self, local: &mut Self::Local, cx: &mut Cx) {
-                self.0.close(local, cx);
-            }
-        }
-
-        impl PerBatch for $element {
-            type On = on::Any;
-            type Local = crate::elements::socket_element::SocketState;
-            type Fate = crate::elements::socket_element::SocketExit;
-            const SHARED: bool = true;
-
-            fn batch(&self, local: &mut Self::Local, _: usize, batch: Batch, cx: &mut Cx) {
-                self.0.send(local, batch, cx);
-            }
-
-            fn run_timer(&self, local: &mut Self::Local, cx: &mut Cx) {
-                self.0.send(local, Batch::new(), cx);
-            }
-
-            fn held(&self, local: &Self::Local) -> usize {
-                local.held()
-            }
-        }
-    };
-}
-pub(super) use impl_socket_element;
-
-impl SocketCore {
-    pub(super) fn open(&self, local: &mut SocketState, cx: &mut Cx) -> Result<(), ArgError> {
+    fn open(&self, local: &mut SocketState, cx: &mut Cx) -> Result<(), ArgError> {
         let link = SocketDevice::open(self.config.clone())
             .map_err(|(step, why)| ArgError::new(format!("{step}: {}", errno_text(why))))?;
         local.link.set(link);
@@ -151,7 +110,7 @@ impl SocketCore {
     }
 
     /// Emits up to `n` received packets; drops those that `fit` rejects.
-    pub(super) fn receive(&self, local: &mut SocketState, n: usize, cx: &mut Cx) -> NextRun {
+    fn receive(&self, local: &mut SocketState, n: usize, cx: &mut Cx) -> NextRun {
         let Some(link) = local.link.get_mut() else { return NextRun::Done };
         let mut batch = Batch::new();
         if let Err(error) = link.receive(cx.pool(), &mut batch, n) {
@@ -176,22 +135,31 @@ impl SocketCore {
     }
 
     /// Sends packets; the worker blocks while a slow socket has no room.
-    pub(super) fn send(&self, local: &mut SocketState, mut batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut SocketState, batch: Batch, cx: &mut Cx) {
         let Some(link) = local.link.get_mut().filter(|link| link.has_peer()) else {
-            cx.emit_batch(SocketExit::NoPeer, local.waiting.take());
+            local.waiting.discard(SocketExit::NoPeer, cx);
             cx.emit_batch(SocketExit::NoPeer, batch);
             return;
         };
-        let outcome = local.waiting.send(link, &mut batch, MAX_WAITING, true, cx);
-        cx.count_consumed(outcome.sent);
-        cx.count_dropped(SocketExit::Refused, outcome.refused);
-        cx.emit_batch(SocketExit::Full, batch);
+        let exits = (SocketExit::Refused, SocketExit::Full);
+        let outcome = local.waiting.send(link, batch, ROOM, exits, cx);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("{}: {error}", self.label));
         }
         self.report_clients(local, cx);
     }
 
+    fn held(local: &SocketState) -> usize {
+        local.waiting.len()
+    }
+
+    fn close(&self, local: &mut SocketState, cx: &mut Cx) {
+        local.waiting.discard(SocketExit::Full, cx);
+        local.link.close();
+    }
+}
+
+impl SocketCore {
     /// Writes lines about clients that have connected or disconnected.
     fn report_clients(&self, local: &mut SocketState, cx: &mut Cx) {
         let Some(link) = local.link.get_mut() else { return };
@@ -200,18 +168,6 @@ impl SocketCore {
                 cx.chatter(&format!("{}: {line}", self.label));
             }
         }
-    }
-
-    pub(super) fn close(&self, local: &mut SocketState, cx: &mut Cx) {
-        cx.emit_batch(SocketExit::Full, local.waiting.take());
-        local.link.close();
-    }
-}
-
-impl SocketState {
-    /// Number of packets that wait to be sent.
-    pub(super) fn held(&self) -> usize {
-        self.waiting.len()
     }
 }
 

@@ -1,10 +1,10 @@
 //! `ToDevice`: sends packets on a network interface.
 
 use super::device_selection::{self, DeviceRequest, SelectedDevice};
-use super::device_slot::DeviceSlot;
+use super::device_slot::{DeviceSlot, Tx};
 use super::method::Method;
 use super::rx_placement::{nonnegative, same_shares};
-use super::tx_queue::TxQueue;
+use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
@@ -116,24 +116,13 @@ pub enum ToDeviceExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToDeviceState {
-    device: DeviceSlot<SelectedDevice>,
+    #[flatten]
+    device: DeviceSlot<SelectedDevice, Tx>,
     waiting: TxQueue,
 }
 
 #[handlers]
 impl ToDeviceState {
-    /// Packets sent since the last reset.
-    #[read]
-    fn count(&self) -> u64 {
-        self.device.since(|it| it.sent)
-    }
-
-    /// Bytes sent since the last reset.
-    #[read]
-    fn byte_count(&self) -> u64 {
-        self.device.since(|it| it.sent_bytes)
-    }
-
     /// Packets that the interface refused.
     #[read]
     fn errors(&self) -> u64 {
@@ -201,7 +190,7 @@ impl PerBatch for ToDevice {
 
     fn cleanup(&self, local: &mut ToDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
-        cx.emit_batch(ToDeviceExit::Full, local.waiting.take());
+        local.waiting.discard(ToDeviceExit::Full, cx);
     }
 
     fn held(&self, local: &ToDeviceState) -> usize {
@@ -210,16 +199,14 @@ impl PerBatch for ToDevice {
 }
 
 impl ToDevice {
-    fn send(&self, local: &mut ToDeviceState, mut batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut ToDeviceState, batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
             cx.emit_batch(ToDeviceExit::Closed, batch);
             return;
         };
-        let ToDeviceArgs { iqueue, blocking, .. } = self.settings;
-        let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
-        cx.count_consumed(outcome.sent);
-        cx.count_dropped(ToDeviceExit::Refused, outcome.refused);
-        cx.emit_batch(ToDeviceExit::Full, batch);
+        let room = Room { limit: self.settings.iqueue as usize, blocking: self.settings.blocking };
+        let exits = (ToDeviceExit::Refused, ToDeviceExit::Full);
+        let outcome = local.waiting.send(device, batch, room, exits, cx);
         if self.settings.debug && outcome.refused > 0 {
             self.report(&format_args!("{} packets refused", outcome.refused), cx);
         }

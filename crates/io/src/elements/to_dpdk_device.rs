@@ -1,9 +1,9 @@
 //! `ToDPDKDevice`: sends packets on a DPDK port.
 
-use super::device_slot::DeviceSlot;
+use super::device_slot::{DeviceSlot, Tx};
 use super::dpdk::{Offloads, PortInfo, count, open, start};
 use super::rx_placement::{nonnegative, same_shares};
-use super::tx_queue::TxQueue;
+use super::tx_queue::{Room, TxQueue};
 use crate::dpdk::{Dpdk, Options, TxQueues};
 use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
@@ -115,10 +115,10 @@ pub enum ToDPDKDeviceExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToDPDKDeviceState {
-    device: DeviceSlot<Dpdk>,
+    #[flatten]
+    device: DeviceSlot<Dpdk, Tx>,
+    #[flatten]
     waiting: TxQueue,
-    /// Packets dropped since the last reset.
-    dropped: u64,
     /// Whether this worker reports the port's own values: the other workers report zeros for them.
     is_leader: bool,
 }
@@ -132,34 +132,10 @@ impl ToDPDKDeviceState {
 
 #[handlers]
 impl ToDPDKDeviceState {
-    /// Packets sent since the last reset.
-    #[read]
-    fn count(&self) -> u64 {
-        self.device.since(|it| it.sent)
-    }
-
-    /// Bytes sent since the last reset.
-    #[read]
-    fn byte_count(&self) -> u64 {
-        self.device.since(|it| it.sent_bytes)
-    }
-
-    /// Packets dropped since the last reset.
-    #[read]
-    fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
     /// The same as `count`.
     #[read]
     fn n_sent(&self) -> u64 {
-        self.count()
-    }
-
-    /// The same as `dropped`.
-    #[read]
-    fn n_dropped(&self) -> u64 {
-        self.dropped
+        self.device.count()
     }
 
     /// The port's number.
@@ -210,7 +186,7 @@ impl ToDPDKDeviceState {
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.device.reset();
-        self.dropped = 0;
+        self.waiting.dropped = 0;
         Ok(())
     }
 }
@@ -280,9 +256,7 @@ impl PerBatch for ToDPDKDevice {
 
     fn cleanup(&self, local: &mut ToDPDKDeviceState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
-        let rest = local.waiting.take();
-        local.dropped += rest.len() as u64;
-        cx.emit_batch(ToDPDKDeviceExit::Full, rest);
+        local.waiting.discard(ToDPDKDeviceExit::Full, cx);
         local.device.close();
     }
 
@@ -310,21 +284,13 @@ impl ToDPDKDevice {
         }
     }
 
-    fn send(&self, local: &mut ToDPDKDeviceState, mut batch: Batch, cx: &mut Cx) {
+    fn send(&self, local: &mut ToDPDKDeviceState, batch: Batch, cx: &mut Cx) {
         let Some(device) = local.device.get_mut() else {
-            local.dropped += batch.len() as u64;
-            cx.emit_batch(ToDPDKDeviceExit::Closed, batch);
-            return;
+            return local.waiting.drop_batch(batch, ToDPDKDeviceExit::Closed, cx);
         };
-        let ToDPDKDeviceArgs { iqueue, blocking, .. } = self.settings;
-        let outcome = local.waiting.send(device, &mut batch, iqueue as usize, blocking, cx);
-        cx.count_consumed(outcome.sent);
-        let dropped = outcome.refused + batch.len();
-        if dropped > 0 {
-            local.dropped += dropped as u64;
-            cx.count_dropped(ToDPDKDeviceExit::Refused, outcome.refused);
-            cx.emit_batch(ToDPDKDeviceExit::Full, batch);
-        }
+        let room = Room { limit: self.settings.iqueue as usize, blocking: self.settings.blocking };
+        let exits = (ToDPDKDeviceExit::Refused, ToDPDKDeviceExit::Full);
+        let outcome = local.waiting.send(device, batch, room, exits, cx);
         if let Some(error) = outcome.error {
             self.report(&error, cx);
         }

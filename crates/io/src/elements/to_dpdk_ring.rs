@@ -1,8 +1,8 @@
 //! `ToDPDKRing`: sends packets to another process by a DPDK ring.
 
-use super::device_slot::DeviceSlot;
+use super::device_slot::{DeviceSlot, Tx};
 use super::ring_args::RingArgs;
-use super::tx_queue::TxQueue;
+use super::tx_queue::{Room, TxQueue};
 use crate::dpdk::Ring;
 use castanet_element::prelude::*;
 
@@ -64,42 +64,18 @@ pub enum ToDPDKRingExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ToDPDKRingState {
-    ring: DeviceSlot<Ring>,
+    #[flatten]
+    ring: DeviceSlot<Ring, Tx>,
+    #[flatten]
     waiting: TxQueue,
-    /// Packets that were dropped.
-    dropped: u64,
 }
 
 #[handlers]
 impl ToDPDKRingState {
-    /// Packets put into the ring.
-    #[read]
-    fn count(&self) -> u64 {
-        self.ring.stats().sent
-    }
-
-    /// Bytes put into the ring.
-    #[read]
-    fn byte_count(&self) -> u64 {
-        self.ring.stats().sent_bytes
-    }
-
-    /// Packets dropped.
-    #[read]
-    fn dropped(&self) -> u64 {
-        self.dropped
-    }
-
     /// The same as `count`.
     #[read]
     fn n_sent(&self) -> u64 {
-        self.count()
-    }
-
-    /// The same as `dropped`.
-    #[read]
-    fn n_dropped(&self) -> u64 {
-        self.dropped
+        self.ring.count()
     }
 
     /// Packets that are in the ring.
@@ -140,8 +116,7 @@ impl PerBatch for ToDPDKRing {
 
     fn cleanup(&self, local: &mut ToDPDKRingState, cx: &mut Cx) {
         self.send(local, Batch::new(), cx);
-        let rest = local.waiting.take();
-        self.give_up(local, rest, cx);
+        local.waiting.discard(ToDPDKRingExit::Full, cx);
         local.ring.close();
     }
 
@@ -151,24 +126,15 @@ impl PerBatch for ToDPDKRing {
 }
 
 impl ToDPDKRing {
-    fn send(&self, local: &mut ToDPDKRingState, mut batch: Batch, cx: &mut Cx) {
-        let Some(ring) = local.ring.get_mut() else { return self.give_up(local, batch, cx) };
-        let (limit, blocking) = (self.iqueue as usize, self.blocking);
-        let outcome = local.waiting.send(ring, &mut batch, limit, blocking, cx);
-        cx.count_consumed(outcome.sent);
-        cx.count_dropped(ToDPDKRingExit::Refused, outcome.refused);
-        local.dropped += outcome.refused as u64;
-        self.give_up(local, batch, cx);
+    fn send(&self, local: &mut ToDPDKRingState, batch: Batch, cx: &mut Cx) {
+        let Some(ring) = local.ring.get_mut() else {
+            return local.waiting.drop_batch(batch, ToDPDKRingExit::Full, cx);
+        };
+        let room = Room { limit: self.iqueue as usize, blocking: self.blocking };
+        let exits = (ToDPDKRingExit::Refused, ToDPDKRingExit::Full);
+        let outcome = local.waiting.send(ring, batch, room, exits, cx);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("ToDPDKRing({}): {error}", self.from_proc));
-        }
-    }
-
-    /// Drops packets that have no place to wait.
-    fn give_up(&self, local: &mut ToDPDKRingState, left: Batch, cx: &mut Cx) {
-        if !left.is_empty() {
-            local.dropped += left.len() as u64;
-            cx.emit_batch(ToDPDKRingExit::Full, left);
         }
     }
 }

@@ -17,12 +17,39 @@ pub(super) struct TxQueue {
     packets: Batch,
     /// Whether a worker has blocked for `MAX_BLOCK`, and the device has taken nothing since.
     stalled: bool,
+    /// Packets that were dropped since the last reset.
+    pub(super) dropped: u64,
+}
+
+/// The packets that may wait for a device.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    /// Number of packets.
+    pub(super) limit: usize,
+    /// Whether a worker with more packets blocks until the device takes them, instead of dropping
+    /// them; only once for a device that takes nothing.
+    pub(super) blocking: bool,
+}
+
+#[handlers]
+impl TxQueue {
+    /// Packets dropped, since the last reset if there was one.
+    #[read]
+    fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The same as `dropped`.
+    #[read]
+    fn n_dropped(&self) -> u64 {
+        self.dropped
+    }
 }
 
 /// The result of sending a burst.
 pub(super) struct TxResult {
     /// Number of packets that the device took.
-    pub(super) sent: usize,
+    sent: usize,
     /// Number of packets that the device refused for good.
     pub(super) refused: usize,
     /// The error for which it took no more; `None` if it had no room.
@@ -30,22 +57,41 @@ pub(super) struct TxResult {
 }
 
 impl TxQueue {
-    /// Sends the packets that wait, then `batch`. Up to `limit` packets that the device did not
-    /// take wait; the others are left in `batch`. With `blocking` the worker blocks until no more
-    /// than `limit` are left, but only once for a device that takes nothing.
-    pub(super) fn send(
+    /// Sends the packets that wait, then `batch`, and counts those that the device took or refused.
+    /// Of those that it did not take, as many wait as there is `room` for, and the others leave by
+    /// the second of `exits`; refused ones are counted at the first.
+    pub(super) fn send<F: Fate>(
         &mut self,
         device: &mut dyn Device,
-        batch: &mut Batch,
-        limit: usize,
-        blocking: bool,
+        mut batch: Batch,
+        room: Room,
+        (refused, full): (F, F),
         cx: &mut Cx,
     ) -> TxResult {
-        let outcome = self.transmit_all(device, batch, limit, blocking.then_some(MAX_BLOCK));
+        let max_block = room.blocking.then_some(MAX_BLOCK);
+        let outcome = self.transmit_all(device, &mut batch, room.limit, max_block);
         if outcome.error.is_none() {
             self.schedule_retry(device, cx);
         }
+        cx.count_consumed(outcome.sent);
+        if outcome.refused + batch.len() > 0 {
+            self.dropped += outcome.refused as u64;
+            cx.count_dropped(refused, outcome.refused);
+            self.drop_batch(batch, full, cx);
+        }
         outcome
+    }
+
+    /// Drops packets that cannot wait, and counts them.
+    pub(super) fn drop_batch<F: Fate>(&mut self, batch: Batch, exit: F, cx: &mut Cx) {
+        self.dropped += batch.len() as u64;
+        cx.emit_batch(exit, batch);
+    }
+
+    /// Drops the packets that wait.
+    pub(super) fn discard<F: Fate>(&mut self, exit: F, cx: &mut Cx) {
+        let rest = std::mem::take(&mut self.packets);
+        self.drop_batch(rest, exit, cx);
     }
 
     /// Sets a timer to send again if packets wait, here or in the device.
@@ -104,11 +150,6 @@ impl TxQueue {
     /// Number of packets that wait.
     pub(super) fn len(&self) -> usize {
         self.packets.len()
-    }
-
-    /// Removes and returns the packets that wait.
-    pub(super) fn take(&mut self) -> Batch {
-        std::mem::take(&mut self.packets)
     }
 }
 
