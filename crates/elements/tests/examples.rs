@@ -1,6 +1,8 @@
 //! Error messages for examples that are wrong, or that fail.
 
 use castanet_bench::example;
+use castanet_element::class::{Class, per_batch, per_packet};
+use castanet_element::prelude::*;
 use castanet_elements::library;
 
 /// The error message of the example on one worker in bursts of 1.
@@ -119,5 +121,68 @@ fn findings_of_fuzzers_are_survived() {
         "e :: Script(stop)\n! e.goto 1\n! e.run 1\n+ 100ms",
     ] {
         example::survive(text, &library(), 1).unwrap_or_else(|error| panic!("{text}\n{error}"));
+    }
+}
+
+/// Sets the transport header one byte behind the contents of short packets.
+#[derive(Element)]
+struct MarkWrongHeader;
+
+impl PerPacket for MarkWrongHeader {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn packet(&self, (): &mut (), packet: &mut Packet) {
+        if packet.len() < 60 {
+            packet.set_transport_header(packet.len() as isize + 1);
+        }
+    }
+}
+
+/// Drops the last packet of each burst without a count.
+#[derive(Element)]
+struct LosePacket;
+
+impl PerBatch for LosePacket {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn batch(&self, (): &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
+        batch.truncate(batch.len() - 1);
+        cx.emit_batch((), batch);
+    }
+}
+
+/// Keeps frames, and says that it has consumed the packets.
+#[derive(Element)]
+struct LeakFrame;
+
+impl PerBatch for LeakFrame {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    fn batch(&self, (): &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        cx.count_consumed(batch.len());
+        batch.into_iter().for_each(|packet| _ = packet.into_frame());
+    }
+}
+
+#[test]
+fn hostile_runs_find_wrong_headers_and_lost_packets() {
+    static CLASSES: [Class; 3] =
+        [per_packet::<MarkWrongHeader>(), per_batch::<LosePacket>(), per_batch::<LeakFrame>()];
+    let mut library = library();
+    CLASSES.iter().for_each(|class| library.add(class));
+    for (element, error) in [
+        ("MarkWrongHeader", "burst 0: out of bounds at out: the transport header is at "),
+        ("LosePacket", "burst 0: packets of e do not balance: 32 in, 31 out"),
+        ("LeakFrame", " frames did not come back to the pool"),
+    ] {
+        let text = format!("in -> e :: {element} -> out\n> in 1.0.0.1 > 2.0.0.2 udp len 60");
+        let failure = example::storm(&text, &library, 1, 1).expect_err(element);
+        assert!(failure.contains(error), "{failure}");
     }
 }

@@ -102,6 +102,18 @@ impl Packet {
         }
     }
 
+    /// As [`Packet::truncate`], and clears the offsets of headers behind the new end.
+    #[inline]
+    pub fn cut(&mut self, len: usize) {
+        self.truncate(len);
+        let end = self.end();
+        for header in [&mut self.mac, &mut self.network, &mut self.transport] {
+            if usize::from(*header) > end {
+                *header = 0;
+            }
+        }
+    }
+
     /// Replaces the contents by `bytes`, behind the headroom of a new packet.
     /// Clears the header offsets and keeps the annotations.
     #[inline]

@@ -148,6 +148,26 @@ impl Packet {
         }
     }
 
+    /// Checks that the contents lie within the frame, and each header within the frame and not
+    /// behind the contents. The error names what does not. For tests of elements: an element may
+    /// set or keep any offset without harm to memory, but what it sends on must be in order.
+    pub fn check_bounds(&self) -> Result<(), String> {
+        let (limit, end, headroom) = (self.limit(), self.end(), -(self.headroom() as isize));
+        if end > limit {
+            return Err(format!("the contents end {} bytes behind the frame", end - limit));
+        }
+        let headers = [("mac", self.mac), ("network", self.network), ("transport", self.transport)];
+        for (name, header) in headers {
+            if let Some(offset) = self.relative(header)
+                && !(headroom..=self.len() as isize).contains(&offset)
+            {
+                return Err(format!("the {name} header is at {offset} of {} bytes", self.len()));
+            }
+        }
+        let is_cut = self.has(IPV4) && self.network_bytes().len() < IPV4_LEN;
+        if is_cut { Err("the IPv4 header is cut".to_owned()) } else { Ok(()) }
+    }
+
     /// Number of bytes before the contents that belong to stripped headers.
     pub(crate) fn stripped_len(&self) -> usize {
         [self.mac, self.network, self.transport]

@@ -5,13 +5,15 @@ use castanet_packet::{Packet, PacketType};
 /// Makes hostile packets, the same for the same seed.
 pub(super) struct Hostile {
     state: u64,
+    /// Whether header offsets may lie behind the bytes, where no element sets them.
+    pub(super) has_wild_offsets: bool,
     /// Kept so that clones of it are shared while elements write.
     shared: Option<Packet>,
 }
 
 impl Hostile {
     pub(super) fn new(seed: u64) -> Hostile {
-        Hostile { state: seed | 1, shared: None }
+        Hostile { state: seed | 1, has_wild_offsets: false, shared: None }
     }
 
     fn next(&mut self) -> u64 {
@@ -85,19 +87,20 @@ impl Hostile {
 
     /// Header marks as those of the model, or in wrong places.
     fn mark(&mut self, packet: &mut Packet, model: &Packet) {
+        let end = if self.has_wild_offsets { 20_000 } else { packet.len() as isize };
         if let Some(at) = model.mac_offset().filter(|_| self.below(8) > 0) {
-            packet.set_mac_header(at);
+            packet.set_mac_header(at.min(end));
         }
-        match model.network_offset() {
-            Some(at) if self.below(8) > 0 => {
-                packet.set_network_header(at, model.network_header_len().max(20));
-            }
+        let network = match model.network_offset() {
+            Some(at) if self.below(8) > 0 => Some((at, model.network_header_len().max(20))),
             _ if self.below(4) == 0 => {
-                let at = self.below(packet.len() + 1) as isize;
-                let header = self.below(60);
-                packet.set_network_header(at, header);
+                Some((self.below(packet.len() + 1) as isize, self.below(60)))
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some((at, header)) = network {
+            let at = at.min(end);
+            packet.set_network_header(at, header.min((end - at) as usize));
         }
         packet.set_dst((self.next() as u32).into());
         packet.set_paint(self.below(6) as u8);

@@ -55,6 +55,9 @@ pub(super) struct ExampleOutput;
 #[local(methods)]
 pub(super) struct ExampleOutputState {
     lines: Vec<String>,
+    /// Packets whose headers or contents are out of bounds, a line each.
+    #[read]
+    out_of_bounds: String,
 }
 
 #[handlers]
@@ -78,7 +81,13 @@ impl PerBatch for ExampleOutput {
     type Fate = Never;
     const SHARED: bool = true;
     fn batch(&self, seen: &mut ExampleOutputState, _: usize, batch: Batch, cx: &mut Cx) {
-        seen.lines.extend(batch.iter().map(show));
+        for packet in batch.iter() {
+            let line = show(packet);
+            if let Err(error) = packet.check_bounds() {
+                seen.out_of_bounds += &format!("{error}: {line}\n");
+            }
+            seen.lines.push(line);
+        }
         cx.consume(batch);
     }
 }

@@ -70,7 +70,7 @@ impl PerPacket for Pad {
             packet.put_back(missing);
         }
         if self.maxlength > 0 {
-            packet.truncate(self.maxlength as usize);
+            packet.cut(self.maxlength as usize);
         }
     }
 }

@@ -42,7 +42,7 @@ impl PerPacket for Resize {
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let (head, tail) = (self.head.unsigned_abs() as usize, self.tail.unsigned_abs() as usize);
         match self.tail < 0 {
-            true => packet.truncate(packet.len().saturating_sub(tail)),
+            true => packet.cut(packet.len().saturating_sub(tail)),
             false => _ = packet.put_back(tail),
         }
         match self.head < 0 {

@@ -59,6 +59,6 @@ impl PerPacket for Truncate {
             let extra = packet.anno_u32(EXTRA_LENGTH).saturating_add((packet.len() - max) as u32);
             packet.set_anno_u32(EXTRA_LENGTH, extra);
         }
-        packet.truncate(max);
+        packet.cut(max);
     }
 }

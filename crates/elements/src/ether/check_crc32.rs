@@ -45,7 +45,8 @@ impl PerPacket for CheckCRC32 {
         if crc32::of(bytes) != *sum {
             return CheckCRC32Exit::Wrong;
         }
-        packet.take_back(crc32::LEN);
+        let len = bytes.len();
+        packet.cut(len);
         CheckCRC32Exit::Right
     }
 }

@@ -4,6 +4,8 @@ use castanet_element::prelude::*;
 
 /// Sets the link-layer header annotation of each packet.
 ///
+/// Packets that end before the end of the header stay as they are.
+///
 /// ```click
 /// in -> MarkMACHeader(2) -> out
 /// > in  hex 01 02 03 04
@@ -34,9 +36,13 @@ impl PerPacket for MarkMACHeader {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
+        let end = self.offset as usize + self.length as usize;
+        if end > packet.len() {
+            return;
+        }
         packet.set_mac_header(self.offset as isize);
         if self.length > 0 {
-            packet.set_network_header(self.offset as isize + self.length as isize, 0);
+            packet.set_network_header(end as isize, 0);
         }
     }
 }

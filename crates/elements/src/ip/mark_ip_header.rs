@@ -33,7 +33,7 @@ impl PerPacket for MarkIPHeader {
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let bytes = packet.bytes().get(self.offset as usize..).unwrap_or(&[]);
         if let Some((header, _)) = Ipv4Header::from_prefix(bytes) {
-            let length = header.header_len();
+            let length = header.header_len().min(bytes.len());
             packet.set_network_header(self.offset as isize, length);
         }
     }
