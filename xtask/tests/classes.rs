@@ -3,8 +3,8 @@
 use castanet_element::class::Class;
 use castanet_element::manual;
 use std::collections::BTreeSet;
-use std::path::Path;
 use xtask::docs::rooms;
+use xtask::files::text;
 
 fn classes() -> impl Iterator<Item = &'static Class> {
     rooms().into_iter().flat_map(|(_, classes)| classes)
@@ -72,12 +72,10 @@ fn every_page_opens_with_the_class_and_its_sentence() {
 
 #[test]
 fn contributing_has_a_row_for_each_room() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("is text");
-    let page = read("CONTRIBUTING.md");
+    let page = text("CONTRIBUTING.md");
     for (room, _) in castanet_elements::ROOMS {
-        let text = read(&format!("crates/elements/src/{room}/mod.rs"));
-        let sentence = text.lines().next().and_then(|line| line.strip_prefix("//! "));
+        let module = text(&format!("crates/elements/src/{room}/mod.rs"));
+        let sentence = module.lines().next().and_then(|line| line.strip_prefix("//! "));
         let row = format!("| `{room}/` | {} |", sentence.unwrap_or_default());
         assert!(page.contains(&row), "CONTRIBUTING.md, \"Which room\", wants the row {row}");
     }

@@ -1,10 +1,9 @@
 //! The rules of the house, as tests: no secret checks.
 
 use proc_macro2::{TokenStream, TokenTree};
-use std::fs::read_to_string;
-use std::path::{Path, PathBuf};
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
+use xtask::files::{files, root, text};
 
 /// Floor and crate, as ARCHITECTURE.md has them.
 const FLOORS: &[(u8, &str)] = &[
@@ -31,7 +30,7 @@ const MODULES: &[(&str, &[&str])] = &[
         &[
             "error", "time", "memory", "streams", "on", "spec", "flow", "fate", "shared", "device",
             "output", "files", "args", "frames", "handler", "control", "setup", "exec", "cx",
-            "element", "node", "class", "manual", "example",
+            "fragment", "element", "node", "class", "manual", "example",
         ],
     ),
     ("runtime", &["cores", "console", "graph", "worker", "router"]),
@@ -40,27 +39,9 @@ const MODULES: &[(&str, &[&str])] = &[
 /// Where `unsafe` may stand.
 const UNSAFE_ROOMS: &[&str] = &["crates/packet/", "crates/io/src/sys/"];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root").into()
-}
-
-fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() && !path.ends_with("target") {
-            sources(&path, found);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            found.push(path);
-        }
-    }
-}
-
 /// Every source file: its path from the root, and its text.
 fn all_sources() -> Vec<(String, String)> {
-    let mut paths = Vec::new();
-    ["crates", "xtask"].iter().for_each(|folder| sources(&root().join(folder), &mut paths));
-    let name = |p: &PathBuf| p.strip_prefix(root()).unwrap_or(p).display().to_string();
-    paths.iter().map(|p| (name(p), read_to_string(p).expect("is text"))).collect()
+    files(&["crates", "xtask"], &["rs"])
 }
 
 fn is_test(path: &str) -> bool {
@@ -76,7 +57,7 @@ fn imports_go_down_and_every_crate_has_a_floor() {
             wrong.push(format!("crates/{name} is on no floor: add it here and to ARCHITECTURE.md"));
             continue;
         };
-        let manifest = read_to_string(entry.path().join("Cargo.toml")).expect("is text");
+        let manifest = text(&format!("crates/{name}/Cargo.toml"));
         let needs = manifest.split("[dev-dependencies]").next().unwrap_or_default().lines();
         for below in
             needs.filter_map(|l| l.strip_prefix("castanet-")?.split(['.', ' ', '=']).next())
@@ -190,8 +171,7 @@ fn unsafe_stays_in_its_rooms() {
     for (_, name) in
         FLOORS.iter().filter(|f| !matches!(f.1, "packet" | "io" | "macros" | "castanet"))
     {
-        let lib =
-            read_to_string(root().join(format!("crates/{name}/src/lib.rs"))).expect("is text");
+        let lib = text(&format!("crates/{name}/src/lib.rs"));
         assert!(lib.contains("#![forbid(unsafe_code)]"), "{name} does not forbid unsafe code");
     }
 }
@@ -369,8 +349,7 @@ fn the_manual_is_current() {
 
 #[test]
 fn every_dependency_has_its_reason() {
-    let manifest = read_to_string(root().join("Cargo.toml")).expect("is text");
-    let page = read_to_string(root().join("ARCHITECTURE.md")).expect("is text");
+    let (manifest, page) = (text("Cargo.toml"), text("ARCHITECTURE.md"));
     let list = manifest.split("[workspace.dependencies]").nth(1).unwrap_or_default();
     let list = list.split("\n[").next().unwrap_or_default();
     for name in list.lines().filter_map(|l| l.split_once(" = ").map(|(name, _)| name.trim())) {

@@ -1,8 +1,7 @@
 //! The words of the house: retired ones stay retired, sentences have subjects, types are nouns.
 
-use std::fs::read_to_string;
-use std::path::{Path, PathBuf};
 use syn::visit::{self, Visit};
+use xtask::files::{files, text};
 
 /// Words that no longer stand for anything in this project, and the word to use.
 const RETIRED: &[(&str, &str)] = &[
@@ -62,84 +61,51 @@ const NOUNS: &[&str] = &[
     "Underscoring",
 ];
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the root").into()
-}
-
-fn collect(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let ending = path.extension().and_then(|it| it.to_str()).unwrap_or_default();
-        if path.is_dir() && !path.ends_with("target") && !path.ends_with("corpus") {
-            collect(&path, endings, found);
-        } else if endings.contains(&ending) {
-            found.push(path);
-        }
-    }
-}
-
-/// Files of the project with these endings: path from the root, and text.
-fn files(folders: &[&str], endings: &[&str]) -> Vec<(String, String)> {
-    let mut paths = Vec::new();
-    folders.iter().for_each(|folder| collect(&root().join(folder), endings, &mut paths));
-    let name = |p: &PathBuf| p.strip_prefix(root()).unwrap_or(p).display().to_string();
-    let all = paths.iter().map(|p| (name(p), read_to_string(p).expect("is text")));
-    // The list of retired words stands here.
-    all.filter(|(path, _)| path != "xtask/tests/words.rs").collect()
+/// Files of the project with these endings but this one, in which the retired words stand.
+fn others(folders: &[&str], endings: &[&str]) -> Vec<(String, String)> {
+    let mut all = files(folders, endings);
+    all.retain(|(path, _)| path != "xtask/tests/words.rs");
+    all
 }
 
 fn sources() -> Vec<(String, String)> {
-    files(&["crates", "xtask", "fuzz"], &["rs", "c", "h"])
+    others(&["crates", "xtask", "fuzz"], &["rs", "c", "h"])
 }
 
 fn pages() -> Vec<(String, String)> {
-    let mut all = files(&["docs", "fuzz"], &["md"]);
+    let mut all = others(&["docs", "fuzz"], &["md"]);
     for name in ["ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"] {
-        all.push((name.to_owned(), read_to_string(root().join(name)).expect("is text")));
+        all.push((name.to_owned(), text(name)));
     }
     all
 }
 
-/// Comments of a source file: paragraphs with the number of their first line.
+/// The text in a line of a comment.
+fn comment(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let starts = ["///", "//!", "//", "/*", "* "];
+    let text = starts.iter().find_map(|start| line.strip_prefix(start))?;
+    Some(text.strip_prefix(' ').unwrap_or(text).trim_end_matches("*/"))
+}
+
+/// Paragraphs of the comments of a source file.
 fn comments(text: &str) -> Vec<(usize, String)> {
-    let mut all: Vec<(usize, String)> = Vec::new();
-    let (mut last, mut fenced) = (None, false);
-    for (number, line) in text.lines().enumerate() {
-        let line = line.trim_start();
-        let body = ["///", "//!", "//", "/*", "* "].iter().find_map(|it| line.strip_prefix(it));
-        let Some(body) = body.map(|it| it.trim().trim_end_matches("*/").trim()) else {
-            last = None;
-            continue;
-        };
-        if body.starts_with("```") {
-            fenced = !fenced;
-            last = None;
-        } else if fenced || body.is_empty() || body.starts_with(['|', '#']) {
-            last = None;
-        } else if last == Some(number) && !body.starts_with(['-', '*']) {
-            let (_, paragraph) = all.last_mut().expect("has begun");
-            *paragraph += " ";
-            *paragraph += body;
-            last = Some(number + 1);
-        } else {
-            all.push((number + 1, body.to_owned()));
-            last = Some(number + 1);
-        }
-    }
-    all
+    paragraphs(text.lines().map(comment))
 }
 
-/// Paragraphs of a Markdown page, without code and tables.
-fn paragraphs(text: &str) -> Vec<(usize, String)> {
+/// Paragraphs of a text in Markdown without code and tables, each with the number of its first
+/// line. `None` is a line that has no text.
+fn paragraphs<'t>(lines: impl Iterator<Item = Option<&'t str>>) -> Vec<(usize, String)> {
     let mut all: Vec<(usize, String)> = Vec::new();
     let (mut open, mut fenced) = (false, false);
-    for (number, line) in text.lines().enumerate() {
+    for (number, line) in lines.enumerate() {
+        let line = line.unwrap_or_default();
         let body = line.trim();
         if body.starts_with("```") {
             fenced = !fenced;
         }
-        let skipped = fenced || body.is_empty() || body.starts_with(['|', '#', '`']);
-        if skipped || line.starts_with("    ") {
+        let skipped = fenced || body.is_empty() || body.starts_with(['|', '#']);
+        if skipped || body.starts_with("```") || line.starts_with("    ") {
             open = false;
         } else if open && !body.starts_with(['-', '*']) {
             let (_, paragraph) = all.last_mut().expect("has begun");
@@ -220,21 +186,15 @@ impl TypeNames<'_> {
 }
 
 impl<'ast> Visit<'ast> for TypeNames<'_> {
-    fn visit_item_struct(&mut self, it: &'ast syn::ItemStruct) {
-        self.look(&it.ident);
-        visit::visit_item_struct(self, it);
-    }
-    fn visit_item_enum(&mut self, it: &'ast syn::ItemEnum) {
-        self.look(&it.ident);
-        visit::visit_item_enum(self, it);
-    }
-    fn visit_item_trait(&mut self, it: &'ast syn::ItemTrait) {
-        self.look(&it.ident);
-        visit::visit_item_trait(self, it);
-    }
-    fn visit_item_type(&mut self, it: &'ast syn::ItemType) {
-        self.look(&it.ident);
-        visit::visit_item_type(self, it);
+    fn visit_item(&mut self, item: &'ast syn::Item) {
+        match item {
+            syn::Item::Struct(it) => self.look(&it.ident),
+            syn::Item::Enum(it) => self.look(&it.ident),
+            syn::Item::Trait(it) => self.look(&it.ident),
+            syn::Item::Type(it) => self.look(&it.ident),
+            _ => {}
+        }
+        visit::visit_item(self, item);
     }
 }
 
@@ -256,7 +216,7 @@ fn retired_words_stay_retired() {
 fn sentences_name_their_subjects() {
     let mut found = Vec::new();
     let comments = sources().into_iter().map(|(path, text)| (path, comments(&text)));
-    let pages = pages().into_iter().map(|(path, text)| (path, paragraphs(&text)));
+    let pages = pages().into_iter().map(|(path, text)| (path, paragraphs(text.lines().map(Some))));
     for (path, paragraphs) in comments.chain(pages) {
         for (line, paragraph) in paragraphs {
             let bare = bare_subject(&paragraph);
