@@ -17,6 +17,7 @@ pub mod exec;
 pub mod fate;
 pub mod files;
 pub mod flow;
+pub mod fragment;
 pub mod frames;
 pub mod handler;
 pub mod manual;

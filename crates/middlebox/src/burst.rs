@@ -5,7 +5,6 @@ use crate::connections::{
     rewrite_tuple4,
 };
 use crate::exit::Exit;
-use crate::fragments::HeldFragment;
 use crate::headers::{Headers, NonIpKind};
 use crate::interfaces::Interfaces;
 use crate::match_packet::PacketView;
@@ -13,9 +12,9 @@ use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
 use crate::rule_set::{Entry, NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
 use crate::verdict::{is_dropped, rewrite};
+use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
 use castanet_kit::flow::ExclusiveAccess;
-use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
 
 /// Maximum number of expired connections that are removed per burst.
@@ -44,7 +43,7 @@ pub(crate) struct HookContext<'m> {
     pub(crate) rules: &'m RuleSet,
     pub(crate) interfaces: &'m Interfaces,
     pub(crate) connections: &'m RwShared<Connections>,
-    pub(crate) datagrams: &'m RwShared<FragmentTracker<HeldFragment>>,
+    pub(crate) fragments: &'m FragmentGate,
     pub(crate) mtu: usize,
     pub(crate) port: usize,
 }

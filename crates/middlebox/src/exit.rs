@@ -66,6 +66,12 @@ impl Fate for Exit {
     }
 }
 
+impl From<Refusal> for Exit {
+    fn from(refusal: Refusal) -> Self {
+        Exit::Fragment(refusal)
+    }
+}
+
 impl Exit {
     /// The drop code for later fragments of a packet whose first fragment leaves here; `None` if it
     /// is forwarded.

@@ -9,14 +9,10 @@ use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::rule_set::RuleSet;
 use crate::state::MiddleboxState;
+use castanet_element::fragment::{FragmentProcessor, PacketKind};
 use castanet_element::prelude::*;
-use castanet_kit::fragment_tracker::{
-    Admission, DatagramKey, Fragment, FragmentTracker, HeaderChain, Refusal,
-};
+use castanet_kit::fragment_tracker::{DatagramKey, Fragment, HeaderChain};
 use castanet_wire::{Ipv4Header, Ipv6Header};
-
-/// A fragment that waits, and its input.
-pub(crate) type HeldFragment = (Packet, usize);
 
 /// Number of expired packets to look at per burst.
 const EXPIRE_CHUNK: usize = 64;
@@ -64,6 +60,55 @@ pub(crate) fn fragment_key(bytes: &[u8], headers: &Headers) -> Option<(DatagramK
     Some((DatagramKey::v4(ip), Fragment::parse_v4(ip, payload)?))
 }
 
+/// The context in which packets of one input are evaluated, with fragments among them.
+struct FragmentContext<'m> {
+    hook: HookContext<'m>,
+    state: &'m mut MiddleboxState,
+    view: HeaderBuffer,
+}
+
+impl FragmentProcessor for FragmentContext<'_> {
+    type Exit = Exit;
+
+    fn classify(&self, packet: &mut Packet) -> PacketKind {
+        match Headers::find(packet) {
+            Some(headers) if headers.is_fragment => fragment_key(packet.bytes(), &headers)
+                .map_or(PacketKind::Invalid, |(key, fragment)| PacketKind::Fragment(key, fragment)),
+            Some(headers) if headers.is_cut() => PacketKind::Invalid,
+            _ => PacketKind::Whole,
+        }
+    }
+
+    fn whole(&mut self, batch: Batch, cx: &mut Cx) {
+        if let Some(odd) = self.hook.process_whole(self.state, batch, cx) {
+            cx.emit_batch(Exit::Malformed, odd);
+        }
+    }
+
+    fn first(&mut self, mut packet: Packet, cx: &mut Cx) -> Option<u8> {
+        let exit = match Headers::find(&packet) {
+            Some(headers) => {
+                self.view.set_packet(&packet, &headers);
+                self.hook.process_view(self.state, &self.view, &mut packet, &headers, cx)
+            }
+            None => Exit::Malformed,
+        };
+        cx.emit(exit, packet);
+        exit.denial()
+    }
+
+    fn later(&mut self, port: usize, packet: &mut Packet, head: &HeaderChain, cx: &mut Cx) -> Exit {
+        let FragmentContext { hook, state, view } = self;
+        let hook = HookContext { port, ..*hook };
+        let Some(headers) = Headers::find(packet) else { return Exit::Malformed };
+        view.set_later_fragment(packet, &headers, head);
+        if hook.is_fragmented_error(view) {
+            return Exit::Malformed;
+        }
+        hook.process_view(state, view, packet, &headers, cx)
+    }
+}
+
 impl HookContext<'_> {
     /// Evaluates a burst that has fragments or packets with truncated headers.
     #[cold]
@@ -74,111 +119,13 @@ impl HookContext<'_> {
         batch: Batch,
         cx: &mut Cx,
     ) {
-        let mut whole = Batch::new();
-        for packet in batch {
-            match Headers::find(&packet) {
-                Some(headers) if headers.is_fragment => {
-                    self.flush_whole(state, &mut whole, cx);
-                    self.fragment(state, packet, &headers, cx);
-                }
-                Some(headers) if headers.is_cut() => cx.emit(Exit::Malformed, packet),
-                _ => whole.push(packet),
-            }
-        }
-        self.flush_whole(state, &mut whole, cx);
-        release(self.datagrams, EXPIRE_CHUNK, cx);
-        state.schedule_expiry(cx);
-    }
-
-    /// Evaluates the whole packets that came before a fragment.
-    fn flush_whole(&self, state: &mut MiddleboxState, whole: &mut Batch, cx: &mut Cx) {
-        if !whole.is_empty()
-            && let Some(odd) = self.process_whole(state, std::mem::take(whole), cx)
-        {
-            cx.emit_batch(Exit::Malformed, odd);
-        }
-    }
-
-    fn fragment(
-        &self,
-        state: &mut MiddleboxState,
-        mut packet: Packet,
-        headers: &Headers,
-        cx: &mut Cx,
-    ) {
-        let Some((key, piece)) = fragment_key(packet.bytes(), headers) else {
-            return cx.emit(Exit::Malformed, packet);
-        };
-        let key = key.for_input(self.port);
-        let now = now(cx);
-        let mut view = std::mem::take(&mut state.view);
-        match self.datagrams.change(|all| all.admit(key, &piece, now)) {
-            Admission::First => {
-                view.set_packet(&packet, headers);
-                let exit = self.process_view(state, &view, &mut packet, headers, cx);
-                cx.emit(exit, packet);
-                let waited = self.datagrams.change(|all| all.set_verdict(key, exit.denial()));
-                for (mut later, port) in waited {
-                    let exit = match (exit.denial(), &piece.head) {
-                        (None, Some(head)) => {
-                            let hook = HookContext { port, ..*self };
-                            hook.process_later(state, &mut view, &mut later, head, cx)
-                        }
-                        (denial, _) => {
-                            Exit::Fragment(denial.map_or(Refusal::Tiny, Refusal::Denied))
-                        }
-                    };
-                    cx.emit(exit, later);
-                }
-            }
-            Admission::Later(head) => {
-                let exit = self.process_later(state, &mut view, &mut packet, &head, cx);
-                cx.emit(exit, packet);
-            }
-            Admission::Pending => self.hold(state, &mut view, packet, (key, &piece), cx),
-            Admission::Refused(refusal) => cx.emit(Exit::Fragment(refusal), packet),
-        }
+        let view = std::mem::take(&mut state.view);
+        let mut context = FragmentContext { hook: *self, state, view };
+        self.fragments.process(&mut context, self.port, batch, cx);
+        let FragmentContext { state, view, .. } = context;
         state.view = view;
-    }
-
-    /// Holds a later fragment until the first fragment comes.
-    fn hold(
-        &self,
-        state: &mut MiddleboxState,
-        view: &mut HeaderBuffer,
-        packet: Packet,
-        (key, piece): (DatagramKey, &Fragment),
-        cx: &mut Cx,
-    ) {
-        let waiting = || self.datagrams.read(FragmentTracker::queued);
-        let Some(packet) = cx.keep_one(packet, waiting) else { return };
-        let (kept, now) = ((packet, self.port), now(cx));
-        let back = self.datagrams.change(|all| all.enqueue(key, piece, now, kept));
-        // Another worker may have received the first fragment meanwhile.
-        let Some(((mut packet, _), admission)) = back else { return };
-        let exit = match admission {
-            Admission::Later(head) => self.process_later(state, view, &mut packet, &head, cx),
-            Admission::Refused(refusal) => Exit::Fragment(refusal),
-            Admission::First | Admission::Pending => Exit::Fragment(Refusal::NoFirst),
-        };
-        cx.emit(exit, packet);
-    }
-
-    /// Evaluates a later fragment with the headers of the first fragment.
-    fn process_later(
-        &self,
-        state: &mut MiddleboxState,
-        view: &mut HeaderBuffer,
-        packet: &mut Packet,
-        head: &HeaderChain,
-        cx: &mut Cx,
-    ) -> Exit {
-        let Some(headers) = Headers::find(packet) else { return Exit::Malformed };
-        view.set_later_fragment(packet, &headers, head);
-        if self.is_fragmented_error(view) {
-            return Exit::Malformed;
-        }
-        self.process_view(state, view, packet, &headers, cx)
+        self.fragments.expire::<Exit>(EXPIRE_CHUNK, cx);
+        state.schedule_expiry(cx);
     }
 
     /// Whether a later fragment belongs to an ICMP error, where stateful rules would have to
@@ -231,22 +178,6 @@ impl HookContext<'_> {
             self.apply_matched(state, of, *headers, ends, packet, cx)
         })
     }
-}
-
-/// Drops the fragments whose time is over, and removes at most `most` packets. Returns whether
-/// there may be more.
-pub(crate) fn release(
-    datagrams: &RwShared<FragmentTracker<HeldFragment>>,
-    most: usize,
-    cx: &mut Cx,
-) -> bool {
-    let now = now(cx);
-    if !datagrams.read(|all| all.is_due(now)) {
-        return false;
-    }
-    let (is_done, gone) = datagrams.change(|all| (all.expire(now, most), all.take_dropped()));
-    gone.into_iter().for_each(|((packet, _), why)| cx.emit(Exit::Fragment(why), packet));
-    !is_done
 }
 
 impl RuleSet {

@@ -6,7 +6,6 @@ use crate::burst::HookContext;
 use crate::connections::Connections;
 use crate::exit::Exit;
 use crate::file::{self, MAX_REPORTED};
-use crate::fragments::{HeldFragment, release};
 use crate::interfaces::Interfaces;
 use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
 use crate::matcher::MAX_SLOTS;
@@ -15,8 +14,8 @@ use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
 use crate::rule_set::{NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
+use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
-use castanet_kit::fragment_tracker::FragmentTracker;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
@@ -224,7 +223,7 @@ pub struct Middlebox {
     /// Maximum number of connections.
     limit: usize,
     connections: RwShared<Connections>,
-    datagrams: RwShared<FragmentTracker<HeldFragment>>,
+    fragments: FragmentGate,
 }
 
 #[derive(Args)]
@@ -332,7 +331,7 @@ impl Build for Middlebox {
             answer: String::new(),
             limit: args.connections,
             connections: RwShared::default(),
-            datagrams: RwShared::default(),
+            fragments: FragmentGate::default(),
         })
     }
 }
@@ -427,10 +426,10 @@ impl Middlebox {
 
     /// Tests a packet at a time in nanoseconds.
     fn test_packet(&self, test: &TestPacket, now: u64) -> Result<String, String> {
-        let Middlebox { interfaces, connections, datagrams, mtu, active_rules, .. } = self;
+        let Middlebox { interfaces, connections, fragments, mtu, active_rules, .. } = self;
         let port = test.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
         let rules = active_rules.rules();
-        let hook = HookContext { rules, interfaces, connections, datagrams, mtu: *mtu, port };
+        let hook = HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port };
         let is_enabled = interfaces.is_enabled(port);
         PacketTest { hook, active_rules, is_enabled, now }.run(&test.packet)
     }
@@ -561,22 +560,23 @@ impl PerBatch for Middlebox {
         Ok(())
     }
 
-    fn cleanup(&self, state: &mut MiddleboxState, cx: &mut Cx) {
-        state.datagrams.change(FragmentTracker::clear);
-        release(&state.datagrams, 0, cx);
+    fn cleanup(&self, _: &mut MiddleboxState, cx: &mut Cx) {
+        self.fragments.clear::<Exit>(cx);
     }
 
     fn held(&self, state: &MiddleboxState) -> usize {
-        if state.is_primary { state.datagrams.read(FragmentTracker::queued) } else { 0 }
+        if state.is_primary { self.fragments.held() } else { 0 }
     }
 
     fn apply_config(&self, state: &mut MiddleboxState) {
-        state.update(&self.active_rules, (&self.connections, self.limit), &self.datagrams);
+        state.update(&self.active_rules, (&self.connections, self.limit), &self.fragments);
     }
 
     fn merged_config(&self, before: &Self) -> Option<Self> {
-        let active_rules = self.active_rules.replacing(&before.active_rules)?;
-        Some(Middlebox { active_rules, ..self.clone() })
+        let Middlebox { active_rules, connections, fragments, .. } = before.clone();
+        let rules = self.active_rules.replacing(&active_rules);
+        let active_rules = rules.unwrap_or_else(|| self.active_rules.clone());
+        Some(Middlebox { active_rules, connections, fragments, ..self.clone() })
     }
 
     fn run_timer(&self, state: &mut MiddleboxState, cx: &mut Cx) {
@@ -590,8 +590,8 @@ impl PerBatch for Middlebox {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        let Middlebox { interfaces, connections, datagrams, mtu, .. } = self;
-        HookContext { rules, interfaces, connections, datagrams, mtu: *mtu, port }
+        let Middlebox { interfaces, connections, fragments, mtu, .. } = self;
+        HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port }
             .process_burst(state, batch, cx);
     }
 }

@@ -127,11 +127,11 @@ impl PacketTest<'_> {
         headers: &Headers,
         report: &mut String,
     ) -> Result<(), Option<Exit>> {
-        let Some((key, fragment_key)) = fragment_key(packet.bytes(), headers) else {
+        let Some((key, fragment)) = fragment_key(packet.bytes(), headers) else {
             return Err(Some(Exit::Malformed));
         };
         let key = key.for_input(self.hook.port);
-        match self.hook.datagrams.read(|all| all.peek(key, &fragment_key, self.now)) {
+        match self.hook.fragments.peek(key, &fragment, self.now) {
             Admission::First => Ok(()),
             Admission::Later(head) => {
                 *report +=

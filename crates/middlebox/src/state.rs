@@ -4,14 +4,15 @@
 use crate::active_rules::ActiveRules;
 use crate::burst::PacketLookup;
 use crate::connections::{Connections, LookupBatch};
-use crate::fragments::{HeaderBuffer, HeldFragment, release};
+use crate::exit::Exit;
+use crate::fragments::HeaderBuffer;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
 use crate::rule_set::{Entry, RuleSet};
+use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{Sums, TextChunk};
 use castanet_element::prelude::*;
 use castanet_kit::flow::Counts;
-use castanet_kit::fragment_tracker::FragmentTracker;
 use std::sync::Arc;
 
 /// State of one worker.
@@ -22,7 +23,7 @@ pub struct MiddleboxState {
     /// The connection table, shared by all workers.
     pub(crate) connections: RwShared<Connections>,
     /// Fragmented packets that are not complete, shared by all workers.
-    pub(crate) datagrams: RwShared<FragmentTracker<HeldFragment>>,
+    pub(crate) fragments: FragmentGate,
     /// Scratch buffer for a fragment with the headers of its packet.
     pub(crate) view: HeaderBuffer,
     /// Whether this worker reports and cleans up the shared tables.
@@ -96,7 +97,7 @@ impl MiddleboxState {
     /// Fragments that wait for the first fragment of their packet.
     #[read]
     fn waiting_fragments(&self) -> Value {
-        Value::common(self.datagrams.read(FragmentTracker::queued))
+        Value::common(self.fragments.held())
     }
     /// Packets that matched the rule at a position.
     #[read(packets_)]
@@ -142,8 +143,8 @@ impl MiddleboxState {
             true => self.connections.change(|all| (all.expire(now, SOME), all.len() == 0)),
             false => (true, self.connections.read(|all| all.len() == 0)),
         };
-        let is_done = is_done & !release(&self.datagrams, SOME, cx);
-        let is_empty = is_empty && self.datagrams.read(FragmentTracker::is_empty);
+        let is_done = is_done & self.fragments.expire::<Exit>(SOME, cx);
+        let is_empty = is_empty && self.fragments.is_empty();
         match is_done {
             false => {
                 self.is_wake_scheduled = true;
@@ -184,29 +185,20 @@ impl MiddleboxState {
         Sums::new(counts.collect(), say).into()
     }
 
-    /// Adopts the active rules and, after a hot swap, the connections and fragments of the previous
-    /// configuration. Counters of new rules start at zero.
+    /// Adopts the active rules and the shared tables of the configuration. Counters of new rules
+    /// start at zero.
     pub(crate) fn update(
         &mut self,
         active_rules: &ActiveRules,
         (connections, limit): (&RwShared<Connections>, usize),
-        datagrams: &RwShared<FragmentTracker<HeldFragment>>,
+        fragments: &FragmentGate,
     ) {
-        if !self.datagrams.is_same(datagrams) {
-            let kept = self.datagrams.change(std::mem::take);
-            datagrams.change(|all| all.take_over(kept));
-            self.datagrams = datagrams.clone();
-        }
+        (self.connections, self.fragments) = (connections.clone(), fragments.clone());
         let (rules, tables) = (active_rules.rules(), active_rules.tables());
         if Arc::ptr_eq(self.matcher.tables(), tables) {
             return;
         }
         self.matcher.set_tables(tables);
-        if !self.connections.is_same(connections) {
-            let kept = self.connections.change(std::mem::take);
-            connections.change(|all| all.carry_over(kept));
-            self.connections = connections.clone();
-        }
         connections.change(|all| all.set_rules(rules, limit));
     }
 }
@@ -239,26 +231,26 @@ mod tests {
     fn counters_follow_their_rules() {
         let mut state = MiddleboxState::default();
         let first = active_rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
-        let (connections, datagrams) = ((&RwShared::default(), 9), RwShared::default());
-        state.update(&first, connections, &datagrams);
+        let (connections, fragments) = ((&RwShared::default(), 9), FragmentGate::default());
+        state.update(&first, connections, &fragments);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
             (0..packets).for_each(|_| state.matcher.count(slot, 0));
         }
         // By commands: places are used again, but not what was counted there.
         let second = changed(&first, &["delete 1", "add all mod ip-ttl 1", "move 1 2"]);
-        state.update(&second, connections, &datagrams);
+        state.update(&second, connections, &fragments);
         assert_eq!(counted(&state), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
         let lines = ["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"];
         let other = active_rules(&lines).replacing(&second).expect("has room");
-        state.update(&other, connections, &datagrams);
+        state.update(&other, connections, &fragments);
         assert_eq!(counted(&state), [0, 30, 0, 20]);
         // By more commands than anybody remembers.
         let ranks = ["move 1 4"; 100];
-        state.update(&changed(&other, &ranks), connections, &datagrams);
+        state.update(&changed(&other, &ranks), connections, &fragments);
         assert_eq!(counted(&state), [0, 30, 0, 20]);
         let again = changed(&other, &["reset counters"]);
-        state.update(&again, connections, &datagrams);
+        state.update(&again, connections, &fragments);
         assert_eq!(counted(&state), [0; 4]);
     }
 }

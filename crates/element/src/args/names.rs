@@ -52,7 +52,7 @@ pub(crate) type Resolver =
     std::sync::Arc<dyn Fn(&str, AddressKind) -> Option<String> + Send + Sync>;
 
 /// Addresses by name, as `AddressInfo` and the machine's interfaces give them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Names {
     declared: HashMap<String, Vec<String>>,
     system: Option<Resolver>,
@@ -118,15 +118,6 @@ impl Names {
                 matches!(suffix, "bcast" | "gw") || AddressKind::of_suffix(suffix).is_some();
             known && !base.is_empty()
         })
-    }
-
-    /// The same names, to travel to a worker.
-    pub fn snapshot(&self) -> Names {
-        Names {
-            declared: self.declared.clone(),
-            system: self.system.clone(),
-            files: self.files.clone(),
-        }
     }
 
     /// Whether the same is declared in both.

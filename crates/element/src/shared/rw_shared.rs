@@ -14,11 +14,6 @@ use std::sync::{Arc, PoisonError, TryLockError, TryLockResult};
 pub struct RwShared<T>(Arc<ShardedLock<T>>);
 
 impl<T> RwShared<T> {
-    /// Whether both are the same state.
-    pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-
     /// Lends the state for one call, to any number of readers at a time.
     #[inline]
     pub fn read<R>(&self, f: impl FnOnce(&T) -> R) -> R {

@@ -48,7 +48,7 @@ use castanet_kit::nat::RewriterKind;
 /// = rw.drops.lone_fragment 1
 /// = rw.drops.excess_fragment 0
 /// ```
-#[derive(Element)]
+#[derive(Clone, Element)]
 #[element(room = "nat", args = ICMPPingRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct ICMPPingRewriter(Rewriter);
 

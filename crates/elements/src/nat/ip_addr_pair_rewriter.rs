@@ -32,7 +32,7 @@ use castanet_kit::nat::RewriterKind;
 /// > in   1.0.0.8:5 > 2.0.0.2:6 udp
 /// = rw.drops.exhausted 1
 /// ```
-#[derive(Element)]
+#[derive(Clone, Element)]
 #[element(room = "nat", args = AddressRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrPairRewriter(Rewriter);
 

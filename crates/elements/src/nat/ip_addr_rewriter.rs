@@ -39,7 +39,7 @@ use castanet_kit::nat::RewriterKind;
 /// + 1800s
 /// = rw.table 1.0.0.7 => 9.0.0.10 [*0 1] i0 exp1800\n9.0.0.10 => 1.0.0.7 [0 *1] i0 exp1800
 /// ```
-#[derive(Element)]
+#[derive(Clone, Element)]
 #[element(room = "nat", args = AddressRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip")]
 pub struct IPAddrRewriter(Rewriter);
 

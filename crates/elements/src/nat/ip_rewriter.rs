@@ -108,7 +108,7 @@ use castanet_kit::nat::{RewriterKind, Timeouts};
 /// = rw.drops.lone_fragment 1
 /// = rw.drops.excess_fragment 0
 /// ```
-#[derive(Element)]
+#[derive(Clone, Element)]
 #[element(room = "nat", args = IPRewriterArgs, ports = "1-/1-", processing = "h/h", gives = "ip", alias = "IPRewriterIMP")]
 pub struct IPRewriter(Rewriter);
 

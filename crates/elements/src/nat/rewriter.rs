@@ -1,25 +1,26 @@
 //! The code that all rewriters share: arguments, access to the table of mappings, handlers.
 
 use super::burst::{BurstContext, BurstState};
-use super::fragments::HeldFragment;
 use super::name_resolution::{NamesResolver, member_name, parse_capacity};
 use super::rewriter_args::RewriterArgs;
 use castanet_element::fate::{DROP, FateKind, FateSpec};
+use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{HandlerMethods, ReadHandler, StateHandler, TextChunk};
 use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
 use castanet_kit::flow::Tuple4;
-use castanet_kit::fragment_tracker::FragmentTracker;
 use castanet_kit::nat::{
     InputSpec, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
 };
 use std::marker::PhantomData;
 
 /// A rewriter as its arguments configure it.
+#[derive(Clone)]
 pub(super) struct Rewriter {
     table: RwShared<Table>,
     /// Packets of which fragments have come, with FRAGMENTS.
-    pub(super) datagrams: Option<RwShared<FragmentTracker<HeldFragment>>>,
+    pub(super) fragments: FragmentGate,
+    tracks_fragments: bool,
     /// The name of the rewriter that owns the table and its capacity.
     owner: String,
     member: String,
@@ -150,7 +151,8 @@ impl Rewriter {
         let (capacity, owner) = args.capacity_owner(setup)?;
         Ok(Rewriter {
             table: setup.rw_shared(&owner),
-            datagrams: (args.fragments && !kind.ignores_ports()).then(RwShared::default),
+            fragments: FragmentGate::default(),
+            tracks_fragments: args.fragments && !kind.ignores_ports(),
             // Only the owner of the table sets its capacity.
             capacity: Some(capacity.unwrap_or(castanet_kit::nat::DEFAULT_CAPACITY))
                 .filter(|_| owner == setup.name),
@@ -161,9 +163,14 @@ impl Rewriter {
             dst_anno: args.dst_anno,
             reply_anno: args.reply_anno,
             reap: args.reap_interval_nanos(),
-            names: setup.names.snapshot(),
+            names: setup.names.clone(),
             started: setup.started.nanos(),
         })
+    }
+
+    /// The rewriter as it goes on for `before` in a hot swap, with the fragments that wait there.
+    pub(super) fn merged(&self, before: &Rewriter) -> Rewriter {
+        Rewriter { fragments: before.fragments.clone(), ..self.clone() }
     }
 
     /// Joins the table, on the worker whose state handlers change.
@@ -190,11 +197,11 @@ impl Rewriter {
 
     /// Gives handlers what they need, and schedules the next wake-up.
     fn activate<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
-        let (names, outputs, kind) = (self.names.snapshot(), self.outputs, self.config.kind);
+        let (names, outputs, kind) = (self.names.clone(), self.outputs, self.config.kind);
         it.handlers = Some(HandlerContext { names, outputs, kind });
         cx.cancel_timer();
         it.wake_pending = false;
-        self.release(it, cx);
+        self.expire_fragments(it, cx);
         if !it.table.read(Table::is_empty) {
             self.schedule_reap(it, cx);
         }
@@ -213,7 +220,6 @@ impl Rewriter {
 
     /// Takes over the state of the previous configuration, if there is any.
     pub(super) fn settle<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
-        self.take_over_fragments(it);
         if !it.owner.is_empty() && !self.is_current(it) {
             self.reconfigure(it);
         }
@@ -248,7 +254,7 @@ impl Rewriter {
         const EXPIRE_LIMIT: usize = 256;
         let now = cx.now().nanos();
         it.wake_pending = false;
-        self.release(it, cx);
+        self.expire_fragments(it, cx);
         if it.table.read(|table| table.is_due(now))
             && !it.table.change(|it| it.expire(now, EXPIRE_LIMIT))
         {
@@ -269,7 +275,7 @@ impl Rewriter {
         cx: &mut Cx,
     ) {
         let is_fragment = |packet: &Packet| packet.ipv4_header().is_some_and(|ip| ip.is_fragment());
-        match self.datagrams.is_some() && batch.iter().any(is_fragment) {
+        match self.tracks_fragments && batch.iter().any(is_fragment) {
             true => self.batch_with_fragments(it, port, batch, cx),
             false => self.batch_without_fragments(it, port, batch, cx),
         }
@@ -341,8 +347,6 @@ struct HandlerContext {
 /// A worker's state: the table of mappings, and the buffers of a burst.
 pub struct RewriterState<K: TableHandlers> {
     pub(super) table: RwShared<Table>,
-    /// Packets of which fragments have come, of all workers.
-    pub(super) datagrams: RwShared<FragmentTracker<HeldFragment>>,
     owner: String,
     pub(super) zone: u16,
     references: Vec<String>,
@@ -358,7 +362,6 @@ impl<K: TableHandlers> Default for RewriterState<K> {
     fn default() -> Self {
         RewriterState {
             table: RwShared::default(),
-            datagrams: RwShared::default(),
             owner: String::new(),
             zone: 0,
             references: Vec::new(),

@@ -16,6 +16,10 @@ macro_rules! rewriter_methods {
             self.0.settle(it);
         }
 
+        fn merged_config(&self, before: &Self) -> Option<Self> {
+            Some(Self(self.0.merged(&before.0)))
+        }
+
         fn after_take_state(&self, it: &mut Self::Local, cx: &mut Cx) {
             self.0.resume(it, cx);
         }
@@ -28,12 +32,12 @@ macro_rules! rewriter_methods {
             self.0.wake(it, cx);
         }
 
-        fn cleanup(&self, it: &mut Self::Local, cx: &mut Cx) {
-            self.0.end(it, cx);
+        fn cleanup(&self, _: &mut Self::Local, cx: &mut Cx) {
+            self.0.fragments.clear::<super::rewriter::RewriterExit>(cx);
         }
 
         fn held(&self, it: &Self::Local) -> usize {
-            self.0.held(it)
+            if it.is_primary() { self.0.fragments.held() } else { 0 }
         }
     };
 }

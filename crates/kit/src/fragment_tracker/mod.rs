@@ -532,11 +532,4 @@ impl<P> FragmentTracker<P> {
         let ids: Vec<Id> = self.flows.iter().flat_map(Flows::iter).map(|(id, ..)| id).collect();
         ids.into_iter().for_each(|id| self.remove(id, Refusal::NoFirst));
     }
-
-    /// Takes over the state of another tracker, if this one is empty.
-    pub fn take_over(&mut self, before: FragmentTracker<P>) {
-        if self.is_empty() && self.dropped.is_empty() {
-            *self = before;
-        }
-    }
 }

@@ -110,13 +110,6 @@ impl Connections {
         *self = Connections { limit, rules, ..Connections::default() };
     }
 
-    /// Takes over the connections of the previous configuration, if it had any.
-    pub(crate) fn carry_over(&mut self, before: Connections) {
-        if before.rules.is_some() {
-            *self = before;
-        }
-    }
-
     /// Switches to another rule set. Entries keep references to the rules that stay. Every worker
     /// calls this; the first call has the effect.
     pub(crate) fn set_rules(&mut self, rules: &Arc<RuleSet>, limit: usize) {
