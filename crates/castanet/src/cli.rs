@@ -1,6 +1,6 @@
 //! The command line of `castanet`.
 
-use crate::commands;
+use crate::commands::{self, CommandError, CommandResult};
 use crate::load::{Origin, OriginAndVariables};
 use crate::terminal::complain;
 use clap::{Args, CommandFactory, Parser, Subcommand};
@@ -235,7 +235,7 @@ pub(crate) fn main() -> i32 {
             return told(&e, "castanet").unwrap_or(e.exit_code());
         }
     };
-    match cli.command {
+    let done = match cli.command {
         Command::Run(arguments) => commands::run::main(&arguments),
         Command::Check(arguments) => commands::check::main(&arguments),
         Command::Explain(arguments) => commands::explain::main(&arguments),
@@ -249,7 +249,10 @@ pub(crate) fn main() -> i32 {
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),
         Command::Completions { shell, name } => completions(shell, &name),
         Command::Man { dir } => commands::man::main(all(), &dir),
-    }
+    };
+    let Err(CommandError(status, message)) = done else { return 0 };
+    message.iter().for_each(|message| complain(format_args!("castanet: {message}")));
+    status
 }
 
 /// The command lines of every name that the program has.
@@ -258,11 +261,10 @@ fn all() -> Vec<clap::Command> {
     [Cli::command(), crate::click::command()].into_iter().chain(tools).collect()
 }
 
-fn completions(shell: clap_complete::Shell, name: &str) -> i32 {
-    let Some(mut command) = all().into_iter().find(|command| command.get_name() == name) else {
-        complain(format_args!("castanet: it has no name '{name}'"));
-        return crate::exit::USAGE;
-    };
+fn completions(shell: clap_complete::Shell, name: &str) -> CommandResult {
+    let command = all().into_iter().find(|command| command.get_name() == name);
+    let unknown = || CommandError::usage(format!("it has no name '{name}'"));
+    let mut command = command.ok_or_else(unknown)?;
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut text);
     commands::write_out(None, &String::from_utf8_lossy(&text))

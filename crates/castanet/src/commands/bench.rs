@@ -8,11 +8,13 @@ mod io;
 mod models;
 mod shared;
 
+use super::{CommandResult, write_json, write_out};
 use crate::library::library;
-use crate::terminal::{bold, colours_on_stdout, complain};
+use crate::terminal::{bold, colours_on_stdout};
 use castanet_bench::router::{Plan, Record, run};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// Arguments of `castanet bench`.
@@ -74,8 +76,8 @@ struct RouterArguments {
     milliseconds: u64,
 }
 
-/// Measures; gives the exit status.
-pub(crate) fn main(arguments: &Arguments) -> i32 {
+/// Runs the benchmark that the command line names.
+pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     match &arguments.benchmark {
         Benchmark::Router(arguments) => router(arguments),
         Benchmark::Elements(arguments) => elements::main(arguments),
@@ -88,7 +90,7 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     }
 }
 
-fn router(arguments: &RouterArguments) -> i32 {
+fn router(arguments: &RouterArguments) -> CommandResult {
     let plan = Plan {
         frames: arguments.frames.iter().map(|f| (*f).max(64)).collect(),
         workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),
@@ -100,42 +102,40 @@ fn router(arguments: &RouterArguments) -> i32 {
     run_and_print(arguments.json, &heading(), row, |on_record| run(&plan, &library(), on_record))
 }
 
-/// Runs a benchmark and shows each record as it comes, unless they are wanted as JSON; the exit
-/// status.
+/// Runs a benchmark and shows each record as it comes, unless they are wanted as JSON.
 fn run_and_print<R: Serialize>(
     json: bool,
     heading: &str,
     row: impl Fn(&R) -> String,
     run: impl FnOnce(&mut dyn FnMut(&R)) -> Result<Vec<R>, String>,
-) -> i32 {
-    let mut written = if json { 0 } else { super::write_out(None, heading) };
-    let done = run(&mut |record| {
-        if !json && written == 0 {
-            written = super::write_out(None, &row(record));
+) -> CommandResult {
+    let mut written = if json { Ok(()) } else { write_out(None, heading) };
+    let records = run(&mut |record| {
+        if !json && written.is_ok() {
+            written = write_out(None, &row(record));
         }
-    });
-    match done {
-        Ok(records) if json => write_json(&records),
-        Ok(_) => written,
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            crate::exit::CONFIGURATION
-        }
+    })?;
+    if json { write_json(&records) } else { written }
+}
+
+/// The first line of a table.
+fn title(columns: &str) -> String {
+    bold(columns, colours_on_stdout()) + "\n"
+}
+
+/// Shows on a terminal what a benchmark is doing, instead of the last text.
+fn show_progress(doing: &str) {
+    if std::io::stderr().is_terminal() {
+        // Progress messages are lost if standard error is closed.
+        _ = write!(std::io::stderr(), "\r\x1b[K{doing}");
     }
 }
 
-/// Writes records as JSON; the exit status.
-fn write_json<R: Serialize>(records: &[R]) -> i32 {
-    let text = serde_json::to_string_pretty(records).unwrap_or_default();
-    super::write_out(None, &(text + "\n"))
-}
-
 fn heading() -> String {
-    let title = format!(
+    title(&format!(
         "{:<14} {:>7} {:>7} {:>10} {:>12} {:>8} {:>10} {:>8}",
         "case", "frames", "workers", "ns/packet", "cycles/pkt", "Mpps", "limit ns", "of limit"
-    );
-    bold(&title, colours_on_stdout()) + "\n"
+    ))
 }
 
 fn row(r: &Record) -> String {

@@ -1,10 +1,10 @@
 //! `castanet check`.
 
+use super::{CommandError, CommandResult, load_words, write_out};
 use crate::cli::Configuration;
 use crate::console::Terminal;
 use crate::library::library;
-use crate::load::{LoadedConfiguration, load};
-use crate::terminal::complain;
+use crate::load::LoadedConfiguration;
 use castanet_lang::Severity;
 use castanet_runtime::router::{ErrorStyle, Options, Router};
 use clap::Args;
@@ -32,24 +32,16 @@ struct Message<'a> {
 }
 
 /// Checks everything that can be checked without opening a device.
-pub(crate) fn main(arguments: &Arguments) -> i32 {
+pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let library = library();
-    let (origin, vars) = match arguments.configuration.sort() {
-        Ok(sorted) => sorted,
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            return crate::exit::USAGE;
-        }
-    };
-    let mut loaded = load(&origin, &vars, &library, None);
-    loaded.check_settings(&vars, ErrorStyle::Castanet);
+    let mut loaded = load_words(&arguments.configuration, &library)?;
     if !loaded.found.has_errors() {
         let mut options = Options::new(Arc::new(Terminal));
         options.interfaces = Some(castanet_io::elements::address_of);
         Router::check(&loaded.flat, &library, &options, &mut loaded.found);
     }
-    let written = super::write_out(None, &answer(&loaded, arguments.json));
-    if loaded.found.has_errors() { crate::exit::CONFIGURATION } else { written }
+    write_out(None, &answer(&loaded, arguments.json))?;
+    if loaded.found.has_errors() { Err(CommandError::REPORTED) } else { Ok(()) }
 }
 
 /// Text for standard output; errors for people go to standard error.

@@ -1,7 +1,8 @@
 //! `castanet elements` and `castanet element`: the manual.
 
+use super::{CommandResult, write_json, write_out};
 use crate::library::{library, rooms};
-use crate::terminal::{bold, colours_on_stdout, complain};
+use crate::terminal::{bold, colours_on_stdout};
 use castanet_element::manual;
 use castanet_lang::nearest;
 use clap::Args;
@@ -31,7 +32,7 @@ struct Entry {
 }
 
 /// Lists every class by room with its one sentence.
-pub(crate) fn list(arguments: &Arguments) -> i32 {
+pub(crate) fn list(arguments: &Arguments) -> CommandResult {
     let mut entries = Vec::new();
     for (room, classes) in rooms() {
         entries.extend(classes.iter().map(|class| Entry {
@@ -42,8 +43,7 @@ pub(crate) fn list(arguments: &Arguments) -> i32 {
         }));
     }
     if arguments.json {
-        let text = serde_json::to_string_pretty(&entries).unwrap_or_default();
-        return super::write_out(None, &(text + "\n"));
+        return write_json(&entries);
     }
     let colours = colours_on_stdout();
     let mut out = String::new();
@@ -55,20 +55,17 @@ pub(crate) fn list(arguments: &Arguments) -> i32 {
         }
         out += &format!("  {:<20} {}\n", entry.class, entry.summary);
     }
-    super::write_out(None, &out)
+    write_out(None, &out)
 }
 
 /// Prints the manual page of a class.
-pub(crate) fn page(arguments: &PageArguments) -> i32 {
+pub(crate) fn page(arguments: &PageArguments) -> CommandResult {
     let library = library();
-    match library.get(&arguments.name) {
-        Some(class) => super::write_out(None, &manual::page(class)),
-        None => {
-            let near = nearest(&arguments.name, library.names());
-            let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
-            let name = &arguments.name;
-            complain(format_args!("castanet: no element class {name}{hint}"));
-            crate::exit::CONFIGURATION
-        }
-    }
+    let name = &arguments.name;
+    let class = library.get(name).ok_or_else(|| {
+        let near = nearest(name, library.names());
+        let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
+        format!("no element class {name}{hint}")
+    })?;
+    write_out(None, &manual::page(class))
 }

@@ -1,9 +1,10 @@
 //! `castanet explain`: every step from the text to running workers.
 
 use super::explanation::explain;
+use super::{CommandError, CommandResult, load_or_report, start_dpdk, write_json, write_out};
 use crate::cli::{Configuration, Frames, Workers};
 use crate::library::library;
-use crate::terminal::{bold, colours_on_stdout, complain};
+use crate::terminal::{bold, colours_on_stdout};
 use castanet_runtime::cores::Cores;
 use castanet_runtime::graph::explain;
 use castanet_runtime::router::{ErrorStyle, plan};
@@ -27,31 +28,20 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the steps; stops at the first that finds errors.
-pub(crate) fn main(arguments: &Arguments) -> i32 {
-    if let Err(status) = super::start_dpdk(arguments.dpdk.as_deref()) {
-        return status;
-    }
+pub(crate) fn main(arguments: &Arguments) -> CommandResult {
+    start_dpdk(arguments.dpdk.as_deref())?;
     let library = library();
-    let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
-        Ok(loaded) => loaded,
-        Err(status) => return status,
-    };
+    let mut loaded = load_or_report(&arguments.configuration, &library)?;
     let cores = Cores::here(arguments.workers.count(), arguments.workers.wanted());
     let planned = plan(&loaded.flat, &library, &cores, ErrorStyle::Castanet, &mut loaded.found);
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
-        return crate::exit::CONFIGURATION;
+        return Err(CommandError::REPORTED);
     }
-    let sizes = match arguments.frames.sizes(&planned) {
-        Ok(sizes) => sizes,
-        Err(error) => {
-            complain(format_args!("castanet: cannot make frames: {error}"));
-            return crate::exit::CONFIGURATION;
-        }
-    };
+    let sizes = arguments.frames.sizes(&planned);
+    let sizes = sizes.map_err(|error| format!("cannot make frames: {error}"))?;
     if arguments.json {
-        let text = serde_json::to_string_pretty(&explain(&planned, sizes)).unwrap_or_default();
-        return super::write_out(None, &(text + "\n"));
+        return write_json(&explain(&planned, sizes));
     }
     let (graph, assigned) = (&planned.graph, &planned.assigned);
     let indented = |text: String| text.lines().fold(String::new(), |s, l| s + "  " + l + "\n");
@@ -82,5 +72,5 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         out += text;
         out += "\n";
     }
-    super::write_out(None, &out)
+    write_out(None, &out)
 }

@@ -1,5 +1,6 @@
 //! `castanet graph`: the router, drawn.
 
+use super::{CommandError, CommandResult, load_or_report, write_out};
 use crate::cli::Configuration;
 use crate::library::library;
 use castanet_element::flow::Flow;
@@ -50,17 +51,14 @@ impl DrawingInfo for ResolvedGraph<'_> {
 }
 
 /// Draws the graph.
-pub(crate) fn main(arguments: &Arguments) -> i32 {
+pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let library = library();
-    let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
-        Ok(loaded) => loaded,
-        Err(status) => return status,
-    };
+    let mut loaded = load_or_report(&arguments.configuration, &library)?;
     let planned =
         plan(&loaded.flat, &library, &Cores::here(1, &[]), ErrorStyle::Castanet, &mut loaded.found);
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
-        return crate::exit::CONFIGURATION;
+        return Err(CommandError::REPORTED);
     }
     let output = arguments.output.as_deref();
     let extension = output.and_then(|p| p.extension()).and_then(|e| e.to_str());
@@ -69,5 +67,5 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         true => dot(&loaded.flat, &kinds),
         false => svg(&loaded.flat, &kinds),
     };
-    super::write_out(output, &text)
+    write_out(output, &text)
 }

@@ -1,5 +1,6 @@
 //! `castanet run`.
 
+use super::{CommandError, CommandResult, load_or_report, start_dpdk};
 use crate::cli::{Configuration, Frames, Workers};
 use crate::console::{Terminal, is_unwritten};
 use crate::library::library;
@@ -81,16 +82,11 @@ impl Arguments {
     }
 }
 
-/// Builds and runs; gives the exit status.
-pub(crate) fn main(arguments: &Arguments) -> i32 {
+/// Builds and runs a router.
+pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let library = library();
-    if let Err(status) = super::start_dpdk(arguments.dpdk.as_deref()) {
-        return status;
-    }
-    let mut loaded = match super::load_or_report(&arguments.configuration, &library) {
-        Ok(loaded) => loaded,
-        Err(status) => return status,
-    };
+    start_dpdk(arguments.dpdk.as_deref())?;
+    let mut loaded = load_or_report(&arguments.configuration, &library)?;
     let mut options = Options::new(Arc::new(Terminal));
     options.workers = arguments.workers.count();
     options.cores = arguments.workers.wanted().to_vec();
@@ -104,19 +100,19 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
     options.packages = crate::load::PACKAGES;
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
     loaded.report(ErrorStyle::Castanet);
-    let Some(mut router) = built else { return crate::exit::CONFIGURATION };
+    let mut router = built.ok_or(CommandError::REPORTED)?;
     if arguments.allow_reconfigure {
         let vars = arguments.configuration.settings();
         let how =
             ReplacementReader { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
         router.allow_replacements(how.replacements(&library, &options));
     }
-    if let Err(e) = crate::signals::forward(&mut router) {
-        complain(format_args!("castanet: cannot listen for signals: {e}"));
-        return crate::exit::CONFIGURATION;
-    }
+    crate::signals::forward(&mut router).map_err(|e| format!("cannot listen for signals: {e}"))?;
     let outcome = run(&mut router, arguments);
-    print_handlers(&mut router, &arguments.handlers) | finish(router, outcome)
+    match print_handlers(&mut router, &arguments.handlers) | finish(router, outcome) {
+        0 => Ok(()),
+        status => Err(CommandError(status, None)),
+    }
 }
 
 fn run(router: &mut Router, arguments: &Arguments) -> RunOutcome {

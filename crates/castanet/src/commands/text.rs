@@ -1,5 +1,6 @@
 //! `castanet flatten` and `castanet pretty`: configurations printed back.
 
+use super::{CommandResult, load_or_report, write_out};
 use crate::cli::Configuration;
 use crate::library::library;
 use clap::Args;
@@ -16,23 +17,14 @@ pub(crate) struct Arguments {
 }
 
 /// Prints the flat configuration.
-pub(crate) fn flatten(arguments: &Arguments) -> i32 {
-    match super::load_or_report(&arguments.configuration, &library()) {
-        Ok(loaded) => {
-            let text = castanet_lang::print::flat(&loaded.flat);
-            super::write_out(arguments.output.as_deref(), &text)
-        }
-        Err(status) => status,
-    }
+pub(crate) fn flatten(arguments: &Arguments) -> CommandResult {
+    let loaded = load_or_report(&arguments.configuration, &library())?;
+    write_out(arguments.output.as_deref(), &castanet_lang::print::flat(&loaded.flat))
 }
 
 /// Prints the configuration in one style, structure and comments kept.
-pub(crate) fn pretty(arguments: &Arguments) -> i32 {
-    match super::load_or_report(&arguments.configuration, &library()) {
-        Ok(loaded) => {
-            let text = loaded.tree.as_ref().map(castanet_lang::print::pretty).unwrap_or_default();
-            super::write_out(arguments.output.as_deref(), &text)
-        }
-        Err(status) => status,
-    }
+pub(crate) fn pretty(arguments: &Arguments) -> CommandResult {
+    let loaded = load_or_report(&arguments.configuration, &library())?;
+    let text = loaded.tree.as_ref().map(castanet_lang::print::pretty).unwrap_or_default();
+    write_out(arguments.output.as_deref(), &text)
 }

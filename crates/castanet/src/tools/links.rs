@@ -1,8 +1,8 @@
 //! `castanet install-links`: the names by which the program is Click and its tools.
 
 use super::TOOLS;
+use crate::commands::{CommandResult, write_out};
 use crate::load::io_error_text;
-use crate::terminal::{complain, say};
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -19,20 +19,12 @@ enum LinkState {
     Taken(String),
 }
 
-/// Makes all links in a directory, or none if something is in the way; gives the exit status.
-pub(crate) fn install(dir: &Path) -> i32 {
+/// Makes all links in a directory, or none if something is in the way.
+pub(crate) fn install(dir: &Path) -> CommandResult {
     match links(dir) {
-        Ok(text) => match say(&text) {
-            Ok(()) => 0,
-            Err(message) => fail(&[message]),
-        },
-        Err(errors) => fail(&errors),
+        Ok(text) => write_out(None, &text),
+        Err(errors) => Err(errors.join("\ncastanet: ").into()),
     }
-}
-
-fn fail(errors: &[String]) -> i32 {
-    errors.iter().for_each(|error| complain(format_args!("castanet: {error}")));
-    crate::exit::CONFIGURATION
 }
 
 fn links(dir: &Path) -> Result<String, Vec<String>> {

@@ -1,7 +1,7 @@
 //! `castanet bench classify`.
 
+use crate::commands::CommandResult;
 use crate::library::library;
-use crate::terminal::{bold, colours_on_stdout};
 use castanet_bench::classify::{Plan, Record, run};
 use clap::Args;
 use std::time::Duration;
@@ -57,8 +57,8 @@ pub(crate) struct Arguments {
     milliseconds: u64,
 }
 
-/// Measures; gives the exit status.
-pub(super) fn main(arguments: &Arguments) -> i32 {
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let plan = Plan {
         cases: arguments.cases.clone(),
         most: arguments.rules,
@@ -71,7 +71,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
 }
 
 fn heading() -> String {
-    let title = format!(
+    super::title(&format!(
         "{:<13} {:>8} {:>6} {:>7} {:>10} {:>10} {:>5} {:>9} {:>10} {:>10} {:>8} {:>6} {:>12} {:<5}",
         "case",
         "rules",
@@ -87,8 +87,7 @@ fn heading() -> String {
         "rate",
         "one by one ns",
         "by"
-    );
-    bold(&title, colours_on_stdout()) + "\n"
+    ))
 }
 
 /// Cycles, with a mark where the core was never at full speed.

@@ -1,11 +1,10 @@
 //! `castanet bench elements`.
 
-use crate::commands::write_out;
+use super::show_progress;
+use crate::commands::{CommandResult, write_json, write_out};
 use crate::library::{library, rooms};
-use crate::terminal::{bold, colours_on_stdout, complain};
 use castanet_bench::elements::{Record, measure, select};
 use clap::Args;
-use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// Nanoseconds a packet from which on a class is marked.
@@ -50,51 +49,33 @@ pub(crate) struct Arguments {
     milliseconds: u64,
 }
 
-/// Measures; gives the exit status.
-pub(super) fn main(arguments: &Arguments) -> i32 {
-    let classes = match select(&rooms(), &arguments.patterns) {
-        Ok(classes) => classes,
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            return crate::exit::CONFIGURATION;
-        }
-    };
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
+    let classes = select(&rooms(), &arguments.patterns)?;
     let time = Duration::from_millis(arguments.milliseconds.max(1));
     let library = library();
-    let live = std::io::stderr().is_terminal();
     let (count, mut records) = (classes.len(), Vec::new());
-    let mut status = 0;
-    if !arguments.json {
-        status = write_out(None, &heading());
-    }
+    let mut written = if arguments.json { Ok(()) } else { write_out(None, &heading()) };
     for (n, class) in classes.into_iter().enumerate() {
-        if live {
-            // Progress messages are lost if standard error is closed.
-            let name = class.1.spec.class;
-            _ = write!(std::io::stderr(), "\r\x1b[K{} of {count}: {name}", n + 1);
-        }
+        show_progress(&format!("{} of {count}: {}", n + 1, class.1.spec.class));
         let record = measure(class, &library, time);
-        if live {
-            _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
-        if !arguments.json && status == 0 {
-            status = write_out(None, &row(&record));
+        show_progress("");
+        if !arguments.json && written.is_ok() {
+            written = write_out(None, &row(&record));
         }
         records.push(record);
     }
     match arguments.json {
-        true => super::write_json(&records),
-        false if status == 0 => write_out(None, &summary(&records)),
-        false => status,
+        true => write_json(&records),
+        false => written.and_then(|()| write_out(None, &summary(&records))),
     }
 }
 
 fn heading() -> String {
-    let title = format!(
+    super::title(&format!(
         "{:<26} {:>10} {:>11} {:>9} {:>6}",
         "class", "ns/packet", "cycles/pkt", "packets", "burst"
-    );
-    bold(&title, colours_on_stdout()) + "\n"
+    ))
 }
 
 fn row(record: &Record) -> String {

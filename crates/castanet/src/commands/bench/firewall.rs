@@ -1,10 +1,9 @@
 //! `castanet bench firewall`.
 
-use crate::commands::write_out;
-use crate::terminal::complain;
+use super::show_progress;
+use crate::commands::{CommandError, CommandResult, write_json, write_out};
 use castanet_bench::firewall::{PEERS, Plan, RULES, Record, run};
 use clap::Args;
-use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// Arguments of `castanet bench firewall`.
@@ -61,8 +60,8 @@ pub(crate) struct Arguments {
     patience: u64,
 }
 
-/// Measures; gives the exit status.
-pub(super) fn main(arguments: &Arguments) -> i32 {
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let plan = Plan {
         peers: arguments.peers.clone(),
         rules: arguments.rules.iter().map(|rules| (*rules).max(1)).collect(),
@@ -71,30 +70,16 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         seconds: arguments.seconds,
         patience: Duration::from_secs(arguments.patience.max(1)),
     };
-    let live = std::io::stderr().is_terminal();
-    let mut progress = |doing: &str| {
-        if live {
-            // Progress messages are lost if standard error is closed.
-            _ = write!(std::io::stderr(), "\r\x1b[K{doing}");
-        }
-    };
-    let done = run(&plan, &mut progress);
-    progress("");
-    match done {
-        Ok(records) => {
-            let status = match arguments.json {
-                true => super::write_json(&records),
-                false => write_out(None, &report(&plan, &records)),
-            };
-            match records.iter().any(|record| record.mpps.is_some()) {
-                true => status,
-                false => crate::exit::CONFIGURATION,
-            }
-        }
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            crate::exit::CONFIGURATION
-        }
+    let done = run(&plan, &mut show_progress);
+    show_progress("");
+    let records = done?;
+    match arguments.json {
+        true => write_json(&records),
+        false => write_out(None, &report(&plan, &records)),
+    }?;
+    match records.iter().any(|record| record.mpps.is_some()) {
+        true => Ok(()),
+        false => Err(CommandError::REPORTED),
     }
 }
 

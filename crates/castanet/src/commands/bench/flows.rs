@@ -1,6 +1,6 @@
 //! `castanet bench flows`.
 
-use crate::terminal::{bold, colours_on_stdout};
+use crate::commands::CommandResult;
 use castanet_bench::flows::{Plan, Record, run};
 use clap::Args;
 use std::time::Duration;
@@ -45,8 +45,8 @@ pub(crate) struct Arguments {
     milliseconds: u64,
 }
 
-/// Measures; gives the exit status.
-pub(super) fn main(arguments: &Arguments) -> i32 {
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let plan = Plan {
         // As many flows as there are numbers for.
         flows: arguments.flows.iter().map(|n| (*n).clamp(64, 1 << 30)).collect(),
@@ -58,7 +58,7 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
 }
 
 fn heading() -> String {
-    let title = format!(
+    super::title(&format!(
         "{:<10} {:>10} {:>7} {:>8} {:>8} {:>11} {:>10} {:>8} {:>12}",
         "case",
         "flows",
@@ -69,8 +69,7 @@ fn heading() -> String {
         "bytes/flow",
         "map ns",
         "map longest"
-    );
-    bold(&title, colours_on_stdout()) + "\n"
+    ))
 }
 
 fn row(r: &Record) -> String {

@@ -1,10 +1,10 @@
 //! `castanet bench io`.
 
-use crate::commands::write_out;
-use crate::terminal::{bold, colours_on_stdout, complain};
+use super::{show_progress, title};
+use crate::commands::{CommandError, CommandResult, write_json, write_out};
+use crate::terminal::complain;
 use castanet_bench::io::{CASES, DEVICES, Plan, Record, Reporter, run};
 use clap::Args;
-use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 /// Arguments of `castanet bench io`.
@@ -72,8 +72,8 @@ pub(crate) struct Arguments {
     seconds: Option<f64>,
 }
 
-/// Measures; gives the exit status.
-pub(super) fn main(arguments: &Arguments) -> i32 {
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let milliseconds = Duration::from_millis(arguments.milliseconds);
     let seconds = arguments.seconds.and_then(|it| Duration::try_from_secs_f64(it).ok());
     let plan = Plan {
@@ -83,38 +83,32 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
         rounds: arguments.rounds.max(1),
         time: seconds.unwrap_or(milliseconds).max(Duration::from_millis(10)),
     };
-    let mut reporter = TableReporter {
-        json: arguments.json,
-        live: std::io::stderr().is_terminal(),
-        titled: false,
-        status: 0,
-    };
+    let mut reporter = TableReporter { json: arguments.json, titled: false, written: Ok(()) };
     let records = run(&plan, &mut reporter);
     reporter.progress("");
     if arguments.json {
-        reporter.status = super::write_json(&records);
+        reporter.written = write_json(&records);
     } else {
         reporter.close(&records);
     }
     match records.is_empty() {
-        true => crate::exit::CONFIGURATION,
-        false => reporter.status,
+        true => reporter.written.and(Err(CommandError::REPORTED)),
+        false => reporter.written,
     }
 }
 
 /// Writes the table line by line, and on a terminal the run that is under way.
 struct TableReporter {
     json: bool,
-    live: bool,
     /// Whether the table's head stands.
     titled: bool,
-    status: i32,
+    written: CommandResult,
 }
 
 impl TableReporter {
     fn print(&mut self, text: &str) {
-        if self.status == 0 {
-            self.status = write_out(None, text);
+        if self.written.is_ok() {
+            self.written = write_out(None, text);
         }
     }
 
@@ -133,10 +127,7 @@ impl TableReporter {
 
 impl Reporter for TableReporter {
     fn progress(&mut self, doing: &str) {
-        if self.live {
-            // Progress messages are lost if standard error is closed.
-            _ = write!(std::io::stderr(), "\r\x1b[K{doing}");
-        }
+        show_progress(doing);
     }
 
     fn row(&mut self, record: &Record) {
@@ -145,11 +136,10 @@ impl Reporter for TableReporter {
         }
         self.progress("");
         if !std::mem::replace(&mut self.titled, true) {
-            let title = format!(
+            self.print(&title(&format!(
                 "{:<10} {:<8} {:>8}  {:<28} {:>8} {:>9}",
                 "device", "case", "Mpps", "reference", "Mpps", "of it"
-            );
-            self.print(&(bold(&title, colours_on_stdout()) + "\n"));
+            )));
         }
         let Record { device, case, mpps, reference, reference_mpps, .. } = record;
         let share = 100.0 * record.ratio;

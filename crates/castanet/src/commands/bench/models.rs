@@ -1,8 +1,7 @@
 //! `castanet bench models`.
 
-use crate::commands::write_out;
+use crate::commands::{CommandResult, write_json, write_out};
 use crate::library::library;
-use crate::terminal::{bold, colours_on_stdout, complain};
 use castanet_bench::models::{Plan, Record, names, run};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -45,32 +44,25 @@ pub(crate) struct Arguments {
     milliseconds: u64,
 }
 
-/// Measures; gives the exit status.
-pub(super) fn main(arguments: &Arguments) -> i32 {
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let plan = Plan {
         cases: arguments.cases.clone(),
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    let text = match run(&plan, &library()) {
-        Ok(records) if arguments.json => {
-            serde_json::to_string_pretty(&records).unwrap_or_default() + "\n"
-        }
-        Ok(records) => records.iter().fold(heading(), |text, record| text + &row(record)),
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            return crate::exit::CONFIGURATION;
-        }
-    };
-    write_out(None, &text)
+    let records = run(&plan, &library())?;
+    match arguments.json {
+        true => write_json(&records),
+        false => write_out(None, &(heading() + &records.iter().map(row).collect::<String>())),
+    }
 }
 
 fn heading() -> String {
-    let title = format!(
+    super::title(&format!(
         "{:<20} {:>7} {:>8} {:>10} {:>7} {:>8}",
         "case", "workers", "Mpps", "ns/packet", "lost", "ratio"
-    );
-    bold(&title, colours_on_stdout()) + "\n"
+    ))
 }
 
 fn row(r: &Record) -> String {

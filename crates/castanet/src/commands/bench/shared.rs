@@ -1,7 +1,7 @@
 //! `castanet bench shared`.
 
+use crate::commands::CommandResult;
 use crate::library::library;
-use crate::terminal::{bold, colours_on_stdout};
 use castanet_bench::shared::{Plan, Record, names, run};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -50,8 +50,8 @@ pub(crate) struct Arguments {
     milliseconds: u64,
 }
 
-/// Measures; gives the exit status.
-pub(super) fn main(arguments: &Arguments) -> i32 {
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let workers: Vec<usize> = arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect();
     let most = workers.iter().copied().max().unwrap_or(1);
     let plan = Plan {
@@ -68,11 +68,10 @@ pub(super) fn main(arguments: &Arguments) -> i32 {
 }
 
 fn heading() -> String {
-    let title = format!(
+    super::title(&format!(
         "{:<10} {:>7} {:>8} {:>8} {:>10} {:>8}",
         "case", "workers", "flows", "Mpps", "ns/packet", "ratio"
-    );
-    bold(&title, colours_on_stdout()) + "\n"
+    ))
 }
 
 fn row(r: &Record) -> String {

@@ -4,6 +4,7 @@ mod client;
 mod route;
 mod shell;
 
+use super::{CommandError, CommandResult, write_out};
 use crate::cli::{Configuration, Workers};
 use crate::terminal::{colours_on_stderr, complain};
 use castanet_lang::args::quote;
@@ -74,8 +75,8 @@ pub(crate) struct Arguments {
     words: Vec<String>,
 }
 
-/// Runs a middlebox, or talks to one; gives the exit status.
-pub(crate) fn main(arguments: &Arguments) -> i32 {
+/// Runs a middlebox, or talks to one.
+pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     if let Some(socket) = &arguments.connect {
         return shell::main(socket, &arguments.words.join(" "));
     }
@@ -83,25 +84,19 @@ pub(crate) fn main(arguments: &Arguments) -> i32 {
         [] => None,
         [file] => Some(Path::new(file)),
         [_, extra, ..] => {
-            complain(format_args!("castanet: '{extra}' is one file of rules too many"));
-            return crate::exit::USAGE;
+            let message = format!("'{extra}' is one file of rules too many");
+            return Err(CommandError::usage(message));
         }
     };
     if let Some(false) = file.map(|file| is_right(file, arguments.check)) {
-        return crate::exit::CONFIGURATION;
+        return Err(CommandError::REPORTED);
     }
     if arguments.check {
-        return 0;
+        return Ok(());
     }
-    let text = match configuration(arguments, file) {
-        Ok(text) => text,
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            return crate::exit::USAGE;
-        }
-    };
+    let text = configuration(arguments, file).map_err(CommandError::usage)?;
     if arguments.show {
-        return super::write_out(None, &text);
+        return write_out(None, &text);
     }
     let configuration = Configuration::of(text);
     let workers = arguments.workers.clone();

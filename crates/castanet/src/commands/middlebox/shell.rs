@@ -1,6 +1,7 @@
 //! The shell of `castanet middlebox --connect`: lines from the command line, a pipe or a person.
 
 use super::client::{Answer, Client};
+use crate::commands::{CommandError, CommandResult};
 use crate::terminal::{complain, say};
 use castanet_middlebox::field::{FIELDS, Field};
 use castanet_middlebox::language::{COMMANDS, TARGETS};
@@ -23,53 +24,41 @@ const OWN: [(&str, &str); 3] = [
     ("quit", "Leaves the middlebox running."),
 ];
 
-/// Does one command, or those of standard input; gives the exit status.
-pub(super) fn main(socket: &Path, words: &str) -> i32 {
-    let mut client = match Client::connect(socket) {
-        Ok(client) => client,
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            return crate::exit::CONFIGURATION;
-        }
-    };
+/// Does one command, or those of standard input.
+pub(super) fn main(socket: &Path, words: &str) -> CommandResult {
+    let mut client = Client::connect(socket)?;
     // By itself Ctrl-C ends the program.
     let stop = AtomicBool::new(false);
     if !words.is_empty() {
-        return shown(obey(&mut client, words, &stop));
+        return show(obey(&mut client, words, &stop));
     }
     if std::io::stdin().is_terminal() {
         return talk(&mut client);
     }
-    let mut status = 0;
+    let mut done = Ok(());
     for line in std::io::stdin().lock().lines() {
         match line.as_deref().map(str::trim) {
             Ok("quit") => break,
-            Ok(line) => status |= shown(obey(&mut client, line, &stop)),
-            Err(error) => {
-                complain(format_args!("castanet: {}", crate::load::io_error_text(error)));
-                return crate::exit::CONFIGURATION;
-            }
+            Ok(line) => done = done.and(show(obey(&mut client, line, &stop))),
+            Err(error) => return Err(crate::load::io_error_text(error).into()),
         }
         if client.is_gone() {
             break;
         }
     }
-    status
+    done
 }
 
-/// Shows an answer; the exit status that it means.
-fn shown(answer: Answer) -> i32 {
+/// Shows an answer, or the error that it is.
+fn show(answer: Answer) -> CommandResult {
     let said = answer.and_then(|text| match text.trim_end() {
         "" => Ok(()),
         text => say(&format!("{text}\n")),
     });
-    match said {
-        Ok(()) => 0,
-        Err(message) => {
-            complain(message);
-            crate::exit::CONFIGURATION
-        }
-    }
+    said.map_err(|message| {
+        complain(message);
+        CommandError::REPORTED
+    })
 }
 
 fn obey(client: &mut Client, line: &str, stop: &AtomicBool) -> Answer {
@@ -158,14 +147,8 @@ fn history() -> Option<PathBuf> {
 }
 
 /// Talks with a person.
-fn talk(client: &mut Client) -> i32 {
-    let (mut editor, stop) = match ready() {
-        Ok(ready) => ready,
-        Err(message) => {
-            complain(format_args!("castanet: {message}"));
-            return crate::exit::CONFIGURATION;
-        }
-    };
+fn talk(client: &mut Client) -> CommandResult {
+    let (mut editor, stop) = ready()?;
     let history = history();
     if let Some(path) = &history {
         // The first time there is none.
@@ -173,7 +156,7 @@ fn talk(client: &mut Client) -> i32 {
     }
     loop {
         match editor.readline("middlebox> ") {
-            Ok(line) if line.trim() == "quit" => return 0,
+            Ok(line) if line.trim() == "quit" => return Ok(()),
             Ok(line) => {
                 _ = editor.add_history_entry(line.as_str());
                 if let Some(path) = &history {
@@ -181,13 +164,13 @@ fn talk(client: &mut Client) -> i32 {
                     _ = editor.append_history(path);
                 }
                 stop.store(false, Ordering::Relaxed);
-                _ = shown(obey(client, &line, &stop));
+                _ = show(obey(client, &line, &stop));
                 if client.is_gone() {
-                    return crate::exit::CONFIGURATION;
+                    return Err(CommandError::REPORTED);
                 }
             }
             Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => {}
-            Err(_) => return 0,
+            Err(_) => return Ok(()),
         }
     }
 }
