@@ -1,6 +1,7 @@
 //! Hostile clients of a control socket.
 
 use crate::control::{PATIENCE, connect, socket, start, talk, tcp};
+use crate::program::wait_until;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -127,11 +128,7 @@ fn held_back(path: &std::path::Path) -> KillOnDrop {
     let mut command = crate::program::command();
     command.args(["run", "-q", "-e", &config]).stdin(Stdio::null()).stdout(Stdio::piped());
     let child = KillOnDrop(command.spawn().unwrap());
-    let begun = std::time::Instant::now();
-    while UnixStream::connect(path).is_err() {
-        assert!(begun.elapsed() < PATIENCE, "nobody listens");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("nobody listens", || UnixStream::connect(path).is_ok());
     // The control thread is blocked once it has filled the pipe: its processor time stands still.
     wait_until_still("the control thread", || processor_time(child.0.id()));
     child
@@ -232,10 +229,7 @@ fn long_tables_are_read_whole() {
         path.display()
     );
     let _process = start(&config);
-    let begun = std::time::Instant::now();
-    while !talk(&path, "READ c.count\n").ends_with("20000") {
-        assert!(begun.elapsed() < PATIENCE, "{}", talk(&path, "READ c.count\n"));
-    }
+    wait_until("packets are missing", || talk(&path, "READ c.count\n").ends_with("20000"));
     let count = |handler: &str| -> usize {
         data(&talk(&path, &format!("READ {handler}\n"))).trim().parse().unwrap()
     };
@@ -244,10 +238,8 @@ fn long_tables_are_read_whole() {
         data(&heard).lines().map(str::to_owned).collect()
     };
     // Neighbours that were asked for, each once, the oldest first.
-    while count("arp.count") < 15_000 {
-        assert!(begun.elapsed() < PATIENCE, "{}", count("arp.count"));
-    }
-    std::thread::sleep(Duration::from_millis(100));
+    wait_until("neighbours are missing", || count("arp.count") >= 15_000);
+    wait_until_still("the table of neighbours", || count("arp.count"));
     let neighbours = lines("arp.table");
     assert_eq!(neighbours.len(), count("arp.count"));
     let age = |line: &String| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap();

@@ -1,13 +1,13 @@
 //! The control socket from outside: bytes in, bytes out.
 
-use crate::program::{click, folder, root};
+use crate::program::{click, folder, root, wait_until};
 use castanet_lab::{Command, Process};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longer than anything here takes on a loaded machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -285,11 +285,7 @@ fn tcp_ports_are_taken_or_the_next_free_one() {
     let mut again = again.spawn().unwrap();
     again.wait_for("warning: bind: Address already in use (60 tries left)", PATIENCE).unwrap();
     drop(_one);
-    let start = Instant::now();
-    while TcpStream::connect(("127.0.0.1", first)).is_err() {
-        assert!(start.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("nobody listens", || TcpStream::connect(("127.0.0.1", first)).is_ok());
     assert!(ask(first).contains("DATA 5\r\n"));
 }
 
@@ -302,11 +298,7 @@ fn the_options_of_click_open_sockets() {
     let words = ["-p", "41950+", "-u", path.to_str().unwrap(), "--unix-socket"];
     let command = Command::on_host(&by_name).args(words).arg(&*other).args(["-e", config]);
     let process = command.timeout(PATIENCE).spawn().unwrap();
-    let start = Instant::now();
-    while UnixStream::connect(&other).is_err() {
-        assert!(start.elapsed() < PATIENCE);
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until("nobody listens", || UnixStream::connect(&other).is_ok());
     for path in [&path, &other] {
         let list = talk(path, "READ list\n");
         let names = ["@@ControlSocket\n", "@@ControlSocket@1\n", "@@ControlSocket@2\n"];

@@ -2,10 +2,9 @@
 //! and its clients.
 
 use crate::control::{SocketFile, socket};
-use crate::program::{castanet, command, folder};
+use crate::program::{castanet, command, folder, wait_until};
 use std::collections::HashSet;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 fn file(name: &str, text: &str) -> String {
     let path = folder("middlebox").join(name);
@@ -173,11 +172,7 @@ impl MiddleboxProcess {
         let files = folder("middlebox").display().to_string();
         let run = run.args(["run", "--handler-files", &files, "-e", &config]).stderr(Stdio::null());
         let served = MiddleboxProcess { child: run.spawn().unwrap(), socket };
-        let started = Instant::now();
-        while !served.socket.exists() {
-            assert!(started.elapsed() < Duration::from_secs(30), "nobody listens");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until("nobody listens", || served.socket.exists());
         served
     }
 

@@ -1,7 +1,7 @@
 //! Files that clients name by handlers: below the folders that the command line allows, or none.
 
 use crate::control::{PATIENCE, SocketFile, command, socket, talk};
-use crate::program::{click, folder};
+use crate::program::{click, folder, wait_until};
 use castanet_lab::Process;
 use std::path::PathBuf;
 
@@ -35,10 +35,7 @@ impl CountingRouter {
         }
         let mut process = run.spawn().unwrap();
         process.wait_for("castanet: running", PATIENCE).unwrap();
-        let begun = std::time::Instant::now();
-        while !talk(&path, "READ c.count\n").ends_with("\r\n5") {
-            assert!(begun.elapsed() < PATIENCE, "no packets");
-        }
+        wait_until("no packets", || talk(&path, "READ c.count\n").ends_with("\r\n5"));
         CountingRouter { path, folder, _process: process }
     }
 

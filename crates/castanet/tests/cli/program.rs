@@ -62,6 +62,15 @@ pub(crate) fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// Waits until a condition is met; fails the test with `complaint` if it takes too long.
+pub(crate) fn wait_until(complaint: &str, mut condition: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !condition() {
+        assert!(started.elapsed() < PATIENCE, "{complaint}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 /// Runs a command, fails the test if it takes too long or panics.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> RunResult {
     let mut child = command

@@ -51,6 +51,7 @@ pub(crate) const EVERY: [&str; 13] = [
     "click-align",
     "click-buildtool",
     "click-check",
+    "click2xml",
     "click-combine",
     "click-devirtualize",
     "click-fastclassifier",
@@ -60,7 +61,6 @@ pub(crate) const EVERY: [&str; 13] = [
     "click-uncombine",
     "click-undead",
     "click-xform",
-    "click2xml",
 ];
 
 const TEXT: &str = "i :: InfiniteSource -> d :: Discard;";

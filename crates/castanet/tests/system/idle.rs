@@ -26,6 +26,17 @@ fn wait_until_idle(router: &Process) {
     }
 }
 
+/// Asserts that a started router comes to rest, and takes no more processor time than an idle one
+/// may.
+fn assert_idle(router: &Process) {
+    wait_until_idle(router);
+    // The test is about processor time in a period, so it sleeps for that period.
+    let before = router.cpu_time();
+    std::thread::sleep(QUIET);
+    let used = router.cpu_time() - before;
+    assert!(used.as_micros() * 100 <= QUIET.as_micros() * MOST, "{used:?} in {QUIET:?}");
+}
+
 /// Elements that pull from empty queues through switches, schedulers and inactive ports sleep; so
 /// do elements that push into full queues.
 #[test]
@@ -44,12 +55,7 @@ fn the_pull_side_sleeps() {
     let command = namespace.command(program()).args(["run", "-j", "2", "-e", text]);
     let mut router = command.spawn().unwrap();
     router.wait_for(Router::READY, SOON).unwrap();
-    wait_until_idle(&router);
-    // The test is about processor time in a period, so it sleeps for that period.
-    let before = router.cpu_time();
-    std::thread::sleep(QUIET);
-    let used = router.cpu_time() - before;
-    assert!(used.as_micros() * 100 <= QUIET.as_micros() * MOST, "{used:?} in {QUIET:?}");
+    assert_idle(&router);
     router.interrupt();
     assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
 }
@@ -75,12 +81,7 @@ fn idle(name: &str, workers: &str, method: &str) {
     let command = middle.command(program()).args(["run", "-j", workers, "-e", &text]);
     let mut router = command.spawn().unwrap();
     router.wait_for(Router::READY, SOON).unwrap();
-    wait_until_idle(&router);
-    // The test is about processor time in a period, so it sleeps for that period.
-    let before = router.cpu_time();
-    std::thread::sleep(QUIET);
-    let used = router.cpu_time() - before;
-    assert!(used.as_micros() * 100 <= QUIET.as_micros() * MOST, "{used:?} in {QUIET:?}");
+    assert_idle(&router);
     // The request for the address is the first; it is asked again only after a second.
     let said = a.command("ping").args(["-c", "1", "-W", "0.9", "10.9.0.2"]).output().unwrap();
     assert!(said.stdout.contains(" 1 received"), "{}", said.printed());

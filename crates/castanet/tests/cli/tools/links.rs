@@ -1,5 +1,6 @@
 //! `castanet install-links`, man pages and completions for all names.
 
+use super::EVERY;
 use crate::program::{castanet, folder, run};
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,22 +8,10 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-const NAMES: [&str; 14] = [
-    "click",
-    "click-align",
-    "click-buildtool",
-    "click-check",
-    "click2xml",
-    "click-combine",
-    "click-devirtualize",
-    "click-fastclassifier",
-    "click-flatten",
-    "click-mkmindriver",
-    "click-pretty",
-    "click-uncombine",
-    "click-undead",
-    "click-xform",
-];
+/// Names of the links, in the order in which they are made.
+fn names() -> impl Iterator<Item = &'static str> {
+    std::iter::once("click").chain(EVERY)
+}
 
 fn empty(name: &str) -> std::path::PathBuf {
     let dir = folder("links").join(format!("{}-{name}", std::process::id()));
@@ -42,12 +31,13 @@ fn links_are_made_once() {
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_castanet")).unwrap();
     let line = |name: &str| format!("{path}/{name} -> {}\n", program.display());
-    assert_eq!(ran.out, NAMES.map(line).concat());
-    assert_eq!(held(&dir), NAMES.map(str::to_owned).into());
+    assert_eq!(ran.out, names().map(line).collect::<String>());
+    assert_eq!(held(&dir), names().map(str::to_owned).collect());
     let again = castanet(&["install-links", path], b"");
     assert_eq!((again.status, again.err.as_str()), (Some(0), ""));
-    assert_eq!(again.out, NAMES.map(|name| format!("{path}/{name} is there\n")).concat());
-    for name in NAMES {
+    let line = |name| format!("{path}/{name} is there\n");
+    assert_eq!(again.out, names().map(line).collect::<String>());
+    for name in names() {
         let ran = run(Command::new(dir.join(name)).arg("--version"), b"");
         assert!(ran.out.starts_with(&format!("{name} (Click)")), "{}", ran.out);
     }
@@ -111,13 +101,13 @@ fn every_name_has_a_man_page_and_completions() {
     let dir = empty("man");
     let ran = castanet(&["man", dir.to_str().unwrap()], b"");
     assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
-    for name in NAMES.iter().chain(&["castanet", "castanet-install-links"]) {
+    for name in names().chain(["castanet", "castanet-install-links"]) {
         let page = fs::read_to_string(dir.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH DESCRIPTION"), "{name}");
     }
     let page = fs::read_to_string(dir.join("click-xform.1")).unwrap();
     assert!(page.contains("PATTERNFILE") && page.contains("\\-\\-reverse"), "{page}");
-    for name in NAMES.iter().chain(&["castanet"]) {
+    for name in names().chain(["castanet"]) {
         let ran = castanet(&["completions", "bash", name], b"");
         assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
         assert!(ran.out.contains(name) && ran.out.contains("--"), "{name}");
