@@ -1,8 +1,8 @@
-//! Numbers that comparisons allow.
+//! Sets of numbers that satisfy a comparison.
 
 use crate::value::Condition;
 
-/// A number as wide as the widest value: a TCP option of 38 bytes. Big end first.
+/// A number of 384 bits, most significant word first: wide enough for a TCP option of 38 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Number([u128; 3]);
 
@@ -16,7 +16,7 @@ impl Number {
     pub(super) const ZERO: Number = Number([0; 3]);
     pub(super) const MOST: Number = Number([u128::MAX; 3]);
 
-    /// Bytes as a number, the highest first. Only so many can be told from each other.
+    /// A number from bytes in network order. The last 48 bytes count.
     pub(super) fn of_bytes(bytes: &[u8]) -> Number {
         let push = |Number([a, b, c]): Number, byte: &u8| {
             const BYTE: u32 = u8::BITS;
@@ -26,7 +26,7 @@ impl Number {
         bytes.iter().fold(Number::ZERO, push)
     }
 
-    /// The largest number of so many bits.
+    /// The largest number with this many bits.
     pub(super) fn last_of(bits: u16) -> Number {
         match bits {
             1..128 => Number::from((1 << bits) - 1),
@@ -50,12 +50,12 @@ impl Number {
     }
 }
 
-/// The numbers that one comparison allows.
+/// The numbers that satisfy a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Bound {
-    /// Those from the first to the second; none, if the second is less.
+    /// The numbers from the first to the second; none if the second is less.
     Within(Number, Number),
-    /// All but those.
+    /// All numbers but those from the first to the second.
     Without(Number, Number),
 }
 
@@ -71,8 +71,8 @@ impl Bound {
         Bound::Within(number, number)
     }
 
-    /// Those that compare so with all numbers from `low` to `high`, which stand for one value: of
-    /// a prefix, for its addresses.
+    /// The numbers that satisfy a comparison with the range from `low` to `high`, which stands for one
+    /// value: a prefix stands for its addresses.
     pub(super) fn compared(condition: Condition, low: Number, high: Number) -> Bound {
         match condition {
             Condition::Equal => Bound::Within(low, high),
@@ -88,7 +88,7 @@ impl Bound {
         }
     }
 
-    /// Whether it allows a number.
+    /// Whether a number is in the set.
     pub(super) fn allows(self, number: Number) -> bool {
         match self {
             Bound::Within(low, high) => (low..=high).contains(&number),
@@ -97,7 +97,7 @@ impl Bound {
     }
 }
 
-/// The least number up to `last` that all bounds allow.
+/// The least number that is in all sets and not greater than `last`.
 pub(super) fn least(bounds: impl Iterator<Item = Bound>, last: Number) -> Option<Number> {
     let (mut low, mut high) = (Number::ZERO, last);
     let mut holes = Vec::new();

@@ -9,8 +9,9 @@ use crate::value::{Condition, Value, mask4, mask6};
 use castanet_wire::extension::is_extension;
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, ip_proto};
 
-/// The kinds of packets that can be all of this; none, if no packet can. It never denies a packet
-/// that [`Predicate::matches_packet`] of all; where it cannot know, it allows one.
+/// The kinds of packets that can satisfy all matches; none if the matches contradict each other. The
+/// result has the kind of every packet for which [`Predicate::matches_packet`] is true of all
+/// matches; it may have more kinds.
 pub(super) fn kinds<'r>(matches: impl Iterator<Item = &'r Predicate>) -> Kinds {
     let mut constraints = Constraints { kinds: Kinds::ALL, ..Constraints::default() };
     matches.for_each(|predicate| constraints.add(predicate));
@@ -34,23 +35,23 @@ const IP6_NEXT: Bits =
     Bits { layer: Layer::Ip6, first: Ipv6Header::NEXT_HEADER as u16 * 8, count: 8 };
 const TCP_OFFSET: Bits = Bits { layer: Layer::Tcp, first: Tcp::OFFSET_BYTE as u16 * 8, count: 4 };
 
-/// The least and the greatest value that each of these fields has in any packet.
+/// Fields with a limited range in all packets: least and greatest value.
 const ALWAYS: [(Bits, u128, u128); 3] =
     [(IP_VERSION, 4, 4), (IP_HEADER_LENGTH, 5, 15), (IP6_VERSION, 6, 6)];
 
-/// The values that a TCP option may have.
+/// The values that a match allows for a TCP option.
 struct OptionConstraint {
-    /// Which one; any, without a kind.
+    /// The kind of the option; `None` for any option.
     kind: Option<u8>,
     absent: bool,
-    /// There, but without a value, or with one of a wrong length.
+    /// Whether the match allows the option without a value of the right length.
     plain: bool,
     value: Bound,
-    /// The largest value that it can have.
+    /// The largest value of the option.
     last: Number,
 }
 
-/// The extension headers that may be there, as bits of [`Headers::extension_bit`].
+/// The extension headers that matches demand or exclude, as bits of [`Headers::extension_bit`].
 #[derive(Default)]
 struct Extensions {
     present: u16,
@@ -65,9 +66,9 @@ struct Constraints<'r> {
     bits: Vec<(Bits, Bound)>,
     options: Vec<OptionConstraint>,
     extensions: Extensions,
-    /// Layer, whether it begins so, and with what.
+    /// Layer; whether the payload must begin with the bytes, or must not; the bytes.
     payloads: Vec<(Layer, bool, &'r [u8])>,
-    /// Whether it is the one it leaves by, whether it is that, and its name.
+    /// Whether the output is meant, not the input; whether it must have the name, or must not; the name.
     names: Vec<(bool, bool, &'r str)>,
 }
 
@@ -139,7 +140,7 @@ impl<'r> Constraints<'r> {
         let last = Number::last_of(predicate.field.spec().bits());
         let (plain, value) = match &predicate.test {
             None => (!negated, alone(negated)),
-            // An option without a value of the right length is unequal to any.
+            // An option without a value of the right length is unequal to every value.
             Some((condition, _)) => {
                 (is_number && (*condition == Condition::Unequal) != negated, number(predicate))
             }
@@ -152,7 +153,7 @@ impl<'r> Constraints<'r> {
         self.options.push(constraint);
     }
 
-    /// The kinds of packets that are left.
+    /// The kinds of packets that satisfy all constraints.
     fn settle(mut self) -> Kinds {
         let is_possible = self.names_agree(false)
             && self.names_agree(true)
@@ -186,7 +187,8 @@ impl<'r> Constraints<'r> {
         })
     }
 
-    /// Whether there are values for all fields. Some lie within others, all of those in a byte.
+    /// Whether there are values for all header fields. Overlapping fields are checked together: they are
+    /// the same field, or lie in one byte.
     fn bits_agree(&mut self) -> bool {
         self.bits.sort_unstable_by_key(|(bits, _)| *bits);
         let mut rest = &self.bits[..];
@@ -225,7 +227,7 @@ impl<'r> Constraints<'r> {
         })
     }
 
-    /// Whether there is a protocol for packets of a kind.
+    /// Whether packets of a kind can have a protocol that all constraints allow.
     fn protocols_agree(&self, version: u8, upper: Layer) -> bool {
         let implied = match upper {
             Layer::Tcp => Bound::only(u128::from(ip_proto::TCP)),
@@ -266,18 +268,18 @@ impl Extensions {
         self.present & self.absent == 0 && !(self.any && known & !self.absent == 0)
     }
 
-    /// Whether the first header may be this one where a packet carries one of these protocols.
+    /// Whether a packet that carries one of the allowed protocols may have `first` as its first header.
     fn allow(&self, first: u8, is_allowed: impl Fn(u8) -> bool) -> bool {
         let bit = Headers::extension_bit(Some(first));
         if self.absent & bit != 0 {
             return false;
         }
         if !is_extension(first) {
-            // Nothing is known to follow it.
+            // The headers behind it are unknown.
             let (any, others) = (self.any && bit == 0, self.present & !bit);
             return !any && others == 0 && is_allowed(first);
         }
-        // Of what cannot be stepped over there is one at most, the last.
+        // Only the last header can be one that the parser cannot step over.
         let ends =
             |it: &u8| self.present & Headers::extension_bit(Some(*it)) != 0 && !is_extension(*it);
         let mut ends = (0..=u8::MAX).filter(ends);
@@ -289,7 +291,7 @@ impl Extensions {
     }
 }
 
-/// Whether there is a value for bits that overlap.
+/// Whether overlapping fields have a common value.
 fn cluster_agrees(own: &[(Bits, Bound)], all: Bits) -> bool {
     let whole = own.iter().all(|(bits, _)| (bits.first, bits.count) == (all.first, all.count));
     if whole {
@@ -306,12 +308,12 @@ fn cluster_agrees(own: &[(Bits, Bound)], all: Bits) -> bool {
     (0..1 << all.count).any(|value| own.iter().all(|(bits, bound)| bound.allows(part(value, bits))))
 }
 
-/// The bound of a match that asks only whether a value is there.
+/// The bound of a match without a comparison.
 fn alone(negated: bool) -> Bound {
     if negated { Bound::NONE } else { Bound::ALL }
 }
 
-/// The numbers that a field of numbers may have.
+/// The numbers that a match allows for a numeric field.
 fn number(predicate: &Predicate) -> Bound {
     let Predicate { negated, field, test } = predicate;
     let only = |value: u8, is: bool| {

@@ -1,11 +1,11 @@
-//! Kinds of IP packets: of which version, and with which header behind that.
+//! Kinds of IP packets: IP version and transport protocol.
 
 use crate::field::Layer;
 
-/// A kind: its version, the header behind, [`Layer::Any`] for another or none.
+/// A kind: the IP version, and the transport protocol; [`Layer::Any`] for all other protocols.
 type Kind = (u8, Layer);
 
-/// Every kind. ICMP is of one version each.
+/// Every kind. Each ICMP belongs to one IP version.
 const ALL: [Kind; 8] = [
     (4, Layer::Any),
     (4, Layer::Icmp),
@@ -17,7 +17,7 @@ const ALL: [Kind; 8] = [
     (6, Layer::Tcp),
 ];
 
-/// Some kinds of packets, a bit each.
+/// A set of kinds, a bit for each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Kinds(u8);
 
@@ -25,13 +25,13 @@ impl Kinds {
     pub(super) const NONE: Kinds = Kinds(0);
     pub(super) const ALL: Kinds = Kinds(u8::MAX);
 
-    /// Those that something is true of.
+    /// The kinds for which the predicate is true.
     pub(super) fn of(is: impl Fn(u8, Layer) -> bool) -> Kinds {
         let bits = ALL.iter().enumerate().filter(|(_, (version, upper))| is(*version, *upper));
         Kinds(bits.fold(0, |bits, (at, _)| bits | 1 << at))
     }
 
-    /// Those that have a layer.
+    /// The kinds of packets with a header of this layer.
     pub(super) fn with(layer: Layer) -> Kinds {
         Kinds::of(|version, upper| match layer {
             Layer::Any => true,
@@ -61,7 +61,7 @@ impl Kinds {
         self.0 & !other.0 == 0
     }
 
-    /// The name of all these kinds together, in a word or two.
+    /// The name of the set, if it has one.
     pub(super) fn name(self) -> Option<&'static str> {
         use Layer::{Icmp, Icmp6, Ip4, Ip6, Tcp, Udp};
         let is = |layer: &Layer| self.is_within(Kinds::with(*layer));

@@ -8,8 +8,8 @@ use crate::rule::{Hop, Predicate, Rule, Target};
 use crate::value::wants;
 use std::net::IpAddr;
 
-/// Why no packet can be all that the rule says, or why one of its targets does nothing to such
-/// packets; nothing, if neither is known.
+/// Returns an error if no packet can match the rule, or if a target has no effect on the packets that
+/// match.
 pub fn rule_error(rule: &Rule) -> Option<RuleDiagnostic> {
     let kinds = constraints::kinds(rule.matches.iter());
     if kinds.is_empty() {
@@ -22,9 +22,10 @@ fn are_possible<'r>(matches: impl Iterator<Item = &'r Predicate>) -> bool {
     !constraints::kinds(matches).is_empty()
 }
 
-/// The shortest contradiction in matches that no packet can satisfy.
+/// Returns the error for matches that no packet can satisfy: the fewest matches that contradict each
+/// other.
 fn contradiction(matches: &[Predicate]) -> RuleDiagnostic {
-    // More matches make it no more possible: the last one of the shortest head is to blame.
+    // The error is about the last match of the shortest prefix that no packet can satisfy.
     let counts: Vec<usize> = (1..=matches.len()).collect();
     let at = counts.partition_point(|&count| are_possible(matches[..count].iter()));
     let last = &matches[at.min(matches.len() - 1)];
@@ -37,7 +38,7 @@ fn contradiction(matches: &[Predicate]) -> RuleDiagnostic {
         let message = format!("`{last}` contradicts `{other}`: no packet is both");
         return RuleDiagnostic::new(part, message, reason(other, last));
     }
-    /// So many are tried without each.
+    /// The most matches among which a smaller contradiction is sought.
     const MANY: usize = 32;
     let mut core: Vec<&Predicate> = head.iter().collect();
     let mut next = 0;
@@ -59,7 +60,7 @@ fn contradiction(matches: &[Predicate]) -> RuleDiagnostic {
 const EITHER: &str =
     "a packet must be all that the matches say; for one or the other, make a rule for each";
 
-/// The reason why no packet has such a field, with the values that there are.
+/// Explains that no packet has such a value of the field, and names the possible values.
 fn never(field: Field) -> String {
     match (field.spec().location, field.spec().name) {
         (_, "ip-ver") => "ip-ver is 4 in every IPv4 packet".into(),
@@ -70,7 +71,7 @@ fn never(field: Field) -> String {
     }
 }
 
-/// Why two matches contradict each other, and what would be right.
+/// Explains why two matches contradict each other, and suggests a correction.
 fn reason(one: &Predicate, other: &Predicate) -> String {
     let kinds = |it: &Predicate| constraints::kinds([it].into_iter());
     if !kinds(one).and(kinds(other)).is_empty() {
@@ -105,9 +106,9 @@ fn reason(one: &Predicate, other: &Predicate) -> String {
     }
 }
 
-/// Why a target does nothing to the packets that a rule is about.
+/// Returns the error for a target without effect on the packets that match the rule.
 fn idle(rule: &Rule, kinds: Kinds, at: usize, target: &Target) -> Option<RuleDiagnostic> {
-    // Errors about a connection are packets of it.
+    // ICMP errors about a connection belong to the connection.
     let errors = |version: u8, layer| {
         let upper = if version == 4 { Layer::Icmp } else { Layer::Icmp6 };
         rule.stateful && layer == upper && !kinds.and(Kinds::of(|it, _| it == version)).is_empty()

@@ -1,4 +1,4 @@
-//! Warnings: rules that do less than they seem to.
+//! Warnings about rules that match fewer packets, or have less effect, than their text suggests.
 
 use super::constraints;
 use super::kinds::Kinds;
@@ -8,7 +8,7 @@ use crate::rule::{Chance, Predicate, Rule, Target};
 use crate::value::{Condition, Value};
 use std::collections::{HashMap, HashSet};
 
-/// Warnings about a rule by itself: packets that it seems to be about and is not.
+/// Returns warnings about one rule: packets that the rule seems to match and does not match.
 pub fn warnings(rule: &Rule) -> Vec<RuleDiagnostic> {
     /// Limit of pairwise comparisons; no person writes rules of that size.
     const MANY: usize = 1 << 16;
@@ -22,7 +22,7 @@ pub fn warnings(rule: &Rule) -> Vec<RuleDiagnostic> {
     all
 }
 
-/// Warnings about a rule that is added to others.
+/// Returns warnings about a rule that is added to other rules.
 pub fn warnings_beside<'r>(
     rule: &Rule,
     others: impl Iterator<Item = &'r Rule>,
@@ -34,8 +34,8 @@ pub fn warnings_beside<'r>(
     remarks
 }
 
-/// Warnings about rules, each with the number of its rule from 0, up to `most` of them. Packets
-/// that another rule is about are not warned of.
+/// Returns at most `most` warnings about a list of rules, each with the index of its rule. There is no
+/// warning about packets that another rule matches.
 pub fn warnings_of_all<'r>(
     rules: impl Iterator<Item = &'r Rule> + Clone,
     most: usize,
@@ -55,12 +55,12 @@ pub fn warnings_of_all<'r>(
     all
 }
 
-/// Rules about one IP version as they would be for the other, by the field that says the protocol.
+/// The rules of a list translated to the other IP version, by the protocol field that they test.
 #[derive(Default)]
 struct OtherVersionRules(HashMap<&'static str, HashSet<Rule>>);
 
 impl OtherVersionRules {
-    /// Whether there is a rule that does for the other version what this one does.
+    /// Whether another rule does the same for the other IP version.
     fn has<'r>(&mut self, rule: &Rule, rules: impl Iterator<Item = &'r Rule>) -> bool {
         let field = rule.matches.iter().find_map(|it| other_version(it.field));
         let Some((_, field)) = field else { return false };
@@ -70,7 +70,7 @@ impl OtherVersionRules {
     }
 }
 
-/// The field that says the protocol of one version, and the one of the other.
+/// A protocol field with its counterpart of the other IP version.
 fn other_version(field: Field) -> Option<(Field, Field)> {
     let other = match field.spec().name {
         "ip-proto" => "ip6-proto",
@@ -80,7 +80,7 @@ fn other_version(field: Field) -> Option<(Field, Field)> {
     Some((field, Field::named(other)?))
 }
 
-/// The same rule for the other version.
+/// Translates a rule to the other IP version.
 fn for_other_version(rule: &Rule) -> Rule {
     let mut for_other_version = rule.clone();
     for predicate in &mut for_other_version.matches {
@@ -89,7 +89,7 @@ fn for_other_version(rule: &Rule) -> Rule {
     for_other_version
 }
 
-/// A rule that accepts everything, where others want to drop something.
+/// Warns of a rule that accepts every packet and so cancels the drops of other rules.
 fn overruled<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Option<(usize, RuleDiagnostic)> {
     let is_all = |it: &Predicate| it.field.spec().location == FieldLocation::Everywhere;
     let accepts = |rule: &Rule| {
@@ -106,7 +106,7 @@ fn overruled<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Option<(usize
     Some((at, RuleDiagnostic::new(RulePart::Target(0), message, help)))
 }
 
-/// That a rule is about one version only because of how it says the protocol.
+/// Warns of a rule that matches one IP version only because of the protocol field that it tests.
 fn one_version(rule: &Rule) -> Option<RuleDiagnostic> {
     let is_said = |it: &Predicate| it.test.is_some() && other_version(it.field).is_some();
     let at = rule.matches.iter().position(is_said)?;
@@ -122,11 +122,11 @@ fn one_version(rule: &Rule) -> Option<RuleDiagnostic> {
         Target::Mod { field, .. } | Target::Map { field, .. } | Target::Shuffle(field) => {
             matches!(field.spec().layer, Layer::Ip4 | Layer::Ip6)
         }
-        // Addresses are of one version, stations of both.
+        // An IP address belongs to one version; a station serves both.
         Target::Balance(_) => true,
         _ => false,
     };
-    // A rule that has no counterpart for the other version is meant as written.
+    // A rule that cannot be translated is meant as it is written.
     let is_icmp = matches!(
         said.test,
         Some((Condition::Equal, Value::Number(n)))
@@ -144,7 +144,7 @@ fn one_version(rule: &Rule) -> Option<RuleDiagnostic> {
     Some(RuleDiagnostic::new(RulePart::Match(at), message, help))
 }
 
-/// That a target has nothing to do, unless another rule has done something before.
+/// Warns of a target that has no effect unless another rule changes the packet before.
 fn void(rule: &Rule, at: usize, target: &Target) -> Option<RuleDiagnostic> {
     let remark = |message: String, help: String| {
         Some(RuleDiagnostic::new(RulePart::Target(at), message, help))
@@ -187,7 +187,7 @@ fn void(rule: &Rule, at: usize, target: &Target) -> Option<RuleDiagnostic> {
     }
 }
 
-/// That a later target of a rule sets the same field.
+/// Warns of a target whose field a later target of the rule sets again.
 fn overwritten(rule: &Rule, at: usize) -> Option<RuleDiagnostic> {
     let sets = |target: &Target| match target {
         Target::Mod { field, value } | Target::Map { field, value } => {
@@ -205,7 +205,7 @@ fn overwritten(rule: &Rule, at: usize) -> Option<RuleDiagnostic> {
     Some(RuleDiagnostic::new(RulePart::Target(at), message, "leave one of them out".to_owned()))
 }
 
-/// The length of a prefix that leaves bits as they are.
+/// The prefix length of an address, unless the address is complete.
 fn prefix(value: &Value) -> Option<u8> {
     match value {
         Value::Net4 { length, .. } if *length < 32 => Some(*length),

@@ -9,7 +9,7 @@ use crate::value::{self, CONDITIONS, Condition, Value, wants};
 use castanet_lang::nearest;
 use std::ops::Range;
 
-/// The targets: the word, what follows it, and what it does.
+/// The targets: word, arguments, and a sentence for the help.
 pub const TARGETS: [(&str, &str, &str); 8] = [
     ("mod", "FIELD VALUE", "Sets a field."),
     ("add", "TCP-OPT [VALUE]", "Adds a TCP option where there is none of its kind."),
@@ -51,7 +51,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// The next word; that `wanted` is missing, if there is none.
+    /// Takes the next word. If there is none, the error says that `wanted` is missing.
     pub(super) fn expect(&mut self, wanted: &str) -> Result<Word<'a>, ParseError> {
         self.next().ok_or_else(|| self.missing(wanted))
     }
@@ -71,7 +71,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// All that is left, as one stretch.
+    /// Takes all remaining words, as one range of the line.
     pub(super) fn rest(&mut self) -> Option<Range<usize>> {
         let first = self.next()?;
         self.at = self.words.len();
@@ -85,7 +85,7 @@ pub fn rule(line: &str, stateful: bool) -> Result<Rule, ParseError> {
     parse_checked_rule(&mut cursor, stateful).map(|parsed| parsed.rule)
 }
 
-/// A rule, and where its parts are.
+/// A rule, with the ranges of its parts in the line.
 pub(super) struct ParsedRule {
     pub(super) rule: Rule,
     matches: Vec<Range<usize>>,
@@ -148,8 +148,8 @@ fn parse_rule(cursor: &mut Cursor, stateful: bool) -> Result<ParsedRule, ParseEr
     Ok(ParsedRule { rule, matches, targets })
 }
 
-/// Whether a word behind a field is a condition, or begins the next match or target. A value that
-/// reads the same, an interface that is called `drop`, has to stand behind a condition.
+/// Whether a word after a field is a condition, or begins the next match or target. A value that
+/// reads like a keyword, such as an interface named `drop`, must follow a condition.
 pub(crate) fn is_keyword(word: &str) -> bool {
     CONDITIONS.iter().any(|(sign, _)| *sign == word)
         || matches!(word, "=" | "!")
@@ -175,7 +175,7 @@ fn check_all_alone(matches: &[(Predicate, Range<usize>)]) -> Result<(), ParseErr
     }
 }
 
-/// Whether targets go together.
+/// Refuses targets that exclude each other.
 fn check_combination(targets: &[(Target, Range<usize>)]) -> Result<(), ParseError> {
     let single = targets.iter().find(|(target, _)| target.is_exclusive());
     if let Some((target, range)) = single.filter(|_| targets.len() > 1) {
@@ -193,7 +193,8 @@ fn check_combination(targets: &[(Target, Range<usize>)]) -> Result<(), ParseErro
     }
 }
 
-/// The field of the next word; where targets may stand too, it may be one of those, misspelt.
+/// Parses the next word as a field. With `or_target`, the suggestion for an unknown field may be a
+/// target.
 fn field(cursor: &mut Cursor, or_target: bool) -> Result<(Field, Word<'static>), ParseError> {
     let word = cursor.expect("a field")?;
     let unknown = || {
@@ -235,7 +236,7 @@ fn predicate(cursor: &mut Cursor, first: bool) -> Result<Predicate, ParseError> 
     Ok(Predicate { negated, field, test })
 }
 
-/// Parses condition and value behind a field; `None` if there is neither.
+/// Parses the condition and the value after a field; `None` if there is neither.
 fn test(
     cursor: &mut Cursor,
     field: Field,
@@ -252,7 +253,7 @@ fn test(
             return Err(ParseError::new(word.range, "there is no condition `=`").help("write `==`"));
         }
         None if is_keyword(word.text) => return Ok(None),
-        // A word that is neither value nor field: which is more likely?
+        // A misspelt field begins the next match; all other words are taken for a value.
         None if looks_like_field(field.spec(), word.text) => return Ok(None),
         None => Condition::Equal,
     };
@@ -267,7 +268,7 @@ fn test(
     Ok(Some((condition, value(cursor, field)?)))
 }
 
-/// Whether a word behind a field that could have a value is a field, misspelt.
+/// Whether an unknown word after a field is more likely a misspelt field than a value.
 fn looks_like_field(spec: &FieldSpec, word: &str) -> bool {
     let is_word = word.contains('-') && !value::is_numeric(word);
     match spec.kind {
@@ -316,7 +317,7 @@ fn target(cursor: &mut Cursor, word: &Word, stateful: bool) -> Result<Target, Pa
     }
 }
 
-/// A field that the target takes.
+/// Parses a field that the target accepts.
 fn accepted_field(
     cursor: &mut Cursor,
     target: &str,
@@ -335,7 +336,7 @@ fn accepted_field(
     Err(ParseError::new(name.range, format!("`{target}` does not take `{field}`")).help(help))
 }
 
-/// A field and its value.
+/// Parses a field that the target accepts, and a value of it.
 fn field_and_value(
     cursor: &mut Cursor,
     target: &str,
