@@ -6,8 +6,7 @@ use super::fused::FusedLoop;
 use super::measure::{Run, median, middle, ticks_per_ns, watched};
 use super::traffic::routes;
 use castanet_element::class::{Class, Library, duplex, source};
-use castanet_lang::{Diagnostics, SourceMap, expand, parse};
-use castanet_runtime::console::Console;
+use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{Options, Router};
 use castanet_runtime::worker::driver::DriverEvent;
 use serde::Serialize;
@@ -228,14 +227,6 @@ pub(crate) fn path(w: usize, ways: u32, from: &str, to: &str) -> String {
     text
 }
 
-/// A console that discards messages: these configurations write none.
-struct SilentConsole;
-
-impl Console for SilentConsole {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
-
 /// Builds a benchmark's configuration.
 pub(crate) fn build(
     text: &str,
@@ -247,12 +238,6 @@ pub(crate) fn build(
     let mut library = library.clone();
     library.add(&RING);
     library.add(&SUPPLY);
-    let mut sources = SourceMap::new();
-    let file = sources.add("bench", text);
-    let (tree, mut found) = parse(&mut sources, file);
-    let known = |class: &str| library.get(class).is_some();
-    let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
     let mut options = Options::new(Arc::new(SilentConsole));
     options.workers = workers;
     options.pin = true;
@@ -260,10 +245,5 @@ pub(crate) fn build(
     // Room for the workers' caches beside the frames in use, and for what is kept for devices.
     let least = frames.saturating_add(4096 * workers);
     options.frames = Some(least.saturating_add(least / 3));
-    let router = match found.has_errors() {
-        true => None,
-        false => Router::build(&flat, &library, &options, &mut found),
-    };
-    let explain = |found: &Diagnostics| found.render_rich(&sources, false);
-    router.ok_or_else(|| explain(&found))
+    Router::from_text(text, &library, &options)
 }

@@ -3,8 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test
 
 use castanet_element::class::Library;
-use castanet_lang::{SourceMap, expand, parse};
-use castanet_runtime::console::Console;
+use castanet_runtime::console::SilentConsole;
 use castanet_runtime::cores::Cores;
 use castanet_runtime::graph::explain;
 use castanet_runtime::router::{ErrorStyle, Options, Router, TeardownReport, plan};
@@ -12,13 +11,6 @@ use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
-
-struct SilentConsole;
-
-impl Console for SilentConsole {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
 
 /// xorshift: the same numbers every run.
 struct Rng(u64);
@@ -101,12 +93,7 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     let elements = castanet_elements::ROOMS.iter().flat_map(|(_, classes)| classes.iter());
     elements.for_each(|class| library.add(class));
     library.fuse(castanet_elements::FUSIONS);
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("test", text);
-    let (tree, mut found) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
+    let (flat, mut found, sources) = library.flatten("test", &text);
     let planned = plan(&flat, &library, &Cores::here(1, &[]), ErrorStyle::Castanet, &mut found);
     let rows = explain::passes(&planned.graph, &planned.fused);
     assert_eq!(rows.lines().count(), 2, "one pass in and one out: {rows}");

@@ -1,27 +1,14 @@
 //! Error messages for wrong arguments, in Castanet's wording and in Click's.
 
 use castanet_elements::library;
-use castanet_lang::{SourceMap, expand, parse};
-use castanet_runtime::console::Console;
+use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{ErrorStyle, Options, Router};
 use std::sync::Arc;
-
-struct SilentConsole;
-
-impl Console for SilentConsole {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
 
 /// The diagnostics of a configuration in this wording.
 fn error_text(config: &str, wording: ErrorStyle) -> String {
     let library = library();
-    let mut sources = SourceMap::new();
-    let file = sources.add("config", config);
-    let (tree, mut diagnostics) = parse(&mut sources, file);
-    let known = |class: &str| library.get(class).is_some();
-    let (flat, more) = expand(&tree, &known, &[]);
-    diagnostics.append(more);
+    let (flat, mut diagnostics, sources) = library.flatten("config", config);
     let options = Options { error_style: wording, ..Options::new(Arc::new(SilentConsole)) };
     let router = Router::build(&flat, &library, &options, &mut diagnostics);
     assert!(router.is_none(), "{config} is refused");

@@ -3,7 +3,6 @@
 
 use castanet_bench::example;
 use castanet_element::class::Library;
-use castanet_lang::{SourceMap, expand, parse};
 use castanet_runtime::console::Console;
 use castanet_runtime::router::{Options, Router, TeardownReport};
 use std::sync::{Arc, Mutex};
@@ -29,12 +28,7 @@ fn library() -> Library {
 /// Runs a configuration to its end; returns the messages of its elements.
 fn run(text: &str) -> Result<String, String> {
     let library = library();
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("test", text);
-    let (tree, mut found) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
+    let (flat, mut found, sources) = library.flatten("test", text);
     assert!(!found.has_errors(), "{}", found.render_click(&sources));
     let lines = Arc::new(Lines::default());
     let mut options = Options::new(lines.clone());

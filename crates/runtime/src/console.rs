@@ -7,3 +7,11 @@ pub trait Console: Send + Sync {
     /// Writes text to standard output.
     fn print(&self, text: &str);
 }
+
+/// A console that drops all lines.
+pub struct SilentConsole;
+
+impl Console for SilentConsole {
+    fn chatter(&self, _: &str) {}
+    fn print(&self, _: &str) {}
+}

@@ -6,7 +6,7 @@ use castanet_element::args::{FromArg, Names};
 use castanet_element::class::Library;
 use castanet_element::example::{Script, at};
 use castanet_element::files::HandlerFiles;
-use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, nearest, parse};
+use castanet_lang::{Diagnostics, FlatGraph, SourceMap, nearest, parse};
 use castanet_packet::Batch;
 use castanet_runtime::console::Console;
 use castanet_runtime::graph::target::Target;
@@ -371,7 +371,6 @@ pub(super) fn flatten(
     config: &str,
     library: &Library,
 ) -> (FlatGraph, Diagnostics, SourceMap) {
-    let known = |class: &str| library.get(class).is_some();
     let mut sources = SourceMap::new();
     let file = sources.add("ports (without `>` lines they collect)", declarations);
     let (ports, mut found) = parse(&mut sources, file);
@@ -379,7 +378,7 @@ pub(super) fn flatten(
     let (mut tree, more) = parse(&mut sources, file);
     found.append(more);
     tree.body.splice(0..0, ports.body);
-    let (flat, more) = expand(&tree, &known, &[]);
+    let (flat, more) = library.expand(&tree);
     found.append(more);
     (flat, found, sources)
 }

@@ -10,7 +10,7 @@ use castanet_element::class::{Class, Library, Role};
 use castanet_element::example::{Script, at};
 use castanet_element::exec::CycleAccounting;
 use castanet_packet::{Batch, MAX_BURST, Packet, Pool};
-use castanet_runtime::console::Console;
+use castanet_runtime::console::SilentConsole;
 use castanet_runtime::graph::target::Target;
 use castanet_runtime::router::{Options, Router};
 use std::sync::Arc;
@@ -91,14 +91,6 @@ pub fn cost_of(
     time: Duration,
 ) -> Result<CostMeasurement, String> {
     Replay::new(class, &Script::new(text), library)?.measure(time)
-}
-
-/// A console that drops all lines.
-struct NullConsole;
-
-impl Console for NullConsole {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
 }
 
 /// A line of the script.
@@ -192,7 +184,7 @@ impl Replay {
         library.add(&INPUT);
         library.add(&SINK);
         let (declarations, _) = script.ports(&library)?;
-        let mut options = Options::new(Arc::new(NullConsole));
+        let mut options = Options::new(Arc::new(SilentConsole));
         (options.burst, options.simulated, options.frames) = (BURST, true, Some(16384));
         let mut router = build(&declarations, &script.config, &library, &options)?;
         let pool = router.pool().clone();

@@ -25,6 +25,7 @@ use crate::node::{
 use crate::on::View;
 use crate::setup::Setup;
 use crate::time::Time;
+use castanet_lang::{Diagnostics, FlatGraph, SourceMap, Tree, parse};
 use program::TypedProgram;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -480,6 +481,20 @@ impl Library {
     /// The class of that name.
     pub fn get(&self, name: &str) -> Option<&'static Class> {
         self.by_name.get(name).copied()
+    }
+    /// Parses a configuration of these classes and expands its compound elements; messages call its
+    /// file `name`.
+    pub fn flatten(&self, name: &str, text: &str) -> (FlatGraph, Diagnostics, SourceMap) {
+        let mut sources = SourceMap::new();
+        let file = sources.add(name, text);
+        let (tree, mut found) = parse(&mut sources, file);
+        let (flat, errors) = self.expand(&tree);
+        found.append(errors);
+        (flat, found, sources)
+    }
+    /// Expands the compound elements of a configuration of these classes.
+    pub fn expand(&self, tree: &Tree) -> (FlatGraph, Diagnostics) {
+        castanet_lang::expand(tree, &|class: &str| self.get(class).is_some(), &[])
     }
     /// Every name, aliases included, sorted.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {

@@ -1,7 +1,7 @@
 //! An example's text, taken apart into configuration and script.
 
 use crate::class::Library;
-use castanet_lang::{Diagnostic, Diagnostics, SourceMap, expand, nearest, parse};
+use castanet_lang::{Diagnostic, Diagnostics, SourceMap, nearest, parse};
 use std::collections::BTreeSet;
 
 /// One example.
@@ -59,7 +59,7 @@ impl<'a> Script<'a> {
         let mut sources = SourceMap::new();
         let file = sources.add("example", &self.config);
         let (tree, mut found) = parse(&mut sources, file);
-        let (_, errors) = expand(&tree, &|class: &str| library.get(class).is_some(), &[]);
+        let (_, errors) = library.expand(&tree);
         let mut names = BTreeSet::new();
         let unknown: Diagnostics = errors
             .iter()

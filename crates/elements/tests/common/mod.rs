@@ -3,19 +3,12 @@
 #![allow(dead_code, clippy::unwrap_used)] // each test uses a part of it
 
 use castanet_elements::library;
-use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
-use castanet_runtime::console::Console;
+use castanet_lang::{Diagnostics, FlatGraph};
+use castanet_runtime::console::{Console, SilentConsole};
 use castanet_runtime::router::{HotSwapSource, Options, Router, TeardownReport};
 use castanet_runtime::worker::driver::DriverEvent;
 use std::sync::Arc;
 use std::time::Duration;
-
-struct SilentConsole;
-
-impl Console for SilentConsole {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
 
 /// A router with this number of workers. Panics with the diagnostics if the configuration is wrong.
 pub(crate) fn build(text: &str, workers: usize) -> Router {
@@ -43,12 +36,7 @@ fn build_with(text: &str, workers: usize, simulated: bool) -> Router {
 }
 
 fn build_with_options(text: &str, options: &Options) -> Router {
-    let mut router = None;
-    read(text, &mut |graph, diagnostics| {
-        router = Router::build(graph, &library(), options, diagnostics);
-    })
-    .unwrap_or_else(|wrong| panic!("{wrong}"));
-    router.expect("was built without a fault")
+    Router::from_text(text, &library(), options).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 fn options(workers: usize, simulated: bool) -> Options {
@@ -59,13 +47,7 @@ fn options(workers: usize, simulated: bool) -> Options {
 
 /// Calls `build` with the graph of a configuration. Returns the diagnostics if there are errors.
 fn read(text: &str, build: &mut dyn FnMut(&FlatGraph, &mut Diagnostics)) -> Result<(), String> {
-    let library = library();
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("test", text);
-    let (tree, mut diagnostics) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &known, &[]);
-    diagnostics.append(more);
+    let (flat, mut diagnostics, sources) = library().flatten("test", text);
     if !diagnostics.has_errors() {
         build(&flat, &mut diagnostics);
     }

@@ -3,44 +3,21 @@
 use crate::{TOOLS, test_network};
 use castanet_element::class::Library;
 use castanet_lab::{Lab, Namespace, require};
-use castanet_lang::{SourceMap, expand, parse};
-use castanet_runtime::console::Console;
+use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{Options, Router, TeardownReport};
 use castanet_runtime::worker::driver::DriverEvent;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
-
-#[derive(Default)]
-struct Lines(Mutex<String>);
-
-impl Console for Lines {
-    fn chatter(&self, lines: &str) {
-        self.0.lock().unwrap().push_str(lines);
-    }
-    fn print(&self, text: &str) {
-        self.chatter(text);
-    }
-}
 
 fn build(text: &str, workers: usize) -> Result<Router, String> {
     let mut library = Library::default();
     castanet_io::elements::CLASSES.iter().for_each(|class| library.add(class));
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("test", text);
-    let (tree, mut found) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
-    let mut options = Options::new(Arc::new(Lines::default()));
+    let mut options = Options::new(Arc::new(SilentConsole));
     options.workers = workers;
     options.interfaces = Some(castanet_io::elements::address_of);
-    let router = match found.has_errors() {
-        true => None,
-        false => Router::build(&flat, &library, &options, &mut found),
-    };
-    router.ok_or_else(|| found.render_rich(&sources, false))
+    Router::from_text(text, &library, &options)
 }
 
 /// A router that runs in a namespace until `finish`.

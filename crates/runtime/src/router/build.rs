@@ -54,6 +54,17 @@ pub(super) struct BuiltConfig {
 }
 
 impl Router {
+    /// Builds a router from the text of a configuration. The error has all messages, with their
+    /// lines.
+    pub fn from_text(text: &str, library: &Library, options: &Options) -> Result<Router, String> {
+        let (flat, mut found, sources) = library.flatten("config", text);
+        let router = match found.has_errors() {
+            true => None,
+            false => Router::build(&flat, library, options, &mut found),
+        };
+        router.ok_or_else(|| found.render_rich(&sources, false))
+    }
+
     /// Builds a router, or adds all errors to `found`; nothing is started half. Warnings are in
     /// `found` either way.
     pub fn build(

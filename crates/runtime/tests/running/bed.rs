@@ -2,19 +2,11 @@
 
 use crate::{calls, deferred, elements, moving, queues, replaced, straight};
 use castanet_element::class::Library;
-use castanet_lang::{Diagnostics, FlatGraph, SourceMap, expand, parse};
-use castanet_runtime::console::Console;
+use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{HotSwapSource, Options, Router};
 use castanet_runtime::worker::driver::DriverEvent;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-struct Silent;
-
-impl Console for Silent {
-    fn chatter(&self, _: &str) {}
-    fn print(&self, _: &str) {}
-}
 
 pub(crate) fn library() -> Library {
     Library::new(&[
@@ -39,18 +31,8 @@ pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
     build_with(library, text, workers, true)
 }
 
-fn read(library: &Library, text: &str) -> (SourceMap, FlatGraph, Diagnostics) {
-    let known = |class: &str| library.get(class).is_some();
-    let mut sources = SourceMap::new();
-    let file = sources.add("test", text);
-    let (tree, mut found): (_, Diagnostics) = parse(&mut sources, file);
-    let (flat, more) = expand(&tree, &known, &[]);
-    found.append(more);
-    (sources, flat, found)
-}
-
 fn options(workers: usize, simulated: bool) -> Options {
-    let mut options = Options::new(Arc::new(Silent));
+    let mut options = Options::new(Arc::new(SilentConsole));
     // The tests expect counts that hold for bursts of this length.
     options.burst = 32;
     (options.workers, options.simulated, options.frames) = (workers, simulated, Some(8192));
@@ -74,7 +56,7 @@ fn replaceable(text: &str, workers: usize, said: Arc<Mutex<String>>) -> Router {
         library: library(),
         options: options(workers, false),
         read: Box::new(move |text, build| {
-            let (sources, flat, mut found) = read(&library(), text);
+            let (flat, mut found, sources) = library().flatten("test", text);
             build(&flat, &mut found);
             let rendered = found.render_rich(&sources, false);
             match found.has_errors() {
@@ -88,13 +70,8 @@ fn replaceable(text: &str, workers: usize, said: Arc<Mutex<String>>) -> Router {
 }
 
 fn build_with(library: Library, text: &str, workers: usize, simulated: bool) -> Router {
-    let (sources, flat, mut found) = read(&library, text);
-    let options = options(workers, simulated);
-    let router = match found.has_errors() {
-        true => None,
-        false => Router::build(&flat, &library, &options, &mut found),
-    };
-    router.unwrap_or_else(|| panic!("{}", found.render_rich(&sources, false)))
+    let router = Router::from_text(text, &library, &options(workers, simulated));
+    router.unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 pub(crate) fn number(router: &mut Router, handler: &str) -> u64 {
