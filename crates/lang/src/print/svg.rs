@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::drawing_info::{ConnectionKind, DrawingInfo};
 use super::layout::{ElementBox, Route, layout};
+use super::xml::push_escaped;
 use crate::flat::{FlatElement, FlatGraph};
 
 const MARGIN: f64 = 30.0;
@@ -254,19 +255,13 @@ fn legend(out: &mut String, y: f64) {
     }
 }
 
-/// Escapes text for XML, which has no control characters.
+/// Escapes text for XML. Line ends stay.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c if (c.is_control() && c != '\n') || matches!(c, '\u{fffe}' | '\u{ffff}') => {
-                out.push('\u{fffd}');
-            }
-            c => out.push(c),
+            '\n' => out.push(c),
+            c => push_escaped(&mut out, c),
         }
     }
     out

@@ -28,8 +28,8 @@ pub fn undead(graph: &FlatGraph) -> UndeadOutput {
         diagnostics: Diagnostics::new(),
         notes: Vec::new(),
     };
-    remover.remove_static_switches();
-    remover.remove_static_pull_switches();
+    remover.remove_static_switches(false);
+    remover.remove_static_switches(true);
     remover.remove_nulls();
     if remover.remove_dead() {
         while remover.compact_schedulers() | remover.compact_tees() {}
@@ -81,65 +81,49 @@ impl DeadElementRemover {
         number.ok().and_then(|n| usize::try_from(n).ok())
     }
 
-    /// Replaces each `StaticSwitch(N)` by connections to the target of output N. The other targets
+    /// Replaces each `StaticSwitch(N)` by connections to the target of output N, or, with `pull`, each
+    /// `StaticPullSwitch(N)` by connections from the source of input N. The other targets or sources
     /// get an `Idle`.
-    fn remove_static_switches(&mut self) {
-        for switch in self.editor.with_class("StaticSwitch") {
-            let setting = self.switch_setting(switch, "StaticSwitch");
+    fn remove_static_switches(&mut self, pull: bool) {
+        let (class, side) =
+            if pull { ("StaticPullSwitch", "to") } else { ("StaticSwitch", "from") };
+        for switch in self.editor.with_class(class) {
+            let setting = self.switch_setting(switch, class);
             let idle = self.add_idle(self.editor.elements[switch].span);
-            let (input, mut unused) = (Port { element: switch, port: 0 }, 0);
-            let mut end = Port { element: idle, port: 0 };
-            for port in 0..self.editor.ports(switch).1 {
-                let targets = self.editor.targets(Port { element: switch, port });
-                if targets.len() > 1 {
-                    self.warn_odd_connections(switch, "from");
+            let (inputs, outputs) = self.editor.ports(switch);
+            let (mut end, mut unused) = (Port { element: idle, port: 0 }, 0);
+            for port in 0..if pull { inputs } else { outputs } {
+                let peers = self.peers(Port { element: switch, port }, pull);
+                if peers.len() > 1 {
+                    self.warn_odd_connections(switch, side);
                 }
-                if Some(port) == setting && targets.len() == 1 {
-                    end = targets[0];
+                if Some(port) == setting && peers.len() == 1 {
+                    end = peers[0];
                     continue;
                 }
-                for to in targets {
-                    self.editor.link(Port { element: idle, port: unused }, to);
+                for peer in peers {
+                    self.link(Port { element: idle, port: unused }, peer, pull);
                     unused += 1;
                 }
             }
-            for from in self.editor.sources(input) {
+            for peer in self.peers(Port { element: switch, port: 0 }, !pull) {
                 if end.element != switch {
-                    self.editor.link(from, end);
+                    self.link(peer, end, pull);
                 }
             }
             self.editor.remove(switch);
         }
     }
 
-    /// Replaces each `StaticPullSwitch(N)` by connections from the source of input N.
-    fn remove_static_pull_switches(&mut self) {
-        for switch in self.editor.with_class("StaticPullSwitch") {
-            let setting = self.switch_setting(switch, "StaticPullSwitch");
-            let idle = self.add_idle(self.editor.elements[switch].span);
-            let (output, mut unused) = (Port { element: switch, port: 0 }, 0);
-            let mut start = Port { element: idle, port: 0 };
-            for port in 0..self.editor.ports(switch).0 {
-                let sources = self.editor.sources(Port { element: switch, port });
-                if sources.len() > 1 {
-                    self.warn_odd_connections(switch, "to");
-                }
-                if Some(port) == setting && sources.len() == 1 {
-                    start = sources[0];
-                    continue;
-                }
-                for from in sources {
-                    self.editor.link(from, Port { element: idle, port: unused });
-                    unused += 1;
-                }
-            }
-            for to in self.editor.targets(output) {
-                if start.element != switch {
-                    self.editor.link(start, to);
-                }
-            }
-            self.editor.remove(switch);
-        }
+    /// The outputs that are connected to an input, or, without `sources`, the inputs that are connected
+    /// to an output.
+    fn peers(&self, port: Port, sources: bool) -> Vec<Port> {
+        if sources { self.editor.sources(port) } else { self.editor.targets(port) }
+    }
+
+    /// Connects two ports, in the other direction with `reversed`.
+    fn link(&mut self, from: Port, to: Port, reversed: bool) {
+        if reversed { self.editor.link(to, from) } else { self.editor.link(from, to) }
     }
 
     fn remove_nulls(&mut self) {
