@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 #[derive(Element)]
 #[element(ports = "1-/1", processing = "h/h")]
 pub(crate) struct BenchRing {
-    /// How many frames are in use.
+    /// Number of frames in use.
     #[arg]
     frames: usize,
 }

@@ -12,7 +12,7 @@ use castanet_element::prelude::*;
 #[derive(Element)]
 pub(crate) struct BenchSource;
 
-/// How long to wait for frames when there are none.
+/// Pause of the source when there are no frames.
 const FAMINE: Duration = Duration::from_micros(10);
 
 /// Index of the next frame of the traffic.

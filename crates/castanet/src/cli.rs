@@ -134,7 +134,7 @@ impl Frames {
     /// Fewest frames that anything can be done with.
     const FEWEST: usize = 64;
 
-    /// Says so to what is to be run.
+    /// Sets the limits in the options of a router.
     pub(crate) fn set(&self, options: &mut castanet_runtime::router::Options) {
         (options.frames, options.memory) = (self.frames(), self.memory);
     }

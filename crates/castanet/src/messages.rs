@@ -47,7 +47,7 @@ pub(crate) fn write(text: &str) {
     MESSAGES.write(text);
 }
 
-/// Tells that a router runs: from now on no thread waits until its message is written. That holds
+/// Called when a router runs: from now on no thread waits until its message is written. That holds
 /// for panic messages of the runtime too.
 pub(crate) fn router_runs() {
     MESSAGES.queue().runs = true;

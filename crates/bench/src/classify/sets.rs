@@ -50,7 +50,7 @@ pub(crate) fn sets(most: usize) -> Vec<Set> {
     sets
 }
 
-/// The same numbers for the same rule.
+/// Random numbers that depend on the rule's number alone.
 fn numbers(of: usize) -> Rng {
     let mut numbers = Rng((of as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
     numbers.next();
@@ -116,7 +116,7 @@ impl Set {
         subject
     }
 
-    /// One rule, as a command; there are more than the set has.
+    /// A rule as a command; `n` may be greater than the size of the set.
     pub(crate) fn rule(&self, n: usize) -> String {
         let RuleFields { src, dst, lengths, port, random } = self.about(n);
         let ends = || {

@@ -113,7 +113,7 @@ pub(super) struct Bench {
 #[derive(Clone, Copy)]
 struct Limits {
     turns: usize,
-    /// The same where time passes: at the end, and at each timer on the way.
+    /// Turns at the end, and at each timer on the way, when time passes.
     turns_in_time: usize,
     /// Timers on the way.
     stops: usize,

@@ -37,8 +37,8 @@ const PLAYS: u32 = 40;
 
 /// Interval between two core-speed probes.
 const BEAT: Duration = Duration::from_micros(200);
-/// So many parts at full core speed are enough, or a quarter of all; for them the measurement goes
-/// on for this many times `time` at most.
+/// The measurement ends when this many parts, or a quarter of all parts, ran at full core speed; at
+/// the latest after `LONGER` times the time that was asked for.
 const ENOUGH: usize = 100;
 const LONGER: u32 = 20;
 

@@ -13,7 +13,7 @@ pub(super) trait FlowStore {
     fn insert(&mut self, key: Tuple4);
     /// Finds a burst, counts a packet of each, and says how many there were.
     fn find_all(&mut self, keys: &[Tuple4]) -> usize;
-    /// The same one by one.
+    /// As `find_all`, with a lookup for each flow.
     fn find_each(&mut self, keys: &[Tuple4]) -> usize;
     /// Ends some flows, all of which are silent, and says how many.
     fn expire(&mut self, most: usize) -> usize;

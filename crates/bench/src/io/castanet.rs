@@ -85,7 +85,7 @@ impl Castanet {
         })
     }
 
-    /// The same, from the next look to the one after it, whatever was said before.
+    /// As `look`, without the values that arrived before the call.
     pub(super) fn look_anew(&mut self) -> Result<f64, String> {
         while self.looks.try_recv().is_ok() {}
         self.look(Instant::now() + PATIENCE)

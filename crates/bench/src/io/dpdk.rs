@@ -109,7 +109,7 @@ impl Memory {
     /// As DPDK reads it.
     fn options(self) -> Vec<String> {
         let text = match self {
-            // One file, for what two processes share is handed over by descriptors.
+            // One file, because two processes share memory by file descriptors.
             Memory::Huge(_) => format!("--in-memory --single-file-segments -m {MEGABYTES}"),
             Memory::Plain => "--no-huge -m 512 --no-shconf".into(),
         };
@@ -255,9 +255,8 @@ fn feeder(peer: Option<&Testpmd>) -> Meter {
     peer.map(Testpmd::meter).unwrap_or_default()
 }
 
-/// One port, and the path between its two directions. It polls all the time, as
-/// dpdk-testpmd does: a forwarder that sleeps while the peer has no core would seem
-/// to need less time.
+/// One port, and the path between its two directions. The forwarder polls all the time, as
+/// dpdk-testpmd does: one that sleeps while the peer has no core would seem to need less time.
 fn configuration(between: ForwardPath) -> String {
     let Settings { descriptors, mbufs, mbuf_size, cache } = SETTINGS;
     let path = between.path();

@@ -190,7 +190,7 @@ mod tests {
             std::hint::spin_loop();
         }
         let had = meter.read().had - before.had;
-        // It is of the same order as the time: a tick is 10 ms at most.
+        // The processor time is close to the elapsed time: a tick is 10 ms at most.
         assert!(had > 1e-4 && had < before.at.elapsed().as_secs_f64() + 0.02, "{had} s");
     }
 

@@ -96,9 +96,9 @@ struct Forwarder<'a> {
 
 /// Receiver of progress messages and results.
 pub trait Reporter {
-    /// Tells which run is under way.
+    /// Reports the run that begins; an empty text ends the report.
     fn progress(&mut self, doing: &str);
-    /// A row is there.
+    /// Reports a finished row.
     fn row(&mut self, record: &Record);
     /// Rows will not be there, and why.
     fn missing(&mut self, rows: &str, why: &str);
@@ -119,8 +119,7 @@ pub fn run(plan: &Plan, reporter: &mut dyn Reporter) -> Vec<Record> {
     records
 }
 
-/// How many times as many runs there are at most, until as many as were asked for have had their
-/// cores to themselves.
+/// The most runs, as a multiple of those asked for: runs that others disturb are repeated.
 const MOST: usize = 2;
 
 /// Runs all sides that the rows need in turn, round by round.

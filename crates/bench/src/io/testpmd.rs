@@ -30,7 +30,7 @@ impl Testpmd {
     pub(super) fn start(core: usize, environment: &[String]) -> Result<Testpmd, String> {
         let (sender, lines) = channel();
         let settings = super::dpdk::SETTINGS;
-        // It writes to a pipe only when it has written a page, unless told otherwise.
+        // Without `stdbuf`, the program writes to a pipe only in blocks of a page.
         let command = Command::on_host("stdbuf")
             .args(["-oL", PROGRAM])
             .args(environment)

@@ -27,8 +27,7 @@ use std::time::{Duration, Instant};
 /// Length of the warm-up before a run is measured.
 const WARM_UP: Duration = Duration::from_millis(200);
 
-/// How many packets the generator makes before it looks at its stop sign: some
-/// tens of milliseconds' worth.
+/// Packets that the generator sends between two checks of its stop flag: some tens of milliseconds.
 const STRIDE: u32 = 256 * 1024;
 
 /// The programs that set the network up.
@@ -272,7 +271,7 @@ impl VethNetwork {
     }
 }
 
-/// Says whether the kernel receives on an interface in threads of their own.
+/// Sets whether the kernel receives on an interface in threads of its own.
 pub(crate) fn set_threaded(namespace: &Namespace, interface: &str, on: bool) -> Result<(), String> {
     let file = format!("/sys/class/net/{interface}/threaded");
     let line = "echo \"$1\" > \"$2\"";

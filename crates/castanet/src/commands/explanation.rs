@@ -23,9 +23,9 @@ pub(crate) struct Explanation {
 struct Frames {
     /// Frames for devices.
     devices: usize,
-    /// How many of them stay free for devices, ARP and errors.
+    /// Number of these that stay free for devices, ARP and errors.
     reserve: usize,
-    /// How many frames there may be of packets that are kept.
+    /// The most frames of packets that are kept.
     storage: usize,
     /// Bytes of one frame, with its header.
     bytes: u64,

@@ -1,4 +1,4 @@
-//! One module a command.
+//! The commands of `castanet`, a module for each.
 
 pub(crate) mod bench;
 pub(crate) mod check;

@@ -61,7 +61,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Those that a configuration is run with by itself.
+    /// The arguments by which another command runs a configuration.
     pub(crate) fn of(configuration: Configuration, workers: Workers, quiet: bool) -> Arguments {
         Arguments {
             configuration,

@@ -16,7 +16,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, ArgMatches, Args, Parser};
 use std::io::Write;
 
-/// One of the tools.
+/// A tool of Click.
 pub(crate) trait Tool: Parser {
     /// The name by which it is called.
     const NAME: &'static str;
@@ -162,13 +162,13 @@ pub(crate) struct ToolContext {
 }
 
 impl ToolContext {
-    /// Says what went wrong.
+    /// Prints an error.
     pub(crate) fn fail(&self, message: impl std::fmt::Display) -> Failure {
         complain(format_args!("{}: {message}", self.tool));
         Failure
     }
 
-    /// Says what is wrong with the command line.
+    /// Prints an error in the command line, and the usage.
     pub(crate) fn usage(&self, message: impl std::fmt::Display) -> Failure {
         let tool = self.tool;
         self.fail(message);
@@ -182,7 +182,7 @@ impl ToolContext {
         self.note(format_args!("{}: warning: {message}", self.tool));
     }
 
-    /// Says something without a name before it.
+    /// Prints a line without the tool's name, unless the user has turned messages off.
     pub(crate) fn note(&self, line: impl std::fmt::Display) {
         if !self.quiet {
             complain(line);

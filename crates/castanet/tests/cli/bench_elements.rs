@@ -29,7 +29,7 @@ fn every_class_has_a_figure_or_a_reason() {
         assert_eq!(record["example"].as_u64().is_some_and(|it| it > 0), measured, "{record}");
         by_class.insert(record["class"].as_str().unwrap(), record);
     }
-    // Those with a way for packets that needs nothing but the engine.
+    // Classes whose examples need no device, file or clock are measured.
     for class in ["Counter", "IPFilter", "Queue", "InfiniteSource", "Tee", "ARPQuerier"] {
         assert!(by_class[class]["ns"].is_number(), "{}", by_class[class]);
     }

@@ -4,7 +4,7 @@ use crate::program::{RunResult, castanet, folder, root};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// Those that Click's scripts and people meet.
+/// The commands that users call.
 pub(crate) const COMMANDS: [&str; 11] = [
     "run",
     "check",

@@ -82,7 +82,7 @@ fn kinds_of_elements_are_named_as_classes_are() {
     assert_eq!(names("IPRouteTable"), "r.name:\nr\n\n");
     assert_eq!(names("NotifierQueue"), "q.name:\nq\n\n");
     assert_eq!(names("*").matches(".name:").count(), 8);
-    // Those of a pattern that have no such handler are passed over.
+    // Elements that match the pattern and have no such handler are skipped.
     assert_eq!(out(&["-qe", text, "-h", "*.capacity"], ""), "q.capacity:\n1000\n\n");
 }
 
@@ -132,7 +132,7 @@ fn every_element_has_name_class_and_counters() {
     assert_eq!(read("t.ocounts"), "??\n??\n");
     assert_eq!(read("d.icounts"), "10\n");
     assert_eq!(read("d.ocounts"), "");
-    // One worker, and no queue on the way.
+    // One worker reaches the element, and there is no queue on the way.
     assert_eq!((read("c.workers"), read("c.full_push")), ("0\n".into(), "true\n".into()));
     let queued = "Idle -> q :: Queue -> u :: Unqueue -> d :: Discard";
     let read_queued = |handler: &str| out(&["-qe", queued, "-h", handler], "");
@@ -261,7 +261,7 @@ fn simulated_time_is_the_same_every_time() {
     assert_eq!(all(&["--simtime", "-e", text], "").2, first);
     let script = "Script(wait 2s, print $(now), stop); Idle -> Discard";
     assert!(out(&["--simtime", "-e", script], "").starts_with("1000000002"));
-    // It may begin at another time, and pass by being looked at.
+    // Simulated time may begin at another time, and may advance with each read.
     assert_eq!(out(&["--simtime=5.5", "-e", script], ""), "7.500000000\n");
     assert_eq!(out(&["--simulation-time=0", "-e", script], ""), "2.000000000\n");
     let looks = "Script(set a $(now), set b $(now), print $(gt $b $a), print $(sub $b $a), stop)";

@@ -67,7 +67,7 @@ fn there_are_only_so_many_clients() {
         client.read_exact(&mut greeting).unwrap();
     }
     assert_eq!(talk(&path, ""), "590 Too many clients: there may be 64\r\n");
-    // Those that are there are served, and make room when they go.
+    // Connected clients are served, and make room when they leave.
     let mut one = clients.pop().unwrap();
     one.write_all(b"READ cs.class\nQUIT\n").unwrap();
     let mut heard = String::new();

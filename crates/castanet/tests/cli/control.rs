@@ -27,10 +27,10 @@ pub(crate) fn command(config: &str) -> Command {
     program.args(["run", "-e", config]).timeout(PATIENCE)
 }
 
-/// A file name for a socket: nothing is there, and nothing stays.
+/// The path of a socket, removed before and after the test.
 pub(crate) struct SocketFile(PathBuf);
 
-/// One with this in its name.
+/// A path with `name` in it.
 pub(crate) fn socket(name: &str) -> SocketFile {
     // Short: a socket's name has room for 107 bytes.
     let path = std::env::temp_dir().join(format!("castanet-{}-{name}", std::process::id()));
@@ -64,7 +64,7 @@ pub(crate) fn connect(path: &Path) -> UnixStream {
     stream
 }
 
-/// Says all this, closes its side, and returns all that is answered.
+/// Sends a text, closes the sending side, and returns the whole answer.
 pub(crate) fn talk(path: &Path, said: &str) -> String {
     let mut stream = connect(path);
     stream.write_all(said.as_bytes()).unwrap();
@@ -202,7 +202,7 @@ fn a_read_only_socket_writes_nothing() {
 fn a_stop_is_answered_and_the_socket_goes() {
     let SocketRouter { path, process } = SocketRouter::new("stop", ", VERBOSE true");
     assert!(path.metadata().unwrap().file_type().is_socket());
-    // One that is connected meanwhile is closed.
+    // A client that is connected meanwhile is disconnected.
     let mut idle = connect(&path);
     assert_eq!(
         talk(&path, "WRITE stop\nREAD c.count\n").lines().next().unwrap(),

@@ -48,7 +48,7 @@ fn play(config: &str) -> RunResult {
 
 /// The names that a configuration leaves undeclared, from its error messages.
 fn open_ends(config: &str) -> BTreeSet<String> {
-    // It must not run, even if it leaves none open.
+    // The configuration must not run, even if it declares all names.
     let said = play(&format!("{config}\nIdle -> nowhere;")).err;
     let names = said.lines().filter_map(|line| {
         line.split_once("undeclared element '")?.1.split_once('\'').map(|(name, _)| name.to_owned())
@@ -386,7 +386,7 @@ fn handlers_that_no_example_has_answer_too() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// The same, for what needs an interface: in a network of its own, with nothing but a loopback.
+/// Configurations that need an interface; they run in a network namespace that has only a loopback.
 const DEVICES: [(&str, &str, &str); 4] = [
     (
         "f :: FromDevice(lo, METHOD AF_PACKET, SNIFFER true, PROMISC false) -> Discard;

@@ -4,7 +4,7 @@
 use crate::program::castanet;
 use std::fmt::Write;
 
-/// The same numbers every run.
+/// Random numbers, equal in every run.
 struct Rng(u64);
 
 impl Rng {

@@ -113,7 +113,7 @@ fn fresh(name: &str) -> PathBuf {
 fn words_are_completed_and_commands_answered() {
     let it = MiddleboxProcess::new("shell-words");
     let mut shell = Shell::new(&it, &fresh("words"));
-    // One that it can be: whole, and on to the next.
+    // One candidate is completed, with a space behind it.
     shell.press("ad");
     shell.press(TAB);
     shell.sees("add");

@@ -159,8 +159,8 @@ fn a_memif_peer_with_false_lengths_reads_no_memory() {
         .spawn()
         .unwrap();
     let mut peer = greet(&door);
-    // One that is so; one of more than a buffer; the same in the first and the last of several; one
-    // in two that is so.
+    // A true length; a length beyond the buffer; such a length in the first and in the last of
+    // several descriptors; a packet in two descriptors with true lengths.
     for lengths in [&[60][..], &[65_000], &[65_000, 60], &[60, 60, 65_000], &[1000, 1000], &[60]] {
         peer.hand_over(lengths);
     }

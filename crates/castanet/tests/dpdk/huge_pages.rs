@@ -29,7 +29,7 @@ struct HugePages {
 }
 
 impl HugePages {
-    /// As many as that, of 2 MB each, mounted where DPDK looks for them.
+    /// Reserves `count` pages of 2 MB, and mounts them where DPDK looks for them.
     fn new(name: &str, count: usize) -> HugePages {
         require_dpdk();
         let alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +109,7 @@ fn a_file_prefix_belongs_to_one_process_until_it_ends() {
             first.id()
         )
     );
-    // It has no rings, so its threads took what keeps others out.
+    // The process has no rings, so its threads have registered, which excludes other processes.
     let said = pages.refused("--proc-type=secondary");
     assert!(
         said.contains("lets nobody attach; its configuration must have a FromDPDKRing"),

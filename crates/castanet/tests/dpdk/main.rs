@@ -284,8 +284,8 @@ fn packets_in_several_mbufs_are_joined() {
     );
     let said = run(&pcap(&from, &to), &config, &["f.count", "t.count", "t.dropped"]);
     assert!(packets(&dump) == sent, "what was received is not what was in the capture");
-    // Those that have room in one mbuf go out again, the others are refused: they are longer than
-    // the port's MTU of 1500.
+    // Packets that fit in one mbuf are sent again. The others are refused, because they are longer
+    // than the port's MTU of 1500.
     let short: Vec<_> = sent.iter().filter(|packet| packet.len() <= 2112).cloned().collect();
     assert!(packets(&to) == short, "{said}");
     assert_eq!(number(&said, "t.count") + number(&said, "t.dropped"), 200);

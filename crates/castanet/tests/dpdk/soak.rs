@@ -11,8 +11,8 @@ const SECONDS: u64 = 4;
 const MBUFS: u64 = 16384;
 /// Capacity of the queue in packets.
 const HELD: u64 = 5000;
-/// How much memory may come after a quarter of the time: an allocator may keep what it was given
-/// once, but no packet may cost any.
+/// Bytes by which the memory may grow after a quarter of the time: an allocator may keep what it was
+/// given once, but no packet may cost memory.
 const SLACK: u64 = 512 << 10;
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -70,6 +70,6 @@ fn dpdk_under_full_load_keeps_its_memory_and_its_mbufs() {
     println!("{all} packets in {time} s, {dropped} of them found the queue full");
     assert_eq!(most, HELD, "{}", said.stdout);
     assert_eq!(all, sent + dropped);
-    // One worker has all caches: what it cannot have is lost.
+    // One worker has all caches, so an mbuf that it cannot get is lost.
     assert_eq!((kept, without), (MBUFS, MBUFS), "{}", said.stdout);
 }

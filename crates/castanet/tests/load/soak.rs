@@ -17,8 +17,8 @@ const HELD: usize = 5000;
 const PACKETS: u32 = 1 << 16;
 /// Pause between portions.
 const REST: Duration = Duration::from_millis(20);
-/// How much memory may come after a quarter of the time: an allocator may keep
-/// what it was given once, but no packet may cost any.
+/// Bytes by which the memory may grow after a quarter of the time: an allocator may keep what it was
+/// given once, but no packet may cost memory.
 const SLACK: u64 = 512 << 10;
 
 /// Length of the load, if the environment gives one.
@@ -128,8 +128,7 @@ fn calls(path: &str) {
     assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
     let packets = number(&router.stdout(), "t.count");
     println!("{calls} calls, {packets} packets:\n{table}");
-    // One for a burst that is to be sent, of up to 64 packets, and some more
-    // around moments in which nothing came.
+    // One call sends a burst of up to 64 packets; pauses cost some more calls.
     assert!(packets > 1000 && calls * 8 < packets, "{calls} calls, {packets} packets:\n{table}");
 }
 

@@ -34,8 +34,8 @@ impl Hosts {
         }
     }
 
-    /// How many of three pings with so many bytes are answered; for the last one `ping` waits no
-    /// longer than from one to the next, however busy the machine is.
+    /// Number of answers to three pings with `bytes` of payload. `ping` waits for the last answer no
+    /// longer than the interval between two pings, however busy the machine is.
     fn answered(&self, bytes: u32) -> u32 {
         let ping = self.a.command("ping").args(["-q", "-c", "3", "-i", "0.5", "-W", "2", "-s"]);
         let said = ping.args([&bytes.to_string(), "10.9.0.2"]).output().unwrap().printed();

@@ -33,7 +33,7 @@ impl NatNetwork {
         NatNetwork::told(name, method, &[])
     }
 
-    /// The same with other words in the configuration.
+    /// As [`NatNetwork::new`], with words of the configuration replaced.
     pub(crate) fn told(name: &str, method: &str, other: &[(&str, &str)]) -> NatNetwork {
         let tools = ["curl", "ethtool", "ip", "iperf3", "ping", "python3", "sha256sum"];
         require(&tools).and_then(|()| require(&["tcpdump", "traceroute"])).unwrap();

@@ -37,7 +37,7 @@ impl TestNetwork {
         )
     }
 
-    /// The same by packet sockets, where nothing better is to be had.
+    /// A network whose router uses packet sockets.
     pub(crate) fn packet(name: &str, wiring: &NetworkOptions) -> TestNetwork {
         require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
         let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));

@@ -59,8 +59,7 @@ fn seen_by_receivers(testbed: &TestNetwork) -> castanet_lab::Result<String> {
     Ok(format!("{}{}", at_h2.finish()?, at_h1.finish()?))
 }
 
-/// The same from a try in which tcpdump kept up: on a busy machine it may lose packets, and what
-/// it has not seen it cannot judge.
+/// The result of a run in which tcpdump has lost no packet, as it may on a busy machine.
 fn all_seen_by_receivers(testbed: &TestNetwork) -> String {
     (0..5).find_map(|_| seen_by_receivers(testbed).ok()).expect("tcpdump keeps up once")
 }

@@ -54,7 +54,7 @@ fn configurations_pass_through_unchanged() {
         let words = [&["-q"], words].concat();
         assert_eq!(out("click-devirtualize", &words, text), text);
     }
-    // So a pipeline goes on as it did.
+    // A pipeline of tools still works.
     let text = out("click-fastclassifier", &["-q"], text);
     let text = out("click-devirtualize", &["-q"], &text);
     assert_eq!(out("click", &["-h", "c.count"], &text), "3\n");
