@@ -6,9 +6,9 @@ use crate::program::castanet;
 fn records_of_every_small_set() {
     // The benchmark itself compares the table with the rules, and fails if they differ.
     let words = "bench classify --rules 1000 --flows 300 --milliseconds 1 --json";
-    let ran = castanet(&words.split(' ').collect::<Vec<_>>(), b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
-    let records: Vec<serde_json::Value> = serde_json::from_str(&ran.out).unwrap();
+    let result = castanet(&words.split(' ').collect::<Vec<_>>(), b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""), "{}", result.out);
+    let records: Vec<serde_json::Value> = serde_json::from_str(&result.out).unwrap();
     let cases: Vec<(&str, u64)> = records
         .iter()
         .map(|it| (it["case"].as_str().unwrap(), it["rules"].as_u64().unwrap()))
@@ -51,9 +51,9 @@ fn records_of_every_small_set() {
 #[test]
 fn a_table_of_the_cases_that_were_asked_for() {
     let words = "bench classify --case nat --flows 40 --milliseconds 1";
-    let ran = castanet(&words.split(' ').collect::<Vec<_>>(), b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
-    let lines: Vec<&str> = ran.out.lines().collect();
-    assert!(lines[0].starts_with("case ") && lines[1].starts_with("nat "), "{}", ran.out);
-    assert_eq!(lines.len(), 2, "{}", ran.out);
+    let result = castanet(&words.split(' ').collect::<Vec<_>>(), b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""), "{}", result.out);
+    let lines: Vec<&str> = result.out.lines().collect();
+    assert!(lines[0].starts_with("case ") && lines[1].starts_with("nat "), "{}", result.out);
+    assert_eq!(lines.len(), 2, "{}", result.out);
 }

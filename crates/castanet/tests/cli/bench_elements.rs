@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 /// Standard output of a successful run, as JSON.
 fn records(words: &[&str]) -> Vec<Value> {
-    let ran = castanet(words, b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{words:?}");
-    serde_json::from_str::<Vec<Value>>(&ran.out).unwrap()
+    let result = castanet(words, b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""), "{words:?}");
+    serde_json::from_str::<Vec<Value>>(&result.out).unwrap()
 }
 
 #[test]
@@ -47,10 +47,10 @@ fn every_class_has_a_figure_or_a_reason() {
 #[test]
 fn classes_are_chosen_by_pattern() {
     let words = ["bench", "elements", "IPFilt*", "Counter", "--milliseconds", "1"];
-    let ran = castanet(&words, b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
-    let rows: Vec<&str> = ran.out.lines().map(|l| l.split(' ').next().unwrap()).collect();
-    assert_eq!(rows, ["class", "IPFilter", "Counter", "2"], "{}", ran.out);
+    let result = castanet(&words, b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
+    let rows: Vec<&str> = result.out.lines().map(|l| l.split(' ').next().unwrap()).collect();
+    assert_eq!(rows, ["class", "IPFilter", "Counter", "2"], "{}", result.out);
     let mut json = words.to_vec();
     json.push("--json");
     assert_eq!(records(&json).len(), 2);

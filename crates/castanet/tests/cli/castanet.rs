@@ -30,8 +30,8 @@ fn out(words: &[&str]) -> String {
 
 /// Status and both outputs at once.
 fn all(words: &[&str], input: &str) -> (Option<i32>, String, String) {
-    let ran = castanet(words, input.as_bytes());
-    (ran.status, ran.out, ran.err)
+    let result = castanet(words, input.as_bytes());
+    (result.status, result.out, result.err)
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn run_prints_handlers() {
 fn run_takes_values_for_variables() {
     let text = "InfiniteSource(LIMIT $n, STOP true) -> c :: Counter -> Discard";
     assert_eq!(out(&["run", "-e", text, "n=7", "--handler", "c.count"]), "7\n");
-    let ran = castanet(&["run", "-", "n=8", "--handler", "c.count"], text.as_bytes());
-    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "8\n"), "{}", ran.err);
+    let result = castanet(&["run", "-", "n=8", "--handler", "c.count"], text.as_bytes());
+    assert_eq!((result.status, result.out.as_str()), (Some(0), "8\n"), "{}", result.err);
 }
 
 #[test]
@@ -192,8 +192,8 @@ error: Queue@2 :: Queue: `six` is one argument too many
 1 | Idle -> Queue(five, six) -> Discard
   |                     ^^^
 ";
-    let told = all(&["check", "-"], "Idle -> Queue(five, six) -> Discard\n");
-    assert_eq!(told, (Some(1), String::new(), arguments.into()));
+    let answer = all(&["check", "-"], "Idle -> Queue(five, six) -> Discard\n");
+    assert_eq!(answer, (Some(1), String::new(), arguments.into()));
     let both = "Idle -> Strip(fourteen) -> Queue(-1) -> Discard;\nIdle -> Paint(256) -> Discard";
     let (_, _, err) = all(&["check", "-e", both], "");
     for part in ["fourteen", "-1", "256", "config:1:", "config:2:"] {
@@ -263,9 +263,9 @@ fn explain_lists_tasks_by_worker_as_json() {
     let config = "i :: InfiniteSource -> q :: Queue -> u :: Unqueue -> d :: Discard;
                   j :: InfiniteSource -> q; StaticThreadSched(j 1)";
     let text = out(&["explain", "-j", "2", "--json", "-e", config]);
-    let said: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(said["full_push"], false);
-    let tasks: Vec<(&str, &str)> = said["workers"]
+    let output: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(output["full_push"], false);
+    let tasks: Vec<(&str, &str)> = output["workers"]
         .as_array()
         .unwrap()
         .iter()
@@ -275,10 +275,10 @@ fn explain_lists_tasks_by_worker_as_json() {
     let fewest = "the worker with the fewest tasks";
     let want = [("i", fewest), ("u", fewest), ("j", "StaticThreadSched says so")];
     assert_eq!(tasks, want);
-    let reached = said["elements"].as_array().unwrap();
+    let reached = output["elements"].as_array().unwrap();
     let workers = |name: &str| &reached.iter().find(|it| it["element"] == name).unwrap()["workers"];
     assert_eq!((workers("q"), workers("d")), (&serde_json::json!([0, 1]), &serde_json::json!([0])));
-    assert_eq!(said["devices"], serde_json::json!([]));
+    assert_eq!(output["devices"], serde_json::json!([]));
 }
 
 #[test]
@@ -375,9 +375,9 @@ fn elements_lists_every_class_once() {
 fn element_shows_the_page_of_the_manual() {
     let page = std::fs::read_to_string(root().join("docs/elements/DecIPTTL.md")).unwrap();
     assert_eq!(out(&["element", "DecIPTTL"]), page);
-    let told = all(&["element", "DecIPTL"], "");
+    let answer = all(&["element", "DecIPTL"], "");
     let message = "castanet: no element class DecIPTL; did you mean DecIPTTL?\n";
-    assert_eq!(told, (Some(1), String::new(), message.into()));
+    assert_eq!(answer, (Some(1), String::new(), message.into()));
 }
 
 #[test]
@@ -401,8 +401,8 @@ fn bench_models_gives_records() {
     let words = "bench models --case pipeliner,full-push-2-workers --rounds 1 --milliseconds 5";
     let text = out(&words.split(' ').chain(["--json"]).collect::<Vec<_>>());
     let records: Value = serde_json::from_str(&text).unwrap();
-    let said = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["workers"].as_u64());
-    let cases: Vec<_> = records.as_array().unwrap().iter().map(said).collect();
+    let output = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["workers"].as_u64());
+    let cases: Vec<_> = records.as_array().unwrap().iter().map(output).collect();
     let models = [("full-push", 1), ("pipeliner", 2), ("full-push-2-workers", 2)];
     assert_eq!(cases, models.map(|(case, workers)| (case.to_owned(), Some(workers))));
     for record in records.as_array().unwrap() {
@@ -420,8 +420,8 @@ fn bench_shared_gives_records() {
     let words = words.split(' ').chain(["--milliseconds", "20", "--json"]);
     let text = out(&words.collect::<Vec<_>>());
     let records: Value = serde_json::from_str(&text).unwrap();
-    let said = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["workers"].as_u64());
-    let cases: Vec<_> = records.as_array().unwrap().iter().map(said).collect();
+    let output = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["workers"].as_u64());
+    let cases: Vec<_> = records.as_array().unwrap().iter().map(output).collect();
     let wanted = ["nothing", "rewriter", "new-flows"];
     let both = wanted.map(|case| [1, 2].map(|workers| (case.to_owned(), Some(workers))));
     assert_eq!(cases, both.concat());
@@ -438,8 +438,8 @@ fn bench_flows_gives_records() {
     let words = "bench flows --flows 6400,64 -j 2 --rounds 1 --milliseconds 1 --json";
     let text = out(&words.split(' ').collect::<Vec<_>>());
     let records: Value = serde_json::from_str(&text).unwrap();
-    let said = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["flows"].as_u64());
-    let cases: Vec<_> = records.as_array().unwrap().iter().map(said).collect();
+    let output = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["flows"].as_u64());
+    let cases: Vec<_> = records.as_array().unwrap().iter().map(output).collect();
     let names = ["insert", "find", "find-one", "absent", "expire"];
     let of = |flows| names.map(|name| (name.to_owned(), Some(flows)));
     assert_eq!(cases, [of(6400), of(64)].concat());
@@ -498,9 +498,9 @@ fn explain_says_which_tasks_may_move() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let said: Value =
+    let output: Value =
         serde_json::from_str(&out(&["explain", "-j", "2", "--json", "-e", config])).unwrap();
-    let all = |of: &str| said[of].as_array().unwrap().clone();
+    let all = |of: &str| output[of].as_array().unwrap().clone();
     let tasks: Vec<Value> =
         all("workers").iter().flat_map(|it| it["tasks"].as_array().unwrap().clone()).collect();
     let may =

@@ -6,8 +6,8 @@ const FIVE: &str = "InfiniteSource(LIMIT 5, STOP true) -> c :: Counter -> d :: C
 const COUNTED: &str = "InfiniteSource(LIMIT $n, STOP true) -> c :: Counter -> Discard\n";
 
 fn all(words: &[&str], input: &str) -> (Option<i32>, String, String) {
-    let ran = click(words, input.as_bytes());
-    (ran.status, ran.out, ran.err)
+    let result = click(words, input.as_bytes());
+    (result.status, result.out, result.err)
 }
 
 /// Standard output of a successful run that writes nothing to standard error.
@@ -254,8 +254,8 @@ fn time_is_printed_in_three_parts() {
 fn simulated_time_is_the_same_every_time() {
     let text = "TimedSource(INTERVAL 10, LIMIT 3, STOP true) -> SetTimestamp
                 -> Print(TIMESTAMP true, MAXLENGTH 0) -> Discard";
-    let (status, said, first) = all(&["--simtime", "-e", text], "");
-    assert_eq!((status, said.as_str()), (Some(0), ""), "{first}");
+    let (status, output, first) = all(&["--simtime", "-e", text], "");
+    assert_eq!((status, output.as_str()), (Some(0), ""), "{first}");
     let times: Vec<&str> = first.lines().filter_map(|line| line.split(':').next()).collect();
     assert_eq!(times, ["1000000010.000000", "1000000020.000000", "1000000030.000000"], "{first}");
     assert_eq!(all(&["--simtime", "-e", text], "").2, first);
@@ -423,8 +423,8 @@ fn a_capture_is_read_from_anywhere() {
          Script(wait 1, print $(c.count), write f.filepos {last}, write f.active true, wait 1, stop)"
     );
     assert_eq!(out(&["--simtime", "-e", &text, "-h", "c.count"], ""), "101\n102\n");
-    let (status, _, said) = all(&["-e", "FromDump(conf/sample.pcap, FILEPOS 3) -> Discard"], "");
-    assert!(status == Some(1) && said.contains("FILEPOS: packets begin at 24"), "{said}");
+    let (status, _, output) = all(&["-e", "FromDump(conf/sample.pcap, FILEPOS 3) -> Discard"], "");
+    assert!(status == Some(1) && output.contains("FILEPOS: packets begin at 24"), "{output}");
 }
 
 #[test]
@@ -442,8 +442,8 @@ fn flows_are_described_when_they_are_over() {
     assert!(trace.starts_with(head) && trace.ends_with("</flow>\n</trace>\n"), "{trace}");
     assert!(count > 0 && trace.matches("</flow>").count() == count, "{count}\n{trace}");
     assert!(trace.contains(" begin='1700000000."), "{trace}");
-    let (_, _, said) = all(&["-e", "Idle -> AggregateIPFlows(SOURCE x) -> Discard"], "");
-    assert!(said.contains("SOURCE: no element named 'x'"), "{said}");
+    let (_, _, output) = all(&["-e", "Idle -> AggregateIPFlows(SOURCE x) -> Discard"], "");
+    assert!(output.contains("SOURCE: no element named 'x'"), "{output}");
 }
 
 #[test]
@@ -452,8 +452,8 @@ fn a_prefix_that_an_arp_responder_has_twice_is_warned_of() {
         Idle -> r -> Idle; DriverManager(write r.config 7.7.7.7 7.7.7.7 0:0:0:0:0:3, stop)";
     let (status, _, err) = all(&["-e", config], "");
     assert_eq!(status, Some(0), "{err}");
-    let said = "While configuring 'r :: ARPResponder':\n  warning: multiple entries for ";
-    assert!(err.contains(&format!("{said}5.5.5.5/32\n")), "{err}");
-    assert!(err.contains(&format!("{said}7.7.7.7/32\n")), "{err}");
+    let output = "While configuring 'r :: ARPResponder':\n  warning: multiple entries for ";
+    assert!(err.contains(&format!("{output}5.5.5.5/32\n")), "{err}");
+    assert!(err.contains(&format!("{output}7.7.7.7/32\n")), "{err}");
     assert_eq!(err.matches("multiple").count(), 2, "{err}");
 }

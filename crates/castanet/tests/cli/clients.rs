@@ -26,24 +26,24 @@ fn http_requests_of_a_browser_are_refused() {
         "cs :: ControlSocket(TCP, 41900+, LOCALHOST true); Script(print \"at $(cs.port).\");
                   InfiniteSource(LIMIT 5) -> c :: Counter -> Discard";
     let (port, process) = tcp(config);
-    let ask = |said: &str| {
+    let ask = |output: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.write_all(said.as_bytes()).unwrap();
-        let mut heard = String::new();
+        stream.write_all(output.as_bytes()).unwrap();
+        let mut answer = String::new();
         // The end may come with a reset, for what was not read.
-        _ = stream.read_to_string(&mut heard);
-        heard
+        _ = stream.read_to_string(&mut answer);
+        answer
     };
     for request in REQUESTS {
-        let heard = ask(request);
-        assert!(!heard.contains("Write handler"), "{request}\n{heard}");
+        let answer = ask(request);
+        assert!(!answer.contains("Write handler"), "{request}\n{answer}");
     }
     assert!(ask("READ c.count\nQUIT\n").contains("DATA 1\r\n5"));
     // A user who types the protocol may mistype.
-    let heard = ask("READ c.class\nRAED c.class\nREAD c.class\nQUIT\n");
-    assert_eq!(heard.matches("DATA 7\r\nCounter").count(), 2, "{heard}");
-    assert!(heard.contains("501 Command 'RAED' unimplemented\r\n"), "{heard}");
+    let answer = ask("READ c.class\nRAED c.class\nREAD c.class\nQUIT\n");
+    assert_eq!(answer.matches("DATA 7\r\nCounter").count(), 2, "{answer}");
+    assert!(answer.contains("501 Command 'RAED' unimplemented\r\n"), "{answer}");
     assert!(!process.stderr().contains("warning"), "{}", process.stderr());
     process.kill();
 }
@@ -53,8 +53,8 @@ fn a_port_that_others_reach_is_warned_of() {
     let config = "cs :: ControlSocket(TCP, 41950+); Script(print \"at $(cs.port).\")";
     let (_, mut process) = tcp(config);
     process.wait_for("LOCALHOST true", PATIENCE).unwrap();
-    let said = process.stderr();
-    assert!(said.contains("cs: warning: everybody who reaches TCP port 41950"), "{said}");
+    let output = process.stderr();
+    assert!(output.contains("cs: warning: everybody who reaches TCP port 41950"), "{output}");
 }
 
 #[test]
@@ -70,9 +70,9 @@ fn there_are_only_so_many_clients() {
     // Connected clients are served, and make room when they leave.
     let mut one = clients.pop().unwrap();
     one.write_all(b"READ cs.class\nQUIT\n").unwrap();
-    let mut heard = String::new();
-    one.read_to_string(&mut heard).unwrap();
-    assert!(heard.contains("DATA 13\r\nControlSocket"), "{heard}");
+    let mut answer = String::new();
+    one.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("DATA 13\r\nControlSocket"), "{answer}");
     drop(clients);
     assert!(talk(&path, "READ cs.class\n").contains("DATA 13\r\nControlSocket"));
 }
@@ -92,14 +92,14 @@ fn commands_of_all_clients_have_a_bound() {
     fifth.write_all(b"WRITEDATA cs.frob 16000000\n").unwrap();
     fifth.write_all(&vec![b'x'; 16_000_000]).unwrap();
     fifth.write_all(b"QUIT\n").unwrap();
-    let mut heard = String::new();
-    fifth.read_to_string(&mut heard).unwrap();
-    assert!(heard.contains("511 No handler named 'cs.frob'"), "{heard}");
+    let mut answer = String::new();
+    fifth.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("511 No handler named 'cs.frob'"), "{answer}");
     let refused = |client: &mut UnixStream| {
         client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
-        let mut heard = String::new();
-        _ = client.read_to_string(&mut heard);
-        heard.contains("521 Command too long while those of other clients are")
+        let mut answer = String::new();
+        _ = client.read_to_string(&mut answer);
+        answer.contains("521 Command too long while those of other clients are")
     };
     assert_eq!(clients.iter_mut().filter_map(|client| refused(client).then_some(())).count(), 1);
     // Short ones are served all the same.
@@ -176,9 +176,9 @@ fn commands_that_wait_to_be_answered_have_a_bound() {
             stream.write_all(format!("WRITEDATA m.frob {SIZE}\n").as_bytes()).unwrap();
             stream.write_all(&vec![b'x'; SIZE]).unwrap();
             stream.write_all(b"READ m.class\nQUIT\n").unwrap();
-            let mut heard = String::new();
-            stream.read_to_string(&mut heard).unwrap();
-            heard
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            answer
         })
     };
     let clients: Vec<_> = [&path, &second]
@@ -193,13 +193,13 @@ fn commands_that_wait_to_be_answered_have_a_bound() {
     // Once the control thread goes on, all are answered.
     let mut out = child.0.stdout.take().unwrap();
     let reader = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
-    let mut heard = String::new();
-    small.read_to_string(&mut heard).unwrap();
-    assert!(heard.contains("DATA 4\r\nIdle"), "{heard}");
+    let mut answer = String::new();
+    small.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("DATA 4\r\nIdle"), "{answer}");
     for client in clients {
-        let heard = client.join().unwrap();
-        assert!(heard.contains("511 No handler named 'm.frob'"), "{heard}");
-        assert!(heard.contains("DATA 4\r\nIdle"), "{heard}");
+        let answer = client.join().unwrap();
+        assert!(answer.contains("511 No handler named 'm.frob'"), "{answer}");
+        assert!(answer.contains("DATA 4\r\nIdle"), "{answer}");
     }
     let more = peak(child.0.id()) - before;
     assert!(more < 200 << 20, "{} MiB of 480 MB were in memory", more >> 20);
@@ -208,8 +208,8 @@ fn commands_that_wait_to_be_answered_have_a_bound() {
 }
 
 /// The bytes behind the head of an answer.
-fn data(heard: &str) -> &str {
-    heard.split_once("DATA ").and_then(|(_, rest)| rest.split_once("\r\n")).unwrap().1
+fn data(answer: &str) -> &str {
+    answer.split_once("DATA ").and_then(|(_, rest)| rest.split_once("\r\n")).unwrap().1
 }
 
 #[test]
@@ -234,8 +234,8 @@ fn long_tables_are_read_whole() {
         data(&talk(&path, &format!("READ {handler}\n"))).trim().parse().unwrap()
     };
     let lines = |handler: &str| -> Vec<String> {
-        let heard = talk(&path, &format!("READ {handler}\n"));
-        data(&heard).lines().map(str::to_owned).collect()
+        let answer = talk(&path, &format!("READ {handler}\n"));
+        data(&answer).lines().map(str::to_owned).collect()
     };
     // Neighbours that were asked for, each once, the oldest first.
     wait_until("neighbours are missing", || count("arp.count") >= 15_000);
@@ -294,10 +294,15 @@ fn numbers_that_are_too_large_end_nothing() {
              -> c :: Counter -> Null {arrow} {rest} -> Discard;
              Script(wait 10ms, {written} wait 10ms, read c.count, stop)"
         );
-        let ran = crate::program::castanet(&["run", "-q", "-e", &config], b"");
+        let result = crate::program::castanet(&["run", "-q", "-e", &config], b"");
         // Refused with words, or run: neither killed nor a panic (70).
-        assert!(matches!(ran.status, Some(0 | 1)), "{config}\n{:?} {}", ran.status, ran.err);
-        assert!(!ran.err.contains("panic"), "{config}\n{}", ran.err);
-        assert!(ran.status == Some(0) || !ran.err.is_empty(), "{config}");
+        assert!(
+            matches!(result.status, Some(0 | 1)),
+            "{config}\n{:?} {}",
+            result.status,
+            result.err
+        );
+        assert!(!result.err.contains("panic"), "{config}\n{}", result.err);
+        assert!(result.status == Some(0) || !result.err.is_empty(), "{config}");
     }
 }

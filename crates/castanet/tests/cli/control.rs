@@ -69,9 +69,9 @@ pub(crate) fn talk(path: &Path, said: &str) -> String {
     let mut stream = connect(path);
     stream.write_all(said.as_bytes()).unwrap();
     stream.shutdown(std::net::Shutdown::Write).unwrap();
-    let mut heard = String::new();
-    stream.read_to_string(&mut heard).unwrap();
-    heard.strip_prefix("Click::ControlSocket/1.3\r\n").unwrap().to_owned()
+    let mut received = String::new();
+    stream.read_to_string(&mut received).unwrap();
+    received.strip_prefix("Click::ControlSocket/1.3\r\n").unwrap().to_owned()
 }
 
 /// A router that listens at a socket.
@@ -178,15 +178,15 @@ fn large_values_pass_both_ways_and_too_large_ones_end_the_connection() {
     let it = SocketRouter::new("large", "");
     // More than sockets hold, by a client that does not listen meanwhile.
     let count = 40_000;
-    let heard = it.talk(&"READ cs.class\n".repeat(count));
+    let received = it.talk(&"READ cs.class\n".repeat(count));
     let one = "200 Read handler 'cs.class' OK\r\nDATA 13\r\nControlSocket";
-    assert!(heard == one.repeat(count), "{} bytes", heard.len());
+    assert!(received == one.repeat(count), "{} bytes", received.len());
     let value = "9".repeat(3 << 20);
-    let heard = it.talk(&format!("WRITEDATA q.capacity {}\n{value}READ q.name\n", value.len()));
-    assert!(heard.starts_with("520-Write handler"), "{:.200}", heard);
-    assert!(heard.ends_with("DATA 1\r\nq"), "{:.200}", heard);
-    let heard = it.talk("WRITEDATA q.capacity 99999999999\nREAD q.name\n");
-    assert_eq!(heard, "521 Data too large for handler 'q.capacity'\r\n");
+    let received = it.talk(&format!("WRITEDATA q.capacity {}\n{value}READ q.name\n", value.len()));
+    assert!(received.starts_with("520-Write handler"), "{:.200}", received);
+    assert!(received.ends_with("DATA 1\r\nq"), "{:.200}", received);
+    let received = it.talk("WRITEDATA q.capacity 99999999999\nREAD q.name\n");
+    assert_eq!(received, "521 Data too large for handler 'q.capacity'\r\n");
 }
 
 #[test]
@@ -212,9 +212,9 @@ fn a_stop_is_answered_and_the_socket_goes() {
     assert!(output.success(), "{}", output.printed());
     assert!(output.printed().contains("cs: opened connection"), "{}", output.printed());
     assert!(!path.exists());
-    let mut heard = String::new();
-    idle.read_to_string(&mut heard).unwrap();
-    assert_eq!(heard, "Click::ControlSocket/1.3\r\n");
+    let mut received = String::new();
+    idle.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "Click::ControlSocket/1.3\r\n");
 }
 
 #[test]
@@ -260,9 +260,9 @@ fn tcp_ports_are_taken_or_the_next_free_one() {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(b"READ cs.port\nQUIT\n").unwrap();
-        let mut heard = String::new();
-        stream.read_to_string(&mut heard).unwrap();
-        heard
+        let mut received = String::new();
+        stream.read_to_string(&mut received).unwrap();
+        received
     };
     let at = |port: &str| {
         let socket = format!("cs :: ControlSocket(TCP, {port}, LOCALHOST true)");
@@ -328,9 +328,9 @@ fn wrong_arguments_are_told() {
         ("SOCKET, -1", "FD: invalid number"),
         ("SOCKET, 999", "socket: Bad file descriptor"),
     ] {
-        let told = click(&["-e", &format!("ControlSocket({arguments})")], b"");
-        assert_eq!(told.status, Some(1));
-        assert!(told.err.contains(words), "{arguments}: {}", told.err);
+        let report = click(&["-e", &format!("ControlSocket({arguments})")], b"");
+        assert_eq!(report.status, Some(1));
+        assert!(report.err.contains(words), "{arguments}: {}", report.err);
     }
     let long = format!("ControlSocket(UNIX, /tmp/{})", "x".repeat(120));
     assert!(click(&["-e", &long], b"").err.contains("filename too long"));
@@ -350,10 +350,10 @@ fn a_connection_may_be_there_when_the_process_starts() {
         .unwrap();
     near.set_read_timeout(Some(PATIENCE)).unwrap();
     near.write_all(b"READ c.class\nREAD click_driver@@ControlSocket.config\nWRITE stop\n").unwrap();
-    let mut heard = String::new();
-    near.read_to_string(&mut heard).unwrap();
+    let mut received = String::new();
+    near.read_to_string(&mut received).unwrap();
     assert_eq!(
-        heard,
+        received,
         "Click::ControlSocket/1.3\r\n200 Read handler 'c.class' OK\r\nDATA 7\r\nCounter\
          200 Read handler 'click_driver@@ControlSocket.config' OK\r\nDATA 9\r\nSOCKET, 0\
          200 Write handler 'stop' OK\r\n"
@@ -368,9 +368,9 @@ fn a_connection_may_be_there_when_the_process_starts() {
         .unwrap();
     near.set_read_timeout(Some(PATIENCE)).unwrap();
     near.write_all(b"QUIT\n").unwrap();
-    let mut heard = String::new();
-    near.read_to_string(&mut heard).unwrap();
-    assert_eq!(heard, "Click::ControlSocket/1.3\r\n200 Goodbye!\r\n");
+    let mut received = String::new();
+    near.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "Click::ControlSocket/1.3\r\n200 Goodbye!\r\n");
     child.kill().unwrap();
     child.wait().unwrap();
 }
@@ -398,8 +398,8 @@ fn a_proxy_answers_for_all_elements() {
     assert_eq!(talk(&none, "READ q.length\n"), answer);
     let unknown =
         format!("cs :: ControlSocket(UNIX, {}, PROXY nobody)", socket("nobody").display());
-    let told = click(&["-e", &unknown], b"");
-    assert_eq!(told.err, "cs: PROXY: no element named 'nobody'\n");
+    let report = click(&["-e", &unknown], b"");
+    assert_eq!(report.err, "cs: PROXY: no element named 'nobody'\n");
 }
 
 #[test]
@@ -458,9 +458,9 @@ fn chatter_reaches_every_client() {
         let mut stream = connect(path);
         // The process does not read its socket.
         stream.write_all(b"READ list\n").unwrap();
-        let mut heard = vec![0; bytes];
-        stream.read_exact(&mut heard).unwrap();
-        String::from_utf8(heard).unwrap()
+        let mut received = vec![0; bytes];
+        stream.read_exact(&mut received).unwrap();
+        String::from_utf8(received).unwrap()
     };
     let line = "heard:    4 | 61626364\n";
     let twice = line.repeat(2);
@@ -470,21 +470,21 @@ fn chatter_reaches_every_client() {
     let mut silent = connect(&other);
     process.interrupt();
     assert!(process.finish(PATIENCE).unwrap().success());
-    let mut heard = String::new();
-    silent.read_to_string(&mut heard).unwrap();
-    assert_eq!(heard, "Click::ChatterSocket/1.0\r\n");
+    let mut received = String::new();
+    silent.read_to_string(&mut received).unwrap();
+    assert_eq!(received, "Click::ChatterSocket/1.0\r\n");
     assert!(!greeted.exists() && !plain.exists() && !other.exists());
     let given = click(&["-e", "ChatterSocket(SOCKET, 0)"], b"");
     assert!(given.err.contains("unknown socket type 'SOCKET'"), "{}", given.err);
     let taken = TcpListenerAt::any();
     let config = format!("ChatterSocket(TCP, {}, RETRIES 1)", taken.port);
-    let told = click(&["-e", &config], b"");
+    let report = click(&["-e", &config], b"");
     assert!(
-        told.err.contains("warning: bind: Address already in use (1 try left)"),
+        report.err.contains("warning: bind: Address already in use (1 try left)"),
         "{}",
-        told.err
+        report.err
     );
-    assert!(told.err.ends_with("bind: Address already in use\n"), "{}", told.err);
+    assert!(report.err.ends_with("bind: Address already in use\n"), "{}", report.err);
 }
 
 /// A TCP port that is taken.

@@ -10,9 +10,9 @@ const PATH: &str = "s :: InfiniteSource(ACTIVE false, LIMIT 320, BURST 32)
 /// Runs the path by a program; returns its output.
 fn run(options: &[&str], program: &str) -> String {
     let text = format!("{PATH} DriverManager({program}, stop)");
-    let ran = click(&[options, &["-e", &text]].concat(), b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{program}");
-    ran.out
+    let result = click(&[options, &["-e", &text]].concat(), b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""), "{program}");
+    result.out
 }
 
 /// Lines `tasks N C` and their like: what ran, and how often; all have cost something.
@@ -109,10 +109,10 @@ fn rows_that_run_as_one_pass_have_a_bill_for_each_element() {
                 DriverManager(wait 0.55s, write reset_cycles, wait 0.5s,
                   print $(p.cycles)$(s.cycles)$(k.cycles)$(g.cycles)$(r.cycles),
                   print \"$(k.drops), of $(n.count)\", stop)";
-    let ran = click(&["--simtime", "-e", text], b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
-    let (cycles, drops) = ran.out.trim_end().rsplit_once('\n').unwrap();
-    assert_eq!(calls(cycles), [("xfer", 5); 5], "{}", ran.out);
+    let result = click(&["--simtime", "-e", text], b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
+    let (cycles, drops) = result.out.trim_end().rsplit_once('\n').unwrap();
+    assert_eq!(calls(cycles), [("xfer", 5); 5], "{}", result.out);
     assert_eq!(drops, "0, of 10", "on either way");
 }
 
@@ -129,8 +129,8 @@ fn elements_with_tasks_say_which_stores_they_hear_of() {
         DriverManager(print $(s.notifiers)$(u.notifiers), write s.active true, wait 1s,
             print $(s.notifiers)$(u.notifiers), write u.active true, wait 1s,
             print $(s.notifiers)$(u.notifiers), stop)";
-    let ran = click(&["--simtime", "-e", text], b"");
+    let result = click(&["--simtime", "-e", text], b"");
     let at = |empty, full| format!("q.full {full}\nq.empty {empty}\nr.full active");
     let wanted = [at("inactive", "active"), at("active", "inactive"), at("inactive", "active")];
-    assert_eq!(ran.out.trim(), wanted.join("\n"), "{}", ran.err);
+    assert_eq!(result.out.trim(), wanted.join("\n"), "{}", result.err);
 }

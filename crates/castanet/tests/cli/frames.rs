@@ -12,8 +12,8 @@ fn capture(name: &str) -> String {
     let config = format!(
         "InfiniteSource(LENGTH 60, LIMIT {PACKETS}, STOP true) -> ToDump({file}, ENCAP ETHER)"
     );
-    let ran = castanet(&["run", "-q", "-e", &config], b"");
-    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
+    let result = castanet(&["run", "-q", "-e", &config], b"");
+    assert_eq!((result.status, &*result.err), (Some(0), ""));
     file
 }
 
@@ -23,9 +23,9 @@ fn numbers(words: &[&str], config: &str, handlers: &[&str]) -> (Vec<usize>, RunR
     let script = format!("DriverManager(wait 400s, {}stop)", prints.collect::<String>());
     let config = format!("{config}; {script}");
     let words = [&["run", "-q", "--simtime", "-e", &config], words].concat();
-    let ran = castanet(&words, b"");
-    assert_eq!(ran.status, Some(0), "{}{}", ran.out, ran.err);
-    (ran.out.lines().map(|line| line.trim().parse().unwrap()).collect(), ran)
+    let result = castanet(&words, b"");
+    assert_eq!(result.status, Some(0), "{}{}", result.out, result.err);
+    (result.out.lines().map(|line| line.trim().parse().unwrap()).collect(), result)
 }
 
 #[test]
@@ -35,8 +35,8 @@ fn a_file_waits_while_a_queue_keeps_all_its_packets() {
         "FromDump({file}) -> q :: Queue(100000) -> RatedUnqueue(100) -> c :: Counter -> Discard"
     );
     for words in [&[][..], &["--frames", "256"], &["--frames", "256", "--memory", "1M"]] {
-        let (counts, ran) = numbers(words, &config, &["c.count", "q.drops"]);
-        assert_eq!((counts, &*ran.err), (vec![PACKETS, 0], ""), "{words:?}");
+        let (counts, result) = numbers(words, &config, &["c.count", "q.drops"]);
+        assert_eq!((counts, &*result.err), (vec![PACKETS, 0], ""), "{words:?}");
     }
 }
 
@@ -55,8 +55,8 @@ fn generators_wait_for_frames() {
             "{source} -> q :: Queue(100000) -> RatedUnqueue(100) -> c :: Counter -> Discard"
         );
         let words = ["--frames", "256", "--memory", "256K"];
-        let (counts, ran) = numbers(&words, &config, &["c.count", "q.drops"]);
-        assert_eq!((counts, &*ran.err), (vec![3000, 0], ""), "{source}");
+        let (counts, result) = numbers(&words, &config, &["c.count", "q.drops"]);
+        assert_eq!((counts, &*result.err), (vec![3000, 0], ""), "{source}");
     }
 }
 
@@ -70,8 +70,8 @@ fn the_end_of_a_source_is_told_behind_its_last_packet() {
            -> MarkIPHeader -> t :: Tee -> ToDump({file}, ENCAP IP);
          t[1] -> ToIPSummaryDump({summary}, FIELDS ip_src ip_dst)"
     );
-    let ran = castanet(&["run", "-q", "-e", &config], b"");
-    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
+    let result = castanet(&["run", "-q", "-e", &config], b"");
+    assert_eq!((result.status, &*result.err), (Some(0), ""));
     for (source, calls) in [
         ("InfiniteSource(LIMIT 100, BURST 32", true),
         ("RatedSource(RATE 100000, LIMIT 100", true),
@@ -86,13 +86,13 @@ fn the_end_of_a_source_is_told_behind_its_last_packet() {
         let ends = "STOP true";
         let config = format!("{source}, {ends}) {path}");
         let handlers = ["--handler", "c.count", "--handler", "d.count"];
-        let ran = castanet(&[&["run", "-q", "-e", &config], &handlers[..]].concat(), b"");
-        assert_eq!(ran.out.matches("100").count(), 2, "{config}: {}{}", ran.out, ran.err);
+        let result = castanet(&[&["run", "-q", "-e", &config], &handlers[..]].concat(), b"");
+        assert_eq!(result.out.matches("100").count(), 2, "{config}: {}{}", result.out, result.err);
         if calls {
             let script = "s :: Script(TYPE PASSIVE, print \"$(c.count) $(d.count)\", stop)";
             let config = format!("{source}, END_CALL s.run) {path}; {script}");
-            let ran = castanet(&["run", "-q", "-e", &config], b"");
-            assert_eq!(ran.out, "100 100\n", "{config}: {}", ran.err);
+            let result = castanet(&["run", "-q", "-e", &config], b"");
+            assert_eq!(result.out, "100 100\n", "{config}: {}", result.err);
         }
     }
 }
@@ -108,12 +108,16 @@ fn a_full_side_branch_starves_no_element_and_warns_once() {
         );
         let words = ["--frames", "256", "--memory", "256K"];
         let handlers = ["c.count", "n.count", "q.length", "q.drops.no_frame"];
-        let (counts, ran) = numbers(&words, &config, &handlers);
+        let (counts, result) = numbers(&words, &config, &handlers);
         assert_eq!(counts[..2], [PACKETS, 100_000], "{counts:?}");
         assert!(counts[3] > 20_000, "{counts:?}");
         assert_eq!(counts[2] + counts[3], PACKETS);
-        let said = "q :: Queue: its share of the memory for kept packets is full (";
-        assert!(ran.err.starts_with(said) && ran.err.lines().count() == 1, "{}", ran.err);
+        let output = "q :: Queue: its share of the memory for kept packets is full (";
+        assert!(
+            result.err.starts_with(output) && result.err.lines().count() == 1,
+            "{}",
+            result.err
+        );
     }
 }
 
@@ -139,9 +143,9 @@ fn packets_that_are_longer_than_frames_count_against_the_memory_too() {
             print $(cat /proc/self/status), write u.active true, write v.active true, wait 1s,
             print $(n.count), print $(m.count), stop)";
     let words = ["--simtime", "--memory", "64M", "--frames", "1024", "-e", config];
-    let ran = click(&words, b"");
-    assert_eq!(ran.status, Some(0), "{}{}", ran.out, ran.err);
-    let lines: Vec<&str> = ran.out.lines().collect();
+    let result = click(&words, b"");
+    assert_eq!(result.status, Some(0), "{}{}", result.out, result.err);
+    let lines: Vec<&str> = result.out.lines().collect();
     let number = |line: &str| line.trim().parse::<usize>().unwrap();
     let [long, lost, short] = [0, 1, 2].map(|at| number(lines[at]));
     // Half of the memory; each takes a little more than its bytes.
@@ -152,36 +156,36 @@ fn packets_that_are_longer_than_frames_count_against_the_memory_too() {
     assert!(peak < 100_000, "{peak} kB");
     let [n, m] = [2, 1].map(|from_end| number(lines[lines.len() - from_end]));
     assert_eq!((n, m), (long, 5000));
-    let said = "q :: Queue: its share of the memory for kept packets is full (64.0 MiB in all";
-    assert!(ran.err.starts_with(said) && ran.err.lines().count() == 1, "{}", ran.err);
+    let output = "q :: Queue: its share of the memory for kept packets is full (64.0 MiB in all";
+    assert!(result.err.starts_with(output) && result.err.lines().count() == 1, "{}", result.err);
     // A short queue has room for what is on its way, however little memory there is.
     let config = "InfiniteSource(LENGTH 60000, LIMIT 2000) -> q :: Queue(2) -> Unqueue
         -> c :: Counter -> Discard";
-    let (counts, ran) = numbers(&["--memory", "256K"], config, &["c.count", "q.drops"]);
-    assert_eq!((counts, &*ran.err), (vec![2000, 0], ""));
+    let (counts, result) = numbers(&["--memory", "256K"], config, &["c.count", "q.drops"]);
+    assert_eq!((counts, &*result.err), (vec![2000, 0], ""));
 }
 
 #[test]
 fn explain_shows_the_pools() {
     let words = ["explain", "--frames", "4096", "--memory", "64M", "-e", "Idle -> Discard"];
-    let ran = castanet(&words, b"");
-    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    let result = castanet(&words, b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
     for line in [
         "devices: 4096 frames of 2240 bytes, 8.8 MiB (--frames); packets that are kept move to \
          storage while fewer than 1024 are free",
         "storage: up to 29959 frames, 64.0 MiB (--memory), for packets that are kept",
     ] {
-        assert!(ran.out.contains(line), "{}", ran.out);
+        assert!(result.out.contains(line), "{}", result.out);
     }
-    let ran = castanet(&[&words[..], &["--json"]].concat(), b"");
-    let shown: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let result = castanet(&[&words[..], &["--json"]].concat(), b"");
+    let shown: serde_json::Value = serde_json::from_str(&result.out).unwrap();
     let frames = serde_json::json!(
         {"devices": 4096, "reserve": 1024, "storage": 29959, "bytes": 2240}
     );
     assert_eq!(shown["frames"], frames);
-    let ran = castanet(&["explain", "--frames", "4000000000", "-e", "Idle -> Discard"], b"");
-    assert_eq!(ran.status, Some(1));
-    assert!(ran.err.contains(" frames fit"), "{}", ran.err);
+    let result = castanet(&["explain", "--frames", "4000000000", "-e", "Idle -> Discard"], b"");
+    assert_eq!(result.status, Some(1));
+    assert!(result.err.contains(" frames fit"), "{}", result.err);
 }
 
 #[test]
@@ -190,24 +194,24 @@ fn frames_that_no_memory_can_hold_are_an_error() {
     let run: &[&str] = &["run", "-e", config];
     for (command, status) in [(run, 1), (&["bench", "router", "--rounds", "1"], 1)] {
         for frames in ["4000000000", "18446744073709551615"] {
-            let ran = castanet(&[command, &["--frames", frames]].concat(), b"");
-            assert_eq!(ran.status, Some(status), "{command:?} {frames}: {}", ran.err);
-            assert!(ran.err.contains(" frames fit"), "{command:?} {frames}: {}", ran.err);
+            let result = castanet(&[command, &["--frames", frames]].concat(), b"");
+            assert_eq!(result.status, Some(status), "{command:?} {frames}: {}", result.err);
+            assert!(result.err.contains(" frames fit"), "{command:?} {frames}: {}", result.err);
         }
     }
-    let ran = click(&["-e", config, "--frames", "4000000000"], b"");
-    assert_eq!(ran.status, Some(1));
+    let result = click(&["-e", config, "--frames", "4000000000"], b"");
+    assert_eq!(result.status, Some(1));
     assert!(
-        ran.err.contains("4000000000 frames") && ran.err.contains(" frames fit"),
+        result.err.contains("4000000000 frames") && result.err.contains(" frames fit"),
         "{}",
-        ran.err
+        result.err
     );
-    let ran = castanet(&["run", "-e", config, "--memory", "4000000T"], b"");
-    assert!(ran.err.contains("for packets that are kept"), "{}", ran.err);
+    let result = castanet(&["run", "-e", config, "--memory", "4000000T"], b"");
+    assert!(result.err.contains("for packets that are kept"), "{}", result.err);
     for size in ["many", "12X", "", "101%", "99999999999999T"] {
-        let ran = castanet(&["run", "-e", config, "--memory", size], b"");
-        assert_eq!(ran.status, Some(2), "{size}: {}", ran.err);
+        let result = castanet(&["run", "-e", config, "--memory", size], b"");
+        assert_eq!(result.status, Some(2), "{size}: {}", result.err);
     }
-    let ran = named("click", &["-q", "-e", config, "--frames", "64", "--memory", "10%"], b"");
-    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
+    let result = named("click", &["-q", "-e", config, "--frames", "64", "--memory", "10%"], b"");
+    assert_eq!((result.status, &*result.err), (Some(0), ""));
 }

@@ -49,8 +49,8 @@ fn play(config: &str) -> RunResult {
 /// The names that a configuration leaves undeclared, from its error messages.
 fn open_ends(config: &str) -> BTreeSet<String> {
     // The configuration must not run, even if it declares all names.
-    let said = play(&format!("{config}\nIdle -> nowhere;")).err;
-    let names = said.lines().filter_map(|line| {
+    let output = play(&format!("{config}\nIdle -> nowhere;")).err;
+    let names = output.lines().filter_map(|line| {
         line.split_once("undeclared element '")?.1.split_once('\'').map(|(name, _)| name.to_owned())
     });
     names.filter(|name| name != "nowhere").collect()
@@ -138,12 +138,12 @@ fn is_sign(line: &str) -> bool {
 impl ExampleScript {
     /// Differences from the values that the example gives.
     fn wrong(&self) -> Vec<String> {
-        let ran = play(&self.config);
-        if ran.status != Some(0) || !ran.out.ends_with("<end>\n") {
-            return vec![format!("status {:?}\n{}{}", ran.status, ran.out, ran.err)];
+        let result = play(&self.config);
+        if result.status != Some(0) || !result.out.ends_with("<end>\n") {
+            return vec![format!("status {:?}\n{}{}", result.status, result.out, result.err)];
         }
         let answer = |number: usize| {
-            let after = ran.out.split_once(&format!("<{number}>\n"))?.1;
+            let after = result.out.split_once(&format!("<{number}>\n"))?.1;
             let end = after.match_indices('<').find(|(at, _)| {
                 (*at == 0 || after[..*at].ends_with('\n'))
                     && after[*at..].lines().next().is_some_and(is_sign)
@@ -378,9 +378,9 @@ fn handlers_that_no_example_has_answer_too() {
             config.replace(&format!("({word}"), &format!("({}", place(file)))
         });
         let steps = steps.replace("RULES", &place("rules.mmb"));
-        let ran = play(&format!("{named};\nScript({steps}, stop)"));
-        if ran.status != Some(0) || ran.out != want {
-            _ = writeln!(wrong, "{config}\nwant {want}\ngot  {}{}\n", ran.out, ran.err);
+        let result = play(&format!("{named};\nScript({steps}, stop)"));
+        if result.status != Some(0) || result.out != want {
+            _ = writeln!(wrong, "{config}\nwant {want}\ngot  {}{}\n", result.out, result.err);
         }
     }
     assert!(wrong.is_empty(), "{wrong}");
@@ -432,9 +432,9 @@ fn handlers_of_devices_answer_too() {
              exec \"$0\"",
         ];
         let command = &mut Command::new("unshare");
-        let ran = run(command.args(words).arg(link("click")), config.as_bytes());
-        if ran.status != Some(0) || ran.out != want {
-            _ = writeln!(wrong, "{config}\nwant {want}\ngot  {}{}\n", ran.out, ran.err);
+        let result = run(command.args(words).arg(link("click")), config.as_bytes());
+        if result.status != Some(0) || result.out != want {
+            _ = writeln!(wrong, "{config}\nwant {want}\ngot  {}{}\n", result.out, result.err);
         }
     }
     assert!(wrong.is_empty(), "{wrong}");

@@ -52,8 +52,8 @@ impl Client {
 
     pub(crate) fn read(&mut self, handler: &str) -> String {
         self.say(&format!("READ {handler}\n"));
-        let (code, said) = self.answer();
-        assert_eq!(code, 200, "{said}");
+        let (code, text) = self.answer();
+        assert_eq!(code, 200, "{text}");
         let length: usize = self.line().strip_prefix("DATA ").unwrap().parse().unwrap();
         let mut data = vec![0; length];
         self.0.read_exact(&mut data).unwrap();
@@ -62,8 +62,8 @@ impl Client {
 
     fn write(&mut self, handler: &str, value: &str) {
         self.say(&format!("WRITE {handler} {value}\n"));
-        let (code, said) = self.answer();
-        assert_eq!(code, 200, "{said}");
+        let (code, text) = self.answer();
+        assert_eq!(code, 200, "{text}");
     }
 
     /// Asks for another configuration; what was said if it was refused.
@@ -71,7 +71,7 @@ impl Client {
         self.say(&format!("WRITEDATA hotconfig {}\n{config}", config.len()));
         match self.answer() {
             (200, _) => Ok(()),
-            (_, said) => Err(said),
+            (_, text) => Err(text),
         }
     }
 

@@ -157,17 +157,17 @@ fn damaged(numbers: &mut Rng) -> Vec<u8> {
 fn written_faults_are_pointed_at() {
     let mut faults = String::new();
     for (text, word) in written() {
-        let ran = castanet(&["run", "-"], text.as_bytes());
+        let result = castanet(&["run", "-"], text.as_bytes());
         let start: String = text.chars().take(80).collect();
-        let said: String = ran.err.chars().take(2000).collect();
-        if ran.status != Some(1) {
-            _ = writeln!(faults, "{start}\n  ended with {:?}\n{said}", ran.status);
+        let output: String = result.err.chars().take(2000).collect();
+        if result.status != Some(1) {
+            _ = writeln!(faults, "{start}\n  ended with {:?}\n{output}", result.status);
         }
-        if !ran.err.contains(word) {
-            _ = writeln!(faults, "{start}\n  wants `{word}` in\n{said}");
+        if !result.err.contains(word) {
+            _ = writeln!(faults, "{start}\n  wants `{word}` in\n{output}");
         }
-        if ran.err.len() >= 200_000 {
-            _ = writeln!(faults, "{start}\n  {} bytes of errors", ran.err.len());
+        if result.err.len() >= 200_000 {
+            _ = writeln!(faults, "{start}\n  {} bytes of errors", result.err.len());
         }
     }
     assert!(faults.is_empty(), "{faults}");
@@ -179,16 +179,24 @@ fn damaged_configurations_never_panic_or_hang() {
     let mut refused = 0;
     for _ in 0..450 {
         let text = damaged(&mut numbers);
-        let ran = castanet(&["check", "-"], &text);
+        let result = castanet(&["check", "-"], &text);
         let shown = String::from_utf8_lossy(&text);
-        match ran.status {
+        match result.status {
             Some(0) => {}
             Some(1) => {
                 refused += 1;
-                assert!(ran.out.is_empty(), "what is wrong goes to standard error: {}", ran.out);
-                assert!(ran.err.contains("error"), "no error is named for\n{shown}\n{}", ran.err);
+                assert!(
+                    result.out.is_empty(),
+                    "what is wrong goes to standard error: {}",
+                    result.out
+                );
+                assert!(
+                    result.err.contains("error"),
+                    "no error is named for\n{shown}\n{}",
+                    result.err
+                );
             }
-            other => panic!("status {other:?} for\n{shown}\n{}", ran.err),
+            other => panic!("status {other:?} for\n{shown}\n{}", result.err),
         }
     }
     assert!(refused > 200, "only {refused} of 450 were refused");
@@ -200,17 +208,17 @@ fn garbage_by_the_megabyte_is_refused_in_few_words() {
     let garbage: Vec<u8> = (0..1 << 20).map(|_| numbers.next() as u8).collect();
     let printable: Vec<u8> = garbage.iter().map(|b| b' ' + b % 95).collect();
     for text in [garbage, printable] {
-        let ran = castanet(&["check", "-"], &text);
-        assert_eq!(ran.status, Some(1));
-        assert!(ran.err.len() < 200_000, "{} bytes of errors", ran.err.len());
+        let result = castanet(&["check", "-"], &text);
+        assert_eq!(result.status, Some(1));
+        assert!(result.err.len() < 200_000, "{} bytes of errors", result.err.len());
     }
 }
 
 #[test]
 fn directories_and_missing_files_are_refused() {
     for (path, word) in [("/", "directory"), ("/no/such/file", "/no/such/file"), ("", "")] {
-        let ran = castanet(&["check", path], b"");
-        assert_eq!(ran.status, Some(1), "{path}: {}", ran.err);
-        assert!(ran.err.contains(word), "{path}: {}", ran.err);
+        let result = castanet(&["check", path], b"");
+        assert_eq!(result.status, Some(1), "{path}: {}", result.err);
+        assert!(result.err.contains(word), "{path}: {}", result.err);
     }
 }

@@ -16,20 +16,20 @@ fn file(name: &str, text: &str) -> String {
 fn rules_are_checked_with_lines_and_words() {
     let right =
         file("right.mmb", "# a comment\nadd tcp-dport 80 mod tcp-dport 443\nall drop 0.1\n");
-    let ran = castanet(&["middlebox", "--check", &right], b"");
-    assert_eq!((ran.status, ran.out.as_str(), ran.err.as_str()), (Some(0), "", ""));
+    let result = castanet(&["middlebox", "--check", &right], b"");
+    assert_eq!((result.status, result.out.as_str(), result.err.as_str()), (Some(0), "", ""));
     let wrong = file("wrong.mmb", "all dropp\ntcp-dport 99999 drop\n");
     for words in [&["--check"][..], &["--in", "a", "--out", "b"]] {
-        let ran = castanet(&[&["middlebox"], words, &[wrong.as_str()]].concat(), b"");
-        assert_eq!(ran.status, Some(1), "{}", ran.err);
+        let result = castanet(&[&["middlebox"], words, &[wrong.as_str()]].concat(), b"");
+        assert_eq!(result.status, Some(1), "{}", result.err);
         for line in
             ["wrong.mmb:1:5", "did you mean `drop`?", "wrong.mmb:2:11", "a number from 0 to 65535"]
         {
-            assert!(ran.err.contains(line), "no {line} in\n{}", ran.err);
+            assert!(result.err.contains(line), "no {line} in\n{}", result.err);
         }
     }
-    let ran = castanet(&["middlebox", "--check", "/nowhere.mmb"], b"");
-    assert!(ran.status == Some(1) && ran.err.contains("/nowhere.mmb"), "{}", ran.err);
+    let result = castanet(&["middlebox", "--check", "/nowhere.mmb"], b"");
+    assert!(result.status == Some(1) && result.err.contains("/nowhere.mmb"), "{}", result.err);
     for words in
         [&["middlebox"][..], &["middlebox", "--in", "eth0"], &["middlebox", "--check", "a", "b"]]
     {
@@ -43,36 +43,39 @@ fn rules_are_checked_with_lines_and_words() {
 fn rules_that_contradict_themselves_are_errors_and_doubtful_ones_warnings() {
     let check = |name: &str, text: &str| {
         let path = file(name, text);
-        let ran = castanet(&["middlebox", "--check", &path], b"");
-        (ran.status, ran.err)
+        let result = castanet(&["middlebox", "--check", &path], b"");
+        (result.status, result.err)
     };
-    let (status, said) = check("never.mmb", "all accept\ntcp-dport 80 udp-dport 53 drop\n");
+    let (status, output) = check("never.mmb", "all accept\ntcp-dport 80 udp-dport 53 drop\n");
     assert_eq!(status, Some(1));
     for words in [
         "error: `udp-dport 53` contradicts `tcp-dport 80`: no packet is both",
         "never.mmb:2:14",
         "help: tcp-dport is about TCP, udp-dport about UDP; make a rule for each",
     ] {
-        assert!(said.contains(words), "no {words} in\n{said}");
+        assert!(output.contains(words), "no {words} in\n{output}");
     }
-    let (status, said) = check("doubt.mmb", "all mod ip-ttl 3\nadd ip-proto udp drop\n");
-    assert_eq!(status, Some(0), "{said}");
+    let (status, output) = check("doubt.mmb", "all mod ip-ttl 3\nadd ip-proto udp drop\n");
+    assert_eq!(status, Some(0), "{output}");
     for words in [
         "warning: IPv6 passes by this rule: ip-proto is about IPv4 alone",
         "doubt.mmb:2:5",
         "`proto udp` is about both, and `net-proto ip4` beside it says that one is meant",
     ] {
-        assert!(said.contains(words), "no {words} in\n{said}");
+        assert!(output.contains(words), "no {words} in\n{output}");
     }
     assert_eq!(check("both.mmb", "ip-proto udp drop\nip6-proto udp drop\n"), (Some(0), "".into()));
     // The same in configurations.
     let check = |rules: &str| {
         let text = format!("Idle -> Middlebox({rules}, INTERFACES eth0) -> Discard");
-        let ran = castanet(&["check", "-e", &text], b"");
-        (ran.status, ran.err)
+        let result = castanet(&["check", "-e", &text], b"");
+        (result.status, result.err)
     };
-    let (status, said) = check("ip-proto udp drop");
-    assert!(status == Some(0) && said.contains("warning: `ip-proto udp`: IPv6 passes"), "{said}");
+    let (status, output) = check("ip-proto udp drop");
+    assert!(
+        status == Some(0) && output.contains("warning: `ip-proto udp`: IPv6 passes"),
+        "{output}"
+    );
     for (rules, words) in [
         ("in wlan9 drop", "`in wlan9`: there is no interface `wlan9` that a packet comes in by"),
         ("in wlan9 drop", "there are: eth0"),
@@ -84,8 +87,8 @@ fn rules_that_contradict_themselves_are_errors_and_doubtful_ones_warnings() {
         ("tcp-dport 80 mod udp-dport 81", "`mod udp-dport` does nothing: the rule is about TCP"),
         ("all accept, FORWARDING hub", "`hub` is not bridge or router"),
     ] {
-        let (status, said) = check(rules);
-        assert!(status == Some(1) && said.contains(words), "{rules}: no {words} in\n{said}");
+        let (status, output) = check(rules);
+        assert!(status == Some(1) && output.contains(words), "{rules}: no {words} in\n{output}");
     }
 }
 
@@ -112,7 +115,7 @@ fn it_shows_the_configuration_it_would_run() {
         "--quiet",
         "--show",
     ];
-    let ran = castanet(&[&["middlebox"], &options[..], &[&rules]].concat(), b"");
+    let result = castanet(&[&["middlebox"], &options[..], &[&rules]].concat(), b"");
     let wanted = format!(
         "rules :: Middlebox(FILE \"{rules}\", INTERFACES eth0 eth1, FORWARDING bridge, \
          CONNECTIONS 9, MTU 1400);\n\
@@ -122,7 +125,7 @@ fn it_shows_the_configuration_it_would_run() {
              -> [1] rules [1] -> to_in :: ToDevice(eth0, METHOD AF_PACKET);\n\
          ControlSocket(UNIX, \"/run/it\");\n"
     );
-    assert_eq!((ran.status, ran.out), (Some(0), wanted), "{}", ran.err);
+    assert_eq!((result.status, result.out), (Some(0), wanted), "{}", result.err);
 }
 
 #[test]
@@ -132,10 +135,16 @@ fn addresses_make_it_a_router() {
     let (near, far) = (["--in-address", "10.0.1.1/24"], ["--out-address", "10.0.2.1/24"]);
     let more = ["--gateway", "10.0.2.9", "--in-address", "1::1/64", "--out-address", "2::1/64"];
     for words in [[near, far].concat(), [&near[..], &far[..], &more[..]].concat()] {
-        let ran = with(&words);
-        let checked = castanet(&["check", "-e", &ran.out], b"");
-        assert_eq!((ran.status, checked.status), (Some(0), Some(0)), "{}{}", ran.err, checked.err);
-        assert!(ran.out.contains("0.0.0.0/0 10.0.2.9 1") == words.contains(&"--gateway"));
+        let result = with(&words);
+        let checked = castanet(&["check", "-e", &result.out], b"");
+        assert_eq!(
+            (result.status, checked.status),
+            (Some(0), Some(0)),
+            "{}{}",
+            result.err,
+            checked.err
+        );
+        assert!(result.out.contains("0.0.0.0/0 10.0.2.9 1") == words.contains(&"--gateway"));
     }
     for (words, wanted) in [
         (&near[..], "--out-address"),
@@ -144,8 +153,12 @@ fn addresses_make_it_a_router() {
         (&["--in-address", "1::1/64", "--out-address", "10.0.2.1/24"], "on one side only"),
         (&[near, far, ["--gateway", "1.2.3.4"]].concat(), "1.2.3.4 is on neither network"),
     ] {
-        let ran = with(words);
-        assert!(ran.status == Some(2) && ran.err.contains(wanted), "{words:?}: {}", ran.err);
+        let result = with(words);
+        assert!(
+            result.status == Some(2) && result.err.contains(wanted),
+            "{words:?}: {}",
+            result.err
+        );
     }
 }
 
@@ -178,12 +191,12 @@ impl MiddleboxProcess {
 
     fn ask(&self, words: &[&str], input: &str) -> (Option<i32>, String, String) {
         let socket = self.socket.display().to_string();
-        let ran =
+        let result =
             castanet(&[&["middlebox", "--connect", &socket], words].concat(), input.as_bytes());
-        (ran.status, ran.out, ran.err)
+        (result.status, result.out, result.err)
     }
 
-    fn told(&self, words: &[&str]) -> String {
+    fn answer(&self, words: &[&str]) -> String {
         let (status, out, err) = self.ask(words, "");
         assert_eq!(status, Some(0), "{words:?}: {err}");
         out
@@ -201,60 +214,60 @@ impl Drop for MiddleboxProcess {
 fn every_command_reaches_one_that_runs() {
     let it = MiddleboxProcess::new("commands");
     assert_eq!(
-        it.told(&["add", "tcp-dport==80", "mod", "tcp-dport", "443"]),
+        it.answer(&["add", "tcp-dport==80", "mod", "tcp-dport", "443"]),
         "1 id1 add tcp-dport 80 mod tcp-dport 443\n"
     );
     assert_eq!(
-        it.told(&["add-stateful in a ip-proto udp accept"]),
+        it.answer(&["add-stateful in a ip-proto udp accept"]),
         "2 id2 add-stateful in a ip-proto udp accept\n"
     );
-    assert_eq!(it.told(&["all", "drop", "0.5"]), "3 id3 add all drop 0.5\n");
-    assert_eq!(it.told(&["move", "3", "1"]), "1 id3 add all drop 0.5\n");
-    assert_eq!(it.told(&["replace", "id3", "all", "drop"]), "1 id4 add all drop\n");
+    assert_eq!(it.answer(&["all", "drop", "0.5"]), "3 id3 add all drop 0.5\n");
+    assert_eq!(it.answer(&["move", "3", "1"]), "1 id3 add all drop 0.5\n");
+    assert_eq!(it.answer(&["replace", "id3", "all", "drop"]), "1 id4 add all drop\n");
     assert_eq!(
-        it.told(&["test", "1.0.0.1:5", ">", "2.0.0.2:80", "tcp"]),
+        it.answer(&["test", "1.0.0.1:5", ">", "2.0.0.2:80", "tcp"]),
         "in a: 1.0.0.1:5 > 2.0.0.2:80 tcp ttl 64 len 40\nrule 1 id4: add all drop\n\
          rule 2 id1: add tcp-dport 80 mod tcp-dport 443\ndropped by rule 1 id4\n"
     );
     assert_eq!(
-        it.told(&["test", "in", "b", "1.0.0.1:5 > 2.0.0.2:80 tcp"]).lines().next(),
+        it.answer(&["test", "in", "b", "1.0.0.1:5 > 2.0.0.2:80 tcp"]).lines().next(),
         Some("in b: 1.0.0.1:5 > 2.0.0.2:80 tcp ttl 64 len 40")
     );
-    assert_eq!(it.told(&["delete", "1"]), "deleted id4: add all drop\n");
-    let list = it.told(&["list"]);
+    assert_eq!(it.answer(&["delete", "1"]), "deleted id4: add all drop\n");
+    let list = it.answer(&["list"]);
     let lines: Vec<Vec<&str>> =
         list.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(lines[0][..3], ["rule", "id", "l3"]);
     assert_eq!(lines[2][..7], ["2", "id2", "ip4", "any", "a", "any", "yes"]);
-    let json: serde_json::Value = serde_json::from_str(&it.told(&["list", "--json"])).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&it.answer(&["list", "--json"])).unwrap();
     assert_eq!((&json[0]["id"], &json[0]["packets"]), (&1.into(), &0.into()));
     assert_eq!(json[0]["targets"][0], "mod tcp-dport 443");
-    assert_eq!(it.told(&["show", "connections"]), "");
-    assert_eq!(it.told(&["show", "connections", "verbose"]), "");
-    assert!(it.told(&["show", "tables"]).contains("2 rules"));
-    assert!(it.told(&["show", "tables", "verbose"]).contains("id1 tcp-dport 80"));
-    assert_eq!(it.told(&["disable", "a", "b"]), "disabled a b\n");
-    assert_eq!(it.told(&["enable", "b"]), "enabled b\n");
-    assert_eq!(it.told(&["timeout", "udp", "30"]), "timeout 30 s\n");
-    assert_eq!(it.told(&["reset", "counters"]), "counters begin anew\n");
+    assert_eq!(it.answer(&["show", "connections"]), "");
+    assert_eq!(it.answer(&["show", "connections", "verbose"]), "");
+    assert!(it.answer(&["show", "tables"]).contains("2 rules"));
+    assert!(it.answer(&["show", "tables", "verbose"]).contains("id1 tcp-dport 80"));
+    assert_eq!(it.answer(&["disable", "a", "b"]), "disabled a b\n");
+    assert_eq!(it.answer(&["enable", "b"]), "enabled b\n");
+    assert_eq!(it.answer(&["timeout", "udp", "30"]), "timeout 30 s\n");
+    assert_eq!(it.answer(&["reset", "counters"]), "counters begin anew\n");
     let saved = folder("middlebox").join("saved.mmb").display().to_string();
-    assert_eq!(it.told(&["save", &saved]), "saved 2 rules\n");
-    assert_eq!(it.told(&["flush"]), "flushed 2 rules and all connections\n");
-    assert_eq!(it.told(&["load", &saved]), "loaded 2 rules\n");
+    assert_eq!(it.answer(&["save", &saved]), "saved 2 rules\n");
+    assert_eq!(it.answer(&["flush"]), "flushed 2 rules and all connections\n");
+    assert_eq!(it.answer(&["load", &saved]), "loaded 2 rules\n");
     assert_eq!(
         std::fs::read_to_string(&saved).unwrap(),
         "add tcp-dport 80 mod tcp-dport 443\nadd-stateful in a ip-proto udp accept\n"
     );
-    assert!(it.told(&["watch", "1"]).contains("tcp-dport 80"));
-    assert!(it.told(&["help"]).contains("add-stateful MATCH"));
-    assert!(it.told(&["help", "fields"]).contains("tcp-opt-mss"));
-    assert!(it.told(&["help", "ip-ttl"]).contains("a number from 0 to 255"));
+    assert!(it.answer(&["watch", "1"]).contains("tcp-dport 80"));
+    assert!(it.answer(&["help"]).contains("add-stateful MATCH"));
+    assert!(it.answer(&["help", "fields"]).contains("tcp-opt-mss"));
+    assert!(it.answer(&["help", "ip-ttl"]).contains("a number from 0 to 255"));
 }
 
 #[test]
 fn an_invalid_command_is_an_error_and_changes_nothing() {
     let it = MiddleboxProcess::new("wrong");
-    it.told(&["add", "all", "accept"]);
+    it.answer(&["add", "all", "accept"]);
     let elsewhere = file("elsewhere.mmb", "all accept\nout wlan9 drop\n");
     let broken = file("broken.mmb", "all accept\nall what\nflush\n");
     for (words, wanted) in [
@@ -278,7 +291,7 @@ fn an_invalid_command_is_an_error_and_changes_nothing() {
         let (status, out, err) = it.ask(words, "");
         assert!(status == Some(1) && out.is_empty() && err.contains(wanted), "{words:?}: {err}");
     }
-    assert_eq!(it.told(&["list"]).lines().count(), 2);
+    assert_eq!(it.answer(&["list"]).lines().count(), 2);
 }
 
 /// A warning is for a person: what is answered stays what it was.
@@ -290,13 +303,13 @@ fn warnings_come_beside_answers() {
                    `proto udp` is about both, and `net-proto ip4` beside it says that one is meant\n";
     let answer = "1 id1 add ip-proto udp drop\n";
     assert_eq!(ask(&["add", "ip-proto", "udp", "drop"]), (Some(0), answer.into(), warning.into()));
-    let json: serde_json::Value = serde_json::from_str(&it.told(&["list", "--json"])).unwrap();
-    let said = json[0]["warnings"][0].as_str().unwrap();
-    assert_eq!(format!("warning: {said}\n"), warning);
+    let json: serde_json::Value = serde_json::from_str(&it.answer(&["list", "--json"])).unwrap();
+    let output = json[0]["warnings"][0].as_str().unwrap();
+    assert_eq!(format!("warning: {output}\n"), warning);
     // With the rule for the other version nothing is left to be said.
     let answer = "2 id2 add ip6-proto udp drop\n";
     assert_eq!(ask(&["add", "ip6-proto", "udp", "drop"]), (Some(0), answer.into(), "".into()));
-    let json: serde_json::Value = serde_json::from_str(&it.told(&["list", "--json"])).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&it.answer(&["list", "--json"])).unwrap();
     for rule in [&json[0], &json[1]] {
         assert_eq!(rule["warnings"], serde_json::json!([]));
     }
@@ -312,9 +325,9 @@ fn lines_of_a_pipe_are_commands() {
     let (status, out, err) = it.ask(&[], lines);
     assert_eq!(out, "1 id1 add all mod ip-ttl 3\n2 id2 add udp-dport 53 drop\n");
     assert!(status == Some(1) && err.contains("did you mean `list`?"), "{err}");
-    assert_eq!(it.told(&["list"]).lines().count(), 3, "what stands behind `quit` is not read");
-    let ran = castanet(&["middlebox", "--connect", "/nowhere/socket"], b"");
-    assert!(ran.status == Some(1) && ran.err.contains("/nowhere/socket"), "{}", ran.err);
+    assert_eq!(it.answer(&["list"]).lines().count(), 3, "what stands behind `quit` is not read");
+    let result = castanet(&["middlebox", "--connect", "/nowhere/socket"], b"");
+    assert!(result.status == Some(1) && result.err.contains("/nowhere/socket"), "{}", result.err);
 }
 
 #[test]
@@ -333,12 +346,12 @@ fn rules_come_and_go_while_packets_flow() {
              label wait, wait 5ms, goto wait $(lt $(add $(c.count) $(d.count)) 200000),
              print $(m.packets1) $(m.rules), stop)"
     );
-    let ran = castanet(&["run", "-q", "-j", "2", "-e", &config], b"");
+    let result = castanet(&["run", "-q", "-j", "2", "-e", &config], b"");
     assert_eq!(
-        (ran.status, ran.out.as_str()),
+        (result.status, result.out.as_str()),
         (Some(0), "200000 add all mod ip-ttl 9\n"),
         "{}",
-        ran.err
+        result.err
     );
 }
 
@@ -371,8 +384,8 @@ fn files_are_loaded_on_several_workers() {
              label three, wait 2ms, goto three $(lt $(add $(c.count) $(d.count)) 4000),
              print $(m.drops.rule) $(c.count) $(d.count), stop)"
     );
-    let ran = castanet(&["run", "-q", "-j", "2", "-e", &config], b"");
-    assert_eq!(ran.out, "2000\n0\n2000\n\n2000 2000 2000\n", "{}", ran.err);
+    let result = castanet(&["run", "-q", "-j", "2", "-e", &config], b"");
+    assert_eq!(result.out, "2000\n0\n2000\n\n2000 2000 2000\n", "{}", result.err);
 }
 
 /// Loading the same file, or one with some changes, is no matter for rules that stay: identifiers,
@@ -409,14 +422,14 @@ fn rules_that_a_load_leaves_as_they_are_go_on() {
             ten(3)
         );
         let config = config.replace("$(sub 1 1)", "0").replace("$(sub 2 1)", "1");
-        let ran = castanet(&["run", "-q", "-j", threads, "-e", &config], b"");
+        let result = castanet(&["run", "-q", "-j", threads, "-e", &config], b"");
         let wanted = "10 10 10 0\n10 10 10 0\nudp 10.0.0.1:9 > 10.0.0.2:9 id1\n\
                       0 10 10 0\nudp 10.0.0.1:9 > 10.0.0.2:9 id1\n10 20 20 10\n\
                       20 0 0 0\nudp 10.0.0.1:9 > 10.0.0.2:9\n\
                       0 1\tadded\n0\texpired\n0\tevicted\n0\trefused\n\
                       deleted id2: add all mod ip-ttl 9\n";
-        let squeezed = ran.out.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>();
-        assert_eq!(squeezed.join("\n") + "\n", wanted, "{}", ran.err);
+        let squeezed = result.out.lines().filter(|line| !line.is_empty()).collect::<Vec<_>>();
+        assert_eq!(squeezed.join("\n") + "\n", wanted, "{}", result.err);
     }
 }
 
@@ -449,9 +462,9 @@ fn workers_share_connections() {
         flows("a", "1.0.0.1"),
         flows("b", "1.0.0.2"),
     );
-    let ran = castanet(&["run", "-q", "-j", "3", "-e", &config], b"");
-    let mut lines = ran.out.lines();
-    assert_eq!(lines.next(), Some("40000 40000 0 160000 80000"), "{} {}", ran.out, ran.err);
+    let result = castanet(&["run", "-q", "-j", "3", "-e", &config], b"");
+    let mut lines = result.out.lines();
+    assert_eq!(lines.next(), Some("40000 40000 0 160000 80000"), "{} {}", result.out, result.err);
     let count: usize = lines.next().and_then(|line| line.parse().ok()).expect("is a number");
     assert_eq!(lines.next(), Some(format!("{count}\tadded").as_str()));
     let listed: HashSet<&str> = lines.filter(|line| line.starts_with("udp ")).collect();

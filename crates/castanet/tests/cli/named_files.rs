@@ -54,9 +54,9 @@ impl CountingRouter {
             format!("WRITE c.write_ascii_file {file}\n"),
             format!("READ s.run {file}\n"),
         ] {
-            let heard = talk(&self.path, &ask);
-            assert!(heard.starts_with("5"), "{ask}{heard}");
-            assert!(!heard.contains("root"), "{ask}{heard}");
+            let answer = talk(&self.path, &ask);
+            assert!(answer.starts_with("5"), "{ask}{answer}");
+            assert!(!answer.contains("root"), "{ask}{answer}");
         }
     }
 }
@@ -69,11 +69,11 @@ fn handlers_open_no_files_unless_they_may() {
     it.refused(&it.file("new"));
     assert!(!it.folder.join("new").exists());
     assert!(std::fs::read_to_string(it.file("secret")).unwrap().starts_with("root"));
-    let heard = talk(&it.path, &format!("WRITE m.save {}\n", it.file("new")));
-    assert!(heard.contains("--handler-files DIR"), "{heard}");
+    let answer = talk(&it.path, &format!("WRITE m.save {}\n", it.file("new")));
+    assert!(answer.contains("--handler-files DIR"), "{answer}");
     // Files that the configuration names are allowed.
-    let heard = talk(&it.path, "READ own.run\n");
-    assert!(heard.contains("for all"), "{heard}");
+    let answer = talk(&it.path, "READ own.run\n");
+    assert!(answer.contains("for all"), "{answer}");
     assert!(std::fs::read_to_string(it.file("own")).unwrap().contains('5'));
 }
 
@@ -99,17 +99,17 @@ fn handlers_open_files_below_a_folder_and_follow_no_links() {
     it.refused(&it.file("inner"));
     // Files are.
     let saved = it.file("inner/rules.mmb");
-    let heard = talk(
+    let answer = talk(
         &it.path,
         &format!(
             "WRITE m.add all accept\nWRITE m.save {saved}\nWRITE m.flush\nWRITE m.load {saved}\nREAD m.rules\n"
         ),
     );
-    assert!(heard.ends_with("add all accept\n"), "{heard}");
+    assert!(answer.ends_with("add all accept\n"), "{answer}");
     let counts = it.file("inner/counts");
-    let heard =
+    let answer =
         talk(&it.path, &format!("WRITE c.write_ascii_file {counts}\nREAD s.run {counts}\n"));
-    assert!(heard.contains("0 5"), "{heard}");
+    assert!(answer.contains("0 5"), "{answer}");
 }
 
 #[test]
@@ -125,17 +125,17 @@ fn click_opens_any_and_says_so_once() {
         one.display(),
         two.display()
     );
-    let ran = click(&["-e", &config], b"");
-    assert_eq!(ran.status, Some(0), "{}", ran.err);
-    assert!(one.exists() && two.exists(), "{}", ran.err);
+    let result = click(&["-e", &config], b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    assert!(one.exists() && two.exists(), "{}", result.err);
     let warning = format!("warning: the handler 'write_ascii_file' opens {}", one.display());
-    assert_eq!(ran.err.matches("warning: ").count(), 1, "{}", ran.err);
-    assert!(ran.err.contains(&warning), "{}", ran.err);
+    assert_eq!(result.err.matches("warning: ").count(), 1, "{}", result.err);
+    assert!(result.err.contains(&warning), "{}", result.err);
 }
 
 #[test]
 fn a_file_without_an_end_is_refused() {
-    let ran = click(&["-e", "Script(print $(length $(cat /dev/zero)), stop)"], b"");
-    assert_eq!(ran.status, Some(0), "{}", ran.err);
-    assert!(ran.err.contains("/dev/zero is longer than 1048576 bytes"), "{}", ran.err);
+    let result = click(&["-e", "Script(print $(length $(cat /dev/zero)), stop)"], b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    assert!(result.err.contains("/dev/zero is longer than 1048576 bytes"), "{}", result.err);
 }

@@ -32,9 +32,9 @@ fn refuse(it: &mut SwapRouter, named: &str, other: &str, mut check: impl FnMut(&
         "Idle -> Discard".to_owned(),
     ] {
         for (wrong, why) in WRONG {
-            let said = it.swap(&format!("{config}{wrong}")).unwrap_err();
+            let answer = it.swap(&format!("{config}{wrong}")).unwrap_err();
             let words = [why, "Address already in use"];
-            assert!(words.iter().any(|word| said.contains(word)), "{config}: {said}");
+            assert!(words.iter().any(|word| answer.contains(word)), "{config}: {answer}");
             check(it);
         }
     }
@@ -207,9 +207,9 @@ fn members_of_groups_go_on_sending_and_receiving() {
 /// Sends a word and hears it again.
 fn echoes(stream: &mut (impl Read + Write)) {
     stream.write_all(b"word").unwrap();
-    let mut heard = [0; 4];
-    stream.read_exact(&mut heard).unwrap();
-    assert_eq!(&heard, b"word");
+    let mut received = [0; 4];
+    stream.read_exact(&mut received).unwrap();
+    assert_eq!(&received, b"word");
 }
 
 #[test]
@@ -291,8 +291,8 @@ fn a_client_without_a_server_leaves_no_file() {
     let mut it = run("rs-left", &[], "Idle -> Discard");
     for _ in 0..2 {
         let config = format!("Socket(UNIX, {}, {}) -> Discard", nobody.display(), mine.display());
-        let said = it.swap(&config).unwrap_err();
-        assert!(said.contains("connect: No such file"), "{said}");
+        let answer = it.swap(&config).unwrap_err();
+        assert!(answer.contains("connect: No such file"), "{answer}");
         assert!(!mine.exists());
     }
     it.end();

@@ -4,9 +4,9 @@ use crate::program::{castanet, click, folder};
 
 /// Standard output and standard error of a script.
 fn run(config: &str) -> (String, String) {
-    let ran = click(&["--simtime", "-e", config], b"");
-    assert_eq!(ran.status, Some(0), "{config}\n{}", ran.err);
-    (ran.out, ran.err)
+    let result = click(&["--simtime", "-e", config], b"");
+    assert_eq!(result.status, Some(0), "{config}\n{}", result.err);
+    (result.out, result.err)
 }
 
 fn prints(config: &str, want: &str) {
@@ -21,9 +21,9 @@ fn complains(config: &str, want: &str) {
 
 /// Error message for an invalid configuration.
 fn refused(config: &str, want: &str) {
-    let ran = click(&["-e", config], b"");
-    assert_eq!(ran.status, Some(1), "{config}");
-    assert!(ran.err.contains(want), "{config}: {}", ran.err);
+    let result = click(&["-e", config], b"");
+    assert_eq!(result.status, Some(1), "{config}");
+    assert!(result.err.contains(want), "{config}: {}", result.err);
 }
 
 #[test]
@@ -107,9 +107,10 @@ fn errors_are_reported_once_with_their_script() {
 
 #[test]
 fn mistakes_are_told_all_at_once() {
-    let ran = click(&["-e", "s :: Script(wiat 1s, print 'x', goto nowhere, label, stop now)"], b"");
+    let result =
+        click(&["-e", "s :: Script(wiat 1s, print 'x', goto nowhere, label, stop now)"], b"");
     assert_eq!(
-        ran.err,
+        result.err,
         "config:1: While configuring 's :: Script':\n  syntax error at 'wiat'\n  \
          syntax error at 'label'\n  syntax error at 'stop'\n  no such label 'nowhere'\n\
          Router could not be initialized!\n"
@@ -174,8 +175,8 @@ fn drivers_handle_stop_requests() {
 #[test]
 fn signals_run_scripts_as_often_as_they_end_well() {
     let run = |config: &str| {
-        let ran = click(&["-e", config], b"");
-        (ran.status, ran.out, ran.err)
+        let result = click(&["-e", config], b"");
+        (result.status, result.out, result.err)
     };
     // It is called again after `end`, and not after `exit`.
     let counts = "s :: Script(TYPE SIGNAL USR1 10 HUP, init n 0, set n $(add $n 1), print \"got $n\",
@@ -201,21 +202,25 @@ fn signals_that_scripts_raise_come_before_timers() {
         Script(set x $(kill USR2 $$), set x $(kill USR2 $$), wait 1, print \"on\",
             set x $(kill USR2 $$), wait 0, stop)";
     for words in [&["--simtime"][..], &[]] {
-        let ran = click(&[words, &["-e", raises]].concat(), b"");
-        assert_eq!((ran.status, ran.out.as_str()), (Some(0), "got 1\non\ngot 2\n"), "{words:?}");
+        let result = click(&[words, &["-e", raises]].concat(), b"");
+        assert_eq!(
+            (result.status, result.out.as_str()),
+            (Some(0), "got 1\non\ngot 2\n"),
+            "{words:?}"
+        );
     }
     // After `exit` it has its effect again.
     let left = "Script(TYPE SIGNAL USR2, print \"got it\", exit);
         Script(set x $(kill USR2 $$), wait 0.1s, set x $(kill USR2 $$), wait 1h, print \"never\")";
-    let ran = click(&["--simtime", "-e", left], b"");
-    assert_eq!((ran.status, ran.out.as_str()), (None, "got it\n"), "{}", ran.err);
+    let result = click(&["--simtime", "-e", left], b"");
+    assert_eq!((result.status, result.out.as_str()), (None, "got it\n"), "{}", result.err);
 }
 
 /// Asserts that a configuration prints `want` in simulated time, with one worker and with two.
 fn prints_everywhere(config: &str, want: &str) {
     for words in [&["--simtime"][..], &["-j2"], &[]] {
-        let ran = click(&[words, &["-e", config]].concat(), b"");
-        assert_eq!((ran.out.as_str(), ran.err.as_str()), (want, ""), "{words:?}: {config}");
+        let result = click(&[words, &["-e", config]].concat(), b"");
+        assert_eq!((result.out.as_str(), result.err.as_str()), (want, ""), "{words:?}: {config}");
     }
 }
 
@@ -276,14 +281,14 @@ fn calls_of_missing_handlers_are_found_without_a_run() {
         ("stpo", "global has no write handler 'stpo'"),
     ] {
         let config = format!("Idle -> c :: Counter(COUNT_CALL 7 {call}) -> Discard");
-        let ran = castanet(&["check", "-e", &config], b"");
-        assert_eq!(ran.status, Some(1), "{config}");
-        assert!(ran.err.contains(want), "{config}: {}", ran.err);
+        let result = castanet(&["check", "-e", &config], b"");
+        assert_eq!(result.status, Some(1), "{config}");
+        assert!(result.err.contains(want), "{config}: {}", result.err);
     }
     let config = "Idle -> c :: Counter(COUNT_CALL 7 s.run, BYTE_COUNT_CALL 8 stop) -> Discard;
         s :: Script(TYPE PASSIVE, stop)";
-    let ran = castanet(&["check", "-e", config], b"");
-    assert_eq!((ran.status, &*ran.err), (Some(0), ""));
+    let result = castanet(&["check", "-e", config], b"");
+    assert_eq!((result.status, &*result.err), (Some(0), ""));
 }
 
 #[test]
@@ -314,9 +319,11 @@ fn a_script_loses_no_packet_when_the_router_stops() {
         DriverManager(label again, wait 10ms, goto again $(lt $(b.count) 20), stop)";
     for workers in ["-j1", "-j2"] {
         let counts = ["-h", "a.count", "-h", "b.count", "-h", "c.count", "-h", "d.count"];
-        let ran = click(&[&[workers, "-e", config][..], &counts].concat(), b"");
-        let lines = ran.out.lines().filter_map(|line| line.parse::<u64>().ok());
-        let [a, b, c, d] = lines.collect::<Vec<_>>()[..] else { panic!("{}{}", ran.out, ran.err) };
+        let result = click(&[&[workers, "-e", config][..], &counts].concat(), b"");
+        let lines = result.out.lines().filter_map(|line| line.parse::<u64>().ok());
+        let [a, b, c, d] = lines.collect::<Vec<_>>()[..] else {
+            panic!("{}{}", result.out, result.err)
+        };
         assert!(b >= 20, "{b} packets");
         assert_eq!((a, c), (b, d), "{workers}");
     }
@@ -325,10 +332,10 @@ fn a_script_loses_no_packet_when_the_router_stops() {
 #[test]
 fn handlers_that_are_to_be_called_are_there() {
     let refused = |config: &str, want: &str| {
-        let ran = click(&["-e", config], b"");
-        assert_eq!(ran.status, Some(1), "{config}");
+        let result = click(&["-e", config], b"");
+        assert_eq!(result.status, Some(1), "{config}");
         let want = format!("{want}\nRouter could not be initialized!\n");
-        assert!(ran.err.ends_with(&want), "{config}: {}", ran.err);
+        assert!(result.err.ends_with(&want), "{config}: {}", result.err);
     };
     refused(
         "Idle -> Counter(COUNT_CALL 1 x.y) -> Discard",
@@ -352,11 +359,11 @@ fn packets_ask_scripts_where_to_go() {
         t -> c :: Counter -> Discard; k :: InfiniteSource(LIMIT 2) -> [1] s;
         DriverManager(pause, wait 1s, print $(a.count) $(b.count) $(c.count) $(s.drops.unmatched) $(s.get input))";
     for words in [&["--simtime"][..], &["-j2"], &[]] {
-        let ran = click(&[words, &["-e", config]].concat(), b"");
-        assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{words:?}");
-        let numbers: Vec<&str> = ran.out.split_whitespace().collect();
-        assert_eq!(numbers[..4], ["4", "4", "4", "4"], "{words:?}: {}", ran.out);
-        assert!(["0", "1"].contains(&numbers[4]), "{}", ran.out);
+        let result = click(&[words, &["-e", config]].concat(), b"");
+        assert_eq!((result.status, result.err.as_str()), (Some(0), ""), "{words:?}");
+        let numbers: Vec<&str> = result.out.split_whitespace().collect();
+        assert_eq!(numbers[..4], ["4", "4", "4", "4"], "{words:?}: {}", result.out);
+        assert!(["0", "1"].contains(&numbers[4]), "{}", result.out);
     }
 }
 

@@ -24,15 +24,15 @@ fn start(config: &str) -> Process {
 fn at_port(config: &str) -> (Process, u16) {
     let mut process = start(&format!("{config}; Script(print \"at $(s.port).\")"));
     process.wait_for(".\n", PATIENCE).unwrap();
-    let said = process.stdout();
-    let port = said.split("at ").nth(1).and_then(|rest| rest.split('.').next());
-    (process, port.unwrap().parse().unwrap_or_else(|_| panic!("{said}")))
+    let output = process.stdout();
+    let port = output.split("at ").nth(1).and_then(|rest| rest.split('.').next());
+    (process, port.unwrap().parse().unwrap_or_else(|_| panic!("{output}")))
 }
 
-fn heard(stream: &mut impl Read, bytes: usize) -> String {
-    let mut heard = vec![0; bytes];
-    stream.read_exact(&mut heard).unwrap();
-    String::from_utf8(heard).unwrap()
+fn received(stream: &mut impl Read, bytes: usize) -> String {
+    let mut received = vec![0; bytes];
+    stream.read_exact(&mut received).unwrap();
+    String::from_utf8(received).unwrap()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn a_tcp_server_has_one_client_after_the_other() {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(word.as_bytes()).unwrap();
-        assert_eq!(heard(&mut stream, 5), word);
+        assert_eq!(received(&mut stream, 5), word);
         // The next one waits until this one has gone.
         let mut next = TcpStream::connect(("127.0.0.1", port)).unwrap();
         next.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -52,14 +52,14 @@ fn a_tcp_server_has_one_client_after_the_other() {
         assert!(next.read(&mut [0; 4]).is_err());
         next.set_nonblocking(false).unwrap();
         drop(stream);
-        assert_eq!(heard(&mut next, 4), "next");
+        assert_eq!(received(&mut next, 4), "next");
     }
     process.wait_for("closed connection", PATIENCE).unwrap();
     process.interrupt();
-    let said = process.finish(PATIENCE).unwrap().printed();
-    assert!(said.contains("s :: Socket: listening for connections on 127.0.0.1:0 ("), "{said}");
-    assert!(said.matches("s :: Socket: opened connection ").count() == 4, "{said}");
-    assert!(said.contains(" from 127.0.0.1:"), "{said}");
+    let output = process.finish(PATIENCE).unwrap().printed();
+    assert!(output.contains("s :: Socket: listening for connections on 127.0.0.1:0 ("), "{output}");
+    assert!(output.matches("s :: Socket: opened connection ").count() == 4, "{output}");
+    assert!(output.contains(" from 127.0.0.1:"), "{output}");
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn a_tcp_client_sends_all_and_receives_the_answer() {
     let process = start(&config);
     let (mut stream, _) = listener.accept().unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert_eq!(heard(&mut stream, 9000), "abc".repeat(3000));
+    assert_eq!(received(&mut stream, 9000), "abc".repeat(3000));
     process.interrupt();
     assert!(process.finish(PATIENCE).unwrap().success());
     // Pulled, from a place of its own, and both ways.
@@ -84,7 +84,7 @@ fn a_tcp_client_sends_all_and_receives_the_answer() {
     let (mut stream, from) = listener.accept().unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     assert!(from.ip().is_loopback());
-    assert_eq!(heard(&mut stream, 6), "defdef");
+    assert_eq!(received(&mut stream, 6), "defdef");
     stream.write_all(b"wxyz").unwrap();
     process.wait_for("heard:    4 | 7778797a", PATIENCE).unwrap();
     // When the other side is gone, what is left is dropped under a name.
@@ -97,9 +97,9 @@ fn a_tcp_client_sends_all_and_receives_the_answer() {
 fn datagrams_go_to_the_last_sender_or_where_their_annotation_says() {
     let (process, port) = at_port("s :: Socket(UDP, 127.0.0.1, 0, SNAPLEN 5) -> c :: Counter -> s");
     let clients = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-    for (client, (said, echoed)) in clients.iter().zip([("one", "one"), ("longer", "longe")]) {
+    for (client, (output, echoed)) in clients.iter().zip([("one", "one"), ("longer", "longe")]) {
         client.set_read_timeout(Some(PATIENCE)).unwrap();
-        client.send_to(said.as_bytes(), ("127.0.0.1", port)).unwrap();
+        client.send_to(output.as_bytes(), ("127.0.0.1", port)).unwrap();
         let mut answer = [0; 64];
         let (len, _) = client.recv_from(&mut answer).unwrap();
         assert_eq!(&answer[..len], echoed.as_bytes());
@@ -130,7 +130,7 @@ fn files_are_sockets_too() {
     let (mut out, _) = listener.accept().unwrap();
     out.set_read_timeout(Some(PATIENCE)).unwrap();
     UnixStream::connect(&server).unwrap().write_all(b"through").unwrap();
-    assert_eq!(heard(&mut out, 7), "through");
+    assert_eq!(received(&mut out, 7), "through");
     process.kill();
     drop(process);
     // A file that was left by a process that was killed is in nobody's way.
@@ -170,8 +170,8 @@ fn files_are_sockets_too() {
 #[test]
 fn packets_without_a_peer_are_dropped_with_a_reason() {
     let config = "InfiniteSource(LIMIT 7, STOP true) -> s :: Socket(TCP, 127.0.0.1, 0) -> Discard";
-    let ran = click(&["-e", config, "-h", "s.drops", "-h", "s.sent"], b"");
-    assert_eq!(ran.out, "s.drops:\nno_peer 7\n\ns.sent:\n0\n\n", "{}", ran.err);
+    let result = click(&["-e", config, "-h", "s.drops", "-h", "s.sent"], b"");
+    assert_eq!(result.out, "s.drops:\nno_peer 7\n\ns.sent:\n0\n\n", "{}", result.err);
 }
 
 #[test]
@@ -216,13 +216,14 @@ fn allow_and_deny_tables_filter_clients() {
     control.set_read_timeout(Some(PATIENCE)).unwrap();
     control.write_all(b"WRITE deny.remove 127.0.0.0/8\n").unwrap();
     let greeting_and_answer = 26 + "200 Write handler 'deny.remove' OK\r\n".len();
-    assert!(heard(&mut control, greeting_and_answer).ends_with("OK\r\n"));
+    assert!(received(&mut control, greeting_and_answer).ends_with("OK\r\n"));
     let mut welcome = TcpStream::connect(("127.0.0.1", port)).unwrap();
     welcome.set_read_timeout(Some(PATIENCE)).unwrap();
     welcome.write_all(b"hello").unwrap();
-    assert_eq!(heard(&mut welcome, 5), "hello");
-    let told = click(&["-e", "Socket(UDP, 127.0.0.1, 0, ALLOW c) -> c :: Counter -> Discard"], b"");
-    assert_eq!(told.err, "Socket@1 :: Socket: c is not an IPRouteTable\n");
+    assert_eq!(received(&mut welcome, 5), "hello");
+    let report =
+        click(&["-e", "Socket(UDP, 127.0.0.1, 0, ALLOW c) -> c :: Counter -> Discard"], b"");
+    assert_eq!(report.err, "Socket@1 :: Socket: c is not an IPRouteTable\n");
 }
 
 #[test]
@@ -260,8 +261,8 @@ fn wrong_arguments_and_places_are_told() {
         ("McastSocket(10.0.0.1, 5)", "MCASTIP: 10.0.0.1 is no multicast address"),
         ("McastSocket(239.0.0.1)", "MCASTPORT: required argument missing"),
     ] {
-        let told = click(&["-e", &format!("{arguments} -> Discard")], b"");
-        assert_eq!(told.status, Some(1), "{arguments}");
-        assert!(told.err.contains(words), "{arguments}: {}", told.err);
+        let report = click(&["-e", &format!("{arguments} -> Discard")], b"");
+        assert_eq!(report.status, Some(1), "{arguments}");
+        assert!(report.err.contains(words), "{arguments}: {}", report.err);
     }
 }

@@ -11,8 +11,8 @@ use std::path::PathBuf;
 
 /// Exit status, standard output, standard error.
 fn all(tool: &str, words: &[&str], input: &str) -> (Option<i32>, String, String) {
-    let ran = named(tool, words, input.as_bytes());
-    (ran.status, ran.out, ran.err)
+    let result = named(tool, words, input.as_bytes());
+    (result.status, result.out, result.err)
 }
 
 /// Standard output of a tool that succeeds and writes nothing to standard error.
@@ -165,9 +165,9 @@ fn libraries_are_looked_for_in_clickpath() {
         let flat = out("click-flatten", &[option, path, "-e", text], "");
         assert!(flat.contains("P@2/A@1 :: A;"), "{flat}");
     }
-    let said = "library 'pair.click' not found";
+    let output = "library 'pair.click' not found";
     let err = complaints("click-flatten", &["-C", "/nowhere", "-e", text], "");
-    assert!(err.contains(said), "{err}");
+    assert!(err.contains(output), "{err}");
     // Every tool that reads a configuration looks there; some want more words.
     for tool in EVERY.into_iter().filter(|tool| *tool != "click-buildtool") {
         let words: &[&str] = match tool {
@@ -182,8 +182,8 @@ fn libraries_are_looked_for_in_clickpath() {
                 // A page shows it where it is.
                 out.replace("&#39;", "'") + &err
             };
-            assert!(!run(path).contains(said), "{tool}: {}", run(path));
-            assert!(run("/nowhere").contains(said), "{tool}: {}", run("/nowhere"));
+            assert!(!run(path).contains(output), "{tool}: {}", run(path));
+            assert!(run("/nowhere").contains(output), "{tool}: {}", run("/nowhere"));
         }
     }
 }

@@ -25,9 +25,9 @@ const WRITERS: &[&[&str]] = &[
 fn a_full_disk_is_an_error() {
     for words in WRITERS {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let ran = command().args(*words).stdout(full).output().unwrap();
-        let err = String::from_utf8_lossy(&ran.stderr);
-        assert_eq!(ran.status.code(), Some(1), "{words:?}\n{err}");
+        let result = command().args(*words).stdout(full).output().unwrap();
+        let err = String::from_utf8_lossy(&result.stderr);
+        assert_eq!(result.status.code(), Some(1), "{words:?}\n{err}");
         assert!(err.ends_with("castanet: cannot write: No space left on device\n"), "{err}");
     }
 }
@@ -37,10 +37,10 @@ fn script_output_to_a_full_disk_is_lost_with_a_message() {
     let script = "Script(print one, print two, stop)";
     let script = script.replace("one", "\"one\"").replace("two", "\"two\"");
     let full = || OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let ran = command().args(["run", "-q", "-e", &script]).stdout(full()).output().unwrap();
-    let err = String::from_utf8_lossy(&ran.stderr);
+    let result = command().args(["run", "-q", "-e", &script]).stdout(full()).output().unwrap();
+    let err = String::from_utf8_lossy(&result.stderr);
     assert_eq!(err, "cannot write: No space left on device\n");
-    assert_eq!(ran.status.code(), Some(1));
+    assert_eq!(result.status.code(), Some(1));
 }
 
 /// A packet, a file that takes nothing, and all that is said.
@@ -69,9 +69,9 @@ fn write_errors_of_elements_are_reported_once_in_the_systems_words() {
         format!("{source} -> IPPrint(OUTFILE {folder}) -> Discard"),
         format!("{source} -> ARPPrint(OUTFILE {folder}) -> Discard"),
     ] {
-        let ran = castanet(&["run", "-e", &element], b"");
-        assert_eq!(ran.status, Some(1), "{element}");
-        let line = ran.err.lines().next().unwrap();
+        let result = castanet(&["run", "-e", &element], b"");
+        assert_eq!(result.status, Some(1), "{element}");
+        let line = result.err.lines().next().unwrap();
         // In Rust's words or in the system's, but without its number.
         let line = line.to_lowercase();
         assert!(line.ends_with(&format!("{folder}: is a directory").to_lowercase()), "{line}");
@@ -90,10 +90,10 @@ fn an_address_in_use_is_an_error_with_a_remedy() {
         (format!("TCP, {port}"), format!("{other}; `{port}+` is the next free port")),
     ] {
         for class in ["ControlSocket", "ChatterSocket"] {
-            let ran = castanet(&["run", "-e", &format!("{class}({place})")], b"");
-            assert_eq!(ran.status, Some(1));
-            assert!(ran.err.contains("Address already in use"), "{}", ran.err);
-            assert!(ran.err.contains(&format!("help: {want}")), "{}", ran.err);
+            let result = castanet(&["run", "-e", &format!("{class}({place})")], b"");
+            assert_eq!(result.status, Some(1));
+            assert!(result.err.contains("Address already in use"), "{}", result.err);
+            assert!(result.err.contains(&format!("help: {want}")), "{}", result.err);
         }
     }
     assert_eq!(std::fs::read(&file).unwrap(), b"mine");
@@ -108,14 +108,14 @@ fn a_path_that_cannot_be_written_is_an_error() {
         ["flatten", "conf/router.click", "-o", path],
         ["pretty", "conf/router.click", "-o", path],
     ] {
-        let ran = command().args(words).output().unwrap();
-        let err = String::from_utf8_lossy(&ran.stderr);
-        assert_eq!(ran.status.code(), Some(1), "{err}");
+        let result = command().args(words).output().unwrap();
+        let err = String::from_utf8_lossy(&result.stderr);
+        assert_eq!(result.status.code(), Some(1), "{err}");
         assert_eq!(err, format!("castanet: cannot write {path}: No such file or directory\n"));
     }
-    let ran = command().args(["man", "/dev/null/man"]).output().unwrap();
-    let err = String::from_utf8_lossy(&ran.stderr);
-    assert_eq!(ran.status.code(), Some(1));
+    let result = command().args(["man", "/dev/null/man"]).output().unwrap();
+    let err = String::from_utf8_lossy(&result.stderr);
+    assert_eq!(result.status.code(), Some(1));
     assert_eq!(err, "castanet: cannot write man pages into /dev/null/man: Not a directory\n");
 }
 
@@ -130,9 +130,9 @@ fn a_reader_that_went_away_is_no_error() {
             .spawn()
             .unwrap();
         drop(child.stdout.take());
-        let ran = child.wait_with_output().unwrap();
-        let err = String::from_utf8_lossy(&ran.stderr);
-        assert_eq!(ran.status.code(), Some(0), "{words:?}\n{err}");
+        let result = child.wait_with_output().unwrap();
+        let err = String::from_utf8_lossy(&result.stderr);
+        assert_eq!(result.status.code(), Some(0), "{words:?}\n{err}");
         assert!(!err.contains("panicked") && !err.contains("cannot write"), "{words:?}\n{err}");
     }
 }
@@ -141,8 +141,8 @@ fn a_reader_that_went_away_is_no_error() {
 fn a_closed_standard_error_stops_no_router() {
     for words in [&["check", "no-such.click"][..], &["frobnicate"], &["element", "Countre"]] {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let ran = command().args(words).stderr(full).output().unwrap();
-        assert!(matches!(ran.status.code(), Some(1 | 2)), "{words:?}: {}", ran.status);
+        let result = command().args(words).stderr(full).output().unwrap();
+        assert!(matches!(result.status.code(), Some(1 | 2)), "{words:?}: {}", result.status);
     }
 }
 
@@ -197,8 +197,8 @@ fn no_worker_waits_for_the_reader_of_messages() {
         line.clear();
         assert!(err.read_line(&mut line).unwrap() > 0);
         came += usize::from(line.starts_with("x:"));
-        if let Some((_, said)) = line.split_once("standard error was blocked; ") {
-            break said.split_whitespace().next().unwrap().parse().unwrap();
+        if let Some((_, output)) = line.split_once("standard error was blocked; ") {
+            break output.split_whitespace().next().unwrap().parse().unwrap();
         }
     };
     assert_eq!(came + dropped, PACKETS);

@@ -23,10 +23,10 @@ fn numbers(devices: &str, between: &str, how: &str, until: &str) -> (Vec<u64>, u
         "i :: DPDKInfo(2048); f :: FromDPDKDevice(0) {between} -> t :: ToDPDKDevice({how});
          Script(label again, wait 10ms, goto again $(lt {until}), wait 20ms, stop)"
     );
-    let said = run(devices, &config, &HANDLERS);
-    let pool = said.split("i.pool_count:\n0 ").nth(1).and_then(|it| it.lines().next());
-    let free: u64 = pool.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{said}"));
-    (HANDLERS[..8].iter().map(|it| number(&said, it)).collect(), free)
+    let output = run(devices, &config, &HANDLERS);
+    let pool = output.split("i.pool_count:\n0 ").nth(1).and_then(|it| it.lines().next());
+    let free: u64 = pool.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("{output}"));
+    (HANDLERS[..8].iter().map(|it| number(&output, it)).collect(), free)
 }
 
 #[test]

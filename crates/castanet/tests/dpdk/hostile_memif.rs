@@ -72,7 +72,7 @@ impl MemifPeer {
         say(HELLO, &hello);
         let (mut regions, mut ring) = (Vec::new(), None);
         loop {
-            let (message, fd) = heard(&connection);
+            let (message, fd) = receive(&connection);
             match u16_at(&message, 0) {
                 ACK => continue,
                 CONNECT => break,
@@ -119,7 +119,7 @@ impl MemifPeer {
 }
 
 /// The next message, and the descriptor that comes with it.
-fn heard(connection: &OwnedFd) -> ([u8; MESSAGE], Option<OwnedFd>) {
+fn receive(connection: &OwnedFd) -> ([u8; MESSAGE], Option<OwnedFd>) {
     let mut message = [0; MESSAGE];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -164,11 +164,11 @@ fn a_memif_peer_with_false_lengths_reads_no_memory() {
     for lengths in [&[60][..], &[65_000], &[65_000, 60], &[60, 60, 65_000], &[1000, 1000], &[60]] {
         peer.hand_over(lengths);
     }
-    let said = client.finish(patience).unwrap();
+    let output = client.finish(patience).unwrap();
     _ = std::fs::remove_file(&path);
-    assert!(said.success(), "{}", said.printed());
+    assert!(output.success(), "{}", output.printed());
     let handlers = ["c.count", "c.byte_count", "f.malformed"];
-    assert_eq!(handlers.map(|handler| number(&said.stdout, handler)), [3, 60 + 2000 + 60, 3]);
+    assert_eq!(handlers.map(|handler| number(&output.stdout, handler)), [3, 60 + 2000 + 60, 3]);
     let lengths: Vec<usize> = packets(&dump).iter().map(Vec::len).collect();
     assert_eq!(lengths, [60, 2000, 60]);
 }

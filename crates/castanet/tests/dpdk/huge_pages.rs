@@ -99,10 +99,10 @@ fn a_file_prefix_belongs_to_one_process_until_it_ends() {
     let config = "DPDKInfo(4096); f :: FromDPDKDevice(0) -> Discard";
     let devices = "-m 64 --vdev net_null0";
     let mut first = pages.start(devices, config, &[]);
-    let said = pages.refused(devices);
+    let output = pages.refused(devices);
     let prefix = &pages.prefix;
     assert_eq!(
-        said,
+        output,
         format!(
             "castanet: cannot start DPDK: process {} has the --file-prefix `{prefix}`; give this one \
              another (--file-prefix NAME), or attach it to that (--proc-type=secondary)",
@@ -110,10 +110,10 @@ fn a_file_prefix_belongs_to_one_process_until_it_ends() {
         )
     );
     // The process has no rings, so its threads have registered, which excludes other processes.
-    let said = pages.refused("--proc-type=secondary");
+    let output = pages.refused("--proc-type=secondary");
     assert!(
-        said.contains("lets nobody attach; its configuration must have a FromDPDKRing"),
-        "{said}"
+        output.contains("lets nobody attach; its configuration must have a FromDPDKRing"),
+        "{output}"
     );
     first.kill();
     first.wait(PATIENCE).unwrap();
@@ -122,11 +122,11 @@ fn a_file_prefix_belongs_to_one_process_until_it_ends() {
         "{config}; Script(label again, wait 10ms, goto again $(lt $(f.count) 100000), stop)"
     );
     let next = pages.start(devices, &config, &["f.count"]);
-    let said = next.finish(PATIENCE).unwrap();
-    assert!(said.success(), "{}", said.printed());
-    assert!(said.stdout.trim().parse::<u64>().unwrap() >= 100_000);
-    let said = pages.refused("--file-prefix=castanet-nobody --proc-type=secondary");
-    assert!(said.contains("there is no primary process whose --file-prefix is"), "{said}");
+    let output = next.finish(PATIENCE).unwrap();
+    assert!(output.success(), "{}", output.printed());
+    assert!(output.stdout.trim().parse::<u64>().unwrap() >= 100_000);
+    let output = pages.refused("--file-prefix=castanet-nobody --proc-type=secondary");
+    assert!(output.contains("there is no primary process whose --file-prefix is"), "{output}");
 }
 
 #[test]
@@ -165,13 +165,13 @@ fn rings_join_a_primary_and_a_secondary_process() {
              -> t :: ToDPDKRing(1, two_back, one_back)",
         &["f.count", "t.n_sent"],
     );
-    let said = primary.finish(PATIENCE).unwrap();
-    assert!(said.success(), "{}", said.printed());
-    let counts = handlers.map(|handler| number(&said.stdout, handler));
-    assert_eq!(counts, [2101, 2001 * 74 + 100 * 5014, 0, 2101, 0], "{}", said.stdout);
+    let output = primary.finish(PATIENCE).unwrap();
+    assert!(output.success(), "{}", output.printed());
+    let counts = handlers.map(|handler| number(&output.stdout, handler));
+    assert_eq!(counts, [2101, 2001 * 74 + 100 * 5014, 0, 2101, 0], "{}", output.stdout);
     secondary.interrupt();
-    let said = secondary.finish(PATIENCE).unwrap();
-    assert!(said.success(), "{}", said.printed());
-    let counts = ["f.count", "t.n_sent"].map(|handler| number(&said.stdout, handler));
+    let output = secondary.finish(PATIENCE).unwrap();
+    assert!(output.success(), "{}", output.printed());
+    let counts = ["f.count", "t.n_sent"].map(|handler| number(&output.stdout, handler));
     assert_eq!(counts, [2101, 2101]);
 }

@@ -18,20 +18,23 @@ fn ports_with_an_mtu_for_them_send_long_packets_in_several_mbufs() {
     );
     let handlers =
         ["c.count", "t.count", "t.byte_count", "t.dropped", "t.longest", "t.how", "i.pool_count"];
-    let said = run("--vdev net_ring0", &config, &handlers);
+    let output = run("--vdev net_ring0", &config, &handlers);
     let fit: Vec<_> = sent.iter().filter(|packet| packet.len() <= 9022).cloned().collect();
     assert_eq!((sent.len(), fit.len()), (220, 219));
-    assert!(packets(&dump) == fit, "{said}");
+    assert!(packets(&dump) == fit, "{output}");
     let bytes = fit.iter().map(Vec::len).sum::<usize>() as u64;
     let counts = ["c.count", "t.count", "t.byte_count", "t.dropped", "t.longest"];
-    assert_eq!(counts.map(|it| number(&said, it)), [219, 219, bytes, 1, 9022], "{said}");
-    assert!(said.contains("packets of up to 9022 bytes, in several mbufs if need be"), "{said}");
-    assert!(free(&said) >= 1024, "{said}");
+    assert_eq!(counts.map(|it| number(&output, it)), [219, 219, bytes, 1, 9022], "{output}");
+    assert!(
+        output.contains("packets of up to 9022 bytes, in several mbufs if need be"),
+        "{output}"
+    );
+    assert!(free(&output) >= 1024, "{output}");
 }
 
 /// Number of free mbufs of the first pool.
-fn free(said: &str) -> usize {
-    said.split("i.pool_count:\n0 ").nth(1).unwrap().lines().next().unwrap().parse().unwrap()
+fn free(output: &str) -> usize {
+    output.split("i.pool_count:\n0 ").nth(1).unwrap().lines().next().unwrap().parse().unwrap()
 }
 
 #[test]
@@ -43,11 +46,11 @@ fn other_ports_refuse_long_packets_and_name_the_limit() {
          f :: FromDPDKDevice(0) -> t :: ToDPDKDevice(0, MTU 4000);
          Script(label again, wait 10ms, goto again $(lt $(f.count) 20), wait 10ms, stop)";
     let handlers = ["t.count", "t.drops.refused", "t.longest"];
-    let said = run(&pcap(&from, &to), config, &handlers);
+    let output = run(&pcap(&from, &to), config, &handlers);
     // 2048 are 33 lines, an odd number, without headroom.
-    assert_eq!(handlers.map(|it| number(&said, it)), [10, 10, 33 * 64 - 128], "{said}");
+    assert_eq!(handlers.map(|it| number(&output, it)), [10, 10, 33 * 64 - 128], "{output}");
     let short: Vec<_> = sent.into_iter().step_by(2).collect();
-    assert!(packets(&to) == short, "{said}");
+    assert!(packets(&to) == short, "{output}");
 }
 
 #[test]

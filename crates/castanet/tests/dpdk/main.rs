@@ -44,9 +44,9 @@ fn run(devices: &str, config: &str, handlers: &[&str]) -> String {
 }
 
 /// The number that `x.y:\nNUMBER\n` gives for a handler.
-fn number(said: &str, handler: &str) -> u64 {
-    let after = said.split(&format!("{handler}:\n")).nth(1).unwrap_or_else(|| panic!("{said}"));
-    after.lines().next().unwrap().parse().unwrap_or_else(|_| panic!("{said}"))
+fn number(answer: &str, handler: &str) -> u64 {
+    let after = answer.split(&format!("{handler}:\n")).nth(1).unwrap_or_else(|| panic!("{answer}"));
+    after.lines().next().unwrap().parse().unwrap_or_else(|_| panic!("{answer}"))
 }
 
 /// A capture of packets of many lengths, none alike.
@@ -97,7 +97,7 @@ fn pcap(from: &std::path::Path, to: &std::path::Path) -> String {
 #[test]
 fn frames_of_any_length_are_sent() {
     // Through a ring device, which brings back what is sent.
-    let said = run(
+    let answer = run(
         "--vdev net_ring0",
         r"DPDKInfo(NB_MBUF 2048);
           InfiniteSource(LIMIT 1, DATA \<01>) -> t :: ToDPDKDevice(0);
@@ -107,15 +107,15 @@ fn frames_of_any_length_are_sent() {
           Script(label again, wait 10ms, goto again $(lt $(c.count) 6), stop)",
         &["t.count", "t.dropped", "c.byte_count"],
     );
-    assert_eq!((number(&said, "t.count"), number(&said, "t.dropped")), (6, 0), "{said}");
-    assert_eq!(number(&said, "c.byte_count"), 1 + 2 * 2 + 3 * 13, "{said}");
+    assert_eq!((number(&answer, "t.count"), number(&answer, "t.dropped")), (6, 0), "{answer}");
+    assert_eq!(number(&answer, "c.byte_count"), 1 + 2 * 2 + 3 * 13, "{answer}");
 }
 
 #[test]
 fn captures_pass_unchanged_byte_by_byte() {
     let (from, sent) = capture("plain", (0..3000).map(|n| 60 + n * 37 % 1455));
     let to = folder("dpdk").join("plain-out.pcap");
-    let said = run(
+    let answer = run(
         &pcap(&from, &to),
         "f :: FromDPDKDevice(0) -> c :: Counter -> t :: ToDPDKDevice(0);
          i :: DPDKInfo(NB_MBUF 4096);
@@ -133,10 +133,10 @@ fn captures_pass_unchanged_byte_by_byte() {
     );
     let bytes = sent.iter().map(Vec::len).sum::<usize>() as u64;
     for handler in ["f.count", "c.count", "t.count", "f.hw_count"] {
-        assert_eq!(number(&said, handler), 3000, "{handler}");
+        assert_eq!(number(&answer, handler), 3000, "{handler}");
     }
-    assert_eq!((number(&said, "f.byte_count"), number(&said, "t.byte_count")), (bytes, bytes));
-    assert_eq!((number(&said, "t.dropped"), number(&said, "f.no_frame_drops")), (0, 0));
+    assert_eq!((number(&answer, "f.byte_count"), number(&answer, "t.byte_count")), (bytes, bytes));
+    assert_eq!((number(&answer, "t.dropped"), number(&answer, "f.no_frame_drops")), (0, 0));
     assert!(packets(&to) == sent, "what was written is not what was read");
 }
 
@@ -174,7 +174,7 @@ fn modified_grown_and_shared_packets_are_sent_correctly() {
 fn packets_shared_in_frames_that_are_no_mbufs_are_copied_into_mbufs() {
     let to = folder("dpdk").join("shared-out.pcap");
     // All of a burst, from its first packet on, in the frames of the first pool there is.
-    let said = run(
+    let answer = run(
         &format!("--vdev net_pcap0,tx_pcap={}", to.display()),
         r"DPDKInfo(NB_MBUF 2048);
           InfiniteSource(LIMIT 5000, DATA \<020000000007 020000000006 88b7 0102030405>)
@@ -186,7 +186,7 @@ fn packets_shared_in_frames_that_are_no_mbufs_are_copied_into_mbufs() {
           Script(label again, wait 10ms, goto again $(lt $(t.count) 5000), stop)",
         &["t.count", "c.count", "bad.count"],
     );
-    let counts = ["t.count", "c.count", "bad.count"].map(|handler| number(&said, handler));
+    let counts = ["t.count", "c.count", "bad.count"].map(|handler| number(&answer, handler));
     assert_eq!(counts, [5000, 5000, 0]);
     let made = [&[2, 0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 6, 0x88, 0xb7][..], &[1, 2, 3, 4, 5]].concat();
     assert!(packets(&to) == vec![made; 5000], "what was written is not what was made");
@@ -196,7 +196,7 @@ fn packets_shared_in_frames_that_are_no_mbufs_are_copied_into_mbufs() {
 fn no_mbuf_is_lost_however_packets_end() {
     // Far more packets than mbufs: dropped, kept in a queue, copied on
     // write, sent. An mbuf that is not freed would be missing in the end.
-    let said = run(
+    let answer = run(
         "--vdev net_null0,size=64",
         "i :: DPDKInfo(1024, MBUF_CACHE_SIZE 32);
          f :: FromDPDKDevice(0) -> rr :: RoundRobinSwitch;
@@ -206,17 +206,17 @@ fn no_mbuf_is_lost_however_packets_end() {
          Script(label again, wait 10ms, goto again $(lt $(t.count) 200000), stop)",
         &["f.count", "t.count", "f.no_frame_drops", "i.pools", "i.pool_count"],
     );
-    assert!(number(&said, "f.count") > 300_000, "{said}");
-    assert!(said.contains("i.pools:\ncastanet_mbufs_0\n"), "{said}");
-    let free = said.split("i.pool_count:\n0 ").nth(1).unwrap().lines().next().unwrap();
+    assert!(number(&answer, "f.count") > 300_000, "{answer}");
+    assert!(answer.contains("i.pools:\ncastanet_mbufs_0\n"), "{answer}");
+    let free = answer.split("i.pool_count:\n0 ").nth(1).unwrap().lines().next().unwrap();
     // Handlers are read while packets still wait in batches and caches.
     let free: usize = free.parse().unwrap();
-    assert!((512..=1024).contains(&free), "{said}");
+    assert!((512..=1024).contains(&free), "{answer}");
 }
 
 #[test]
 fn rings_bring_back_the_mbufs_that_were_sent() {
-    let said = run(
+    let answer = run(
         "--vdev net_ring0",
         "DPDKInfo(2048);
          InfiniteSource(LIMIT 5000, DATA \\<020000000007 020000000006 88b7 01 02 03>)
@@ -228,9 +228,9 @@ fn rings_bring_back_the_mbufs_that_were_sent() {
         &["t.count", "f.count", "c.count", "bad.count"],
     );
     for handler in ["t.count", "f.count", "c.count"] {
-        assert_eq!(number(&said, handler), 5000, "{handler}");
+        assert_eq!(number(&answer, handler), 5000, "{handler}");
     }
-    assert_eq!(number(&said, "bad.count"), 0);
+    assert_eq!(number(&answer, "bad.count"), 0);
 }
 
 #[test]
@@ -282,13 +282,13 @@ fn packets_in_several_mbufs_are_joined() {
          Script(label again, wait 10ms, goto again $(lt $(f.count) 200), stop)",
         dump.display()
     );
-    let said = run(&pcap(&from, &to), &config, &["f.count", "t.count", "t.dropped"]);
+    let answer = run(&pcap(&from, &to), &config, &["f.count", "t.count", "t.dropped"]);
     assert!(packets(&dump) == sent, "what was received is not what was in the capture");
     // Packets that fit in one mbuf are sent again. The others are refused, because they are longer
     // than the port's MTU of 1500.
     let short: Vec<_> = sent.iter().filter(|packet| packet.len() <= 2112).cloned().collect();
-    assert!(packets(&to) == short, "{said}");
-    assert_eq!(number(&said, "t.count") + number(&said, "t.dropped"), 200);
+    assert!(packets(&to) == short, "{answer}");
+    assert_eq!(number(&answer, "t.count") + number(&answer, "t.dropped"), 200);
 }
 
 #[test]
@@ -383,8 +383,12 @@ fn an_idle_port_costs_little_and_loses_nothing_when_packets_come() {
     let used = cpu_time(child.id()) - before;
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success());
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!((number(&said, "c.count"), number(&said, "f.hw_dropped")), (1000, 0), "{said}");
+    let answer = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(
+        (number(&answer, "c.count"), number(&answer, "f.hw_dropped")),
+        (1000, 0),
+        "{answer}"
+    );
     // A worker that polled all the time would take two seconds.
     assert!(used < Duration::from_millis(100), "{used:?}");
 }
@@ -400,8 +404,8 @@ fn packets_without_room_wait_and_then_are_dropped_and_counted() {
     };
     let handlers = ["t.count", "t.drops.full", "t.dropped"];
     let counts = |arguments| {
-        let said = run("--vdev net_ring0", &config(arguments), &handlers);
-        handlers.map(|handler| number(&said, handler))
+        let answer = run("--vdev net_ring0", &config(arguments), &handlers);
+        handlers.map(|handler| number(&answer, handler))
     };
     let [sent, full, dropped] = counts(", BLOCKING false, IQUEUE 100");
     assert!((1000..=1024).contains(&sent), "{sent}");

@@ -82,10 +82,10 @@ fn a_port_completes_the_checksums_that_are_left_to_it() {
     let dump = folder("dpdk").join("sums-tap.pcap");
     let config = reset(&from, "t :: ToDPDKDevice(0, TCO true, UCO true)")
         + &kernel_receives(&dump, right.len());
-    let said = beside_a_tap("sums", &config, &["r.left", "t.how", "t.count"]);
-    assert!(said.contains("r.left:\ntrue\n"), "{said}");
-    assert!(said.contains("; the port completes checksums of IPv4, TCP, UDP"), "{said}");
-    assert_eq!(number(&said, "t.count"), right.len() as u64);
+    let output = beside_a_tap("sums", &config, &["r.left", "t.how", "t.count"]);
+    assert!(output.contains("r.left:\ntrue\n"), "{output}");
+    assert!(output.contains("; the port completes checksums of IPv4, TCP, UDP"), "{output}");
+    assert_eq!(number(&output, "t.count"), right.len() as u64);
     assert!(packets(&dump) == right, "what was sent is not right");
 }
 
@@ -97,16 +97,16 @@ fn offloads_that_a_port_lacks_are_done_in_software() {
     let dump = folder("dpdk").join("sums-here-tap.pcap");
     let to = "tee :: Tee; tee[0] -> t :: ToDPDKDevice(0, IPCO true); tee[1] -> Discard";
     let config = reset(&from, to) + &kernel_receives(&dump, right.len());
-    let said = beside_a_tap("sums2", &config, &["r.left", "t.how"]);
-    assert!(said.contains("r.left:\ntrue\n"), "{said}");
-    assert!(said.contains("; the port completes checksums of IPv4\n"), "{said}");
+    let output = beside_a_tap("sums2", &config, &["r.left", "t.how"]);
+    assert!(output.contains("r.left:\ntrue\n"), "{output}");
+    assert!(output.contains("; the port completes checksums of IPv4\n"), "{output}");
     assert!(packets(&dump) == right, "what was sent is not right");
     // A ring completes nothing.
     let dump = folder("dpdk").join("sums-ring.pcap");
     let config =
         reset(&from, "t :: ToDPDKDevice(0, TCO true, UCO true)") + &comes_back(&dump, right.len());
-    let said = run("--vdev net_ring0", &config, &["r.left", "t.how"]);
-    assert!(said.contains("r.left:\ntrue\n") && !said.contains("completes"), "{said}");
+    let output = run("--vdev net_ring0", &config, &["r.left", "t.how"]);
+    assert!(output.contains("r.left:\ntrue\n") && !output.contains("completes"), "{output}");
     assert!(packets(&dump) == right, "what was sent is not right");
 }
 
@@ -123,8 +123,8 @@ fn no_element_sees_a_checksum_that_is_not_right() {
     ] {
         let config = reset(&from, &format!("{between} -> t :: ToDPDKDevice(0, TCO true)"))
             + &comes_back(&dump, right.len());
-        let said = run("--vdev net_ring0", &config, &["r.left", "t.count"]);
-        assert!(said.contains(&format!("r.left:\n{left}\n")), "{between}: {said}");
+        let output = run("--vdev net_ring0", &config, &["r.left", "t.count"]);
+        assert!(output.contains(&format!("r.left:\n{left}\n")), "{between}: {output}");
         assert!(packets(&dump) == right, "{between}: what was sent is not right");
     }
 }
@@ -176,15 +176,15 @@ fn tcp_packets_longer_than_the_mtu_are_cut() {
     // By the port: 20 000 bytes in segments of 1446, for net_tap counts the header of the link too.
     let dump = folder("dpdk").join("tso-tap.pcap");
     let config = source("") + &kernel_receives(&dump, 14 + 1);
-    let said = beside_a_tap("tso", &config, &["t.count", "t.how", "t.dropped"]);
-    assert!(said.contains("; the port cuts longer TCP packets"), "{said}");
-    assert_eq!((number(&said, "t.count"), number(&said, "t.dropped")), (2, 0), "{said}");
-    assert!(payload(&packets(&dump), 1000, 1500) == sent, "{said}");
+    let output = beside_a_tap("tso", &config, &["t.count", "t.how", "t.dropped"]);
+    assert!(output.contains("; the port cuts longer TCP packets"), "{output}");
+    assert_eq!((number(&output, "t.count"), number(&output, "t.dropped")), (2, 0), "{output}");
+    assert!(payload(&packets(&dump), 1000, 1500) == sent, "{output}");
     // In software, for a port that cannot.
     let dump = folder("dpdk").join("tso-ring.pcap");
     let config = source(", MTU 1000") + &comes_back(&dump, 21 + 2);
-    let said = run("--vdev net_ring0", &config, &["t.count", "t.how", "t.dropped"]);
-    assert!(said.contains("; longer TCP packets are cut in software"), "{said}");
-    assert_eq!((number(&said, "t.count"), number(&said, "t.dropped")), (2, 0), "{said}");
-    assert!(payload(&packets(&dump), 1000, 1000) == sent, "{said}");
+    let output = run("--vdev net_ring0", &config, &["t.count", "t.how", "t.dropped"]);
+    assert!(output.contains("; longer TCP packets are cut in software"), "{output}");
+    assert_eq!((number(&output, "t.count"), number(&output, "t.dropped")), (2, 0), "{output}");
+    assert!(payload(&packets(&dump), 1000, 1000) == sent, "{output}");
 }

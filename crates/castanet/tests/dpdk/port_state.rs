@@ -35,8 +35,8 @@ fn ports_tell_which_checksums_are_wrong_and_drop_nothing_for_it() {
     };
     let handlers = ["c.count", "f.bad_ip_checksums", "f.bad_transport_checksums"];
     let counts = |name, arguments| {
-        let said = beside_a_tap(name, &config(arguments), &handlers);
-        handlers.map(|handler| number(&said, handler))
+        let output = beside_a_tap(name, &config(arguments), &handlers);
+        handlers.map(|handler| number(&output, handler))
     };
     assert_eq!(counts("said1", ", IPCO true, TCO true, UCO true"), [100, 30, 20]);
     assert_eq!(counts("said2", ""), [100, 0, 0]);
@@ -63,27 +63,27 @@ fn a_port_has_handlers_for_its_link_and_counters() {
         "f.tx_bytes",
     ];
     let texts = ["f.driver", "f.xstats", "f.xstats rx_good_packets", "f.queue_count"];
-    let said = run(
+    let output = run(
         &pcap(&from, &to),
         "DPDKInfo(4096); f :: FromDPDKDevice(0, NDESC 512, MTU 1400) -> t :: ToDPDKDevice(0);
          Script(label again, wait 10ms, goto again $(lt $(t.count) 300), stop)",
         &[&handlers[..], &texts].concat(),
     );
-    let counts = handlers.map(|handler| number(&said, handler));
-    assert_eq!(counts[..2], [300, 300], "{said}");
+    let counts = handlers.map(|handler| number(&output, handler));
+    assert_eq!(counts[..2], [300, 300], "{output}");
     assert_eq!(counts[2], counts[3]);
-    assert_eq!(counts[4..9], [0, 0, 1400, 1, 512], "{said}");
+    assert_eq!(counts[4..9], [0, 0, 1400, 1, 512], "{output}");
     // The driver's link state without a link: ten gigabits, full duplex, fixed.
-    assert_eq!(counts[9..12], [1, 0, 10_000], "{said}");
-    assert!(said.contains("f.driver:\nnet_pcap\n"), "{said}");
-    assert!(said.contains("tx_good_packets[1] = 300\n"), "{said}");
-    assert_eq!(number(&said, "f.xstats rx_good_packets"), 300);
-    assert!(said.contains("f.queue_count:\nQueue 0: -\n"), "{said}");
+    assert_eq!(counts[9..12], [1, 0, 10_000], "{output}");
+    assert!(output.contains("f.driver:\nnet_pcap\n"), "{output}");
+    assert!(output.contains("tx_good_packets[1] = 300\n"), "{output}");
+    assert_eq!(number(&output, "f.xstats rx_good_packets"), 300);
+    assert!(output.contains("f.queue_count:\nQueue 0: -\n"), "{output}");
 }
 
 #[test]
 fn a_port_takes_more_addresses_and_other_bursts() {
-    let said = run(
+    let output = run(
         "--vdev net_tap0",
         "DPDKInfo(4096); f :: FromDPDKDevice(0, BURST 16) -> Discard; Idle -> ToDPDKDevice(0);
          Script(print $(f.burst), write f.add_mac 02:00:00:00:00:09, write f.burst 8,
@@ -91,13 +91,13 @@ fn a_port_takes_more_addresses_and_other_bursts() {
                 stop)",
         &["f.burst", "f.count"],
     );
-    assert_eq!(said.lines().next(), Some("16"), "{said}");
-    assert_eq!((number(&said, "f.burst"), number(&said, "f.count")), (8, 0), "{said}");
+    assert_eq!(output.lines().next(), Some("16"), "{output}");
+    assert_eq!((number(&output, "f.burst"), number(&output, "f.count")), (8, 0), "{output}");
 }
 
 #[test]
 fn a_port_takes_another_address_and_fewer_queues_for_its_hash() {
-    let said = run(
+    let output = run(
         "--vdev net_null0",
         "DPDKInfo(4096);
          f :: FromDPDKDevice(0, N_QUEUES 4, MAX_RSS 2, MAC 2:0:0:0:0:9, CLEAR true, PAUSE unset)
@@ -105,9 +105,9 @@ fn a_port_takes_another_address_and_fewer_queues_for_its_hash() {
          Script(wait 10ms, write f.max_rss 3, print \"three\", write f.max_rss 5, stop)",
         &["f.mac", "f.nb_rx_queues"],
     );
-    assert!(said.starts_with("three\n"), "{said}");
-    assert!(said.contains("f.mac:\n02-00-00-00-00-09\n"), "{said}");
-    assert_eq!(number(&said, "f.nb_rx_queues"), 4, "{said}");
+    assert!(output.starts_with("three\n"), "{output}");
+    assert!(output.contains("f.mac:\n02-00-00-00-00-09\n"), "{output}");
+    assert_eq!(number(&output, "f.nb_rx_queues"), 4, "{output}");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn packets_tell_the_queue_and_the_hash_that_brought_them() {
     let (two, _) = capture("paint-1", (0..200).map(|n| 60 + n));
     let device = format!("--vdev net_pcap0,rx_pcap={},rx_pcap={}", one.display(), two.display());
     // net_pcap has no hash: the annotation is zero, whatever it was.
-    let said = run(
+    let output = run(
         &device,
         "DPDKInfo(4096);
          f :: FromDPDKDevice(0, N_QUEUES 2, PAINT_QUEUE true, RSS_AGGREGATE true, MODE rss)
@@ -226,7 +226,11 @@ fn packets_tell_the_queue_and_the_hash_that_brought_them() {
          Script(label again, wait 10ms, goto again $(lt $(f.count) 300), stop)",
         &["zero.count", "one.count"],
     );
-    assert_eq!((number(&said, "zero.count"), number(&said, "one.count")), (100, 200), "{said}");
+    assert_eq!(
+        (number(&output, "zero.count"), number(&output, "one.count")),
+        (100, 200),
+        "{output}"
+    );
 }
 
 #[test]

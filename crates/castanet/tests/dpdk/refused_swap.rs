@@ -57,9 +57,9 @@ fn rings_keep_their_packets_and_go_on() {
     steps += &format!(", writeq hotconfig \"{}\"", quoted(&last));
     expected += "600 0 600 0\n";
     let config = format!("{RINGS} Script({steps})");
-    let ran = castanet(&["run", "-R", "--quiet", "--dpdk", QUIET, "-e", &config], b"");
-    assert_eq!((ran.status, ran.out), (Some(0), expected), "{}", ran.err);
+    let result = castanet(&["run", "-R", "--quiet", "--dpdk", QUIET, "-e", &config], b"");
+    assert_eq!((result.status, result.out), (Some(0), expected), "{}", result.err);
     let why = ["/file: No such file", "/socket: No such file", "no other process has made it"];
-    let said = why.map(|why| ran.err.matches(why).count());
-    assert_eq!(said, [others().len(); 3], "{}", ran.err);
+    let output = why.map(|why| result.err.matches(why).count());
+    assert_eq!(output, [others().len(); 3], "{}", result.err);
 }

@@ -17,8 +17,8 @@ const SLACK: u64 = 512 << 10;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn seconds() -> u64 {
-    let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
-    told.map_or(SECONDS, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
+    let setting = std::env::var("CASTANET_SOAK_SECONDS").ok();
+    setting.map_or(SECONDS, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
 }
 
 /// Fills a queue from the loop of a port and empties it more slowly, shares packets, copies them on
@@ -63,13 +63,13 @@ fn dpdk_under_full_load_keeps_its_memory_and_its_mbufs() {
     std::thread::sleep(Duration::from_secs(time) * 5 / 8);
     let after = router.memory();
     assert!(before > 0 && after <= before + SLACK, "{before} bytes became {after}");
-    let said = router.finish(PATIENCE + Duration::from_secs(time)).unwrap();
-    assert!(said.success(), "{}", said.printed());
+    let output = router.finish(PATIENCE + Duration::from_secs(time)).unwrap();
+    assert!(output.success(), "{}", output.printed());
     let [all, sent, most, dropped, kept, without] =
-        handlers.map(|handler| number(&said.stdout, handler));
+        handlers.map(|handler| number(&output.stdout, handler));
     println!("{all} packets in {time} s, {dropped} of them found the queue full");
-    assert_eq!(most, HELD, "{}", said.stdout);
+    assert_eq!(most, HELD, "{}", output.stdout);
     assert_eq!(all, sent + dropped);
     // One worker has all caches, so an mbuf that it cannot get is lost.
-    assert_eq!((kept, without), (MBUFS, MBUFS), "{}", said.stdout);
+    assert_eq!((kept, without), (MBUFS, MBUFS), "{}", output.stdout);
 }

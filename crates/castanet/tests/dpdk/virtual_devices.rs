@@ -49,10 +49,10 @@ fn comes_back(name: &str, near: &str, far: &str) {
         dump.display()
     );
     let far = echo(far);
-    let said = castanet(near, &config, &["t.count", "t.dropped", "f.byte_count"]).check();
-    let said = said.unwrap_or_else(|error| panic!("{error}")).stdout;
-    assert_eq!((number(&said, "t.count"), number(&said, "t.dropped")), (500, 0), "{said}");
-    assert_eq!(number(&said, "f.byte_count"), sent.iter().map(|it| it.len() as u64).sum::<u64>());
+    let output = castanet(near, &config, &["t.count", "t.dropped", "f.byte_count"]).check();
+    let output = output.unwrap_or_else(|error| panic!("{error}")).stdout;
+    assert_eq!((number(&output, "t.count"), number(&output, "t.dropped")), (500, 0), "{output}");
+    assert_eq!(number(&output, "f.byte_count"), sent.iter().map(|it| it.len() as u64).sum::<u64>());
     assert!(packets(&dump) == sent, "what came back is not what was sent");
     far.interrupt();
     assert_eq!(far.finish(PATIENCE).unwrap().stdout, "500\n");
@@ -112,11 +112,11 @@ fn a_peer_may_come_late_die_and_come_back() {
     client.wait_for("gone", PATIENCE).unwrap();
     let server = echo(&far);
     client.wait_for("second", PATIENCE).unwrap();
-    let said = client.finish(PATIENCE).unwrap();
-    assert!(said.success(), "{}", said.printed());
-    let [all, went, dropped] = handlers.map(|handler| number(&said.stdout, handler));
-    assert_eq!(all, went + dropped, "{}", said.stdout);
-    assert!(went >= 1000 && dropped > 0, "{}", said.stdout);
+    let output = client.finish(PATIENCE).unwrap();
+    assert!(output.success(), "{}", output.printed());
+    let [all, went, dropped] = handlers.map(|handler| number(&output.stdout, handler));
+    assert_eq!(all, went + dropped, "{}", output.stdout);
+    assert!(went >= 1000 && dropped > 0, "{}", output.stdout);
     server.interrupt();
     assert!(server.finish(PATIENCE).unwrap().success());
 }
@@ -152,8 +152,8 @@ fn answers(host: &Namespace, looking: &str, script: &str) -> Process {
 /// Has the kernel ping three times.
 fn ping(host: &Namespace) {
     let ping = host.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "5", "10.9.0.2"]);
-    let said = ping.timeout(PATIENCE).check().unwrap_or_else(|error| panic!("{error}"));
-    assert!(said.stdout.contains("3 received, 0% packet loss"), "{}", said.stdout);
+    let output = ping.timeout(PATIENCE).check().unwrap_or_else(|error| panic!("{error}"));
+    assert!(output.stdout.contains("3 received, 0% packet loss"), "{}", output.stdout);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_worker_wakes_by_interrupt_after_the_port_is_set_up_anew() {
     std::thread::sleep(Duration::from_millis(100));
     ping(&host);
     castanet.interrupt();
-    let said = castanet.finish(PATIENCE).unwrap();
-    assert!(said.stderr.contains("cannot open DPDK port 0: "), "{}", said.printed());
-    assert!(said.stdout.ends_with("so\n3\n"), "{}", said.stdout);
+    let output = castanet.finish(PATIENCE).unwrap();
+    assert!(output.stderr.contains("cannot open DPDK port 0: "), "{}", output.printed());
+    assert!(output.stdout.ends_with("so\n3\n"), "{}", output.stdout);
 }

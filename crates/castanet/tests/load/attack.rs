@@ -4,7 +4,7 @@
 //! it ten minutes.
 
 use crate::program::{LATER, SOON, program};
-use crate::soak::told;
+use crate::soak::soak_seconds;
 use castanet_lab::{Lab, Namespace, Port, Process, RandomFile, Router, require};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -133,40 +133,40 @@ fn download(client: &Namespace, file: &RandomFile, over: &AtomicBool) -> Result<
 }
 
 /// The numbers of the answers that `ping` printed.
-fn answers(said: &str) -> Vec<u32> {
+fn answers(output: &str) -> Vec<u32> {
     let of = |line: &str| line.split_once("icmp_seq=")?.1.split(' ').next()?.parse().ok();
-    said.lines().filter(|line| line.contains("bytes from")).filter_map(of).collect()
+    output.lines().filter(|line| line.contains("bytes from")).filter_map(of).collect()
 }
 
 /// The most that stayed unanswered in a row, of `sent` pings.
 fn silence(answers: &[u32], sent: u32) -> u32 {
-    let mut heard = answers.to_vec();
-    heard.extend([0, sent + 1]);
-    heard.sort_unstable();
-    heard.windows(2).map(|pair| pair[1].saturating_sub(pair[0] + 1)).max().unwrap_or(sent)
+    let mut received = answers.to_vec();
+    received.extend([0, sent + 1]);
+    received.sort_unstable();
+    received.windows(2).map(|pair| pair[1].saturating_sub(pair[0] + 1)).max().unwrap_or(sent)
 }
 
 /// Insists that two hosts go on while the others attack.
 fn goes_on(name: &str, method: &str) {
     let mut six = SixPortRouter::new(name, method);
-    let time = Duration::from_secs(told().unwrap_or(SECONDS));
+    let time = Duration::from_secs(soak_seconds().unwrap_or(SECONDS));
     let file = six.lab.random_file("file", 1).unwrap();
     let _web = six.hosts[1].serve("10.0.2.2", 8001).unwrap();
     let pings = (time.as_secs() as u32 * PINGS).to_string();
     let interval = (1.0 / f64::from(PINGS)).to_string();
     let (client, over) = (&six.hosts[0], AtomicBool::new(false));
-    let (said, downloads) = std::thread::scope(|scope| {
+    let (output, downloads) = std::thread::scope(|scope| {
         let downloads = scope.spawn(|| download(client, &file, &over));
         let attacks = six.attack(time);
         let ping = client.command("ping").args(["-n", "-i", &interval, "-c", &pings]);
-        let said = ping.args(["-W", "1", "10.0.2.2"]).timeout(time * 2 + LATER).output();
+        let output = ping.args(["-W", "1", "10.0.2.2"]).timeout(time * 2 + LATER).output();
         for attack in attacks {
             println!("{}", attack.finish(LATER).unwrap().printed());
         }
         over.store(true, Ordering::Relaxed);
-        (said.unwrap().stdout, downloads.join().unwrap())
+        (output.unwrap().stdout, downloads.join().unwrap())
     });
-    let (answers, memory) = (answers(&said), six.router.memory());
+    let (answers, memory) = (answers(&output), six.router.memory());
     let quiet = silence(&answers, pings.parse().unwrap());
     println!(
         "{name}: {} of {pings} pings answered, {quiet} in a row not; downloads: {downloads:?}; {} MB",

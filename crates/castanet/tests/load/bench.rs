@@ -158,12 +158,15 @@ fn the_table_of_rules_is_markdown_with_reasons_for_gaps() {
     require(&["ethtool", "ip", "iperf3", "nft"]).unwrap();
     let words = ["bench", "firewall", "--rules", "20000", "--rounds", "1", "--milliseconds", "30"];
     let peers = ["--peer", "nft,forwarding", "--seconds", "0", "--patience", "1"];
-    let said =
+    let answer =
         Command::on_host(program()).args(words).args(peers).timeout(LATER).check().unwrap().stdout;
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines[..2], ["| Mpps | 20000 rules |", "|---|---:|"], "{said}");
-    assert!(lines[2].starts_with("| nft | ") && lines[3].starts_with("| forwarding | "), "{said}");
+    let lines: Vec<&str> = answer.lines().collect();
+    assert_eq!(lines[..2], ["| Mpps | 20000 rules |", "|---|---:|"], "{answer}");
+    assert!(
+        lines[2].starts_with("| nft | ") && lines[3].starts_with("| forwarding | "),
+        "{answer}"
+    );
     let loaded = lines.iter().any(|it| it.starts_with("| load, s |"));
-    let missing = said.contains("* nft with 20000 rules: not loaded in 1 s");
-    assert!(loaded != missing && !said.contains("Gbit/s"), "{said}");
+    let missing = answer.contains("* nft with 20000 rules: not loaded in 1 s");
+    assert!(loaded != missing && !answer.contains("Gbit/s"), "{answer}");
 }

@@ -22,15 +22,15 @@ const REST: Duration = Duration::from_millis(20);
 const SLACK: u64 = 512 << 10;
 
 /// Length of the load, if the environment gives one.
-pub(crate) fn told() -> Option<u64> {
-    let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
-    told.map(|text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
+pub(crate) fn soak_seconds() -> Option<u64> {
+    let setting = std::env::var("CASTANET_SOAK_SECONDS").ok();
+    setting.map(|text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
 }
 
 /// Loads `eth0` of a namespace as the kernel can, until the time is over. If nobody says how long,
 /// it does so by fits and starts: other tests run beside it, and have to make their networks.
 fn load(namespace: &Namespace, time: Duration) {
-    let rest = if told().is_some() { Duration::ZERO } else { REST };
+    let rest = if soak_seconds().is_some() { Duration::ZERO } else { REST };
     let thread = namespace.enter(move || {
         let sent = || {
             let interface = Interface::find("eth0")?;
@@ -69,7 +69,7 @@ fn soak(name: &str, text: &str, handlers: &[&str]) -> Vec<u64> {
     let command = middle.command(program()).args(["run", "-e", text]).args(shown);
     let mut router = command.spawn().unwrap();
     router.wait_for(Router::READY, SOON).unwrap();
-    let time = Duration::from_secs(told().unwrap_or(SECONDS));
+    let time = Duration::from_secs(soak_seconds().unwrap_or(SECONDS));
     load(&a, time / 4);
     let before = router.memory();
     load(&a, time - time / 4);
@@ -79,9 +79,9 @@ fn soak(name: &str, text: &str, handlers: &[&str]) -> Vec<u64> {
     let status = router.wait(SOON).unwrap();
     // Not a frame is missing, or it would not end like this.
     assert_eq!(status.code(), Some(0), "{status}: {}", router.stderr());
-    let said = router.stdout();
-    println!("{name}: {said}");
-    handlers.iter().map(|handler| number(&said, handler)).collect()
+    let output = router.stdout();
+    println!("{name}: {output}");
+    handlers.iter().map(|handler| number(&output, handler)).collect()
 }
 
 /// A queue fills up and stays full: what is sent is less than what comes.
@@ -91,8 +91,8 @@ fn hold(name: &str, method: &str) {
              -> RatedUnqueue(20000) -> c :: Counter -> ToDevice(m1, METHOD {method});
          FromDevice(m1, PROMISC true, METHOD {method}) -> ToDevice(m0, METHOD {method})"
     );
-    let said = soak(name, &text, &["q.highwater_length", "q.drops", "c.count"]);
-    assert!(said[0] == HELD as u64 && said[1] > 0 && said[2] > 0, "{said:?}");
+    let output = soak(name, &text, &["q.highwater_length", "q.drops", "c.count"]);
+    assert!(output[0] == HELD as u64 && output[1] > 0 && output[2] > 0, "{output:?}");
 }
 
 /// The system calls of a process while `run` runs, by `strace -c`.
@@ -148,8 +148,8 @@ fn af_xdp_that_only_passes_on_keeps_its_memory() {
     let text =
         "f :: FromDevice(m0, PROMISC true, METHOD AF_XDP) -> t :: ToDevice(m1, METHOD AF_XDP);
                 FromDevice(m1, PROMISC true, METHOD AF_XDP) -> ToDevice(m0, METHOD AF_XDP)";
-    let said = soak("soak-straight", text, &["f.count", "t.count"]);
-    assert!(said[0] == said[1] && said[0] > 1000, "{said:?}");
+    let output = soak("soak-straight", text, &["f.count", "t.count"]);
+    assert!(output[0] == output[1] && output[0] > 1000, "{output:?}");
 }
 
 #[test]

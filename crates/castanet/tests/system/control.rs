@@ -24,8 +24,8 @@ impl Control {
     /// Value of a read handler.
     pub(crate) fn read(&mut self, handler: &str) -> String {
         self.0.get_mut().write_all(format!("READ {handler}\r\n").as_bytes()).unwrap();
-        let said = self.line();
-        assert!(said.starts_with("200"), "{handler}: {said}");
+        let output = self.line();
+        assert!(output.starts_with("200"), "{handler}: {output}");
         let length = self.line().strip_prefix("DATA ").unwrap().parse().unwrap();
         let mut data = vec![0; length];
         self.0.read_exact(&mut data).unwrap();
@@ -41,9 +41,9 @@ impl Control {
 
     /// The number before a word in a handler's value.
     pub(crate) fn of(&mut self, handler: &str, word: &str) -> u64 {
-        let said = self.read(handler);
+        let output = self.read(handler);
         let row = |line: &str| line.strip_suffix(word)?.trim().parse().ok();
-        said.lines().find_map(row).unwrap_or_else(|| panic!("{handler} says no {word}: {said}"))
+        output.lines().find_map(row).unwrap_or_else(|| panic!("{handler} says no {word}: {output}"))
     }
 
     /// Packets that an element dropped for a reason.
@@ -54,9 +54,9 @@ impl Control {
     /// All packets that elements dropped.
     pub(crate) fn dropped(&mut self, elements: &[&str]) -> u64 {
         let drops = |element: &&str| {
-            let said = self.read(&format!("{element}.drops"));
+            let output = self.read(&format!("{element}.drops"));
             let number = |line: &str| line.split_whitespace().last()?.parse::<u64>().ok();
-            said.lines().filter_map(number).sum::<u64>()
+            output.lines().filter_map(number).sum::<u64>()
         };
         elements.iter().map(drops).sum()
     }

@@ -90,9 +90,9 @@ fn passed(
     assert_eq!(from.stats().tx_errors, 0);
     // Not a frame is missing, or it would not end like this.
     assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
-    let said = router.stdout();
+    let output = router.stdout();
     let came = came.iter().map(|packet| packet.bytes().to_vec()).collect();
-    (came, HANDLERS.map(|handler| number(&said, handler)))
+    (came, HANDLERS.map(|handler| number(&output, handler)))
 }
 
 /// Compares what passes by with what passes an element, on interfaces of these MTUs.

@@ -23,23 +23,23 @@ fn without_offloads() -> NetworkOptions {
 
 fn an_expired_packet_is_reported(testbed: &TestNetwork) {
     let [h1, h2, _] = testbed.hosts();
-    let said = testbed.ping(h1, &["-c", "2", "-t", "1"], &h2.address);
-    assert!(said.contains("0 received"), "{said}");
-    assert!(said.contains("From 10.0.1.1 icmp_seq=1 Time to live exceeded"), "{said}");
+    let output = testbed.ping(h1, &["-c", "2", "-t", "1"], &h2.address);
+    assert!(output.contains("0 received"), "{output}");
+    assert!(output.contains("From 10.0.1.1 icmp_seq=1 Time to live exceeded"), "{output}");
 }
 
 fn packets_with_dont_fragment_are_refused(testbed: &TestNetwork) {
     let [h1, h2, _] = testbed.hosts();
-    let said = testbed.ping(h1, &["-c", "1", "-M", "do", "-s", "1600"], &h2.address);
+    let output = testbed.ping(h1, &["-c", "1", "-M", "do", "-s", "1600"], &h2.address);
     assert!(
-        said.contains("From 10.0.1.1 icmp_seq=1 Frag needed and DF set (mtu = 1500)"),
-        "{said}"
+        output.contains("From 10.0.1.1 icmp_seq=1 Frag needed and DF set (mtu = 1500)"),
+        "{output}"
     );
     // The sender has learnt how much fits, and keeps to it.
     let route = h1.namespace.ip(&format!("route get {}", h2.address)).unwrap();
     assert!(route.contains("mtu 1500"), "{route}");
-    let said = testbed.ping(h1, &["-c", "1", "-M", "do", "-s", "1472"], &h2.address);
-    assert!(said.contains("1 received"), "{said}");
+    let output = testbed.ping(h1, &["-c", "1", "-M", "do", "-s", "1472"], &h2.address);
+    assert!(output.contains("1 received"), "{output}");
 }
 
 fn a_detour_is_redirected(testbed: &TestNetwork) {
@@ -49,8 +49,8 @@ fn a_detour_is_redirected(testbed: &TestNetwork) {
     h1.namespace.sysctl("net/ipv4/conf/eth0/accept_redirects", "0").unwrap();
     h1.namespace.ip("route add 10.0.1.3/32 via 10.0.1.1").unwrap();
     let mut capture = h1.namespace.capture_arriving("eth0", "icmp").unwrap();
-    let said = testbed.ping(h1, &["-c", "2"], "10.0.1.3");
-    assert!(said.contains("2 received, 0% packet loss"), "{said}");
+    let output = testbed.ping(h1, &["-c", "2"], "10.0.1.3");
+    assert!(output.contains("2 received, 0% packet loss"), "{output}");
     capture.wait_for("ICMP redirect 10.0.1.3 to host 10.0.1.3", SOON).unwrap();
     let seen = capture.finish().unwrap();
     assert!(seen.contains("10.0.1.1 > 10.0.1.2: ICMP redirect 10.0.1.3 to host"), "{seen}");
@@ -59,8 +59,8 @@ fn a_detour_is_redirected(testbed: &TestNetwork) {
 
 fn an_unknown_network_is_unreachable(testbed: &TestNetwork) {
     let [h1, ..] = testbed.hosts();
-    let said = testbed.ping(h1, &["-c", "1"], "192.0.2.1");
-    assert!(said.contains("From 10.0.1.1 icmp_seq=1 Destination Net Unreachable"), "{said}");
+    let output = testbed.ping(h1, &["-c", "1"], "192.0.2.1");
+    assert!(output.contains("From 10.0.1.1 icmp_seq=1 Destination Net Unreachable"), "{output}");
 }
 
 fn a_closed_port_of_the_router_is_unreachable(testbed: &TestNetwork) {

@@ -16,7 +16,7 @@ struct ExampleHeader {
 }
 
 /// Reads the opening comment: of its indented lines the first is the command.
-fn said(text: &str) -> ExampleHeader {
+fn header(text: &str) -> ExampleHeader {
     let comment = text.lines().map_while(|line| line.strip_prefix("//"));
     let mut indented = comment.filter_map(|line| line.strip_prefix("   "));
     let command = indented.next().expect("a command in the opening comment");
@@ -51,16 +51,16 @@ fn examples_print_the_lines_of_their_comments() {
     let lab = Lab::new("examples").unwrap();
     let place = lab.namespace("place").unwrap();
     for name in names {
-        let said = said(&fs::read_to_string(conf("examples").join(&name)).unwrap());
+        let header = header(&fs::read_to_string(conf("examples").join(&name)).unwrap());
         let file = format!("conf/examples/{name}");
-        assert!(said.command[0] == "castanet" && said.command.contains(&file), "{name}");
-        assert!(!said.prints.is_empty(), "{name} does not say what it prints");
+        assert!(header.command[0] == "castanet" && header.command.contains(&file), "{name}");
+        assert!(!header.prints.is_empty(), "{name} does not say what it prints");
         // In a namespace: an example that opened a device would find none of the machine.
-        let ran = place.command(program()).args(&said.command[1..]).current_dir(root());
-        let ran = ran.check().unwrap_or_else(|error| panic!("{name}: {error}"));
-        let printed = ran.printed();
+        let result = place.command(program()).args(&header.command[1..]).current_dir(root());
+        let result = result.check().unwrap_or_else(|error| panic!("{name}: {error}"));
+        let printed = result.printed();
         let mut lines = printed.lines();
-        for expected in &said.prints {
+        for expected in &header.prints {
             assert!(
                 lines.any(|line| fits(line, expected)),
                 "{name}: no `{expected}` in\n{printed}"
@@ -78,8 +78,8 @@ fn a_tap_answers_ping() {
     let mut running = place.command(program()).arg("run").arg(config).spawn().unwrap();
     running.wait_for(castanet_lab::Router::READY, SOON).unwrap();
     let ping = place.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "2", "10.9.9.2"]);
-    let said = ping.output().unwrap().printed();
-    assert!(said.contains("3 received, 0% packet loss"), "{said}\n{}", running.stderr());
+    let output = ping.output().unwrap().printed();
+    assert!(output.contains("3 received, 0% packet loss"), "{output}\n{}", running.stderr());
     running.interrupt();
     running.wait(Duration::from_secs(5)).unwrap();
 }

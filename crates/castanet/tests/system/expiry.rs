@@ -87,7 +87,7 @@ struct FlowTracker {
     events: &'static str,
     /// Element and drop reason of packets that belong to no flow.
     strangers: (&'static str, &'static str),
-    said: usize,
+    answers: usize,
 }
 
 impl FlowTracker {
@@ -105,8 +105,8 @@ impl FlowTracker {
     fn does(&mut self, what: &str) -> Instant {
         let began = Instant::now();
         self.client.write_line(what).unwrap();
-        self.client.wait_for(&format!("done {} .", self.said), LATER).unwrap();
-        self.said += 1;
+        self.client.wait_for(&format!("done {} .", self.answers), LATER).unwrap();
+        self.answers += 1;
         began
     }
 
@@ -227,7 +227,7 @@ fn connections_of_a_firewall_end_in_time() {
         count: "rules.connection_count",
         events: "rules.connection_events",
         strangers: ("rules", "rule"),
-        said: 0,
+        answers: 0,
     };
     keeper.udp();
     keeper.tcp();
@@ -240,7 +240,7 @@ fn mappings_of_a_nat_gateway_end_in_time() {
         "UDP_TIMEOUT {UDP}, TCP_NODATA_TIMEOUT {TRANSIENT}, TCP_DONE_TIMEOUT {TRANSIENT},
          TCP_TIMEOUT {ESTABLISHED}, CAPACITY $capacity"
     );
-    let mut world = NatNetwork::told("natexpiry", "", &[("CAPACITY $capacity", &times)]);
+    let mut world = NatNetwork::with_words("natexpiry", "", &[("CAPACITY $capacity", &times)]);
     // No host answers for it.
     world.beyond.ip("route add blackhole 20.0.0.0/8").unwrap();
     let [client, server] =
@@ -252,7 +252,7 @@ fn mappings_of_a_nat_gateway_end_in_time() {
         count: "flows.table_size",
         events: "flows.mapping_events",
         strangers: ("flows", "unmapped"),
-        said: 0,
+        answers: 0,
     };
     keeper.udp();
     keeper.tcp();

@@ -41,10 +41,10 @@ struct Size {
 }
 
 impl Size {
-    fn told() -> Size {
-        let told = std::env::var("CASTANET_FLOOD_FLOWS").ok();
+    fn from_environment() -> Size {
+        let setting = std::env::var("CASTANET_FLOOD_FLOWS").ok();
         let flows =
-            told.map_or(FLOWS, |text| text.parse().expect("CASTANET_FLOOD_FLOWS is a number"));
+            setting.map_or(FLOWS, |text| text.parse().expect("CASTANET_FLOOD_FLOWS is a number"));
         let many = usize::from(flows > FEW);
         // Half a flood fills the table.
         Size { flows, room: ROOM[many], rate: RATES[many] }
@@ -95,11 +95,11 @@ impl Flood<'_> {
         let shown = ["--handler", "out.count", "--handler", "out.drops"];
         let patience = Duration::from_secs(60 + 10 * count / rate);
         let command = self.from.command(program()).args(["run", "--quiet", "-e", &text]);
-        let said = command.args(shown).timeout(patience).check().unwrap().stdout;
-        let sent = number(&said, "out.count");
+        let output = command.args(shown).timeout(patience).check().unwrap().stdout;
+        let sent = number(&output, "out.count");
         assert_eq!(distinct(&list), count);
         std::fs::remove_file(list).unwrap();
-        assert!(sent <= count && sent >= count / 2, "{said}");
+        assert!(sent <= count && sent >= count / 2, "{output}");
         sent
     }
 }
@@ -217,9 +217,10 @@ fn among_clients<T>(
     assert!(status.success(), "{}{}", clients.stdout(), clients.stderr());
     ping.interrupt();
     ping.wait(SOON).unwrap();
-    let said = clients.stdout();
-    let [exchanges, fresh, slowest] = ["exchanges", "fresh", "slowest"].map(|it| number(&said, it));
-    assert!(exchanges > HELD as u64 && fresh > 0 && transfers > 0, "{said}");
+    let output = clients.stdout();
+    let [exchanges, fresh, slowest] =
+        ["exchanges", "fresh", "slowest"].map(|it| number(&output, it));
+    assert!(exchanges > HELD as u64 && fresh > 0 && transfers > 0, "{output}");
     let pings = ping.stdout().lines().rev().find(|it| it.contains("received")).unwrap().to_owned();
     assert!(!pings.contains(" 0 received"), "{pings}");
     (done, FloodResult { exchanges, fresh, slowest, transfers, pings })
@@ -327,7 +328,7 @@ impl FirewallNetwork {
 
 #[test]
 fn a_firewall_withstands_a_flood() {
-    let size = Size::told();
+    let size = Size::from_environment();
     let mut wall = FirewallNetwork::new(size.room);
     let file = wall.lab.random_file("file", 1).unwrap();
     let half = (size.flows / 2, size.rate);
@@ -378,10 +379,13 @@ fn a_firewall_withstands_a_flood() {
 
 #[test]
 fn a_nat_gateway_withstands_a_flood() {
-    let size = Size::told();
+    let size = Size::from_environment();
     let room = size.room.max(2 * size.rate);
-    let mut world =
-        NatNetwork::told("natflood", "", &[("$capacity 1000000", &format!("$capacity {room}"))]);
+    let mut world = NatNetwork::with_words(
+        "natflood",
+        "",
+        &[("$capacity 1000000", &format!("$capacity {room}"))],
+    );
     world.beyond.ip("route add blackhole 20.0.0.0/7").unwrap();
     let file = world.lab.random_file("file", 1).unwrap();
     let flood = |net: u8| {

@@ -50,8 +50,8 @@ impl Network {
     /// Whether ten pings are all answered.
     fn pings(&self) {
         let ping = self.client.command("ping").args(["-n", "-c", "10", "-i", "0.05", "-W", "5"]);
-        let said = ping.arg("10.0.1.1").timeout(LATER).output().unwrap();
-        assert!(said.stdout.contains(" 10 received"), "{}", said.printed());
+        let output = ping.arg("10.0.1.1").timeout(LATER).output().unwrap();
+        assert!(output.stdout.contains(" 10 received"), "{}", output.printed());
     }
 
     /// UDP to as many hosts that are not there, and then later fragments between as many pairs.
@@ -79,10 +79,10 @@ impl Network {
     fn kept(&mut self) -> [u64; 3] {
         self.router.interrupt();
         let status = self.router.wait(SOON).unwrap();
-        let said = self.router.stdout();
-        assert_eq!(status.code(), Some(0), "{said}{}", self.router.stderr());
+        let output = self.router.stdout();
+        assert_eq!(status.code(), Some(0), "{output}{}", self.router.stderr());
         ["held", "arp", "flows"].map(|it| {
-            let (_, rest) = said.split_once(&format!("{it}.length:\n")).unwrap();
+            let (_, rest) = output.split_once(&format!("{it}.length:\n")).unwrap();
             rest.lines().next().unwrap().parse().unwrap()
         })
     }
@@ -94,9 +94,9 @@ fn live_traffic_goes_on(name: &str, method: &str) {
     network.flood();
     network.pings();
     let [held, arp, flows] = network.kept();
-    let said = format!("held {held}, arp {arp}, flows {flows}\n{}", network.router.stdout());
+    let output = format!("held {held}, arp {arp}, flows {flows}\n{}", network.router.stdout());
     // The machine may be too busy to receive all, but not next to none.
-    assert!(held > FLOOD / 2 && flows > FLOOD / 2, "{said}");
+    assert!(held > FLOOD / 2 && flows > FLOOD / 2, "{output}");
 }
 
 #[test]

@@ -21,8 +21,8 @@ const POLL: Duration = Duration::from_secs(60);
 const SERVER: &str = "10.9.2.2:7000";
 
 fn seconds() -> u64 {
-    let told = std::env::var("CASTANET_SOAK_SECONDS").ok();
-    told.map_or(3, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
+    let setting = std::env::var("CASTANET_SOAK_SECONDS").ok();
+    setting.map_or(3, |text| text.parse().expect("CASTANET_SOAK_SECONDS is a number"))
 }
 
 /// An IPv4 router between `m0` and `m1`. The `n`th has counters, queues and routes that others
@@ -52,15 +52,15 @@ fn router(n: usize, socket: &Path, method: &str) -> String {
 }
 
 /// Answers with the code and the text; of a read, the data.
-fn ask(stream: &mut UnixStream, said: &str) -> String {
-    stream.write_all(said.as_bytes()).unwrap();
-    let mut heard = Vec::new();
+fn ask(stream: &mut UnixStream, output: &str) -> String {
+    stream.write_all(output.as_bytes()).unwrap();
+    let mut received = Vec::new();
     let mut buffer = [0; 4096];
     loop {
         let n = stream.read(&mut buffer).unwrap();
         assert!(n > 0, "the control socket was closed");
-        heard.extend(&buffer[..n]);
-        let text = String::from_utf8_lossy(&heard);
+        received.extend(&buffer[..n]);
+        let text = String::from_utf8_lossy(&received);
         if text.lines().any(|line| line.len() > 3 && line.as_bytes()[3] == b' ') {
             return text.into_owned();
         }
@@ -69,8 +69,8 @@ fn ask(stream: &mut UnixStream, said: &str) -> String {
 
 fn read(stream: &mut UnixStream, handler: &str) -> String {
     // The data comes in the same piece as the line before it: it is short.
-    let said = ask(stream, &format!("READ {handler}\n"));
-    let (_, data) = said.split_once("DATA ").unwrap_or_else(|| panic!("{handler}: {said}"));
+    let output = ask(stream, &format!("READ {handler}\n"));
+    let (_, data) = output.split_once("DATA ").unwrap_or_else(|| panic!("{handler}: {output}"));
     data.split_once("\r\n").map_or(String::new(), |(_, data)| data.to_owned())
 }
 
@@ -166,14 +166,14 @@ fn a_refused_configuration_leaves_the_hosts_side_of_a_tap_alone() {
     let other = "other :: KernelTap(10.30.0.1/24, DEVNAME t0) -> Discard";
     let wrong = "new :: KernelTap(10.40.0.1/24, DEVNAME t1) -> Discard;
                  Idle -> ToDump(/no/such/folder/file)";
-    let said = swap(&mut control, &socket, &format!("{other}; {wrong}"));
-    assert!(said.contains("No such file"), "{said}");
+    let output = swap(&mut control, &socket, &format!("{other}; {wrong}"));
+    assert!(output.contains("No such file"), "{output}");
     assert!(addresses().contains("10.20.0.1/24"), "{}", addresses());
     assert!(!addresses().contains("10.30.0.1"), "{}", addresses());
     assert!(middle.ip("link show dev t1").is_err());
     // The device is the other's once the first element goes.
-    let said = swap(&mut control, &socket, other);
-    assert!(said.starts_with("200 "), "{said}");
+    let output = swap(&mut control, &socket, other);
+    assert!(output.starts_with("200 "), "{output}");
     assert_eq!(read(&mut control, "other.dev_name"), "t0");
     assert!(addresses().contains("10.30.0.1/24"), "{}", addresses());
     process.interrupt();
@@ -215,8 +215,8 @@ fn a_refused_configuration_leaves_the_hosts_devices_working() {
         "Idle -> Discard".to_owned(),
     ] {
         let wrong = format!("{rest}; Idle -> ToDump(/no/such/folder/file)");
-        let said = swap(&mut control, &socket, &wrong);
-        assert!(said.contains("No such file"), "{said}");
+        let output = swap(&mut control, &socket, &wrong);
+        assert!(output.contains("No such file"), "{output}");
         works(&mut control);
         assert!(middle.ip("link show dev t0").unwrap().contains("mtu 1500"));
         assert!(middle.ip("link show dev f0").unwrap().contains("mtu 1500"));
@@ -258,8 +258,8 @@ fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
             "k :: FromDevice(m0, {xdp}) -> x :: Counter -> Discard; l :: FromDevice(m1, {xdp}) -> y :: Counter -> Discard"
         ),
     ] {
-        let said = swap(&mut control, &socket, &rest);
-        assert!(said.starts_with("200 "), "{rest}: {said}");
+        let output = swap(&mut control, &socket, &rest);
+        assert!(output.starts_with("200 "), "{rest}: {output}");
         for (host, link, counter) in [(&a, 1, "x"), (&b, 2, "y")] {
             let count = |control: &mut UnixStream| read(control, &format!("{counter}.count"));
             let (before, began) = (count(&mut control), Instant::now());
@@ -270,8 +270,8 @@ fn a_queue_goes_to_another_element_where_the_one_that_has_it_ends() {
         }
         // Two of one configuration cannot have it; nothing changes, and it can be had after.
         let twice = format!("{rest}; n :: FromDevice(m0, {xdp}) -> Discard");
-        let said = swap(&mut control, &socket, &twice);
-        assert!(said.contains("another element of this configuration"), "{said}");
+        let output = swap(&mut control, &socket, &twice);
+        assert!(output.contains("another element of this configuration"), "{output}");
         let (before, began) = (read(&mut control, "x.count"), Instant::now());
         while read(&mut control, "x.count") == before {
             assert!(began.elapsed() < SOON, "nothing is received after a refusal of {twice}");
@@ -304,8 +304,8 @@ fn swaps(name: &str, method: &'static str) {
     while began.elapsed() < Duration::from_secs(seconds()) {
         swaps += 1;
         let next = router(swaps, &socket, method);
-        let said = ask(&mut control, &format!("WRITEDATA hotconfig {}\n{next}", next.len()));
-        assert!(said.starts_with("200 "), "{said}");
+        let output = ask(&mut control, &format!("WRITEDATA hotconfig {}\n{next}", next.len()));
+        assert!(output.starts_with("200 "), "{output}");
         std::thread::sleep((began + PACE * swaps as u32).saturating_duration_since(Instant::now()));
     }
     stop.store(true, Relaxed);

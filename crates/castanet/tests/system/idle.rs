@@ -83,8 +83,8 @@ fn idle(name: &str, workers: &str, method: &str) {
     router.wait_for(Router::READY, SOON).unwrap();
     assert_idle(&router);
     // The request for the address is the first; it is asked again only after a second.
-    let said = a.command("ping").args(["-c", "1", "-W", "0.9", "10.9.0.2"]).output().unwrap();
-    assert!(said.stdout.contains(" 1 received"), "{}", said.printed());
+    let output = a.command("ping").args(["-c", "1", "-W", "0.9", "10.9.0.2"]).output().unwrap();
+    assert!(output.stdout.contains(" 1 received"), "{}", output.printed());
     router.interrupt();
     assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
 }

@@ -86,11 +86,11 @@ fn forward(lab: &Lab, router: &Namespace, method: &str) -> Process {
 /// Both ways by ping, each host's first packet waiting for neighbour discovery, and by TCP.
 fn hosts_reach_each_other(hosts: &Hosts) {
     for (from, to) in [(&hosts.a, B), (&hosts.b, A)] {
-        let said = hosts.ping(from, &["-c", "3"], to);
-        assert!(said.contains("3 received, 0% packet loss"), "{said}");
+        let output = hosts.ping(from, &["-c", "3"], to);
+        assert!(output.contains("3 received, 0% packet loss"), "{output}");
         // Linux begins with 64: one hop, one less.
-        assert_eq!(said.matches("ttl=63").count(), 3, "{said}");
-        assert!(!said.contains("DUP!"), "{said}");
+        assert_eq!(output.matches("ttl=63").count(), 3, "{output}");
+        assert!(!output.contains("DUP!"), "{output}");
     }
     let file = hosts.lab.random_file("large", 10).unwrap();
     for (at, here, from) in [(B, &hosts.b, &hosts.a), (A, &hosts.a, &hosts.b)] {
@@ -110,8 +110,8 @@ fn neighbours_are_found(hosts: &Hosts) {
         let router = known.lines().find(|line| line.starts_with(&format!("2001:db8:{n}::1 ")));
         let router = router.unwrap_or_else(|| panic!("{known}"));
         assert!(router.contains(&format!("lladdr 02:00:00:00:{n:02}:01")), "{known}");
-        let said = hosts.ping(host, &["-c", "1"], &format!("2001:db8:{n}::77"));
-        assert!(said.contains("0 received"), "{said}");
+        let output = hosts.ping(host, &["-c", "1"], &format!("2001:db8:{n}::77"));
+        assert!(output.contains("0 received"), "{output}");
         let known = host.ip("-6 neighbour show dev eth0").unwrap();
         let nobody = known.lines().find(|line| line.starts_with(&format!("2001:db8:{n}::77 ")));
         assert!(nobody.is_none_or(|line| !line.contains("lladdr")), "{known}");
@@ -123,19 +123,19 @@ fn the_router_explains(hosts: &Hosts) {
     let mut capture = hosts.a.capture_arriving("eth0", "icmp6").unwrap();
     // 48 bytes of headers: too long for the second link by one byte, then just right.
     let large = (SMALL - 47).to_string();
-    let said = hosts.ping(&hosts.a, &["-c", "1", "-M", "do", "-s", &large], B);
-    assert!(said.contains("0 received") && said.contains("mtu=1400"), "{said}");
+    let output = hosts.ping(&hosts.a, &["-c", "1", "-M", "do", "-s", &large], B);
+    assert!(output.contains("0 received") && output.contains("mtu=1400"), "{output}");
     let fits = (SMALL - 48).to_string();
-    let said = hosts.ping(&hosts.a, &["-c", "1", "-M", "do", "-s", &fits], B);
-    assert!(said.contains("1 received"), "{said}");
+    let output = hosts.ping(&hosts.a, &["-c", "1", "-M", "do", "-s", &fits], B);
+    assert!(output.contains("1 received"), "{output}");
     // Fragments of the sender's own pass.
-    let said = hosts.ping(&hosts.a, &["-c", "1", "-s", "4000"], B);
-    assert!(said.contains("4008 bytes from"), "{said}");
-    let said = hosts.ping(&hosts.a, &["-c", "1", "-t", "1"], B);
-    assert!(said.contains("From 2001:db8:1::1") && said.contains("Time exceeded"), "{said}");
+    let output = hosts.ping(&hosts.a, &["-c", "1", "-s", "4000"], B);
+    assert!(output.contains("4008 bytes from"), "{output}");
+    let output = hosts.ping(&hosts.a, &["-c", "1", "-t", "1"], B);
+    assert!(output.contains("From 2001:db8:1::1") && output.contains("Time exceeded"), "{output}");
     // There is no route for this one.
-    let said = hosts.ping(&hosts.a, &["-c", "1"], "2001:db8:9::9");
-    assert!(said.contains("unreachable") || said.contains("No route"), "{said}");
+    let output = hosts.ping(&hosts.a, &["-c", "1"], "2001:db8:9::9");
+    assert!(output.contains("unreachable") || output.contains("No route"), "{output}");
     capture.wait_for("unreachable", SOON).unwrap();
     let seen = capture.finish().unwrap();
     for what in ["packet too big, mtu 1400", "time exceeded in-transit"] {

@@ -40,8 +40,8 @@ fn a_second_one_on_the_same_devices_does_no_harm() {
     let mut second = testbed.network.castanet(program(), &config).spawn().unwrap();
     second.wait_for(Router::READY, SOON).unwrap();
     let [h1, h2, _] = testbed.hosts().clone();
-    let said = testbed.ping(&h1, &["-c", "3"], &h2.address);
-    assert!(said.contains("3 received") && said.contains("DUP!"), "{said}");
+    let answer = testbed.ping(&h1, &["-c", "3"], &h2.address);
+    assert!(answer.contains("3 received") && answer.contains("DUP!"), "{answer}");
     // Duplicates are what TCP is made for.
     let file = testbed.network.lab().random_file("doubled", 1).unwrap();
     let at = format!("{}:9000", h1.address).parse().unwrap();
@@ -50,17 +50,17 @@ fn a_second_one_on_the_same_devices_does_no_harm() {
     second.interrupt();
     assert_eq!(second.wait(SOON).unwrap().code(), Some(0), "{}", second.stderr());
     assert!(testbed.process.as_mut().unwrap().is_running());
-    let said = testbed.ping(&h1, &["-c", "3"], &h2.address);
-    assert!(said.contains("3 received") && !said.contains("DUP!"), "{said}");
+    let answer = testbed.ping(&h1, &["-c", "3"], &h2.address);
+    assert!(answer.contains("3 received") && !answer.contains("DUP!"), "{answer}");
 }
 
 #[test]
 fn a_missing_device_is_named() {
     let testbed = TestNetwork::castanet("missing", &NetworkOptions::default());
     let wrong = testbed.network.router.command(program()).arg("run").arg(conf("router.click"));
-    let said = wrong.args(["dev0=lan1", "dev1=no-such0", "dev2=lan3"]).output().unwrap();
-    assert!(said.status.code().is_some_and(|code| code != 0), "{}", said.printed());
-    assert!(said.stderr.contains("no-such0"), "{}", said.stderr);
+    let answer = wrong.args(["dev0=lan1", "dev1=no-such0", "dev2=lan3"]).output().unwrap();
+    assert!(answer.status.code().is_some_and(|code| code != 0), "{}", answer.printed());
+    assert!(answer.stderr.contains("no-such0"), "{}", answer.stderr);
     testbed.reached();
 }
 
@@ -79,15 +79,15 @@ fn a_missing_right_is_named() {
         ("lan1, METHOD AF_XDP", "an AF_XDP socket"),
     ] {
         let text = format!("f :: FromDevice({arguments}) -> t :: ToDevice({arguments})");
-        let said = without(&text);
-        assert_eq!(said.status.code(), Some(1), "{}", said.printed());
+        let answer = without(&text);
+        assert_eq!(answer.status.code(), Some(1), "{}", answer.printed());
         // Both are named, though the first alone would be in the way.
         for element in ["f :: FromDevice", "t :: ToDevice"] {
             let line = format!(
                 "error: {element}: cannot open {what} on lan1: not permitted; run as root or \
                  with CAP_NET_RAW\n"
             );
-            assert!(said.stderr.contains(&line), "{}", said.stderr);
+            assert!(answer.stderr.contains(&line), "{}", answer.stderr);
         }
     }
 }
@@ -102,12 +102,12 @@ fn the_demo_finds_no_fault() {
 #[test]
 fn it_reports_the_receive_method_unless_quiet() {
     let mut testbed = TestNetwork::castanet("how", &NetworkOptions::default());
-    let said = testbed.process.as_ref().unwrap().stderr();
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 4, "{said}");
+    let answer = testbed.process.as_ref().unwrap().stderr();
+    let lines: Vec<&str> = answer.lines().collect();
+    assert_eq!(lines.len(), 4, "{answer}");
     for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(&lines) {
         let begins = format!("castanet: {lan}: AF_XDP in copy mode (without copies the driver ");
-        assert!(line.starts_with(&begins) && line.contains("program in the driver"), "{said}");
+        assert!(line.starts_with(&begins) && line.contains("program in the driver"), "{answer}");
     }
     assert_eq!(lines[3], Router::READY);
     let mut process = testbed.process.take().unwrap();
@@ -115,11 +115,11 @@ fn it_reports_the_receive_method_unless_quiet() {
     process.wait(SOON).unwrap();
     let config = packet_config(&testbed.network);
     let sockets = testbed.network.start(Router::Castanet { program: program(), config: &config });
-    let said = sockets.unwrap().unwrap().stderr();
-    for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(said.lines()) {
+    let answer = sockets.unwrap().unwrap().stderr();
+    for (lan, line) in ["lan1", "lan2", "lan3"].iter().zip(answer.lines()) {
         let begins = format!("castanet: {lan}: packet socket, works with any driver; receives ");
-        assert!(line.starts_with(&begins) && line.contains("TPACKET_V3"), "{said}");
-        assert!(line.ends_with("; not AF_XDP: METHOD says so"), "{said}");
+        assert!(line.starts_with(&begins) && line.contains("TPACKET_V3"), "{answer}");
+        assert!(line.ends_with("; not AF_XDP: METHOD says so"), "{answer}");
     }
     let text = "FromDevice(lan1) -> Discard; DriverManager(stop)";
     let click = testbed.network.lab().directory().join("click");

@@ -51,8 +51,8 @@ impl MiddleboxNetwork {
         // Debian puts scapy beside its own Python.
         let check = self.left.command("/usr/bin/python3").arg("-B").arg(script).arg(program());
         let check = check.arg(self.lab.directory().join("control")).arg(other);
-        let said = check.timeout(LATER * 3).output().unwrap().printed();
-        assert!(said.contains(right), "{said}\n{}", self.process.stderr());
+        let output = check.timeout(LATER * 3).output().unwrap().printed();
+        assert!(output.contains(right), "{output}\n{}", self.process.stderr());
         // Not a frame is missing, and nothing panicked, or it would not end like this.
         self.process.interrupt();
         let status = self.process.wait(SOON).unwrap();

@@ -38,9 +38,9 @@ impl Hosts {
     /// longer than the interval between two pings, however busy the machine is.
     fn answered(&self, bytes: u32) -> u32 {
         let ping = self.a.command("ping").args(["-q", "-c", "3", "-i", "0.5", "-W", "2", "-s"]);
-        let said = ping.args([&bytes.to_string(), "10.9.0.2"]).output().unwrap().printed();
-        let received = said.split(", ").find_map(|part| part.strip_suffix(" received"));
-        received.unwrap_or_else(|| panic!("{said}")).parse().unwrap()
+        let output = ping.args([&bytes.to_string(), "10.9.0.2"]).output().unwrap().printed();
+        let received = output.split(", ").find_map(|part| part.strip_suffix(" received"));
+        received.unwrap_or_else(|| panic!("{output}")).parse().unwrap()
     }
 }
 
@@ -80,11 +80,11 @@ fn changing(name: &str, method: &str, between: &str) -> (u32, u64) {
     flood.wait(SOON).unwrap();
     router.interrupt();
     assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
-    let said = router.stdout();
-    let [came, went, refused, returned, gone, kept] = ends.map(|handler| number(&said, handler));
-    assert_eq!((came, returned), (went + refused, gone + kept), "{said}");
-    assert!(refused > 0, "{said}");
-    (long, number(&said, "in.kernel_drops"))
+    let output = router.stdout();
+    let [came, went, refused, returned, gone, kept] = ends.map(|handler| number(&output, handler));
+    assert_eq!((came, returned), (went + refused, gone + kept), "{output}");
+    assert!(refused > 0, "{output}");
+    (long, number(&output, "in.kernel_drops"))
 }
 
 #[test]

@@ -30,11 +30,11 @@ pub(crate) struct NatNetwork {
 impl NatNetwork {
     /// With devices opened by this method.
     fn new(name: &str, method: &str) -> NatNetwork {
-        NatNetwork::told(name, method, &[])
+        NatNetwork::with_words(name, method, &[])
     }
 
     /// As [`NatNetwork::new`], with words of the configuration replaced.
-    pub(crate) fn told(name: &str, method: &str, other: &[(&str, &str)]) -> NatNetwork {
+    pub(crate) fn with_words(name: &str, method: &str, other: &[(&str, &str)]) -> NatNetwork {
         let tools = ["curl", "ethtool", "ip", "iperf3", "ping", "python3", "sha256sum"];
         require(&tools).and_then(|()| require(&["tcpdump", "traceroute"])).unwrap();
         let lab = Lab::new(name).unwrap();
@@ -106,17 +106,17 @@ fn rewrite(lab: &Lab, gateway: &Namespace, method: &str, other: &[(&str, &str)])
 /// own answers.
 fn pings_find_their_way(world: &NatNetwork) {
     for from in [CLIENT, "10.0.1.3"] {
-        let said = world.ping(&["-c", "3", "-e", "77", "-I", from], SERVER);
-        assert!(said.contains("3 received, 0% packet loss"), "{said}");
+        let output = world.ping(&["-c", "3", "-e", "77", "-I", from], SERVER);
+        assert!(output.contains("3 received, 0% packet loss"), "{output}");
         // Two routers, and the gateway is one.
-        assert_eq!(said.matches("ttl=62").count(), 3, "{said}");
-        assert!(!said.contains("DUP!"), "{said}");
+        assert_eq!(output.matches("ttl=62").count(), 3, "{output}");
+        assert!(!output.contains("DUP!"), "{output}");
     }
-    let said = world.ping(&["-c", "1", "-s", "4000"], SERVER);
-    assert!(said.contains("4008 bytes from"), "{said}");
+    let output = world.ping(&["-c", "1", "-s", "4000"], SERVER);
+    assert!(output.contains("4008 bytes from"), "{output}");
     for gateway in ["10.0.1.1", "10.0.2.1"] {
-        let said = world.ping(&["-c", "1"], gateway);
-        assert!(said.contains("1 received"), "{said}");
+        let output = world.ping(&["-c", "1"], gateway);
+        assert!(output.contains("1 received"), "{output}");
     }
     // No host may ping the clients, but every host may ping the gateway.
     let ping = |to: &str| {
@@ -125,9 +125,9 @@ fn pings_find_their_way(world: &NatNetwork) {
     };
     assert!(ping("10.0.2.1").contains("1 received"));
     world.beyond.ip("route add 10.0.1.0/24 via 10.0.2.1").unwrap();
-    let said = ping(CLIENT);
+    let output = ping(CLIENT);
     world.beyond.ip("route del 10.0.1.0/24").unwrap();
-    assert!(said.contains("0 received"), "{said}");
+    assert!(output.contains("0 received"), "{output}");
 }
 
 /// Errors about rewritten packets come back as errors about what was sent.
@@ -138,10 +138,10 @@ fn errors_find_their_way(world: &NatNetwork) {
         assert_eq!(hops, ["10.0.1.1", "10.0.2.2", SERVER], "{how}");
     }
     // Too long for the link behind the next router, which says so.
-    let said = world.ping(&["-c", "1", "-M", "do", "-s", "1400"], SERVER);
-    assert!(said.contains("From 10.0.2.2") && said.contains("mtu = 1400"), "{said}");
-    let said = world.ping(&["-c", "1"], "10.0.9.9");
-    assert!(said.contains("From 10.0.2.2") && said.contains("Unreachable"), "{said}");
+    let output = world.ping(&["-c", "1", "-M", "do", "-s", "1400"], SERVER);
+    assert!(output.contains("From 10.0.2.2") && output.contains("mtu = 1400"), "{output}");
+    let output = world.ping(&["-c", "1"], "10.0.9.9");
+    assert!(output.contains("From 10.0.2.2") && output.contains("Unreachable"), "{output}");
     capture.wait_for("unreachable", SOON).unwrap();
     let seen = capture.finish().unwrap();
     assert!(Capture::wrong_checksums(&seen).is_empty(), "{seen}");
@@ -223,11 +223,11 @@ fn iperf3_runs_all_ways(world: &NatNetwork) {
             .unwrap();
         server.wait_for("Server listening", SOON).unwrap();
         let client = ["--client", SERVER, "--time", "1", "--format", "m", way];
-        let said = world.client.command("iperf3").args(client).check().unwrap().stdout;
-        let receiver = said.lines().find(|line| line.ends_with("receiver")).unwrap_or_default();
+        let output = world.client.command("iperf3").args(client).check().unwrap().stdout;
+        let receiver = output.lines().find(|line| line.ends_with("receiver")).unwrap_or_default();
         let rate = receiver.split(" Mbits/sec").next().and_then(|line| line.rsplit(' ').next());
         let rate: f64 = rate.and_then(|rate| rate.parse().ok()).unwrap_or(0.0);
-        assert!(rate >= megabits, "{way}: {rate} Mbit/s\n{said}");
+        assert!(rate >= megabits, "{way}: {rate} Mbit/s\n{output}");
     }
 }
 
@@ -266,16 +266,16 @@ fn ftp_brings_its_data(world: &NatNetwork) {
         let curl = world.client.command("curl").current_dir(world.lab.directory());
         let curl = curl.args(["--silent", "--show-error", "--verbose", "--max-time", "50"]);
         let curl = curl.args(how).arg(&url).args(["--output", "ftp-#1"]).timeout(LATER);
-        let said = curl.check().unwrap_or_else(|e| panic!("{e}\n{}", server.stderr()));
+        let output = curl.check().unwrap_or_else(|e| panic!("{e}\n{}", server.stderr()));
         let asked = if how.len() == 3 { "> PORT 10,0,1,2," } else { "> EPRT |1|10.0.1.2|" };
         if how.len() > 1 {
-            assert_eq!(said.stderr.matches(asked).count(), files.len(), "{}", said.stderr);
+            assert_eq!(output.stderr.matches(asked).count(), files.len(), "{}", output.stderr);
         }
         for file in &files {
             let name = file.path.file_name().unwrap().to_str().unwrap();
             let sums = world.client.command("sha256sum").arg(format!("ftp-{name}"));
-            let said = sums.current_dir(world.lab.directory()).check().unwrap().stdout;
-            assert!(said.starts_with(&file.sha256), "{name}: {said}");
+            let output = sums.current_dir(world.lab.directory()).check().unwrap().stdout;
+            assert!(output.starts_with(&file.sha256), "{name}: {output}");
         }
     }
     let curl = world.client.command("curl").current_dir(world.lab.directory());

@@ -15,8 +15,8 @@ pub(crate) const SOON: Duration = Duration::from_secs(10);
 pub(crate) const LATER: Duration = Duration::from_secs(60);
 
 /// The number after a handler's name.
-pub(crate) fn number(said: &str, name: &str) -> u64 {
-    let words: Vec<&str> = said.split_whitespace().collect();
+pub(crate) fn number(output: &str, name: &str) -> u64 {
+    let words: Vec<&str> = output.split_whitespace().collect();
     let at = words.iter().position(|word| word.trim_end_matches(':') == name);
-    at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or_else(|| panic!("{name}: {said}"))
+    at.and_then(|at| words.get(at + 1)?.parse().ok()).unwrap_or_else(|| panic!("{name}: {output}"))
 }

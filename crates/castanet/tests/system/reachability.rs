@@ -22,11 +22,11 @@ pub(crate) fn jumbo() -> NetworkOptions {
 fn all_pairs_ping(testbed: &TestNetwork) {
     for from in testbed.hosts() {
         for to in testbed.hosts().iter().filter(|to| to.address != from.address) {
-            let said = testbed.ping(from, &["-c", "3"], &to.address);
-            assert!(said.contains("3 received, 0% packet loss"), "{said}");
+            let output = testbed.ping(from, &["-c", "3"], &to.address);
+            assert!(output.contains("3 received, 0% packet loss"), "{output}");
             // Linux begins with 64: one hop, one less.
-            assert_eq!(said.matches("ttl=63").count(), 3, "{said}");
-            assert!(!said.contains("DUP!"), "{said}");
+            assert_eq!(output.matches("ttl=63").count(), 3, "{output}");
+            assert!(!output.contains("DUP!"), "{output}");
         }
     }
 }
@@ -34,9 +34,9 @@ fn all_pairs_ping(testbed: &TestNetwork) {
 fn fragments_pass(testbed: &TestNetwork) {
     let [h1, h2, h3] = testbed.hosts();
     for (from, to) in [(h1, h2), (h3, h1)] {
-        let said = testbed.ping(from, &["-c", "3", "-s", "4000"], &to.address);
-        assert!(said.contains("3 received, 0% packet loss"), "{said}");
-        assert_eq!(said.matches("4008 bytes from").count(), 3, "{said}");
+        let output = testbed.ping(from, &["-c", "3", "-s", "4000"], &to.address);
+        assert!(output.contains("3 received, 0% packet loss"), "{output}");
+        assert_eq!(output.matches("4008 bytes from").count(), 3, "{output}");
     }
 }
 
@@ -44,9 +44,9 @@ fn the_router_answers_ping(testbed: &TestNetwork) {
     for host in testbed.hosts() {
         // The near side of the router, and a far one.
         for address in [host.gateway.as_str(), "10.0.2.1"] {
-            let said = testbed.ping(host, &["-c", "2"], address);
-            assert!(said.contains("2 received, 0% packet loss"), "{said}");
-            assert_eq!(said.matches(&format!("bytes from {address}:")).count(), 2, "{said}");
+            let output = testbed.ping(host, &["-c", "2"], address);
+            assert!(output.contains("2 received, 0% packet loss"), "{output}");
+            assert_eq!(output.matches(&format!("bytes from {address}:")).count(), 2, "{output}");
         }
     }
 }
@@ -57,12 +57,12 @@ fn the_router_answers_arp(testbed: &TestNetwork) {
             let command = host.command("arping").args(["-I", "eth0", "-c", "2", "-w", "3"]);
             command.arg(address).output().unwrap().printed()
         };
-        let said = arping(&host.gateway);
+        let output = arping(&host.gateway);
         let reply = format!("reply from {} [{}]", host.gateway, host.gateway_mac.to_uppercase());
-        assert_eq!(said.matches(&reply).count(), 2, "{said}");
+        assert_eq!(output.matches(&reply).count(), 2, "{output}");
         let (network, _) = host.address.rsplit_once('.').unwrap();
-        let said = arping(&format!("{network}.77"));
-        assert!(said.contains("Received 0 response"), "{said}");
+        let output = arping(&format!("{network}.77"));
+        assert!(output.contains("Received 0 response"), "{output}");
     }
 }
 
@@ -81,10 +81,10 @@ fn traceroute_sees_the_router(testbed: &TestNetwork) {
 
 fn the_route_is_recorded(testbed: &TestNetwork) {
     let [h1, h2, _] = testbed.hosts();
-    let said = testbed.ping(h1, &["-c", "1", "-R"], &h2.address);
-    assert!(said.contains("1 received"), "{said}");
+    let output = testbed.ping(h1, &["-c", "1", "-R"], &h2.address);
+    assert!(output.contains("1 received"), "{output}");
     // Every router on the way enters the address of the side by which the packet leaves.
-    let route = said.split("RR:").nth(1).unwrap_or_else(|| panic!("no route in {said}"));
+    let route = output.split("RR:").nth(1).unwrap_or_else(|| panic!("no route in {output}"));
     let route: Vec<&str> =
         route.lines().map(str::trim).take_while(|line| !line.is_empty()).collect();
     assert_eq!(route, ["10.0.1.2", "10.0.2.1", "10.0.2.2", "10.0.2.2", "10.0.1.1", "10.0.1.2"]);
@@ -93,8 +93,8 @@ fn the_route_is_recorded(testbed: &TestNetwork) {
 fn large_packets_are_fragmented(testbed: &TestNetwork) {
     let [h1, h2, _] = testbed.hosts();
     let mut capture = h2.namespace.capture_arriving("eth0", "icmp").unwrap();
-    let said = testbed.ping(h1, &["-c", "2", "-M", "dont", "-s", "1600"], &h2.address);
-    assert!(said.contains("2 received, 0% packet loss"), "{said}");
+    let output = testbed.ping(h1, &["-c", "2", "-M", "dont", "-s", "1600"], &h2.address);
+    assert!(output.contains("2 received, 0% packet loss"), "{output}");
     capture.wait_for("offset 1480", crate::testbed::SOON).unwrap();
     let seen = capture.finish().unwrap();
     // The router cut it: what arrives has two parts, the first as large as the link allows.

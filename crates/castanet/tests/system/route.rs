@@ -68,24 +68,24 @@ fn pings_and_errors_come_back(it: &Networks) {
         (&it.server, "10.0.1.2"),
         (&it.server, "2001:db8:1::2"),
     ] {
-        let said = it.ping(from, &["-c", "3"], to);
-        assert_eq!(said.matches("ttl=63").count(), 3, "{said}");
+        let output = it.ping(from, &["-c", "3"], to);
+        assert_eq!(output.matches("ttl=63").count(), 3, "{output}");
     }
     // The router itself, on either side.
     for to in ["10.0.1.1", "10.0.2.1", "2001:db8:1::1", "2001:db8:2::1"] {
-        let said = it.ping(&it.client, &["-c", "1"], to);
-        assert!(said.contains("1 received"), "{said}");
+        let output = it.ping(&it.client, &["-c", "1"], to);
+        assert!(output.contains("1 received"), "{output}");
     }
-    for (to, told) in [("10.0.2.2", "(mtu = 1400)"), ("2001:db8:2::2", "mtu=1400")] {
-        let said = it.ping(&it.client, &["-c", "1", "-M", "do", "-s", "1400"], to);
-        assert!(said.contains(told), "{said}");
+    for (to, answer) in [("10.0.2.2", "(mtu = 1400)"), ("2001:db8:2::2", "mtu=1400")] {
+        let output = it.ping(&it.client, &["-c", "1", "-M", "do", "-s", "1400"], to);
+        assert!(output.contains(answer), "{output}");
     }
-    for (to, router, told) in [
+    for (to, router, answer) in [
         ("10.0.9.9", "From 10.0.1.1", "Net Unreachable"),
         ("2001:db8:9::9", "From 2001:db8:1::1", "No route"),
     ] {
-        let said = it.ping(&it.client, &["-c", "1"], to);
-        assert!(said.contains(router) && said.contains(told), "{said}");
+        let output = it.ping(&it.client, &["-c", "1"], to);
+        assert!(output.contains(router) && output.contains(answer), "{output}");
     }
 }
 

@@ -94,8 +94,8 @@ fn a_translated_connection_goes_on_while_rules_are_loaded() {
     std::fs::write(&path, "all accept\nin wlan9 drop\n").unwrap();
     let words = ["load", path.to_str().unwrap()];
     let failed = between.left.command(program()).args(["middlebox", "--connect"]).arg(&control);
-    let said = failed.args(words).output().unwrap().printed();
-    assert!(said.contains("line 2: `in wlan9`: there is no interface `wlan9`"), "{said}");
+    let output = failed.args(words).output().unwrap().printed();
+    assert!(output.contains("line 2: `in wlan9`: there is no interface `wlan9`"), "{output}");
     talk("last");
     assert_eq!(listed().len(), 2);
 }

@@ -37,13 +37,14 @@ fn raw_sockets_carry_whole_ipv4_packets() {
     hears.wait_for("10.9.0.2.1234 > 10.9.0.1.5000: udp", PATIENCE).unwrap();
     // The port is taken: the host has no reason to say that nobody is there.
     let taken = a.command(program()).args(["run", "-e", "Socket(UDP, 0.0.0.0, 5000) -> Discard"]);
-    let told = taken.timeout(PATIENCE).output().unwrap();
-    assert!(told.printed().contains("bind: Address already in use"), "{}", told.printed());
+    let output = taken.timeout(PATIENCE).output().unwrap();
+    assert!(output.printed().contains("bind: Address already in use"), "{}", output.printed());
     // Data that is no IP packet cannot be sent.
     let config = "InfiniteSource(DATA short, LIMIT 3, STOP true) -> r :: RawSocket(UDP);
                   DriverManager(pause, print r.drops)";
-    let ran = b.command(program()).args(["run", "-e", config]).timeout(PATIENCE).output().unwrap();
-    assert!(ran.stdout.contains("refused 3"), "{}", ran.printed());
+    let result =
+        b.command(program()).args(["run", "-e", config]).timeout(PATIENCE).output().unwrap();
+    assert!(result.stdout.contains("refused 3"), "{}", result.printed());
 }
 
 #[test]

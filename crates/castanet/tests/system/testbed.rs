@@ -72,8 +72,8 @@ impl TestNetwork {
     /// Insists that the first host reaches the second.
     pub(crate) fn reached(&self) {
         let [h1, h2, _] = self.hosts();
-        let said = self.ping(h1, &["-c", "3"], &h2.address);
-        assert!(said.contains("3 received, 0% packet loss"), "{said}");
+        let output = self.ping(h1, &["-c", "3"], &h2.address);
+        assert!(output.contains("3 received, 0% packet loss"), "{output}");
     }
 
     /// Pings, and returns all that ping printed whatever came of it.

@@ -32,11 +32,11 @@ fn iperf3_runs_both_ways(testbed: &TestNetwork) {
             .unwrap();
         server.wait_for("Server listening", SOON).unwrap();
         let client = ["--client", &h2.address, "--time", "1", "--format", "m", way];
-        let said = h1.command("iperf3").args(client).check().unwrap().stdout;
-        let receiver = said.lines().find(|line| line.ends_with("receiver")).unwrap_or_default();
+        let output = h1.command("iperf3").args(client).check().unwrap().stdout;
+        let receiver = output.lines().find(|line| line.ends_with("receiver")).unwrap_or_default();
         let rate = receiver.split(" Mbits/sec").next().and_then(|line| line.rsplit(' ').next());
         let rate: f64 = rate.and_then(|rate| rate.parse().ok()).unwrap_or(0.0);
-        assert!(rate >= megabits, "{way}: {rate} Mbit/s\n{said}");
+        assert!(rate >= megabits, "{way}: {rate} Mbit/s\n{output}");
     }
 }
 

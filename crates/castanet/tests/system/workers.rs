@@ -91,15 +91,16 @@ impl MultiQueueNetwork {
         server.wait_for("ready", SOON).unwrap();
         self.a.command("ping").args(["-c", "1", "10.9.0.2"]).check().unwrap();
         let client = self.a.command("python3").args(["-c", CLIENT, &DATAGRAMS.to_string()]);
-        let said = client.timeout(LATER).output().unwrap();
-        assert_eq!(said.stdout, format!("{DATAGRAMS} {DATAGRAMS}\n"), "{}", said.printed());
+        let output = client.timeout(LATER).output().unwrap();
+        assert_eq!(output.stdout, format!("{DATAGRAMS} {DATAGRAMS}\n"), "{}", output.printed());
         server.kill();
         router.interrupt();
         let status = router.wait(SOON).unwrap();
         assert_eq!(status.code(), Some(0), "{}", router.stderr());
-        let said = router.stdout();
+        let output = router.stdout();
         let value = |handler: &String| {
-            let text = said.split(&format!("{handler}:\n")).nth(1).unwrap().lines().next().unwrap();
+            let text =
+                output.split(&format!("{handler}:\n")).nth(1).unwrap().lines().next().unwrap();
             text.parse().unwrap()
         };
         handlers.iter().map(value).collect()
@@ -126,9 +127,12 @@ impl MultiQueueNetwork {
 fn one_worker_polls_all_queues() {
     let net = between("workers-1", 4);
     let config = net.bridge(1, "", "");
-    let said = net.explain(&config, 1);
-    assert!(said.contains("worker 0 receives from queues 0 to 3"), "{said}");
-    assert!(said.contains("worker 0 sends to queue 0, alone: it never waits for a lock"), "{said}");
+    let output = net.explain(&config, 1);
+    assert!(output.contains("worker 0 receives from queues 0 to 3"), "{output}");
+    assert!(
+        output.contains("worker 0 sends to queue 0, alone: it never waits for a lock"),
+        "{output}"
+    );
     net.check(&config, 1, &[0]);
 }
 
@@ -136,9 +140,9 @@ fn one_worker_polls_all_queues() {
 fn two_workers_have_an_interface_each() {
     let net = between("workers-2", 4);
     let config = net.bridge(2, "", "");
-    let said = net.explain(&config, 2);
+    let output = net.explain(&config, 2);
     let why = "(1 of 2 workers, divided among 2 devices that receive)";
-    assert_eq!(said.matches(why).count(), 2, "{said}");
+    assert_eq!(output.matches(why).count(), 2, "{output}");
     net.check(&config, 2, &[0]);
 }
 
@@ -146,7 +150,7 @@ fn two_workers_have_an_interface_each() {
 fn four_workers_have_half_of_an_interface_each() {
     let net = between("workers-4", 4);
     let config = net.bridge(4, "", "");
-    let said = net.explain(&config, 4);
+    let output = net.explain(&config, 4);
     for line in [
         "worker 0 receives from queues 0 to 1",
         "worker 1 receives from queues 2 to 3",
@@ -156,7 +160,7 @@ fn four_workers_have_half_of_an_interface_each() {
         "worker 3 sends to queue 1, alone: it never waits for a lock",
         "o1  {0,1}  several workers: each has its own state, handlers add them up",
     ] {
-        assert!(said.contains(line), "{line} is not in\n{said}");
+        assert!(output.contains(line), "{line} is not in\n{output}");
     }
     net.check(&config, 4, &[0, 1]);
 }
@@ -165,10 +169,10 @@ fn four_workers_have_half_of_an_interface_each() {
 fn all_workers_have_a_queue_of_every_interface_if_told() {
     let net = between("workers-all", 4);
     let config = net.bridge(4, ", SCALE parallel", "");
-    let said = net.explain(&config, 4);
+    let output = net.explain(&config, 4);
     for worker in 0..4 {
         let line = format!("worker {worker} receives from queue {worker}\n");
-        assert_eq!(said.matches(&line).count(), 2, "{said}");
+        assert_eq!(output.matches(&line).count(), 2, "{output}");
     }
     net.check(&config, 4, &[0, 1, 2, 3]);
 }
@@ -177,9 +181,9 @@ fn all_workers_have_a_queue_of_every_interface_if_told() {
 fn workers_that_share_a_queue_lock_it() {
     let net = between("workers-lock", 4);
     let config = net.bridge(4, ", SCALE parallel", ", N_QUEUES 2");
-    let said = net.explain(&config, 4);
+    let output = net.explain(&config, 4);
     let line = "worker 0 sends to queue 0, locked for each burst: so does worker 2\n";
-    assert_eq!(said.matches(line).count(), 2, "{said}");
+    assert_eq!(output.matches(line).count(), 2, "{output}");
     net.check(&config, 4, &[0, 1, 2, 3]);
 }
 
@@ -187,9 +191,9 @@ fn workers_that_share_a_queue_lock_it() {
 fn with_fewer_queues_than_workers_some_are_free() {
     let net = between("workers-few", 1);
     let config = net.bridge(4, "", "");
-    let said = net.explain(&config, 4);
+    let output = net.explain(&config, 4);
     let why = "(1 of 4 workers, divided among 2 devices that receive; it has 1 queue to use)";
-    assert_eq!(said.matches(why).count(), 2, "{said}");
+    assert_eq!(output.matches(why).count(), 2, "{output}");
     net.check(&config, 4, &[0]);
 }
 
@@ -197,9 +201,9 @@ fn with_fewer_queues_than_workers_some_are_free() {
 fn sockets_share_an_interface_by_flows() {
     let net = between("workers-sockets", 1);
     let config = net.bridge(4, ", METHOD AF_PACKET", ", METHOD AF_PACKET");
-    let said = net.explain(&config, 4);
-    assert!(said.contains("worker 1 receives from a socket of its own"), "{said}");
-    assert!(said.contains("worker 1 sends by a socket of its own: no lock"), "{said}");
+    let output = net.explain(&config, 4);
+    assert!(output.contains("worker 1 receives from a socket of its own"), "{output}");
+    assert!(output.contains("worker 1 sends by a socket of its own: no lock"), "{output}");
     net.check(&config, 4, &[0, 1]);
 }
 
@@ -214,17 +218,23 @@ fn elements_have_the_queues_that_they_name() {
     let run = |path: &std::path::Path| {
         net.middle.command(program()).args(["run", "--quiet"]).arg(path).output().unwrap()
     };
-    let said = run(&path).printed();
-    assert!(said.contains("4 queues, receives from queues 0 to 1"), "{said}");
-    assert!(said.contains("4 queues, receives from queues 2 to 3"), "{said}");
+    let output = run(&path).printed();
+    assert!(output.contains("4 queues, receives from queues 0 to 1"), "{output}");
+    assert!(output.contains("4 queues, receives from queues 2 to 3"), "{output}");
     std::fs::write(&path, text.replace("QUEUE 2", "QUEUE 1")).unwrap();
-    let said = run(&path).printed();
+    let output = run(&path).printed();
     let why = "cannot receive from queue 1 of m0: another element of this configuration does";
-    assert!(said.contains(why), "{said}");
+    assert!(output.contains(why), "{output}");
     std::fs::write(&path, text.replace("QUEUE 2", "QUEUE 4")).unwrap();
-    let said = run(&path).printed();
-    assert!(said.contains("cannot receive from queue 5 of m0: it has 4, from 0 to 3"), "{said}");
+    let output = run(&path).printed();
+    assert!(
+        output.contains("cannot receive from queue 5 of m0: it has 4, from 0 to 3"),
+        "{output}"
+    );
     std::fs::write(&path, "FromDevice(m0, QUEUE 0, METHOD AF_PACKET) -> Discard").unwrap();
-    let said = run(&path).printed();
-    assert!(said.contains("QUEUE takes AF_XDP, and that will not do: METHOD says so"), "{said}");
+    let output = run(&path).printed();
+    assert!(
+        output.contains("QUEUE takes AF_XDP, and that will not do: METHOD says so"),
+        "{output}"
+    );
 }

@@ -51,7 +51,7 @@ fn kill_9_in_traffic_leaves_no_program_and_it_starts_again() {
 }
 
 /// Runs a configuration in the router's namespace and returns its output.
-fn said(testbed: &TestNetwork, config: &str) -> String {
+fn output_of(testbed: &TestNetwork, config: &str) -> String {
     let path = testbed.network.lab().directory().join("said.click");
     std::fs::write(&path, config).unwrap();
     let command = testbed.network.router.command(program()).arg("run").arg(&path);
@@ -60,7 +60,7 @@ fn said(testbed: &TestNetwork, config: &str) -> String {
 
 /// A FromDevice's handlers about its device before it stops.
 fn device(testbed: &TestNetwork, arguments: &str) -> String {
-    said(testbed, &probe(arguments))
+    output_of(testbed, &probe(arguments))
 }
 
 fn probe(arguments: &str) -> String {
@@ -124,8 +124,8 @@ fn chosen_packets_are_left_to_the_host() {
     let mut process = command.spawn().unwrap();
     process.wait_for("lan1: AF_XDP in copy mode", SOON).unwrap();
     // The host answers ARP and ping; it would say that the port is closed, too.
-    let said = testbed.ping(h1, &["-c", "3"], "10.0.1.1");
-    assert!(said.contains("3 received"), "{said}");
+    let answer = testbed.ping(h1, &["-c", "3"], "10.0.1.1");
+    assert!(answer.contains("3 received"), "{answer}");
     let send = "echo anybody | nc -n -u -w 1 10.0.1.1 9";
     h1.command("sh").args(["-c", send]).output().unwrap();
     let output = process.finish(SOON).unwrap();
@@ -223,10 +223,10 @@ fn workers_share_an_interface_for_sending() {
     let floods = [h1, h2].map(|host| host.command("ping").args(flood).spawn().unwrap());
     for mut flood in floods {
         flood.wait(SOON).unwrap();
-        let said = flood.stdout();
-        let lost = said.split(", ").find_map(|part| part.split_once("% packet loss"));
+        let answer = flood.stdout();
+        let lost = answer.split(", ").find_map(|part| part.split_once("% packet loss"));
         let lost: f64 = lost.unwrap().0.parse().unwrap();
-        assert!(lost < 1.0, "{said}");
+        assert!(lost < 1.0, "{answer}");
     }
     let process = testbed.process.as_mut().unwrap();
     process.interrupt();
@@ -251,12 +251,12 @@ fn generic_mode_serves_where_the_driver_cannot() {
 fn explain_foresees_it() {
     let testbed = TestNetwork::castanet("xdp-explain", &NetworkOptions::default());
     let explain = testbed.network.router.command(program()).arg("explain").arg(router_config());
-    let said = explain.args(["dev0=lan1", "dev1=lan2", "dev2=no-such0"]).check().unwrap().stdout;
-    assert!(said.contains("FromDevice: lan1 by AF_XDP where its driver supports it"), "{said}");
-    assert!(said.contains("ToDevice: lan2 by AF_XDP"), "{said}");
-    assert!(said.contains("no network interface is called ‘no-such0’"), "{said}");
+    let answer = explain.args(["dev0=lan1", "dev1=lan2", "dev2=no-such0"]).check().unwrap().stdout;
+    assert!(answer.contains("FromDevice: lan1 by AF_XDP where its driver supports it"), "{answer}");
+    assert!(answer.contains("ToDevice: lan2 by AF_XDP"), "{answer}");
+    assert!(answer.contains("no network interface is called ‘no-such0’"), "{answer}");
     let bridge = ["explain", "-e", "FromDevice(lan1) -> ToDevice(lan2)"];
-    let said = testbed.network.router.command(program()).args(bridge).check().unwrap().stdout;
+    let answer = testbed.network.router.command(program()).args(bridge).check().unwrap().stdout;
     let passed = "FromDevice@1 -> ToDevice@2, without a look at the packets where devices allow it";
-    assert!(said.contains(passed), "{said}");
+    assert!(answer.contains(passed), "{answer}");
 }

@@ -67,8 +67,8 @@ fn a_refused_configuration_leaves_files_alone() {
             format!("MarkIPHeader -> AggregateIPFlows(TRACEINFO {file}) -> Discard"),
         ] {
             let wrong = format!("{config} Idle -> {element}; Idle -> ToDump(/no/such/folder/file)");
-            let said = it.swap(&wrong).unwrap_err();
-            assert!(said.contains("/no/such/folder/file"), "{said}");
+            let output = it.swap(&wrong).unwrap_err();
+            assert!(output.contains("/no/such/folder/file"), "{output}");
             assert_eq!(std::fs::read(&old).unwrap(), before, "{element}");
             assert!(!new.exists(), "{element}");
         }

@@ -74,8 +74,8 @@ fn an_arp_table_and_its_waiting_packets_stay_shared() {
     it.swap(&config("t :: ARPTable;", ", TABLE t")).unwrap();
     it.client.wait_for("t.length", "3");
     assert_eq!((it.client.read("x.length"), it.client.read("x.count")), ("3".into(), "1".into()));
-    let said = it.swap(&config("t :: ClickyInfo;", ", TABLE t")).unwrap_err();
-    assert!(said.contains("TABLE: `t` is no ARPTable"), "{said}");
+    let output = it.swap(&config("t :: ClickyInfo;", ", TABLE t")).unwrap_err();
+    assert!(output.contains("TABLE: `t` is no ARPTable"), "{output}");
     it.swap(&config("t :: ARPTable(CAPACITY 100);", ", TABLE t, POLL_TIMEOUT 0")).unwrap();
     assert_eq!((it.client.read("t.length"), it.client.read("c.count")), ("3".into(), "0".into()));
     it.client.write("t.insert", "1.0.0.2 0:0:0:0:0:2");
@@ -114,11 +114,16 @@ fn packets_that_wait_in_a_table_go_over_or_are_freed() {
     ] {
         let first = format!("{first} DriverManager(wait 0.1s, write hotconfig SECOND)");
         let second = second + &driver(length);
-        let ran = replaced("waiting.click", &["--simtime"], &first, &second);
-        assert_eq!((ran.status, ran.out.as_str()), (Some(0), left), "{second}: {}", ran.err);
+        let result = replaced("waiting.click", &["--simtime"], &first, &second);
+        assert_eq!(
+            (result.status, result.out.as_str()),
+            (Some(0), left),
+            "{second}: {}",
+            result.err
+        );
     }
-    let ran = click(&["--simtime", "-e", &format!("{shared} {}", driver("t.length"))], b"");
-    assert_eq!((ran.status, ran.out.as_str()), (Some(0), "3\n"), "{}", ran.err);
+    let result = click(&["--simtime", "-e", &format!("{shared} {}", driver("t.length"))], b"");
+    assert_eq!((result.status, result.out.as_str()), (Some(0), "3\n"), "{}", result.err);
 }
 
 /// Later fragments that wait for the first one of their packet go on with it in the next
@@ -143,7 +148,7 @@ fn fragments_that_wait_go_over_or_are_dropped() {
         "x :: UDPRewriter(pattern 9.9.9.9 1024-65535 - - 0 0, FRAGMENTS true",
     ];
     let null = "x :: Null";
-    for (before, after, read, said) in [
+    for (before, after, read, output) in [
         (middlebox, format!("{middlebox});"), counts, "0 2\n"),
         (middlebox, format!("{middlebox}, tcp-syn drop, MTU 99);"), counts, "0 2\n"),
         (middlebox, "x :: Middlebox(ip-saddr 9.9.9.9 drop);".into(), counts, "1 1\n"),
@@ -155,7 +160,12 @@ fn fragments_that_wait_go_over_or_are_dropped() {
     ] {
         let old = format!("{before}); {later}; DriverManager(wait 0.1s, write hotconfig SECOND)");
         let new = format!("{after} {first}; {}", end(read));
-        let ran = replaced("fragments.click", &["--simtime"], &old, &new);
-        assert_eq!((ran.status, ran.out.as_str()), (Some(0), said), "{new}: {}", ran.err);
+        let result = replaced("fragments.click", &["--simtime"], &old, &new);
+        assert_eq!(
+            (result.status, result.out.as_str()),
+            (Some(0), output),
+            "{new}: {}",
+            result.err
+        );
     }
 }

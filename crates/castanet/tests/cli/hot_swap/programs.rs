@@ -20,8 +20,8 @@ fn an_invalid_configuration_changes_nothing() {
     ] {
         let before: u64 = it.client.read("c.count").parse().unwrap();
         if !wrong.is_empty() {
-            let said = it.swap(&wrong).unwrap_err();
-            assert!(said.contains(words), "{wrong}: {said}");
+            let output = it.swap(&wrong).unwrap_err();
+            assert!(output.contains(words), "{wrong}: {output}");
         }
         // It runs on.
         wait_until(&format!("{wrong} has stopped it"), || {
@@ -31,8 +31,8 @@ fn an_invalid_configuration_changes_nothing() {
     assert!(it.client.read("handlers").contains("hotconfig\tw\n"));
     it.end();
     // A router without the option has no such handler.
-    let told = click(&["-e", "DriverManager(write hotconfig \"\", stop)"], b"");
-    assert!(told.err.contains("hotconfig"), "{}", told.err);
+    let answer = click(&["-e", "DriverManager(write hotconfig \"\", stop)"], b"");
+    assert!(answer.err.contains("hotconfig"), "{}", answer.err);
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn scripts_begin_anew_and_may_ask_themselves() {
                        write hotconfig $(cat {}), wait 100s, print \"never\")",
         file.display()
     );
-    let ran = click(&["--allow-reconfigure", "--simtime", "-e", &first], b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""), "{}", ran.out);
+    let result = click(&["--allow-reconfigure", "--simtime", "-e", &first], b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""), "{}", result.out);
     let counts: Vec<u64> =
-        ran.out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    assert!(ran.out.starts_with("first ") && ran.out.contains("\nsecond "), "{}", ran.out);
+        result.out.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    assert!(result.out.starts_with("first ") && result.out.contains("\nsecond "), "{}", result.out);
     // The counter has gone on, by what ten a second come to.
     assert!((20..=21).contains(&counts[0]) && counts[1] == counts[0], "{counts:?}");
     assert!((counts[1] + 10..=counts[1] + 11).contains(&counts[2]), "{counts:?}");
@@ -68,24 +68,24 @@ fn the_end_of_the_old_driver_stops_nothing() {
         "DriverManager(wait 0.05s, write hotconfig SECOND, print \"rest\", write stop)",
     ] {
         for words in [&["--simtime"] as &[&str], &[], &["-j", "2"]] {
-            let ran = replaced("driver.click", words, first, second);
-            let (status, said) = (ran.status, ran.out.as_str());
-            assert_eq!((status, said), (Some(0), "rest\nsecond\n"), "{first}: {}", ran.err);
+            let result = replaced("driver.click", words, first, second);
+            let (status, output) = (result.status, result.out.as_str());
+            assert_eq!((status, output), (Some(0), "rest\nsecond\n"), "{first}: {}", result.err);
         }
     }
 }
 
 #[test]
 fn a_configuration_that_cannot_be_initialized_answers_with_all_lines() {
-    let said = |second: &str| {
+    let output = |second: &str| {
         let first = "DriverManager(write hotconfig SECOND, stop)";
         replaced("refused.click", &["--simtime"], first, second).err
     };
-    let lines = said("Idle -> Print");
+    let lines = output("Idle -> Print");
     let end = "config:1: 'Print@2 :: Print' output 0 unused\nRouter could not be initialized!\n";
     let flush: String = lines.lines().map(|line| format!("{}\n", line.trim_start())).collect();
     assert!(flush.ends_with(end), "{lines}");
     for wrong in ["Idle -> ->", "Idle -> x :: Foo -> Discard"] {
-        assert!(!said(wrong).contains("initialized"), "{wrong}");
+        assert!(!output(wrong).contains("initialized"), "{wrong}");
     }
 }

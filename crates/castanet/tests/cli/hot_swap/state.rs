@@ -160,15 +160,15 @@ fn an_element_takes_other_arguments_while_it_runs() {
         ("cs.config", "UNIX, /tmp/elsewhere", "read-only"),
     ] {
         it.client.say(&format!("WRITE {handler} {value}\n"));
-        let (code, said) = it.client.answer();
-        assert!(code != 200 && said.contains(words), "{handler}: {said}");
+        let (code, output) = it.client.answer();
+        assert!(code != 200 && output.contains(words), "{handler}: {output}");
     }
     it.client.write("u.config", "ACTIVE true");
     it.client.wait_for("d.count", "40");
     it.end();
     // At once, for a script that goes on.
     let script = "Script(write q.config 7, print $(q.capacity), write q.config none, stop)";
-    let ran = click(&["--simtime", "-e", &format!("Idle -> q :: Queue -> Idle; {script}")], b"");
-    assert_eq!(ran.out, "7\n");
-    assert!(ran.err.contains("  CAPACITY: invalid number"), "{}", ran.err);
+    let result = click(&["--simtime", "-e", &format!("Idle -> q :: Queue -> Idle; {script}")], b"");
+    assert_eq!(result.out, "7\n");
+    assert!(result.err.contains("  CAPACITY: invalid number"), "{}", result.err);
 }

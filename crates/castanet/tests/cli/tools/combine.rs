@@ -88,10 +88,10 @@ fn a_combined_configuration_runs() {
     // There and back again, by two wires.
     let script = "Script(wait 1, stop)";
     let text = format!("{config} {script}");
-    let ran =
+    let result =
         named("click", &["--simtime", "-e", &text, "-h", "b/c.count", "-h", "a/c.count"], b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
-    assert_eq!(ran.out, "b/c.count:\n3\n\na/c.count:\n3\n\n");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
+    assert_eq!(result.out, "b/c.count:\n3\n\na/c.count:\n3\n\n");
 }
 
 #[test]

@@ -27,19 +27,19 @@ fn held(dir: &Path) -> BTreeSet<String> {
 fn links_are_made_once() {
     let dir = empty("once").join("new/bin");
     let path = dir.to_str().unwrap();
-    let ran = castanet(&["install-links", path], b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let result = castanet(&["install-links", path], b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_castanet")).unwrap();
     let line = |name: &str| format!("{path}/{name} -> {}\n", program.display());
-    assert_eq!(ran.out, names().map(line).collect::<String>());
+    assert_eq!(result.out, names().map(line).collect::<String>());
     assert_eq!(held(&dir), names().map(str::to_owned).collect());
     let again = castanet(&["install-links", path], b"");
     assert_eq!((again.status, again.err.as_str()), (Some(0), ""));
     let line = |name| format!("{path}/{name} is there\n");
     assert_eq!(again.out, names().map(line).collect::<String>());
     for name in names() {
-        let ran = run(Command::new(dir.join(name)).arg("--version"), b"");
-        assert!(ran.out.starts_with(&format!("{name} (Click)")), "{}", ran.out);
+        let result = run(Command::new(dir.join(name)).arg("--version"), b"");
+        assert!(result.out.starts_with(&format!("{name} (Click)")), "{}", result.out);
     }
 }
 
@@ -48,8 +48,8 @@ fn links_to_a_program_that_moved_are_renewed() {
     let dir = empty("moved");
     fs::create_dir_all(&dir).unwrap();
     symlink("/nowhere/castanet", dir.join("click-check")).unwrap();
-    let ran = castanet(&["install-links", dir.to_str().unwrap()], b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let result = castanet(&["install-links", dir.to_str().unwrap()], b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
     let program = fs::canonicalize(env!("CARGO_BIN_EXE_castanet")).unwrap();
     assert_eq!(fs::canonicalize(dir.join("click-check")).unwrap(), program);
 }
@@ -61,8 +61,8 @@ fn links_beside_the_program_have_no_path() {
     // A copy, while another test forks, would be open for writing in its child, and busy.
     fs::hard_link(env!("CARGO_BIN_EXE_castanet"), dir.join("castanet")).unwrap();
     let mut command = Command::new(dir.join("castanet"));
-    let ran = run(command.args(["install-links", dir.to_str().unwrap()]), b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let result = run(command.args(["install-links", dir.to_str().unwrap()]), b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
     assert_eq!(fs::read_link(dir.join("click")).unwrap(), Path::new("castanet"));
 }
 
@@ -73,10 +73,10 @@ fn existing_files_stay_and_no_link_is_made() {
     fs::write(dir.join("click"), "theirs").unwrap();
     symlink("/bin/true", dir.join("click-align")).unwrap();
     let path = dir.to_str().unwrap();
-    let ran = castanet(&["install-links", path], b"");
-    assert_eq!((ran.status, ran.out.as_str()), (Some(1), ""));
+    let result = castanet(&["install-links", path], b"");
+    assert_eq!((result.status, result.out.as_str()), (Some(1), ""));
     assert_eq!(
-        ran.err,
+        result.err,
         format!(
             "castanet: {path}/click is a file that castanet did not make, and stays\n\
              castanet: {path}/click-align is a link to /bin/true, and stays\n\
@@ -87,20 +87,20 @@ fn existing_files_stay_and_no_link_is_made() {
     assert_eq!(held(&dir), ["click", "click-align", "click-check"].map(str::to_owned).into());
     assert_eq!(fs::read_to_string(dir.join("click")).unwrap(), "theirs");
     let file = dir.join("click");
-    let ran = castanet(&["install-links", file.to_str().unwrap()], b"");
+    let result = castanet(&["install-links", file.to_str().unwrap()], b"");
     assert_eq!(
-        (ran.status, ran.err.contains(file.to_str().unwrap())),
+        (result.status, result.err.contains(file.to_str().unwrap())),
         (Some(1), true),
         "{}",
-        ran.err
+        result.err
     );
 }
 
 #[test]
 fn every_name_has_a_man_page_and_completions() {
     let dir = empty("man");
-    let ran = castanet(&["man", dir.to_str().unwrap()], b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
+    let result = castanet(&["man", dir.to_str().unwrap()], b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
     for name in names().chain(["castanet", "castanet-install-links"]) {
         let page = fs::read_to_string(dir.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".SH SYNOPSIS") && page.contains(".SH DESCRIPTION"), "{name}");
@@ -108,10 +108,13 @@ fn every_name_has_a_man_page_and_completions() {
     let page = fs::read_to_string(dir.join("click-xform.1")).unwrap();
     assert!(page.contains("PATTERNFILE") && page.contains("\\-\\-reverse"), "{page}");
     for name in names().chain(["castanet"]) {
-        let ran = castanet(&["completions", "bash", name], b"");
-        assert_eq!((ran.status, ran.err.as_str()), (Some(0), ""));
-        assert!(ran.out.contains(name) && ran.out.contains("--"), "{name}");
+        let result = castanet(&["completions", "bash", name], b"");
+        assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
+        assert!(result.out.contains(name) && result.out.contains("--"), "{name}");
     }
-    let ran = castanet(&["completions", "bash", "clack"], b"");
-    assert_eq!((ran.status, ran.err.as_str()), (Some(2), "castanet: it has no name 'clack'\n"));
+    let result = castanet(&["completions", "bash", "clack"], b"");
+    assert_eq!(
+        (result.status, result.err.as_str()),
+        (Some(2), "castanet: it has no name 'clack'\n")
+    );
 }

@@ -19,8 +19,8 @@ const SAID: [(&str, &str); 2] = [
 fn configurations_pass_through_unchanged() {
     let text = "// a comment\ndefine($n 3)\n  InfiniteSource(LIMIT $n, STOP true)\n\
                 -> c :: Counter -> Discard // no semicolon";
-    for (tool, said) in SAID {
-        assert_eq!(all(tool, &[], text), (Some(0), text.into(), said.into()));
+    for (tool, output) in SAID {
+        assert_eq!(all(tool, &[], text), (Some(0), text.into(), output.into()));
         for option in [
             "-k",
             "-u",
@@ -64,7 +64,7 @@ fn configurations_pass_through_unchanged() {
 fn one_driver_has_every_class() {
     let tool = "click-mkmindriver";
     let source = file("driver.click", TEXT);
-    let said = "click-mkmindriver: no driver is built: castanet has every class that is needed; \
+    let output = "click-mkmindriver: no driver is built: castanet has every class that is needed; \
                 call it by the name click\n";
     for words in [
         &["-p", "x", "-e", TEXT][..],
@@ -73,12 +73,15 @@ fn one_driver_has_every_class() {
         &["-p", "x", "--elements", "Queue", "--file", &source],
         &["-p", "x", "-e", TEXT, "-o", "/no/such/file"],
     ] {
-        assert_eq!(all(tool, words, ""), (Some(0), String::new(), said.into()), "{words:?}");
+        assert_eq!(all(tool, words, ""), (Some(0), String::new(), output.into()), "{words:?}");
     }
     assert_eq!(out(tool, &["-q", "-p", "x"], TEXT), "");
     for option in ["-V", "--verbose"] {
         let (_, _, err) = all(tool, &[option, "-p", "x", "-e", TEXT], "");
-        assert_eq!(err, format!("config: i needs InfiniteSource\nconfig: d needs Discard\n{said}"));
+        assert_eq!(
+            err,
+            format!("config: i needs InfiniteSource\nconfig: d needs Discard\n{output}")
+        );
     }
     let err = complaints(tool, &["-p", "x", "-e", "Foo -> Discard", "-E", "Queu"], "");
     assert_eq!(

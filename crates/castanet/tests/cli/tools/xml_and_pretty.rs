@@ -251,7 +251,7 @@ fn input_comes_from_files_text_or_standard_input() {
     }
     // An element that nobody knows is odd, and said unless it is not to be.
     let (status, _, err) = all("click2xml", &["-e", odd], "");
-    let said = "config:1: warning: unknown element class 'NoSuch'\n";
-    assert_eq!((status, err.as_str()), (Some(0), said));
+    let output = "config:1: warning: unknown element class 'NoSuch'\n";
+    assert_eq!((status, err.as_str()), (Some(0), output));
     assert_eq!(all("click2xml", &["-q", "-e", odd], "").2, "");
 }
