@@ -1,6 +1,7 @@
 //! The rules of the house, as tests: no secret checks.
 
 use proc_macro2::{TokenStream, TokenTree};
+use std::collections::BTreeSet;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use xtask::files::{files, root, text};
@@ -345,6 +346,33 @@ fn only_the_top_floor_prints() {
 fn the_manual_is_current() {
     std::env::set_current_dir(root()).expect("is there");
     xtask::docs::check().unwrap_or_else(|e| panic!("{e}"));
+}
+
+/// Paths and Rust names, such as `Router::build`, in the pages about the code.
+#[test]
+fn pages_name_what_exists() {
+    let sources = all_sources();
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let texts = sources.iter().map(|(_, text)| text.as_str());
+    let known: BTreeSet<&str> = texts.flat_map(|text| text.split(|c| !is_name(c))).collect();
+    let mut pages = files(&["docs/design"], &["md"]);
+    pages.push(("ARCHITECTURE.md".into(), text("ARCHITECTURE.md")));
+    let mut wrong = Vec::new();
+    for (page, text) in &pages {
+        for code in text.split('`').skip(1).step_by(2) {
+            let exists = match code.split_once("::") {
+                Some(_) if code.chars().all(|c| is_name(c) || c == ':') => {
+                    code.split("::").all(|name| known.contains(name))
+                }
+                None if code.starts_with("crates/") => root().join(code).exists(),
+                _ => true,
+            };
+            if !exists {
+                wrong.push(format!("{page}: `{code}`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these do not exist:\n{}", wrong.join("\n"));
 }
 
 #[test]

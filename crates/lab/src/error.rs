@@ -61,7 +61,7 @@ impl Error {
     }
 
     /// Whether this machine cannot run test networks at all.
-    pub fn is_unsupported(&self) -> bool {
+    pub(crate) fn is_unsupported(&self) -> bool {
         matches!(self, Error::NotRoot | Error::NoNamespaces(_) | Error::MissingTools { .. })
     }
 }

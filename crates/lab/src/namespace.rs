@@ -81,7 +81,7 @@ impl Namespace {
 
     /// Disables all offloads of an interface, so that its packets leave as on a real link: with
     /// checksums, and no segment larger than the MTU.
-    pub fn disable_offloads(&self, device: &str) -> Result<()> {
+    pub(crate) fn disable_offloads(&self, device: &str) -> Result<()> {
         let switches = ["tx", "off", "rx", "off", "tso", "off", "gso", "off", "gro", "off"];
         self.command("ethtool").args(["-K", device]).args(switches).check()?;
         Ok(())

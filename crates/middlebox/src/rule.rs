@@ -69,7 +69,7 @@ pub enum Target {
 
 impl Target {
     /// Whether it must be the only target of its rule.
-    pub fn is_exclusive(&self) -> bool {
+    pub(crate) fn is_exclusive(&self) -> bool {
         matches!(self, Target::Drop(_) | Target::Accept | Target::Balance(_))
     }
 
@@ -115,7 +115,7 @@ impl Chance {
 
     /// Whether these random bits draw the event.
     #[inline]
-    pub fn is_drawn(self, random: u64) -> bool {
+    pub(crate) fn is_drawn(self, random: u64) -> bool {
         let scaled = (u128::from(random) * u128::from(Chance::ALWAYS.0)) >> u64::BITS;
         scaled < u128::from(self.0)
     }

@@ -141,7 +141,7 @@ impl RuleSet {
     }
 
     /// The rules with their ranks, by which they are in order.
-    pub fn ranked(&self) -> impl Iterator<Item = (u64, &Arc<Entry>)> {
+    pub(crate) fn ranked(&self) -> impl Iterator<Item = (u64, &Arc<Entry>)> {
         self.ranked.iter().map(|ranked| (ranked.rank, &ranked.entry))
     }
 
@@ -151,7 +151,7 @@ impl RuleSet {
     }
 
     /// Returns the changes since `before`; `None` if the log does not reach back that far.
-    pub fn changes_since(&self, before: &RuleSet) -> Option<&[Change]> {
+    pub(crate) fn changes_since(&self, before: &RuleSet) -> Option<&[Change]> {
         let count = usize::try_from(self.version.checked_sub(before.version)?).ok()?;
         let first = self.recent.len().checked_sub(count)?;
         self.recent.get(first..).filter(|_| self.shares_history_with(before))
@@ -177,7 +177,7 @@ impl RuleSet {
     }
 
     /// Whether one set was derived from the other by commands.
-    pub fn shares_history_with(&self, other: &RuleSet) -> bool {
+    pub(crate) fn shares_history_with(&self, other: &RuleSet) -> bool {
         Arc::ptr_eq(&self.history, &other.history)
     }
 
@@ -197,7 +197,7 @@ impl RuleSet {
     }
 
     /// The last identifier that was assigned.
-    pub fn last_id(&self) -> u64 {
+    pub(crate) fn last_id(&self) -> u64 {
         self.last_id
     }
 

@@ -114,7 +114,7 @@ const PROTOCOLS: [(&str, u8); 9] = [
 /// The most bytes that a value can have.
 pub const LONGEST: usize = 64;
 /// The most bytes that the value of a TCP option can have.
-pub const LONGEST_OPTION: usize = 38;
+pub(crate) const LONGEST_OPTION: usize = 38;
 
 impl Value {
     /// Parses a value of `field`; the error says what is expected.
@@ -261,13 +261,13 @@ fn prefix(text: &str, most: u8) -> Option<(&str, u8)> {
 
 /// The mask of an IPv4 prefix.
 #[inline]
-pub fn mask4(length: u8) -> u32 {
+pub(crate) fn mask4(length: u8) -> u32 {
     u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0)
 }
 
 /// The mask of an IPv6 prefix.
 #[inline]
-pub fn mask6(length: u8) -> u128 {
+pub(crate) fn mask6(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 

@@ -8,8 +8,9 @@ mod rule_error;
 mod tests;
 mod warnings;
 
-pub use rule_error::rule_error;
-pub use warnings::{warnings, warnings_beside, warnings_of_all};
+pub(crate) use rule_error::rule_error;
+pub(crate) use warnings::warnings_beside;
+pub use warnings::{warnings, warnings_of_all};
 
 use crate::rule::Rule;
 

@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 /// Returns an error if no packet can match the rule, or if a target has no effect on the packets that
 /// match.
-pub fn rule_error(rule: &Rule) -> Option<RuleDiagnostic> {
+pub(crate) fn rule_error(rule: &Rule) -> Option<RuleDiagnostic> {
     let kinds = constraints::kinds(rule.matches.iter());
     if kinds.is_empty() {
         return Some(contradiction(&rule.matches));

@@ -23,7 +23,7 @@ pub fn warnings(rule: &Rule) -> Vec<RuleDiagnostic> {
 }
 
 /// Returns warnings about a rule that is added to other rules.
-pub fn warnings_beside<'r>(
+pub(crate) fn warnings_beside<'r>(
     rule: &Rule,
     others: impl Iterator<Item = &'r Rule>,
 ) -> Vec<RuleDiagnostic> {

@@ -119,7 +119,7 @@ pub struct FieldSpec {
 
 impl FieldSpec {
     /// Whether `mod` takes it.
-    pub const fn modifies(&self) -> bool {
+    pub(crate) const fn modifies(&self) -> bool {
         match self.location {
             FieldLocation::Bits { .. } | FieldLocation::Payload => true,
             FieldLocation::Option(Some(_)) => !matches!(self.kind, Kind::Presence),
@@ -133,7 +133,7 @@ impl FieldSpec {
     }
 
     /// Whether a rule may compare its value with `<` and the like.
-    pub const fn has_order(&self) -> bool {
+    pub(crate) const fn has_order(&self) -> bool {
         !matches!(
             self.kind,
             Kind::Presence | Kind::Prefix | Kind::Interface | Kind::Version | Kind::Named(_)
@@ -241,7 +241,7 @@ impl Field {
     }
 
     /// Any TCP option.
-    pub fn any_option() -> Field {
+    pub(crate) fn any_option() -> Field {
         let row = FIELDS.iter().position(|spec| spec.location == FieldLocation::Option(None));
         Field { row: row.unwrap_or_default() as u8, kind: None }
     }
@@ -254,12 +254,12 @@ impl Field {
 
     /// Returns the option kind, if the field is one TCP option.
     #[inline]
-    pub fn option_kind(self) -> Option<u8> {
+    pub(crate) fn option_kind(self) -> Option<u8> {
         self.kind
     }
 
     /// Whether `mod` takes it.
-    pub fn modifies(self) -> bool {
+    pub(crate) fn modifies(self) -> bool {
         let spec = self.spec();
         spec.modifies() || spec.location == FieldLocation::Option(None) && self.kind.is_some()
     }

@@ -158,7 +158,7 @@ impl RulePlan {
     }
 
     /// Whether it leaves packets unchanged.
-    pub fn is_verdict_only(&self) -> bool {
+    pub(crate) fn is_verdict_only(&self) -> bool {
         self.fields.is_empty()
             && self.options.is_empty()
             && self.nat_changes.is_empty()
