@@ -57,7 +57,7 @@ const CASES: [(&str, u32); 3] = [("forward", 0), ("router", 1), ("router-4-ways"
 static RING: Class = duplex::<BenchRing>();
 static SUPPLY: Class = source::<BenchSource>();
 
-/// Measures every case; `tell` hears of each record as it is made.
+/// Measures every case; `on_record` gets each record as it is made.
 pub fn run(
     plan: &Plan,
     library: &Library,

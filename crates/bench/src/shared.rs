@@ -88,7 +88,7 @@ struct CaseRun {
     samples: Vec<Sample>,
 }
 
-/// Measures every case, each number of workers in turn, round after round; `tell` hears of each
+/// Measures every case, each number of workers in turn, round after round; `on_record` gets each
 /// record as it is made.
 pub fn run(
     plan: &Plan,

@@ -169,7 +169,7 @@ impl Click {
     fn sockets(&self) -> Vec<Socket> {
         let ports = self.port.iter().map(|port| ("TCP", "--port", port.clone()));
         let files = self.unix_socket.iter().map(|file| ("UNIX", "--unix-socket", file.clone()));
-        let given = self.socket.iter().map(|fd| ("SOCKET", "--socket", fd.to_string()));
+        let sockets = self.socket.iter().map(|fd| ("SOCKET", "--socket", fd.to_string()));
         let socket = |(n, (kind, option, place)): (usize, (&str, &str, String))| Socket {
             name: match n {
                 0 => "click_driver@@ControlSocket".to_owned(),
@@ -178,7 +178,7 @@ impl Click {
             config: format!("{kind}, {}", quote_if_needed(&place)),
             words: format!("{option} {place}"),
         };
-        ports.chain(files).chain(given).enumerate().map(socket).collect()
+        ports.chain(files).chain(sockets).enumerate().map(socket).collect()
     }
 
     fn report(&self, loaded: &mut LoadedConfiguration) {

@@ -156,11 +156,11 @@ impl Filter {
             let started = Instant::now();
             let by_tests = run(&tests);
             spent += started.elapsed();
-            let said = run(program);
-            if said != by_tests {
-                return Err(format!("of {text}, the element says {said:?}, tests {by_tests:?}"));
+            let outcome = run(program);
+            if outcome != by_tests {
+                return Err(format!("of {text}, the element says {outcome:?}, tests {by_tests:?}"));
             }
-            hits += usize::from(said.is_some());
+            hits += usize::from(outcome.is_some());
         }
         Ok((hits as f64 / count as f64, spent.as_nanos() as f64 / count as f64))
     }

@@ -70,8 +70,8 @@ fn packets_of(router: &mut Router, time: Duration) -> (f64, bool) {
 
 /// The last rule's identifier: those of `rules` came first, and the last command says it.
 fn last(router: &mut Router, rules: usize) -> Result<u64, String> {
-    let said = router.read("m.said").map_err(|error| error.to_string())?;
-    let behind = said.split_once(" id").map_or("", |(_, behind)| behind);
+    let answer = router.read("m.said").map_err(|error| error.to_string())?;
+    let behind = answer.split_once(" id").map_or("", |(_, behind)| behind);
     let number = behind.split(|c: char| !c.is_ascii_digit()).next();
     Ok(number.and_then(|number| number.parse().ok()).unwrap_or(rules as u64))
 }

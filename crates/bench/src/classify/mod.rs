@@ -76,7 +76,7 @@ const ASKED: usize = 20_000_000;
 /// Rules that come and go again.
 const CHANGES: usize = 101;
 
-/// Measures every case; `tell` hears of each record as it is made.
+/// Measures every case; `on_record` gets each record as it is made.
 pub fn run(
     plan: &Plan,
     library: &Library,

@@ -130,8 +130,8 @@ fn load(
             Err(format!("not loaded in {} s", after.as_secs()))
         }
         Err(castanet_lab::Error::Failed { printed, .. }) => {
-            let said = printed.lines().next().unwrap_or_default().to_owned();
-            Err(format!("not on this kernel: {said}"))
+            let reason = printed.lines().next().unwrap_or_default().to_owned();
+            Err(format!("not on this kernel: {reason}"))
         }
         Err(error) => Err(error.to_string()),
     }

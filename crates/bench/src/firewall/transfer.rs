@@ -89,9 +89,9 @@ impl TransferNetwork {
         let words = ["-c", "10.9.1.1", "-J", "-t", &seconds.to_string()];
         let client = self.client.command("iperf3").args(words);
         let client = client.timeout(Duration::from_secs(seconds) + PATIENCE * 2);
-        let said = cores::on(core, || client.output())?.map_err(|e| e.to_string())?;
+        let outcome = cores::on(core, || client.output())?.map_err(|e| e.to_string())?;
         let report: serde_json::Value =
-            serde_json::from_str(&said.stdout).map_err(|_| said.printed())?;
+            serde_json::from_str(&outcome.stdout).map_err(|_| outcome.printed())?;
         let bits = report["end"]["sum_received"]["bits_per_second"].as_f64();
         let error = || report["error"].as_str().unwrap_or("iperf3 says nothing").to_owned();
         bits.map(|bits| bits / 1e9).ok_or_else(error)

@@ -77,8 +77,8 @@ impl Testpmd {
     /// Why it does not answer.
     fn failure(&mut self) -> String {
         let running = self.process.is_running();
-        let said = self.process.stderr() + &self.process.stdout();
-        let last = said.lines().rfind(|line| line.contains("EAL:") || line.contains("rror"));
+        let messages = self.process.stderr() + &self.process.stdout();
+        let last = messages.lines().rfind(|line| line.contains("EAL:") || line.contains("rror"));
         let what = if running { "does not answer" } else { "has ended" };
         format!("{PROGRAM} {what}: {}", last.unwrap_or("it does not say why").trim())
     }

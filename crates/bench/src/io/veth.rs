@@ -276,8 +276,8 @@ pub(crate) fn set_threaded(namespace: &Namespace, interface: &str, on: bool) -> 
     let file = format!("/sys/class/net/{interface}/threaded");
     let line = "echo \"$1\" > \"$2\"";
     let words = ["-c", line, "sh", if on { "1" } else { "0" }, &file];
-    let told = namespace.command("sh").args(words).check();
-    told.map(drop).map_err(|_| "this kernel receives in no threads; it takes Linux 5.12".into())
+    let outcome = namespace.command("sh").args(words).check();
+    outcome.map(drop).map_err(|_| "this kernel receives in no threads; it takes Linux 5.12".into())
 }
 
 /// Puts the kernel's thread that receives on an interface on a core; its folder in `/proc`.

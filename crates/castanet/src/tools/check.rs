@@ -67,9 +67,9 @@ impl Tool for Check {
 impl Check {
     /// Castanet has one driver.
     fn drivers(&self, name: &str, context: &ToolContext) -> Result<(), Failure> {
-        let asked = [(self.linuxmodule, "linuxmodule"), (self.bsdmodule, "bsdmodule")];
+        let targets = [(self.linuxmodule, "linuxmodule"), (self.bsdmodule, "bsdmodule")];
         let mut done = Ok(());
-        for (_, driver) in asked.into_iter().filter(|(asked, _)| *asked) {
+        for (_, driver) in targets.into_iter().filter(|(is_set, _)| *is_set) {
             let message = format!("{name}: Castanet runs at user level only, not as {driver}");
             done = Err(context.fail(message));
         }

@@ -51,11 +51,11 @@ pub(super) fn main(socket: &Path, words: &str) -> CommandResult {
 
 /// Shows an answer, or the error that it is.
 fn show(answer: Answer) -> CommandResult {
-    let said = answer.and_then(|text| match text.trim_end() {
+    let written = answer.and_then(|text| match text.trim_end() {
         "" => Ok(()),
         text => say(&format!("{text}\n")),
     });
-    said.map_err(|message| {
+    written.map_err(|message| {
         complain(message);
         CommandError::REPORTED
     })
