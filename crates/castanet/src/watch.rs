@@ -49,13 +49,15 @@ impl RateDisplay {
     pub(crate) fn new(router: &mut Router, json: bool) -> RateDisplay {
         let now = router.clock().now();
         let colours = crate::terminal::colours_on_stdout();
-        RateDisplay { json, colours, started: now, last: (now, router.all_counters()), lines: 0 }
+        let counters = router.all_counters().unwrap_or_default();
+        RateDisplay { json, colours, started: now, last: (now, counters), lines: 0 }
     }
 
     /// Prints the changes since the last call.
     pub(crate) fn look(&mut self, router: &mut Router) {
         let now = router.clock().now();
-        let counters = router.all_counters();
+        // A worker that is stuck is shown as an interval without a line.
+        let Ok(counters) = router.all_counters() else { return };
         let seconds = (now - self.last.0).as_secs_f64().max(1e-9);
         let graph = router.graph();
         let mut rows = Vec::new();

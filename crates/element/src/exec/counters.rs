@@ -1,6 +1,7 @@
 //! Packet counters of one element on one worker.
 
 use crate::fate::REASONS;
+use std::iter::Sum;
 
 /// Counts of one element on one worker. At every moment
 /// `input + made = output + consumed + drops + open + what it keeps`.
@@ -39,5 +40,14 @@ impl Counters {
         self.drops.iter_mut().zip(&other.drops).for_each(|(a, b)| *a += b);
         self.open.resize(self.open.len().max(other.open.len()), 0);
         self.open.iter_mut().zip(&other.open).for_each(|(a, b)| *a += b);
+    }
+}
+
+impl Sum for Counters {
+    fn sum<I: Iterator<Item = Counters>>(counters: I) -> Counters {
+        counters.fold(Counters::default(), |mut sum, other| {
+            sum.add(&other);
+            sum
+        })
     }
 }

@@ -46,9 +46,8 @@ pub trait Node: Any + Send {
     fn held(&self) -> usize {
         0
     }
-    /// The value of a read handler, and whether it is the same for all workers; `None` if there is no such
-    /// handler.
-    fn read(&self, name: &str, request: &ReadRequest) -> Option<(Value, bool)>;
+    /// Answers a read handler; `None` if there is no such handler.
+    fn read(&self, name: &str, request: &ReadRequest) -> Option<NodeAnswer>;
     /// Changes its worker's state by a write handler; returns the work that is left to the control thread,
     /// and how many kept packets were discarded. `None` if there is no such handler.
     fn change(&mut self, name: &str, text: &str) -> Option<(Result<DeferredWork, ArgError>, u64)>;
@@ -71,6 +70,16 @@ pub trait Node: Any + Send {
     fn inherit(&mut self, before: &mut dyn Node, changed: Option<AnyConfig>) -> u64;
     /// Called after it has taken over the state of a node with another configuration.
     fn after_take_state(&mut self, _cx: &mut Cx) {}
+}
+
+/// The answer of a node to a read handler.
+pub enum NodeAnswer {
+    /// The configuration, of which the control thread reads the handler.
+    Config(AnyConfig),
+    /// The value for all workers.
+    Common(Value),
+    /// The value of the node's own worker.
+    Own(Value),
 }
 
 /// Configuration and state of one node.
@@ -126,21 +135,21 @@ impl<E, L: Local> Instance<E, L> {
 }
 
 impl<E: Describe + Send + Sync, L: Local> Instance<E, L> {
-    fn read(&self, name: &str, request: &ReadRequest) -> Option<(Value, bool)> {
+    fn read(&self, name: &str, request: &ReadRequest) -> Option<NodeAnswer> {
         self.read_named(name, request).or_else(|| {
             let (name, number) = numbered(name)?;
             self.read_named(&name, &ReadRequest { param: number, ..*request })
         })
     }
 
-    fn read_named(&self, name: &str, request: &ReadRequest) -> Option<(Value, bool)> {
-        let config = E::READS.iter().copied().flatten().find(|h| h.name == name);
-        config.map(|h| ((h.get)(&self.config, request), true)).or_else(|| {
-            let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
-            let value = self.local.peek(|state| (local.get)(state, request));
-            let is_common = matches!(value, Value::Shared(_) | Value::Chunk(_));
-            Some((value, is_common || self.is_shared()))
-        })
+    fn read_named(&self, name: &str, request: &ReadRequest) -> Option<NodeAnswer> {
+        if E::READS.iter().copied().flatten().any(|h| h.name == name) {
+            return Some(NodeAnswer::Config(self.config.clone()));
+        }
+        let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
+        let value = self.local.peek(|state| (local.get)(state, request));
+        let is_common = matches!(value, Value::Shared(_) | Value::Chunk(_)) || self.is_shared();
+        Some(if is_common { NodeAnswer::Common(value) } else { NodeAnswer::Own(value) })
     }
 
     fn change(
@@ -216,7 +225,7 @@ macro_rules! handlers_of_body {
             &self,
             name: &str,
             request: &crate::handler::ReadRequest,
-        ) -> Option<(crate::handler::Value, bool)> {
+        ) -> Option<crate::node::NodeAnswer> {
             self.body.read(name, request)
         }
         fn change(

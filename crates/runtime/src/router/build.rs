@@ -28,13 +28,15 @@ use castanet_element::shared::SharedState;
 use castanet_element::time::{Clock, Time};
 use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 
 /// Resources that all configurations of a router have in common.
 pub(super) struct RuntimeContext {
     pub(super) clock: Arc<Clock>,
-    pub(super) frames: Frames,
+    /// The pools; `None` before the first configuration, which maps them.
+    pub(super) frames: Option<Frames>,
     pub(super) notify: Sender<DriverEvent>,
     pub(super) console: Arc<ConsoleFanout>,
     /// Configurations that the router has had before.
@@ -46,6 +48,7 @@ pub(super) struct RuntimeContext {
 /// A configuration that is ready to be initialised.
 pub(super) struct BuiltConfig {
     pub(super) config: RunningConfig,
+    pub(super) frames: Frames,
     pub(super) workers: WorkerSet,
     pub(super) programs: Vec<ProgramRun>,
     pub(super) cores: Cores,
@@ -79,15 +82,11 @@ impl Router {
             false => Clock::real(),
         });
         let planned = plan(flat, library, &options.cores(), options.error_style, found);
-        let frames = Frames::new(options.frames, options.memory, planned.queues());
-        let frames = frames.map_err(|e| {
-            found.push(Diagnostic::error(None, format!("cannot make frames: {e}")));
-        });
         let console = Arc::new(ConsoleFanout::new(options.console.clone()));
-        let (frames, shared) = (frames.ok()?, SharedState::default());
-        let context = RuntimeContext { clock, frames, notify, console, replaced: 0, shared };
+        let shared = SharedState::default();
+        let context = RuntimeContext { clock, frames: None, notify, console, replaced: 0, shared };
         let mut built = construct(flat, planned, options, &context, found)?;
-        if !built.begin_all(&context, options, found) {
+        if !built.begin_all(&context, found) {
             return None;
         }
         built.config.text.clone_from(&options.text);
@@ -95,9 +94,10 @@ impl Router {
         built.config.classes = library.names().collect();
         let control = ControlState {
             clock: context.clock,
-            frames: context.frames,
+            frames: built.frames,
             console: context.console,
             pin: options.pin.then_some(built.cores),
+            patience: options.patience,
             load: CpuLoad::new(),
             hot_swap: None,
             next: None,
@@ -153,38 +153,45 @@ pub(super) fn construct(
     if found.has_errors() {
         return None;
     }
+    let mut fail = |what: &str, error: &dyn Display| {
+        found.push(Diagnostic::error(None, format!("cannot {what}: {error}")));
+    };
+    let frames = match &context.frames {
+        Some(frames) => frames.clone(),
+        None => Frames::new(options.frames, options.memory, planned.queues())
+            .map_err(|e| fail("make frames", &e))
+            .ok()?,
+    };
     for run in &mut parts.programs {
         run.id.configuration = context.replaced;
     }
     let ConfigPlan { graph, assigned, fused, cores, .. } = planned;
     let fused = if options.fuse { fused } else { fuse::FusionPlan::default() };
-    match assemble(&graph, &assigned, &fused, parts.nodes, context, options) {
-        Ok(workers) => Some(BuiltConfig {
-            config: RunningConfig {
-                replaced: context.replaced,
-                rewritten: vec![None; graph.elements.len()],
-                callers: vec![false; graph.elements.len()],
-                graph,
-                assigned,
-                names,
-                shared: SharedState::default(),
-                flat_text: castanet_lang::print::flat(flat),
-                text: None,
-                requirements: flat.requirements.clone(),
-                classes: Vec::new(),
-                packages: options.packages,
-                error_style: options.error_style,
-            },
-            workers: WorkerSet::Idle(workers),
-            programs: parts.programs,
-            cores,
-            armed: Vec::new(),
-        }),
-        Err(e) => {
-            found.push(Diagnostic::error(None, format!("cannot start workers: {e}")));
-            None
-        }
-    }
+    let workers = assemble(&graph, &assigned, &fused, parts.nodes, &frames, context, options)
+        .map_err(|e| fail("start workers", &e))
+        .ok()?;
+    Some(BuiltConfig {
+        config: RunningConfig {
+            replaced: context.replaced,
+            rewritten: vec![None; graph.elements.len()],
+            callers: vec![false; graph.elements.len()],
+            graph,
+            assigned,
+            names,
+            shared: SharedState::default(),
+            flat_text: castanet_lang::print::flat(flat),
+            text: None,
+            requirements: flat.requirements.clone(),
+            classes: Vec::new(),
+            packages: options.packages,
+            error_style: options.error_style,
+        },
+        frames,
+        workers: WorkerSet::Idle(workers),
+        programs: parts.programs,
+        cores,
+        armed: Vec::new(),
+    })
 }
 
 impl BuiltConfig {
@@ -194,7 +201,6 @@ impl BuiltConfig {
         &mut self,
         new: impl Fn(usize) -> bool,
         context: &RuntimeContext,
-        options: &Options,
         found: &mut Diagnostics,
     ) {
         for element in 0..self.config.graph.elements.len() {
@@ -206,59 +212,34 @@ impl BuiltConfig {
                 program.filter(|_| new(element)).map_or(Ok(()), |run| {
                     let signals = run.program.signals().iter();
                     self.armed.extend(signals.map(|&signal| (signal, element)));
-                    let (line, console) = (context.notify.clone(), context.console.clone());
-                    run.program.init(ControlWaker::new(ProgramWaker {
-                        program: run.id,
-                        driver: line,
-                        console,
-                    }))
+                    let (driver, console) = (context.notify.clone(), context.console.clone());
+                    let waker = ProgramWaker { program: run.id, driver, console };
+                    run.program.init(ControlWaker::new(waker))
                 })
             });
-            let found_calls = |()| {
-                find_calls(
-                    &self.config.graph,
-                    &self.config.assigned,
-                    &self.programs,
-                    &self.config.names,
-                    element,
-                )
-            };
+            let RunningConfig { graph, assigned, names, .. } = &self.config;
+            let found_calls = |()| find_calls(graph, assigned, &self.programs, names, element);
             if let Err(error) = begun.and_then(found_calls) {
-                report(
-                    &self.config.graph,
-                    element,
-                    "initializing",
-                    vec![error],
-                    options.error_style,
-                    found,
-                );
+                self.refuse(element, error, found);
             }
         }
     }
-}
 
-impl BuiltConfig {
+    /// Adds the error of an element that cannot be initialised or started.
+    fn refuse(&self, element: usize, error: ArgError, found: &mut Diagnostics) {
+        let RunningConfig { graph, error_style, .. } = &self.config;
+        report(graph, element, "initializing", vec![error], *error_style, found);
+    }
+
     /// Initialises and then starts all elements of the first configuration; returns whether all
     /// could be started.
-    fn begin_all(
-        &mut self,
-        context: &RuntimeContext,
-        options: &Options,
-        found: &mut Diagnostics,
-    ) -> bool {
-        self.begin(|_| true, context, options, found);
+    fn begin_all(&mut self, context: &RuntimeContext, found: &mut Diagnostics) -> bool {
+        self.begin(|_| true, context, found);
         if found.has_errors() {
             return false;
         }
         for (element, error) in self.start(0..self.config.graph.elements.len()) {
-            report(
-                &self.config.graph,
-                element,
-                "initializing",
-                vec![error],
-                options.error_style,
-                found,
-            );
+            self.refuse(element, error, found);
         }
         self.run_emitted();
         !found.has_errors()
@@ -359,6 +340,7 @@ fn assemble(
     assigned: &assign::Assignment,
     fused: &fuse::FusionPlan,
     nodes: Vec<Nodes>,
+    frames: &Frames,
     context: &RuntimeContext,
     options: &Options,
 ) -> std::io::Result<Vec<Worker>> {
@@ -374,7 +356,7 @@ fn assemble(
             None => seed(index, options.simulated),
         };
         let at_home = assigned.elements.iter().map(|it| it.home == index).collect();
-        let core = ExecState::new(elements, context.frames.clone(), options.burst, seed);
+        let core = ExecState::new(elements, frames.clone(), options.burst, seed);
         ExecState { worker: index, at_home, labels: labels.clone(), ..core }
     };
     let worker = |(index, (slots, inbox)): (usize, (Vec<Slot>, _))| Worker {

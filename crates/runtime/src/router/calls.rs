@@ -18,10 +18,10 @@ impl Router {
     /// Makes the calls for which packets of a worker wait, until all packets have come to their
     /// end.
     pub(super) fn make_calls(&mut self, worker: usize) {
-        let mut call = self.workers.ask(worker, Worker::next_call).flatten();
-        while let Some(request) = call {
+        let mut call = self.workers.ask(worker, Worker::next_call);
+        while let Ok(Some(request)) = call {
             let output = self.make(&request);
-            call = self.workers.ask(worker, move |worker| worker.go_on(output)).flatten();
+            call = self.workers.ask(worker, move |worker| worker.go_on(output));
         }
     }
 
@@ -66,10 +66,8 @@ impl Router {
             return;
         }
         self.config.assigned.send_singly_to(&self.config.graph, element);
-        for worker in 0..self.workers.len() {
-            let single = self.config.assigned.single();
-            self.workers.ask(worker, move |worker| worker.send_singly(&single));
-        }
+        let single = self.config.assigned.single();
+        self.workers.ask_all(move |worker| worker.send_singly(&single));
     }
 
     /// By element of another configuration: whether it continues one that a handler has given a

@@ -35,10 +35,9 @@ impl Router {
     /// the start, in which its thread had a processor.
     pub(super) fn load(&mut self) -> String {
         let mut text = String::new();
-        for worker in 0..self.workers.len() {
-            let spent =
-                self.workers.ask(worker, |_| clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID));
-            let spent = spent.and_then(Result::ok).map_or(Duration::ZERO, Duration::from);
+        let spent = self.workers.ask_all(|_| clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID));
+        for (worker, spent) in spent.into_iter().enumerate() {
+            let spent = spent.ok().and_then(Result::ok).map_or(Duration::ZERO, Duration::from);
             let CpuLoad { started, last } = &mut self.control.load;
             if last.len() <= worker {
                 last.resize(worker + 1, (Duration::ZERO, *started));
@@ -56,11 +55,9 @@ impl Router {
     /// from then on, until [`Router::count_cycles`] ends it.
     pub fn costs(&mut self) -> Vec<ElementCost> {
         let mut sums = vec![ElementCost::default(); self.config.graph.elements.len()];
-        for worker in 0..self.workers.len() {
-            let theirs = self.workers.ask(worker, |worker| worker.count_cycles().costs.clone());
-            for (sum, cost) in sums.iter_mut().zip(theirs.iter().flatten()) {
-                sum.add(cost);
-            }
+        let costs = self.workers.ask_all(|worker| worker.count_cycles().costs.clone());
+        for theirs in costs.iter().flatten() {
+            sums.iter_mut().zip(theirs).for_each(|(sum, cost)| sum.add(cost));
         }
         sums
     }
@@ -72,25 +69,21 @@ impl Router {
 
     /// Begins or ends to count the cycles of elements.
     pub fn count_cycles(&mut self, on: bool) {
-        for worker in 0..self.workers.len() {
-            self.workers.ask(worker, move |worker| match on {
-                true => _ = worker.count_cycles(),
-                false => worker.exec.cycles = None,
-            });
-        }
+        self.workers.ask_all(move |worker| match on {
+            true => _ = worker.count_cycles(),
+            false => worker.exec.cycles = None,
+        });
     }
 
     /// Resets the cycles of one element, or of all.
     pub(super) fn reset_cycles(&mut self, element: Option<usize>) {
-        for worker in 0..self.workers.len() {
-            self.workers.ask(worker, move |worker| {
-                let CycleAccounting { costs, .. } = worker.count_cycles();
-                match element {
-                    Some(element) => costs[element] = ElementCost::default(),
-                    None => costs.fill(ElementCost::default()),
-                }
-            });
-        }
+        self.workers.ask_all(move |worker| {
+            let CycleAccounting { costs, .. } = worker.count_cycles();
+            match element {
+                Some(element) => costs[element] = ElementCost::default(),
+                None => costs.fill(ElementCost::default()),
+            }
+        });
     }
 
     /// An element's handler `cycles`, as Click prints it.

@@ -5,6 +5,7 @@ use super::handlers::drop_counts;
 use castanet_element::args::FromArg;
 use castanet_element::class::ports::is_agnostic;
 use castanet_element::error::ArgError;
+use castanet_element::exec::Counters;
 use castanet_element::flow::Flow;
 use std::fmt::Write;
 
@@ -84,17 +85,17 @@ impl Router {
             "threads" => self.workers.len().to_string(),
             "timewarp" if self.control.clock.is_simulated() => "simulation".to_owned(),
             "timewarp" => "1".to_owned(),
-            "drops" => self.all_drops(),
+            "drops" => self.all_drops()?,
             "element_cycles.csv" => self.element_cycles(),
             "class_cycles.csv" => self.class_cycles(),
             "count_cycles" => self.counts_cycles().to_string(),
             "active_ports" => {
-                self.active_ports(|_, name, side, port| format!("{name}\t{side}{port}"))
+                self.active_ports(|_, name, side, port| Ok(format!("{name}\t{side}{port}")))?
             }
             "active_port_stats" => self.active_ports(|router, it, side, port| {
                 let element = router.config.graph.find(it).unwrap_or_default();
-                router.port_counts(element, side == 'i').swap_remove(port)
-            }),
+                Ok(router.port_counts(element, side == 'i')?.swap_remove(port))
+            })?,
             _ => {
                 let error = ArgError::new(format!("the router has no read handler '{name}'"));
                 return Err(super::handlers::unknown(error, name, "read", name, READS));
@@ -128,19 +129,22 @@ impl Router {
     }
 
     /// `element reason count` of each reason with drops.
-    fn all_drops(&mut self) -> String {
+    fn all_drops(&mut self) -> Result<String, ArgError> {
         let mut out = String::new();
-        for (it, counters) in self.all_counters().iter().enumerate() {
+        for (it, counters) in self.all_counters()?.iter().enumerate() {
             let element = &self.config.graph.elements[it];
             for (reason, n) in drop_counts(element.class, counters).iter().filter(|c| c.1 > 0) {
                 _ = writeln!(out, "{} {reason} {n}", element.name);
             }
         }
-        out
+        Ok(out)
     }
 
     /// A line for every port that moves packets: pull inputs and push outputs.
-    fn active_ports(&mut self, line: impl Fn(&mut Router, &str, char, usize) -> String) -> String {
+    fn active_ports(
+        &mut self,
+        line: impl Fn(&mut Router, &str, char, usize) -> Result<String, ArgError>,
+    ) -> Result<String, ArgError> {
         let mut active = Vec::new();
         for element in &self.config.graph.elements {
             let of = |flows: &[Flow], wanted| -> Vec<usize> {
@@ -150,24 +154,25 @@ impl Router {
             let outputs = of(&element.outputs, Flow::Push).into_iter().map(|port| ('o', port));
             active.extend(inputs.chain(outputs).map(|(side, n)| (element.name.clone(), side, n)));
         }
-        let lines = active.into_iter().map(|(name, side, n)| line(self, &name, side, n) + "\n");
+        let lines =
+            active.into_iter().map(|(name, side, n)| Ok(line(self, &name, side, n)? + "\n"));
         lines.collect()
     }
 
     /// Packets at each input, or output; of several ports only those whose packets the elements at
     /// their other ends have counted alone.
-    pub(super) fn port_counts(&mut self, it: usize, inputs: bool) -> Vec<String> {
+    pub(super) fn port_counts(&mut self, it: usize, inputs: bool) -> Result<Vec<String>, ArgError> {
         let element = &self.config.graph.elements[it];
         let ports = if inputs { element.inputs.len() } else { element.outputs.len() };
         if ports == 1 {
-            let counters = self.counters(it);
-            return vec![if inputs { counters.input } else { counters.output }.to_string()];
+            let counters = self.exact_counters(it)?;
+            return Ok(vec![if inputs { counters.input } else { counters.output }.to_string()]);
         }
         (0..ports).map(|port| self.count_beyond(it, inputs, port)).collect()
     }
 
     /// The count of the elements beyond a port, if only this port's packets come there.
-    fn count_beyond(&mut self, it: usize, inputs: bool, port: usize) -> String {
+    fn count_beyond(&mut self, it: usize, inputs: bool, port: usize) -> Result<String, ArgError> {
         let edges: Vec<(usize, usize)> = match inputs {
             true => {
                 let edges = self.config.graph.in_edges(it).filter(|e| e.to.port == port);
@@ -181,13 +186,11 @@ impl Router {
             }
         };
         if edges.iter().any(|&(_, edges)| edges != 1) {
-            return UNCOUNTED.to_owned();
+            return Ok(UNCOUNTED.to_owned());
         }
-        let count = |router: &mut Router, node| {
-            let counters = router.counters(node);
-            if inputs { counters.output } else { counters.input }
-        };
-        edges.into_iter().map(|(node, _)| count(self, node)).sum::<u64>().to_string()
+        let beyond = edges.into_iter().map(|(node, _)| self.exact_counters(node));
+        let counters: Counters = beyond.sum::<Result<_, _>>()?;
+        Ok(if inputs { counters.output } else { counters.input }.to_string())
     }
 
     /// Click's description of ports: number, processing, connections.

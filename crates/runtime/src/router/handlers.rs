@@ -5,14 +5,13 @@ use super::costs::CYCLES;
 use super::tasks::task_handlers;
 use super::{DriverEvent, Router, global, reconfigure};
 use crate::graph::{Graph, assign};
-use crate::worker::Worker;
 use crate::worker::slot;
 use castanet_element::class::{Class, Program, Role};
 use castanet_element::error::ArgError;
 use castanet_element::exec::Counters;
 use castanet_element::fate::DISCARDED;
 use castanet_element::handler::{DeferredWork, HandlerDoc, ReadRequest, TextChunk, Value};
-use castanet_element::node::AnyConfig;
+use castanet_element::node::{AnyConfig, NodeAnswer};
 use castanet_lang::nearest;
 
 /// The handler that changes arguments.
@@ -106,10 +105,10 @@ impl Router {
         let class = self.config.graph.elements[it].class;
         // An element's own `drops`, as a Queue has, comes before the common one.
         let own = class.role != Role::Control && (class.reads)().iter().any(|h| h.name == name);
-        if let Some(text) = (!own).then(|| self.read_common(it, name)).flatten() {
+        if !own && let Some(text) = self.read_common(it, name)? {
             return Ok(text);
         }
-        if let Some(text) = (!own).then(|| self.read_task(it, name)).flatten() {
+        if !own && let Some(text) = self.read_task(it, name)? {
             return Ok(text);
         }
         if let Some(answer) = self.call_program(it, name, param, false) {
@@ -117,7 +116,7 @@ impl Router {
         }
         let value = match class.role {
             Role::Control => self.read_program(it, name, param),
-            _ => self.read_nodes(it, name, param),
+            _ => self.read_nodes(it, name, param)?,
         };
         value.map(|v| v.to_string()).ok_or_else(|| {
             let known: Vec<_> =
@@ -127,53 +126,63 @@ impl Router {
     }
 
     fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
-        let run = self.control.programs.iter().find(|run| run.element == it)?;
-        run.program.read(name, &ReadRequest { now: self.control.clock.now(), param, from: 0 })
+        let now = self.control.clock.now();
+        self.program(it)?.read(name, &ReadRequest { now, param, from: 0 })
     }
 
     /// Reads the configuration, or the state of each worker, and merges the values.
-    fn read_nodes(&mut self, it: usize, name: &str, param: &str) -> Option<Value> {
-        let class = self.config.graph.elements[it].class;
-        if (class.reads)().iter().any(|doc| numbered_as(doc.name, name))
-            && let Some(config) = self.config_of(it)
-        {
-            // The control thread computes the value: workers have packets to process.
-            let request = ReadRequest { now: self.control.clock.now(), param, from: 0 };
-            if let Some(value) = (class.factory.read_config)(&config, name, &request) {
-                return Some(value);
-            }
-        }
+    fn read_nodes(
+        &mut self,
+        it: usize,
+        name: &str,
+        param: &str,
+    ) -> Result<Option<Value>, ArgError> {
         let home = self.config.assigned[it].home;
-        let mut value = self.ask_node(it, home, name, param, 0)?;
-        if let Value::Chunk(first) = value.0 {
-            return Some(self.read_pieces(it, name, param, first));
-        }
-        if !value.1 {
-            for worker in (0..self.workers.len()).filter(|&w| w != home) {
-                if let Some((other, _)) = self.ask_node(it, worker, name, param, 0) {
-                    value.0 = value.0.merge(other);
-                }
+        let mut value = match self.ask_node(it, home, name, param, 0)? {
+            Some(NodeAnswer::Own(value)) => value,
+            Some(NodeAnswer::Common(Value::Chunk(first))) => {
+                return self.read_chunks(it, name, param, first).map(Some);
+            }
+            Some(NodeAnswer::Common(value)) => return Ok(Some(value)),
+            // The control thread computes the value: workers have packets to process.
+            Some(NodeAnswer::Config(config)) => {
+                let request = ReadRequest { now: self.control.clock.now(), param, from: 0 };
+                let read_config = self.config.graph.elements[it].class.factory.read_config;
+                return Ok(read_config(&config, name, &request));
+            }
+            None => return Ok(None),
+        };
+        for worker in (0..self.workers.len()).filter(|&w| w != home) {
+            if let Some(NodeAnswer::Own(other)) = self.ask_node(it, worker, name, param, 0)? {
+                value = value.merge(other);
             }
         }
-        Some(value.0)
+        Ok(Some(value))
     }
 
     /// Reads the chunks of a text behind the first, from the element's home.
-    fn read_pieces(&mut self, it: usize, name: &str, param: &str, first: TextChunk) -> Value {
+    fn read_chunks(
+        &mut self,
+        it: usize,
+        name: &str,
+        param: &str,
+        first: TextChunk,
+    ) -> Result<Value, ArgError> {
         let TextChunk { mut text, mut next, finish } = first;
-        while let Some(from) = next {
-            next = None;
-            let piece = self.ask_node(it, self.config.assigned[it].home, name, param, from);
-            if let Some((Value::Chunk(piece), _)) = piece {
-                text += &piece.text;
+        while let Some(from) = next.take() {
+            let home = self.config.assigned[it].home;
+            if let Some(NodeAnswer::Common(Value::Chunk(chunk))) =
+                self.ask_node(it, home, name, param, from)?
+            {
+                text += &chunk.text;
                 // A chunk that does not move on would never end.
-                next = piece.next.filter(|&next| next > from);
+                next = chunk.next.filter(|&next| next > from);
             }
         }
-        Value::Text(finish(text))
+        Ok(Value::Text(finish(text)))
     }
 
-    /// The value of one worker, and whether it is the same for all.
+    /// The answer of one worker's node.
     fn ask_node(
         &mut self,
         it: usize,
@@ -181,31 +190,32 @@ impl Router {
         name: &str,
         param: &str,
         from: u64,
-    ) -> Option<(Value, bool)> {
+    ) -> Result<Option<NodeAnswer>, ArgError> {
         let (name, param, now) = (name.to_owned(), param.to_owned(), self.control.clock.now());
         self.workers.ask(worker, move |worker| {
             let node = slot::at(&worker.graph.slots, it)?;
             node.read(&name, &ReadRequest { now, param: &param, from })
-        })?
+        })
     }
 
-    fn read_common(&mut self, it: usize, name: &str) -> Option<String> {
-        let element = &self.config.graph.elements[it];
+    fn read_common(&mut self, it: usize, name: &str) -> Result<Option<String>, ArgError> {
         if let Some(reason) = name.strip_prefix("drops.") {
-            let counts = drop_counts(element.class, &self.counters(it));
-            return counts.into_iter().find(|(n, _)| n == reason).map(|(_, n)| n.to_string());
+            let counts = self.drops(it)?;
+            let count = counts.into_iter().find(|(n, _)| n == reason);
+            return Ok(count.map(|(_, n)| n.to_string()));
         }
+        let element = &self.config.graph.elements[it];
         // Click's elements that count drops themselves have one number here.
         if name == "drops" && (element.class.reads)().iter().any(|h| h.name == name) {
-            return None;
+            return Ok(None);
         }
-        Some(match name {
+        Ok(Some(match name {
             "class" => element.class.spec.class.to_owned(),
             "name" => element.name.clone(),
             "config" => element.config.clone(),
             "ports" => self.ports_text(it),
             "icounts" | "ocounts" => {
-                let counts = self.port_counts(it, name == "icounts");
+                let counts = self.port_counts(it, name == "icounts")?;
                 counts.iter().fold(String::new(), |s, n| s + n + "\n")
             }
             "cycles" => self.cycles_text(it),
@@ -232,12 +242,17 @@ impl Router {
                 all.iter().fold(String::new(), |s, (n, kind)| s + n + "\t" + kind + "\n")
             }
             "drops" => {
-                let counts = drop_counts(element.class, &self.counters(it));
-                let shown = counts.into_iter().filter(|(_, n)| *n > 0);
+                let shown = self.drops(it)?.into_iter().filter(|(_, n)| *n > 0);
                 shown.fold(String::new(), |s, (reason, n)| s + &format!("{reason} {n}\n"))
             }
-            _ => return None,
-        })
+            _ => return Ok(None),
+        }))
+    }
+
+    /// Dropped packets of an element by reason.
+    fn drops(&mut self, it: usize) -> Result<Vec<(String, u64)>, ArgError> {
+        let counters = self.exact_counters(it)?;
+        Ok(drop_counts(self.config.graph.elements[it].class, &counters))
     }
 
     fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
@@ -262,18 +277,12 @@ impl Router {
         if let Some(done) = (!own).then(|| self.write_task(it, name, value)).flatten() {
             return done;
         }
-        match self.rewritten(it, name, value) {
+        match self.rewritten(it, name, value)? {
             // The old configuration is dropped here, not on a worker: that may take time.
-            Some((_old, new)) => {
-                let config = new.map_err(|e| e.at(name))?;
+            Some((_old, config)) => {
                 self.config.rewritten[it] = Some(config.clone());
-                for worker in 0..self.workers.len() {
-                    let config = config.clone();
-                    self.workers.ask(worker, move |worker| {
-                        worker.install(it, config);
-                    });
-                }
-                Ok(())
+                let done = self.workers.ask_all(move |worker| worker.install(it, config));
+                done.into_iter().collect()
             }
             None => self.change(it, name, value),
         }
@@ -286,27 +295,25 @@ impl Router {
         it: usize,
         name: &str,
         value: &str,
-    ) -> Option<(AnyConfig, Result<AnyConfig, ArgError>)> {
+    ) -> Result<Option<(AnyConfig, AnyConfig)>, ArgError> {
         let class = self.config.graph.elements[it].class;
         if !(class.writes)().iter().any(|doc| numbered_as(doc.name, name)) {
-            return None;
+            return Ok(None);
         }
-        let config = self.config_of(it)?;
+        let Some(config) = self.config_of(it)? else { return Ok(None) };
         // Arguments have no blanks around them, as lines of clients do.
-        let new = (class.factory.write_config)(&config, name, value.trim(), &self.config.names)?;
-        Some((config, new))
+        let new = (class.factory.write_config)(&config, name, value.trim(), &self.config.names);
+        new.map(|new| Ok((config, new.map_err(|e| e.at(name))?))).transpose()
     }
 
     /// The present configuration of an element, with the changes of handlers.
-    fn config_of(&mut self, it: usize) -> Option<AnyConfig> {
-        match &self.config.rewritten[it] {
-            Some(config) => Some(config.clone()),
-            None => {
-                let config =
-                    move |worker: &mut Worker| Some(slot::at(&worker.graph.slots, it)?.config());
-                self.workers.ask(self.config.assigned[it].home, config)?
-            }
+    pub(super) fn config_of(&mut self, it: usize) -> Result<Option<AnyConfig>, ArgError> {
+        if let Some(config) = &self.config.rewritten[it] {
+            return Ok(Some(config.clone()));
         }
+        self.workers.ask(self.config.assigned[it].home, move |worker| {
+            Some(slot::at(&worker.graph.slots, it)?.config())
+        })
     }
 
     fn change(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
@@ -328,13 +335,12 @@ impl Router {
             if wakes {
                 self.make_calls(worker);
             }
-            let (done, shares) = done.flatten().ok_or_else(|| self.no_write(it, name))?;
+            let (done, shares) = done?.ok_or_else(|| self.no_write(it, name))?;
             done.and_then(DeferredWork::run).map_err(|e| e.at(name))?;
             if shares {
                 // The shared state is changed; tasks of the element may be on any worker.
-                for other in (0..self.workers.len()).filter(|&other| other != worker) {
-                    self.workers.ask(other, move |worker| worker.revive(it));
-                }
+                let revived = self.workers.ask_all(move |worker| worker.revive(it));
+                revived.into_iter().collect::<Result<(), ArgError>>()?;
                 break;
             }
         }
@@ -354,26 +360,31 @@ impl Router {
         missing(&self.config.graph, it, name, kind, known)
     }
 
-    /// The counters of one element, summed over workers.
-    pub fn counters(&mut self, it: usize) -> Counters {
-        let mut sum = Counters::default();
-        for worker in 0..self.workers.len() {
-            let theirs = self.workers.ask(worker, move |worker| worker.exec.counters[it].clone());
-            theirs.iter().for_each(|counters| sum.add(counters));
-        }
-        sum
+    /// The counters of one element on each worker.
+    fn counters_by_worker(&mut self, it: usize) -> Vec<Result<Counters, ArgError>> {
+        self.workers.ask_all(move |worker| worker.exec.counters[it].clone())
     }
 
-    /// The counters of every element, summed over workers.
-    pub fn all_counters(&mut self) -> Vec<Counters> {
+    /// The counters of one element, summed over all workers.
+    pub(super) fn exact_counters(&mut self, it: usize) -> Result<Counters, ArgError> {
+        self.counters_by_worker(it).into_iter().sum()
+    }
+
+    /// The counters of one element, summed over the workers that answer.
+    pub fn counters(&mut self, it: usize) -> Counters {
+        self.counters_by_worker(it).into_iter().flatten().sum()
+    }
+
+    /// The counters of every element, summed over all workers.
+    ///
+    /// # Errors
+    /// A worker is gone or stuck.
+    pub fn all_counters(&mut self) -> Result<Vec<Counters>, ArgError> {
         let mut sums = vec![Counters::default(); self.config.graph.elements.len()];
-        for worker in 0..self.workers.len() {
-            let theirs = self.workers.ask(worker, |worker| worker.exec.counters.clone());
-            for (sum, counters) in sums.iter_mut().zip(theirs.iter().flatten()) {
-                sum.add(counters);
-            }
+        for theirs in self.workers.ask_all(|worker| worker.exec.counters.clone()) {
+            sums.iter_mut().zip(&theirs?).for_each(|(sum, counters)| sum.add(counters));
         }
-        sums
+        Ok(sums)
     }
 
     /// Drops of an element by reason, from its counters.
@@ -385,12 +396,11 @@ impl Router {
 
     /// Packets that an element keeps.
     pub fn held(&mut self, it: usize) -> usize {
+        let theirs = self.workers.ask_all(move |worker| {
+            slot::at(&worker.graph.slots, it).map(|node| (node.held(), node.is_shared()))
+        });
         let mut sum = 0;
-        for worker in 0..self.workers.len() {
-            let theirs = self.workers.ask(worker, move |worker| {
-                slot::at(&worker.graph.slots, it).map(|node| (node.held(), node.is_shared()))
-            });
-            let Some((held, shares)) = theirs.flatten() else { continue };
+        for (held, shares) in theirs.into_iter().flatten().flatten() {
             if shares {
                 return held;
             }

@@ -11,7 +11,6 @@ use std::time::Duration;
 impl Router {
     /// Processor times of tasks. Workers measure them from the first call on.
     pub(super) fn loads(&mut self) -> Loads {
-        let workers = self.workers.len();
         let plan = &self.config.assigned;
         let movable = (0..plan.elements.len()).filter(|&it| plan[it].movable);
         let tasks = movable.map(|element| TaskLoad {
@@ -19,12 +18,13 @@ impl Router {
             worker: plan[element].home,
             cost: Duration::ZERO,
         });
-        let mut loads = Loads { stays: vec![Duration::ZERO; workers], tasks: tasks.collect() };
-        for worker in 0..workers {
-            let times = self.workers.ask(worker, |worker| {
-                let (elements, clock) = (worker.graph.slots.len(), &worker.clock);
-                worker.meter.get_or_insert_with(|| TaskMeter::new(elements, clock)).settle()
-            });
+        let stays = vec![Duration::ZERO; self.workers.len()];
+        let mut loads = Loads { stays, tasks: tasks.collect() };
+        let times = self.workers.ask_all(|worker| {
+            let (elements, clock) = (worker.graph.slots.len(), &worker.clock);
+            worker.meter.get_or_insert_with(|| TaskMeter::new(elements, clock)).settle()
+        });
+        for (worker, times) in times.into_iter().enumerate() {
             for (element, bill) in times.into_iter().flatten().enumerate() {
                 let owner = self.config.assigned[element].moves_with.unwrap_or(element);
                 let task = loads.tasks.iter_mut().find(|task| task.element == owner);
@@ -60,8 +60,6 @@ impl Router {
         let gone = self.workers.ask(from, move |worker| worker.migrate(element, &with, to));
         let there = self.workers.ask(to, |worker| _ = worker.run_commands());
         let back = self.workers.ask(from, |worker| _ = worker.run_commands());
-        gone.and(there)
-            .and(back)
-            .ok_or_else(|| ArgError::new(format!("'{label}' waits for a worker")))
+        gone.and(there).and(back).map_err(|e| e.at(format_args!("'{label}'")))
     }
 }

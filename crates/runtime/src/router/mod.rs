@@ -40,6 +40,7 @@ use castanet_packet::Pool;
 use console::ConsoleFanout;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::time::Duration;
 use worker_set::WorkerSet;
 
 /// Options to build and run a router.
@@ -60,6 +61,8 @@ pub struct Options {
     /// Bytes for packets that elements keep, beside those frames; a quarter of the memory if not
     /// given.
     pub memory: Option<u64>,
+    /// Time after which a worker that answers no command is taken to be stuck in an element.
+    pub patience: Duration,
     /// Whether each worker is pinned to a core.
     pub pin: bool,
     /// The cores to use, in order; those that the process may use if empty.
@@ -99,6 +102,7 @@ impl Options {
             burst: castanet_packet::BURST,
             frames: None,
             memory: None,
+            patience: Duration::from_secs(10),
             pin: false,
             cores: Vec::new(),
             fuse: true,
@@ -158,6 +162,8 @@ struct ControlState {
     console: Arc<ConsoleFanout>,
     /// The cores that workers are pinned to, if they are.
     pin: Option<Cores>,
+    /// Time after which a worker that answers no command is taken to be stuck in an element.
+    patience: Duration,
     load: costs::CpuLoad,
     /// Makes configurations that replace this one, where that is allowed.
     hot_swap: Option<HotSwapSource>,

@@ -3,7 +3,6 @@
 use super::Router;
 use super::setup_builder::SetupBuilder;
 use crate::console::Console;
-use crate::worker::slot;
 use castanet_element::class::{Class, Nodes, Role};
 use castanet_element::error::ArgError;
 use castanet_element::shared::SharedState;
@@ -31,13 +30,10 @@ impl Router {
         }
         let new = new.node();
         let (config, home) = (new.config(), self.config.assigned[it].home);
-        let before = self.workers.ask(home, move |worker| {
-            let node = slot::at(&worker.graph.slots, it)?;
-            Some(node.config())
-        });
         // The old configuration is dropped here, after all workers have the new one: that may take
         // time.
-        let Some(before) = before.flatten().filter(|before| new.can_take_state(before)) else {
+        let before = self.config_of(it)?;
+        let Some(before) = before.filter(|before| new.can_take_state(before)) else {
             return Err(self.stays(it));
         };
         let config = new.merged_config(&before).unwrap_or(config);
@@ -47,16 +43,13 @@ impl Router {
         }
         // All workers at once: shared state changes with the first of them.
         let ran = self.halt();
-        for worker in 0..self.workers.len() {
-            let config = config.clone();
-            self.workers.ask(worker, move |worker| {
-                worker.install(it, config);
-                if worker.index == home {
-                    worker.resume(it);
-                    worker.run_emitted();
-                }
-            });
-        }
+        self.workers.ask_all(move |worker| {
+            worker.install(it, config);
+            if worker.index == home {
+                worker.resume(it);
+                worker.run_emitted();
+            }
+        });
         self.go_on(ran);
         self.make_calls(home);
         self.config.rewritten[it] = None;

@@ -52,7 +52,8 @@ impl Router {
     }
 
     fn run_real(&mut self, mut watch: Option<Watcher<'_>>) -> RunOutcome {
-        if let Err(e) = self.workers.start_threads(self.control.pin.as_ref()) {
+        if let Err(e) = self.workers.start_threads(self.control.pin.as_ref(), self.control.patience)
+        {
             self.control.console.chatter(&format!("cannot start a worker: {e}\n"));
             return RunOutcome { status: 1, interrupted: false };
         }

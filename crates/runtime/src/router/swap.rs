@@ -97,7 +97,7 @@ impl Router {
     ) -> Option<PendingConfig> {
         let context = RuntimeContext {
             clock: self.control.clock.clone(),
-            frames: self.control.frames.clone(),
+            frames: Some(self.control.frames.clone()),
             notify: self.control.notify.clone(),
             console: self.control.console.clone(),
             replaced: self.config.replaced + 1,
@@ -113,7 +113,7 @@ impl Router {
         let before = self.predecessors(&mut built);
         let continued = continued(&before, self.config.graph.elements.len());
         self.leave(|it| !continued[it]);
-        built.begin(|it| before[it].is_none(), &context, options, found);
+        built.begin(|it| before[it].is_none(), &context, found);
         if found.has_errors() {
             self.leave(|_| false);
         }
@@ -129,9 +129,8 @@ impl Router {
             .filter(each)
             .map(|it| (it, offered(it)))
             .collect();
-        for worker in 0..if told.is_empty() { 0 } else { self.workers.len() } {
-            let told = told.clone();
-            self.workers.ask(worker, move |worker| {
+        if !told.is_empty() {
+            self.workers.ask_all(move |worker| {
                 for (it, offered) in told {
                     slot::at_mut(&mut worker.graph.slots, it)
                         .into_iter()
@@ -239,7 +238,7 @@ impl Router {
             let config = |it| slot::at(&worker.graph.slots, it).map(|node| node.config());
             (0..count).map(config).collect()
         });
-        all.unwrap_or_else(|| vec![None; count])
+        all.unwrap_or_else(|_| vec![None; count])
     }
 
     /// Runs programs that need not wait. A pending configuration is put in place before any program
@@ -290,7 +289,10 @@ impl Router {
 
     /// Starts the workers' threads again, if they ran.
     pub(super) fn go_on(&mut self, ran: bool) {
-        if ran && let Err(e) = self.workers.start_threads(self.control.pin.as_ref()) {
+        if ran
+            && let Err(e) =
+                self.workers.start_threads(self.control.pin.as_ref(), self.control.patience)
+        {
             self.control.console.chatter(&format!("cannot start a worker: {e}\n"));
             self.control.ending.get_or_insert(1);
         }

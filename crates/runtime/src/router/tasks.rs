@@ -41,28 +41,29 @@ pub(super) fn task_handlers(
 
 impl Router {
     /// Reads a task handler; `None` if it is none.
-    pub(super) fn read_task(&mut self, element: usize, name: &str) -> Option<String> {
+    pub(super) fn read_task(
+        &mut self,
+        element: usize,
+        name: &str,
+    ) -> Result<Option<String>, ArgError> {
         if !self.config.assigned.has_task(element) {
-            return None;
+            return Ok(None);
         }
         let home = self.config.assigned[element].home;
-        match name {
+        Ok(match name {
             "home_thread" => Some(home.to_string()),
-            "notifiers" => Some(self.notifiers(element)),
+            "notifiers" => Some(self.notifiers(element)?),
             "scheduled" => {
-                let mut any = false;
-                for worker in 0..self.workers.len() {
-                    let ready = self.workers.ask(worker, move |it| it.tasks.is_ready(element));
-                    any |= ready.unwrap_or(false);
-                }
-                Some(any.to_string())
+                let ready = self.workers.ask_all(move |it| it.tasks.is_ready(element));
+                let ready: Result<Vec<bool>, ArgError> = ready.into_iter().collect();
+                Some(ready?.contains(&true).to_string())
             }
             "tickets" => {
                 let tickets = self.workers.ask(home, move |worker| worker.tasks.tickets(element));
-                tickets.flatten().map(|tickets| tickets.to_string())
+                tickets?.map(|tickets| tickets.to_string())
             }
             _ => None,
-        }
+        })
     }
 
     /// Writes a task handler; `None` if it is none.
@@ -95,7 +96,7 @@ impl Router {
 
     /// The stores whose packets or whose room wake the tasks of an element, and whether there are
     /// any now.
-    fn notifiers(&mut self, element: usize) -> String {
+    fn notifiers(&mut self, element: usize) -> Result<String, ArgError> {
         let mut text = String::new();
         for store in 0..self.config.graph.elements.len() {
             let plan = &self.config.assigned;
@@ -108,7 +109,7 @@ impl Router {
                 let store = worker.graph.store(store)?;
                 Some((store.held() > 0, store.room() > 0))
             });
-            let Some(active) = state.flatten() else { continue };
+            let Some(active) = state? else { continue };
             let name = &self.config.graph.elements[store].name;
             for (told, what, active) in [(told.0, "empty", active.0), (told.1, "full", active.1)] {
                 let active = if active { "active" } else { "inactive" };
@@ -117,7 +118,7 @@ impl Router {
                 }
             }
         }
-        text
+        Ok(text)
     }
 
     fn set_tickets(&mut self, element: usize, wanted: i64) {
@@ -125,8 +126,6 @@ impl Router {
         if tickets != wanted {
             self.control.console.chatter(&format!("warning: tickets pinned at {tickets}\n"));
         }
-        for worker in 0..self.workers.len() {
-            self.workers.ask(worker, move |it| it.tasks.set_tickets(element, tickets as u32));
-        }
+        self.workers.ask_all(move |it| it.tasks.set_tickets(element, tickets as u32));
     }
 }

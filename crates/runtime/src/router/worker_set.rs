@@ -2,11 +2,12 @@
 
 use crate::cores::{Cores, roam};
 use crate::worker::{Worker, WorkerHandle, run_thread};
+use castanet_element::error::ArgError;
 use nix::sched::CpuSet;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -23,15 +24,13 @@ pub(super) enum WorkerSet {
         stop: Arc<AtomicBool>,
         /// Their threads.
         threads: Vec<JoinHandle<Worker>>,
-        /// How long the control thread polls for a reply before it sleeps.
-        spin: Duration,
+        /// How the control thread waits for replies.
+        waits: ReplyWait,
         /// CPU affinity of the control thread before it kept off their cores.
         affinity_before: Option<CpuSet>,
     },
 }
 
-/// A worker that does not answer for this long is stuck in an element.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// Polling time of the control thread. Workers mostly reply after a burst: to wake a sleeping
 /// thread would cost the worker some microseconds; to poll takes as many from a worker, unless a
 /// core is left over.
@@ -39,16 +38,49 @@ const SPIN: Duration = Duration::from_micros(20);
 /// Stack of a worker, for long chains of pulls.
 const STACK: usize = 64 << 20;
 
-/// The reply of a worker; polls for some time before it sleeps.
-fn receive_reply<T>(reply: &Receiver<T>, spin: Duration) -> Option<T> {
-    let asked = Instant::now();
-    while asked.elapsed() < spin {
-        match reply.try_recv() {
-            Err(TryRecvError::Empty) => std::hint::spin_loop(),
-            answer => return answer.ok(),
+/// How the control thread waits for the reply of a worker.
+#[derive(Clone, Copy)]
+pub(super) struct ReplyWait {
+    /// Time for which it polls before it sleeps.
+    spin: Duration,
+    /// Time after which a worker is taken to be stuck in an element.
+    patience: Duration,
+}
+
+impl ReplyWait {
+    fn receive<T>(self, worker: usize, reply: &Receiver<T>) -> Result<T, ArgError> {
+        let asked = Instant::now();
+        while asked.elapsed() < self.spin {
+            match reply.try_recv() {
+                Err(TryRecvError::Empty) => std::hint::spin_loop(),
+                answer => return answer.map_err(|_| lost(worker)),
+            }
         }
+        reply.recv_timeout(self.patience).map_err(|error| match error {
+            RecvTimeoutError::Disconnected => lost(worker),
+            RecvTimeoutError::Timeout => {
+                let patience = self.patience.as_secs_f64();
+                ArgError::new(format!("worker {worker} has not answered for {patience} s"))
+                    .help("an element keeps it from its commands")
+            }
+        })
     }
-    reply.recv_timeout(PATIENCE).ok()
+}
+
+/// The error about a worker whose thread has ended.
+fn lost(worker: usize) -> ArgError {
+    ArgError::new(format!("worker {worker} was lost to a panic"))
+}
+
+/// Sends a command to a worker; returns the channel of the reply.
+fn send<T: Send + 'static>(
+    handle: &WorkerHandle,
+    command: impl FnOnce(&mut Worker) -> T + Send + 'static,
+) -> Receiver<T> {
+    // The channel's slot is allocated here, not on the worker.
+    let (answer, reply) = sync_channel(1);
+    handle.send(Box::new(move |worker| _ = answer.send(command(worker))));
+    reply
 }
 
 impl WorkerSet {
@@ -68,26 +100,51 @@ impl WorkerSet {
         }
     }
 
-    /// Runs `command` on a worker between two bursts and returns its result; `None` if the worker
-    /// is gone or stuck.
+    /// Runs `command` on a worker between two bursts and returns its result.
+    ///
+    /// # Errors
+    /// The worker is gone or stuck. A stuck one runs the command when it goes on.
     pub(super) fn ask<T: Send + 'static>(
         &mut self,
         index: usize,
         command: impl FnOnce(&mut Worker) -> T + Send + 'static,
-    ) -> Option<T> {
+    ) -> Result<T, ArgError> {
         match self {
-            WorkerSet::Idle(workers) => workers.get_mut(index).map(command),
-            WorkerSet::Running { shared, spin, .. } => {
-                // The channel's slot is allocated here, not on the worker.
-                let (answer, reply) = sync_channel(1);
-                shared.get(index)?.send(Box::new(move |worker| _ = answer.send(command(worker))));
-                receive_reply(&reply, *spin)
+            WorkerSet::Idle(workers) => {
+                workers.get_mut(index).map(command).ok_or_else(|| lost(index))
+            }
+            WorkerSet::Running { shared, waits, .. } => {
+                let handle = shared.get(index).ok_or_else(|| lost(index))?;
+                waits.receive(index, &send(handle, command))
+            }
+        }
+    }
+
+    /// Runs `command` on every worker and returns the results, by worker; all have the command
+    /// before the first reply is awaited.
+    pub(super) fn ask_all<T: Send + 'static>(
+        &mut self,
+        command: impl FnOnce(&mut Worker) -> T + Clone + Send + 'static,
+    ) -> Vec<Result<T, ArgError>> {
+        match self {
+            WorkerSet::Idle(workers) => {
+                workers.iter_mut().map(|worker| Ok(command.clone()(worker))).collect()
+            }
+            WorkerSet::Running { shared, waits, .. } => {
+                let replies: Vec<_> =
+                    shared.iter().map(|handle| send(handle, command.clone())).collect();
+                let answers = replies.iter().enumerate();
+                answers.map(|(index, reply)| waits.receive(index, reply)).collect()
             }
         }
     }
 
     /// Starts a thread for each worker.
-    pub(super) fn start_threads(&mut self, pin: Option<&Cores>) -> std::io::Result<()> {
+    pub(super) fn start_threads(
+        &mut self,
+        pin: Option<&Cores>,
+        patience: Duration,
+    ) -> std::io::Result<()> {
         let WorkerSet::Idle(workers) = self else { return Ok(()) };
         let Some(shared) = workers.first().map(|w| w.shared.clone()) else { return Ok(()) };
         let stop = Arc::new(AtomicBool::new(false));
@@ -110,7 +167,8 @@ impl WorkerSet {
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let spin = if cores > threads.len() { SPIN } else { Duration::ZERO };
         let affinity_before = pin.and_then(Cores::keep_off);
-        *self = WorkerSet::Running { shared, stop, threads, spin, affinity_before };
+        let waits = ReplyWait { spin, patience };
+        *self = WorkerSet::Running { shared, stop, threads, waits, affinity_before };
         Ok(())
     }
 

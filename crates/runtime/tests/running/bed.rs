@@ -21,14 +21,19 @@ pub(crate) fn library() -> Library {
 }
 
 pub(crate) fn build(text: &str, workers: usize, simulated: bool) -> Router {
-    build_with(library(), text, workers, simulated)
+    build_with(&library(), text, &options(workers, simulated))
+}
+
+/// The same on threads, with workers that must answer within `patience`.
+pub(crate) fn build_impatient(text: &str, workers: usize, patience: Duration) -> Router {
+    build_with(&library(), text, &Options { patience, ..options(workers, false) })
 }
 
 /// The same, with elements in a row as one pass where that was compiled.
 pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
     let mut library = library();
     library.fuse(elements::FUSIONS);
-    build_with(library, text, workers, true)
+    build_with(&library, text, &options(workers, true))
 }
 
 fn options(workers: usize, simulated: bool) -> Options {
@@ -69,9 +74,8 @@ fn replaceable(text: &str, workers: usize, said: Arc<Mutex<String>>) -> Router {
     router
 }
 
-fn build_with(library: Library, text: &str, workers: usize, simulated: bool) -> Router {
-    let router = Router::from_text(text, &library, &options(workers, simulated));
-    router.unwrap_or_else(|wrong| panic!("{wrong}"))
+fn build_with(library: &Library, text: &str, options: &Options) -> Router {
+    Router::from_text(text, library, options).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 
 pub(crate) fn number(router: &mut Router, handler: &str) -> u64 {

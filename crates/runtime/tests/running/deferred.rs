@@ -33,6 +33,14 @@ impl WatchState {
         }))
     }
 
+    /// Keeps its worker from everything else for so many milliseconds.
+    #[write]
+    fn stall(&mut self, milliseconds: &str) -> Result<(), ArgError> {
+        let time = u64::from_arg(milliseconds, &Names::default())?;
+        std::thread::sleep(Duration::from_millis(time));
+        Ok(())
+    }
+
     /// Fails when the worker has gone on.
     #[write]
     fn fail(&mut self, why: &str) -> Result<DeferredWork, ArgError> {

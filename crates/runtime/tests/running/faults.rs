@@ -1,6 +1,6 @@
 //! A bug in an element costs a burst, and what is lost is counted.
 
-use crate::bed::{balance, build, clean, number, run_until};
+use crate::bed::{balance, build, build_impatient, clean, number, run_until};
 use std::time::Duration;
 
 #[test]
@@ -61,6 +61,27 @@ fn handlers_are_exact_while_workers_run() {
     });
     assert_eq!(number(&mut router, "e.count"), 600_000);
     assert!(reads > 0);
+    balance(&mut router);
+    clean(router);
+}
+
+#[test]
+fn a_worker_that_does_not_answer_is_named_and_the_router_goes_on() {
+    let text = "Make(100) -> w :: Watch -> e :: End; Make(100) -> c :: Count -> End; Home(c, 1)";
+    let mut router = build_impatient(text, 2, Duration::from_millis(50));
+    run_until(&mut router, |router| {
+        let worker = router.assigned()[router.graph().find("w").unwrap()].home;
+        let stuck = format!("worker {worker} has not answered for 0.05 s");
+        let said = router.write("w.stall", "500").unwrap_err();
+        assert_eq!(said.message(), stuck);
+        for handler in ["c.count", "w.drops", "w.icounts", "drops"] {
+            let said = router.read(handler).map_err(|error| error.message());
+            assert_eq!(said, Err(stuck.clone()), "{handler}");
+        }
+        while router.read("e.count").is_err() {}
+        true
+    });
+    assert_eq!([number(&mut router, "e.count"), number(&mut router, "c.count")], [100, 100]);
     balance(&mut router);
     clean(router);
 }
