@@ -1,8 +1,9 @@
 //! Step: the kind of packets on each edge.
 //!
-//! An element that takes `on::Ipv4` lets only such packets through, so the edges behind it need no
-//! second check; one that takes it where no element upstream marks a header would drop all packets,
-//! and is warned about.
+//! An element that takes `on::Ipv4` lets only such packets through, so the edges behind it carry
+//! nothing else. The next element checks all the same: a view is made by its check alone, which for
+//! IPv4 is one test of a flag. An element that takes `on::Ipv4` where no element upstream marks a
+//! header would drop all packets, and is warned about.
 
 use super::Graph;
 use castanet_lang::{Diagnostic, Diagnostics};
