@@ -49,8 +49,8 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     type Local: Local;
     /// The exits; `()` for one output.
     type Fate: Fate;
-    /// Whether all workers have one `Local`, locked for each burst: for state that is one sequence, such
-    /// as a round robin.
+    /// Whether all workers have one `Local`, locked for each burst where several reach the element: for
+    /// state that is one sequence, such as a round robin.
     const SHARED: bool = false;
     /// Called before each burst, for work that is the same for all its packets.
     #[inline]
@@ -87,7 +87,7 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     type Local: Local;
     /// The exits; `()` for one output.
     type Fate: Fate;
-    /// Whether all workers have one `Local`, locked for each burst.
+    /// As [`PerPacket::SHARED`].
     const SHARED: bool = false;
     /// Whether each worker that reaches the element has a queue of a device, which the element opens
     /// itself: then `init` and `cleanup` are called on each of them, else on the home worker alone.
@@ -230,7 +230,7 @@ pub enum NextRun {
 }
 
 /// An element that keeps packets between a pushing and a pulling side, or, where its output pushes, until
-/// its home worker empties it. All workers have one state; the runtime locks it for each burst.
+/// its home worker empties it. All workers have one state, locked for each burst where several reach it.
 pub trait Store: Describe + Build + Send + Sync {
     /// The packets, and counts of them.
     type Local: Local;

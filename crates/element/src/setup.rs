@@ -17,7 +17,7 @@ pub struct Setup<'a> {
     pub outputs: usize,
     /// By worker: whether its packets can reach the element.
     pub workers: &'a [bool],
-    /// Whether no more than one worker can reach the element.
+    /// Whether no more than one worker uses the element's state, which is its home.
     pub single_worker: bool,
     /// For a device: the queues of each worker.
     pub queue_shares: &'a [QueueShare],

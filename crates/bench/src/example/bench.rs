@@ -102,7 +102,6 @@ pub(super) struct Bench {
     feeds: BTreeMap<String, Target>,
     turn: usize,
     burst: usize,
-    workers: usize,
     limits: Limits,
     waiting: Batch,
     waiting_for: Option<Target>,
@@ -163,7 +162,6 @@ impl Bench {
             feeds,
             turn: 0,
             burst,
-            workers,
             limits,
             waiting: Batch::new(),
             waiting_for: None,
@@ -242,9 +240,9 @@ impl Bench {
     /// Pushes the waiting packets on the next worker in turn, and runs until everything rests.
     pub(super) fn flush(&mut self) {
         let batch = std::mem::take(&mut self.waiting);
-        let worker = self.turn % self.workers;
         if let (Some(to), false) = (self.waiting_for, batch.is_empty()) {
-            if let Some(worker) = self.router.worker(worker) {
+            let workers: Vec<usize> = self.router.assigned().reaching(to.node).collect();
+            if let Some(worker) = self.router.worker(workers[self.turn % workers.len()]) {
                 worker.inject(to.node, to.port, batch);
             }
             self.turn += 1;

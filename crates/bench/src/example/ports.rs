@@ -1,8 +1,10 @@
 //! The ports of an example: a class that feeds, one that collects, one that refuses.
 
 use super::compare::side_by_side;
+use castanet_element::args::Names;
 use castanet_element::class::{Class, per_batch, source};
 use castanet_element::cx::Cx;
+use castanet_element::device::{Device, Queues, RxThreads};
 use castanet_element::element::{NextRun, PerBatch, Source};
 use castanet_element::error::ArgError;
 use castanet_element::fate::Never;
@@ -20,6 +22,7 @@ pub(super) struct ExampleInput;
 impl Source for ExampleInput {
     type Local = ();
     type Fate = ();
+    const PER_WORKER: bool = true;
     fn produce(&self, _: &mut (), _: usize, _: &mut Cx) -> NextRun {
         NextRun::Done
     }
@@ -93,7 +96,16 @@ impl PerBatch for ExampleOutput {
 }
 
 /// The class that feeds.
-pub(super) static INPUT: Class = source::<ExampleInput>();
+pub(super) static INPUT: Class = source::<ExampleInput>().with_device(input_device);
+
+/// A device from which all workers receive, so that packets may be fed on each of them.
+fn input_device(_: &str, _: &Names) -> Option<Device> {
+    let (name, how) = ("example".to_owned(), String::new());
+    let queues = Queues { first: None, least: 1, most: usize::MAX, sockets: true };
+    let rx_threads = RxThreads { parallel: true, ..RxThreads::default() };
+    Some(Device { name, how, node: None, queues, rx_threads })
+}
+
 /// The class that collects.
 pub(super) static OUTPUT: Class = per_batch::<ExampleOutput>();
 

@@ -13,14 +13,16 @@ pub use program::Program;
 
 use crate::args::{ArgSpec, Args, Names};
 use crate::device::Device;
-use crate::element::{Control, Describe, Facts, Info, Local, PerBatch, PerPacket, Source, Store};
+use crate::element::{
+    Build, Control, Describe, Facts, Info, Local, PerBatch, PerPacket, Source, Store,
+};
 use crate::error::ArgError;
 use crate::fate::{DISCARDED, LOOPED, NO_FRAME, PANICKED};
 use crate::fate::{DROP, Fate, FateKind, FateSpec, NOT_TAKEN};
 use crate::node::RoleNode;
 use crate::node::fused::Fusion;
 use crate::node::{
-    AnyConfig, DuplexNode, PerBatchNode, PerPacketNode, SourceNode, StoreNode, numbered, shared,
+    AnyConfig, DuplexNode, Instance, PerBatchNode, PerPacketNode, SourceNode, StoreNode, numbered,
 };
 use crate::on::View;
 use crate::setup::Setup;
@@ -183,7 +185,7 @@ fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
     config.chain(L::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
 }
 
-fn build<E: crate::element::Build>(text: &str, setup: &Setup) -> Result<E, Vec<ArgError>> {
+fn build<E: Build>(text: &str, setup: &Setup) -> Result<E, Vec<ArgError>> {
     let args = <E::Args as Args>::parse(text, setup.names)?;
     E::build(args, setup).map_err(|e| vec![e])
 }
@@ -204,7 +206,7 @@ fn read_config<E: Describe + Send + Sync + 'static>(
     }
 }
 
-fn write_config<E: crate::element::Build + Describe + Send + Sync>(
+fn write_config<E: Build + Describe + Send + Sync>(
     config: &AnyConfig,
     name: &str,
     text: &str,
@@ -226,7 +228,7 @@ fn no_nodes(_: &str, _: &Setup, _: usize) -> Result<Nodes, Vec<ArgError>> {
     Ok(Vec::new())
 }
 
-const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: Fate>(
+const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
     on: &'static str,
     role: Role,
     make: MakeNodes,
@@ -266,26 +268,24 @@ const fn class<E: crate::element::Build + Describe + Send + Sync, L: Local, F: F
     }
 }
 
-fn nodes<E>(
+/// The nodes of an element, one for each worker. Workers have one state where `one_state` says so.
+fn nodes<E: Build, L: Local>(
     text: &str,
     setup: &Setup,
     workers: usize,
-    mut node: impl FnMut(Arc<E>) -> RoleNode,
-) -> Result<Nodes, Vec<ArgError>>
-where
-    E: crate::element::Build,
-{
-    let config = Arc::new(build::<E>(text, setup)?);
-    Ok((0..workers).map(|_| node(config.clone())).collect())
+    one_state: impl Fn(&E) -> bool,
+    node: impl Fn(Instance<E, L>) -> RoleNode,
+) -> Result<Nodes, Vec<ArgError>> {
+    let config = build::<E>(text, setup)?;
+    let one_state = one_state(&config);
+    Ok(Instance::for_workers(config, workers, one_state, setup.single_worker).map(node).collect())
 }
 
 /// The class of an element that decides packet by packet.
 pub const fn per_packet<E: PerPacket>() -> Class {
     class::<E, E::Local, E::Fate>(E::On::NAME, Role::Through, |text, setup, workers| {
-        let local = shared(E::SHARED);
-        nodes(text, setup, workers, |config| {
-            RoleNode::Through(Box::new(PerPacketNode::<E>::new(config, &local)))
-        })
+        let node = |body| RoleNode::Through(Box::new(PerPacketNode::<E>::new(body)));
+        nodes(text, setup, workers, |_| E::SHARED, node)
     })
     .locked_if(E::SHARED)
 }
@@ -293,13 +293,8 @@ pub const fn per_packet<E: PerPacket>() -> Class {
 /// The class of an element that owns whole batches.
 pub const fn per_batch<E: PerBatch>() -> Class {
     class::<E, E::Local, E::Fate>(E::On::NAME, Role::Through, |text, setup, workers| {
-        let mut local = None;
-        nodes(text, setup, workers, |config: Arc<E>| {
-            if config.is_shared() && local.is_none() {
-                local = shared(true);
-            }
-            RoleNode::Through(Box::new(PerBatchNode::<E>::new(config, &local)))
-        })
+        let node = |body| RoleNode::Through(Box::new(PerBatchNode::<E>::new(body)));
+        nodes(text, setup, workers, E::is_shared, node)
     })
     .on_each(E::PER_WORKER)
     .locked_if(<E as PerBatch>::SHARED)
@@ -308,10 +303,8 @@ pub const fn per_batch<E: PerBatch>() -> Class {
 /// The class of an element that is asked for packets.
 pub const fn source<E: Source>() -> Class {
     class::<E, E::Local, E::Fate>("any", Role::Source, |text, setup, workers| {
-        let local = shared(!setup.single_worker && !E::PER_WORKER);
-        nodes(text, setup, workers, |config| {
-            RoleNode::Source(Box::new(SourceNode::<E>::new(config, &local)))
-        })
+        let node = |body| RoleNode::Source(Box::new(SourceNode::<E>::new(body)));
+        nodes(text, setup, workers, |_| !setup.single_worker && !E::PER_WORKER, node)
     })
     .on_each(E::PER_WORKER)
 }
@@ -327,10 +320,8 @@ where
         <E as PerBatch>::On::NAME,
         Role::Duplex,
         |text, setup, workers| {
-            let local = shared(<E as PerBatch>::SHARED);
-            nodes(text, setup, workers, |config| {
-                RoleNode::Duplex(Box::new(DuplexNode::<E>::new(config, &local)))
-            })
+            let node = |body| RoleNode::Duplex(Box::new(DuplexNode::<E>::new(body)));
+            nodes(text, setup, workers, |_| <E as PerBatch>::SHARED, node)
         },
     )
 }
@@ -368,10 +359,8 @@ pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
 /// The class of an element that keeps packets.
 pub const fn store<E: Store>() -> Class {
     let mut class = class::<E, E::Local, E::Fate>("any", Role::Store, |text, setup, workers| {
-        let local = shared(true);
-        nodes(text, setup, workers, |config| {
-            RoleNode::Store(Box::new(StoreNode::<E>::new(config, &local)))
-        })
+        let node = |body| RoleNode::Store(Box::new(StoreNode::<E>::new(body)));
+        nodes(text, setup, workers, |_| true, node)
     });
     class.description.notifies = E::NOTIFIES;
     class

@@ -53,8 +53,10 @@ pub trait Node: Any + Send {
     fn change(&mut self, name: &str, text: &str) -> Option<(Result<DeferredWork, ArgError>, u64)>;
     /// Takes a changed configuration over; returns how many kept packets were discarded.
     fn install(&mut self, config: AnyConfig) -> u64;
-    /// Whether all workers share one state.
+    /// Whether all workers have one state, which is that of the home worker's node.
     fn is_shared(&self) -> bool;
+    /// Whether packets may come to it on the home worker alone.
+    fn is_at_home(&self) -> bool;
     /// Its configuration.
     fn config(&self) -> AnyConfig;
     /// Whether it can take over the state of a node with the configuration `before`; never of another
@@ -92,6 +94,8 @@ pub struct Instance<E, L> {
 pub enum LocalState<L> {
     /// The worker's own.
     Own(L),
+    /// One for all workers, which the home worker alone uses; nodes of other workers have an empty one.
+    Home(L),
     /// One for all workers.
     Shared(Arc<Mutex<L>>),
 }
@@ -102,14 +106,14 @@ impl<L: Default> LocalState<L> {
     #[inline]
     fn with<R>(&mut self, f: impl FnOnce(&mut L) -> R) -> R {
         match self {
-            LocalState::Own(local) => f(local),
+            LocalState::Own(local) | LocalState::Home(local) => f(local),
             LocalState::Shared(local) => f(&mut lock(local)),
         }
     }
 
     fn peek<R>(&self, f: impl FnOnce(&L) -> R) -> R {
         match self {
-            LocalState::Own(local) => f(local),
+            LocalState::Own(local) | LocalState::Home(local) => f(local),
             LocalState::Shared(local) => f(&lock(local)),
         }
     }
@@ -119,18 +123,35 @@ fn lock<L>(local: &Mutex<L>) -> MutexGuard<'_, L> {
     local.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The one state of all workers, if the class shares it.
-pub fn shared<L: Default>(shared: bool) -> Option<Arc<Mutex<L>>> {
-    shared.then(Default::default)
-}
-
 impl<E, L: Local> Instance<E, L> {
-    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<L>>>) -> Self {
-        let local = match local {
-            Some(local) => LocalState::Shared(local.clone()),
+    /// Configuration and state for each of so many workers. They have one state if `one_state`, which
+    /// needs no lock where the home worker `alone` uses it.
+    pub(crate) fn for_workers(
+        config: E,
+        workers: usize,
+        one_state: bool,
+        alone: bool,
+    ) -> impl Iterator<Item = Self> {
+        let config = Arc::new(config);
+        let shared = (one_state && !alone).then(Arc::default);
+        let local = move || match &shared {
+            Some(shared) => LocalState::Shared(Arc::clone(shared)),
+            None if one_state => LocalState::Home(L::default()),
             None => LocalState::Own(L::default()),
         };
-        Instance { config, local }
+        (0..workers).map(move |_| Instance { config: config.clone(), local: local() })
+    }
+
+    /// Lends configuration and state for one call.
+    #[inline]
+    fn lend<R>(&mut self, with: impl FnOnce(&E, &mut L) -> R) -> R {
+        let config = &*self.config;
+        self.local.with(|local| with(config, local))
+    }
+
+    /// Lends configuration and state to look at.
+    fn peek<R>(&self, look: impl FnOnce(&E, &L) -> R) -> R {
+        self.local.peek(|local| look(&self.config, local))
     }
 }
 
@@ -164,8 +185,7 @@ impl<E: Describe + Send + Sync, L: Local> Instance<E, L> {
             (None, Some((name, number))) => (find(&name)?, format!("{number} {text}").into()),
             _ => return None,
         };
-        let config = &*self.config;
-        Some(self.local.with(|state| {
+        Some(self.lend(|config, state| {
             let before = held(config, state);
             let done = (change.apply)(state, &text);
             (done, before.saturating_sub(held(config, state)) as u64)
@@ -180,22 +200,15 @@ impl<E: Describe + Send + Sync, L: Local> Instance<E, L> {
 
     /// Lets go of packets for which the configuration has no room; how many.
     fn shrink(&mut self, held: impl Fn(&E, &L) -> usize, shrink: impl FnOnce(&E, &mut L)) -> u64 {
-        let config = &*self.config;
-        self.local.with(|local| {
+        self.lend(|config, local| {
             let before = held(config, local);
             shrink(config, local);
             before.saturating_sub(held(config, local)) as u64
         })
     }
 
-    /// Lets state follow the configuration.
-    fn apply_config(&mut self, apply: impl FnOnce(&E, &mut L)) {
-        let config = &*self.config;
-        self.local.with(|local| apply(config, local));
-    }
-
     fn is_shared(&self) -> bool {
-        matches!(self.local, LocalState::Shared(_))
+        !matches!(self.local, LocalState::Own(_))
     }
 
     fn inherit(&mut self, before: &mut Self) {
@@ -237,11 +250,14 @@ macro_rules! handlers_of_body {
         }
         fn install(&mut self, config: crate::node::AnyConfig) -> u64 {
             self.body.install(config);
-            self.body.apply_config($apply_config);
+            self.body.lend($apply_config);
             self.body.shrink($held, $shrink)
         }
         fn is_shared(&self) -> bool {
             self.body.is_shared()
+        }
+        fn is_at_home(&self) -> bool {
+            matches!(self.body.local, crate::node::LocalState::Home(_))
         }
         fn config(&self) -> crate::node::AnyConfig {
             self.body.config.clone()
@@ -260,12 +276,34 @@ macro_rules! handlers_of_body {
             let Some(before) = before else { return 0 };
             changed.into_iter().for_each(|config| self.body.install(config));
             self.body.inherit(&mut before.body);
-            self.body.apply_config($apply_config);
+            self.body.lend($apply_config);
             self.body.shrink($held, $shrink)
         }
     };
 }
 pub(crate) use handlers_of_body;
+
+/// The life of an element that is `PerBatch` or a `Source`.
+macro_rules! life_of_body {
+    () => {
+        fn init(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+            self.body.lend(|config, local| config.init(local, cx))
+        }
+        fn start(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
+            self.body.lend(|config, local| config.start(local, cx))
+        }
+        fn offer_claims(&mut self, offered: bool) {
+            self.body.lend(|config, local| config.offer_claims(local, offered));
+        }
+        fn cleanup(&mut self, cx: &mut Cx) {
+            self.body.lend(|config, local| config.cleanup(local, cx));
+        }
+        fn held(&self) -> usize {
+            self.body.peek(|config, local| config.held(local))
+        }
+    };
+}
+use life_of_body;
 
 /// Takes out of `batch` what is not `V`, counting it.
 #[inline]

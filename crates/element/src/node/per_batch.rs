@@ -1,13 +1,12 @@
 //! Runs a `PerBatch` element.
 
-use super::{AnyConfig, Instance, Node, ThroughRole, handlers_of_body, keep_view};
+use super::{AnyConfig, Instance, Node, ThroughRole, handlers_of_body, keep_view, life_of_body};
 use crate::cx::Cx;
 use crate::element::PerBatch;
 use crate::error::ArgError;
 use crate::exec::Next;
 use crate::on::View;
 use castanet_packet::Batch;
-use std::sync::{Arc, Mutex};
 
 /// A `PerBatch` element of one worker.
 #[repr(align(128))]
@@ -16,17 +15,9 @@ pub struct PerBatchNode<E: PerBatch> {
 }
 
 impl<E: PerBatch> PerBatchNode<E> {
-    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<E::Local>>>) -> Self {
-        let mut body = Instance::new(config, local);
-        body.apply_config(E::apply_config);
+    pub(crate) fn new(mut body: Instance<E, E::Local>) -> Self {
+        body.lend(E::apply_config);
         PerBatchNode { body }
-    }
-
-    /// Lends configuration and state for one call.
-    #[inline]
-    pub fn lend<R>(&mut self, with: impl FnOnce(&E, &mut E::Local) -> R) -> R {
-        let config = &*self.body.config;
-        self.body.local.with(|local| with(config, local))
     }
 }
 
@@ -36,9 +27,8 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
             keep_view::<E::On>(batch, cx);
         }
         if !batch.is_empty() {
-            let config = &*self.body.config;
             let batch = std::mem::take(batch);
-            self.body.local.with(|local| config.batch(local, port, batch, cx));
+            self.body.lend(|config, local| config.batch(local, port, batch, cx));
         }
         Next::None
     }
@@ -46,37 +36,17 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
         self.body.config.pull_input(output)
     }
     fn is_pulling(&self) -> bool {
-        self.body.local.peek(|local| self.body.config.is_pulling(local))
+        self.body.peek(E::is_pulling)
     }
 }
 
 impl<E: PerBatch> Node for PerBatchNode<E> {
-    fn init(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
-        let config = &*self.body.config;
-        self.body.local.with(|local| config.init(local, cx))
-    }
-    fn start(&mut self, cx: &mut Cx) -> Result<(), ArgError> {
-        let config = &*self.body.config;
-        self.body.local.with(|local| config.start(local, cx))
-    }
+    life_of_body!();
     fn run_timer(&mut self, cx: &mut Cx) {
-        let config = &*self.body.config;
-        self.body.local.with(|local| config.run_timer(local, cx));
-    }
-    fn offer_claims(&mut self, leaving: bool) {
-        let config = &*self.body.config;
-        self.body.local.with(|local| config.offer_claims(local, leaving));
-    }
-    fn cleanup(&mut self, cx: &mut Cx) {
-        let config = &*self.body.config;
-        self.body.local.with(|local| config.cleanup(local, cx));
-    }
-    fn held(&self) -> usize {
-        self.body.local.peek(|local| self.body.config.held(local))
+        self.body.lend(|config, local| config.run_timer(local, cx));
     }
     fn after_take_state(&mut self, cx: &mut Cx) {
-        let config = &*self.body.config;
-        self.body.local.with(|local| config.after_take_state(local, cx));
+        self.body.lend(|config, local| config.after_take_state(local, cx));
     }
     handlers_of_body!(|config, local| config.held(local), E::can_take_state, E::apply_config);
 
@@ -100,7 +70,7 @@ impl Cx<'_> {
         }
         let (to, node) = self.peers.as_deref_mut()?.bypass(self.me)?;
         let node = node.downcast_mut::<PerBatchNode<E>>()?;
-        let count = node.lend(|config, local| {
+        let count = node.body.lend(|config, local| {
             pass(config, local, &mut Cx { exec: self.exec, me: to, peers: None })
         });
         self.exec.counters[self.me].made += count as u64;

@@ -2,12 +2,11 @@
 
 use super::{Instance, Node, ThroughRole, handlers_of_body};
 use crate::cx::Cx;
-use crate::element::{Local, PerPacket};
+use crate::element::PerPacket;
 use crate::exec::Next;
 use crate::fate::{Fate, NOT_TAKEN};
 use crate::on::View;
 use castanet_packet::Batch;
-use std::sync::{Arc, Mutex};
 
 /// A `PerPacket` element of one worker.
 // Two cache lines: neighbours prefetch in pairs, and no two workers may share one.
@@ -17,11 +16,8 @@ pub struct PerPacketNode<E: PerPacket> {
 }
 
 impl<E: PerPacket> PerPacketNode<E> {
-    pub(crate) fn new(config: Arc<E>, local: &Option<Arc<Mutex<E::Local>>>) -> Self
-    where
-        E::Local: Local,
-    {
-        PerPacketNode { body: Instance::new(config, local) }
+    pub(crate) fn new(body: Instance<E, E::Local>) -> Self {
+        PerPacketNode { body }
     }
 }
 
@@ -57,8 +53,7 @@ impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
         if cx.exec.fates.len() < count {
             cx.exec.fates.resize(count, 0);
         }
-        let config = &*self.body.config;
-        let (all, any) = self.body.local.with(|local| {
+        let (all, any) = self.body.lend(|config, local| {
             config.begin_burst(local, now);
             let decided = decide(config, local, batch, &mut cx.exec.fates[..count]);
             config.end_burst(local, cx);

@@ -35,7 +35,8 @@ pub fn edges(graph: &Graph, plan: &carries::EdgePlan) -> String {
         let (from, to) = (&graph.elements[edge.from.node], &graph.elements[edge.to.node]);
         let look = match to.class.on {
             "any" => String::new(),
-            on if carried.are(on) => format!("; known to be {on}, no second look"),
+            "ip" if carried.are("ip") => format!("; known to be ip: {} tests a flag", to.name),
+            on if carried.are(on) => format!("; known to be {on}, {} looks again", to.name),
             on => format!("; {} looks: what is not {on} is dropped and counted", to.name),
         };
         _ = writeln!(
@@ -143,8 +144,11 @@ pub fn vectors(graph: &Graph, plan: &assign::Assignment) -> String {
             (Role::Control, _) => "runs on the control thread",
             (_, 0) => "no packet reaches it",
             _ if plan[i].moves_with.is_some() => "one of them at a time: it moves with its task",
+            _ if plan.alone(i) => "one worker: nothing is shared",
             (Role::Store, _) => "one state for all workers, locked per burst",
-            (_, 1) => "one worker: nothing is shared",
+            (_, 1) if it.class.sharing == StateSharing::PerWorker => {
+                "one worker: nothing is shared"
+            }
             _ => match it.class.sharing {
                 StateSharing::PerWorker => {
                     "several workers: each has its own state, handlers add them up"

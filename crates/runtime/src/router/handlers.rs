@@ -338,7 +338,7 @@ impl Router {
             let (done, shares) = done?.ok_or_else(|| self.no_write(it, name))?;
             done.and_then(DeferredWork::run).map_err(|e| e.at(name))?;
             if shares {
-                // The shared state is changed; tasks of the element may be on any worker.
+                // The one state is changed; tasks of the element may be on any worker.
                 let revived = self.workers.ask_all(move |worker| worker.revive(it));
                 revived.into_iter().collect::<Result<(), ArgError>>()?;
                 break;
@@ -399,14 +399,12 @@ impl Router {
         let theirs = self.workers.ask_all(move |worker| {
             slot::at(&worker.graph.slots, it).map(|node| (node.held(), node.is_shared()))
         });
-        let mut sum = 0;
-        for (held, shares) in theirs.into_iter().flatten().flatten() {
-            if shares {
-                return held;
-            }
-            sum += held;
+        let theirs: Vec<_> =
+            theirs.into_iter().map(|it| it.ok().flatten().unwrap_or_default()).collect();
+        match theirs.get(self.config.assigned[it].home) {
+            Some(&(held, true)) => held,
+            _ => theirs.iter().map(|(held, _)| held).sum(),
         }
-        sum
     }
 }
 

@@ -156,6 +156,7 @@ fn push_one<const TIMED: bool>(
         batch.clear();
         return Next::None;
     };
+    debug_assert!(exec.at_home[me] || !node.as_node().is_at_home(), "{}", exec.labels[me]);
     let pushed = charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
         let mut cx = Cx { exec, me, peers: None };
         catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)))
@@ -405,6 +406,7 @@ fn pull<const TIMED: bool>(
 fn take(graph: &mut WorkerGraph, exec: &mut ExecState, me: usize, n: usize, into: &mut Batch) {
     let before = into.len();
     if let Some(store) = graph.slots[me].node.as_mut().and_then(RoleNode::store_mut) {
+        debug_assert!(exec.at_home[me] || !store.is_at_home(), "{}", exec.labels[me]);
         let mut cx = Cx { exec: &mut *exec, me, peers: None };
         if catch_unwind(AssertUnwindSafe(|| store.dequeue(n, into, &mut cx))).is_err() {
             exec.panics += 1;

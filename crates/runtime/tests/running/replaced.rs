@@ -70,3 +70,27 @@ fn a_configuration_whose_devices_lack_frames_says_so() {
     assert_eq!(number(&mut router, "e.count"), 4);
     clean(router);
 }
+
+#[test]
+fn one_state_goes_over_whether_one_worker_uses_it_or_several() {
+    let text = |maker, mover, active| {
+        format!(
+            "m :: Make(10) -> k :: Keep -> v :: Move({active}) -> e :: End;
+             Home(m, {maker}); Home(v, {mover})"
+        )
+    };
+    let mut router = build_replaceable(&text(1, 1, false), 2);
+    run_until(&mut router, |router| number(router, "m.count") == 10);
+    let store = |router: &castanet_runtime::router::Router| router.graph().find("k").unwrap();
+    for (maker, mover) in [(1, 0), (0, 0), (0, 1), (1, 1)] {
+        router.write("hotconfig", &text(maker, mover, false)).unwrap();
+        router.settle(100);
+        let (k, workers) = (store(&router), if maker == mover { 1 } else { 2 });
+        assert_eq!((router.held(k), router.assigned().reaching(k).count()), (10, workers));
+    }
+    router.write("hotconfig", &text(1, 1, true)).unwrap();
+    router.settle(100);
+    assert_eq!(number(&mut router, "e.count"), 10);
+    balance(&mut router);
+    clean(router);
+}

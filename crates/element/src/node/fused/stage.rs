@@ -43,7 +43,7 @@ pub trait Stage: Send + Sized + 'static {
 impl<E, L> Instance<E, L> {
     fn own(&mut self) -> Option<(&E, &mut L)> {
         match &mut self.local {
-            LocalState::Own(local) => Some((&self.config, local)),
+            LocalState::Own(local) | LocalState::Home(local) => Some((&self.config, local)),
             LocalState::Shared(_) => None,
         }
     }

@@ -42,6 +42,8 @@ pub struct ElementPlan {
     pub reason: String,
     /// By worker: whether its packets can reach the element (thread vector).
     pub workers: Vec<bool>,
+    /// Whether its home is the only worker that uses its state, or that looks at it from elsewhere.
+    at_home: bool,
     /// Share of a task's turns, where 1 is the default.
     pub tickets: f64,
     /// Whether its tasks may move to other workers.
@@ -80,6 +82,7 @@ impl ElementPlan {
             home: 0,
             reason: "the first worker, as nothing says otherwise".into(),
             workers: vec![false; workers],
+            at_home: true,
             tickets: 1.0,
             movable: false,
             stays: None,
@@ -164,6 +167,12 @@ impl Assignment {
                 }
             }
         }
+        // It looks at the store's node of its own worker.
+        for &store in &stores {
+            let home = self[store].home;
+            let at_home = self.reaching(element).all(|worker| worker == home);
+            self[store].at_home &= at_home;
+        }
         self[element].watched = stores;
     }
 
@@ -190,9 +199,9 @@ impl Assignment {
         self.send_singly(single);
     }
 
-    /// Whether no more than one worker can reach an element at a time.
+    /// Whether no more than one worker at a time, which is then its home, uses an element's state.
     pub(crate) fn alone(&self, element: usize) -> bool {
-        self[element].moves_with.is_some() || self.reaching(element).count() < 2
+        self[element].moves_with.is_some() || self[element].at_home
     }
 
     /// The element of a task.
@@ -271,6 +280,7 @@ pub fn assign(
     if facts.balanced {
         movable::find(graph, facts, devices, &mut plan);
     }
+    find_at_home(graph, &mut plan);
     share_queues(graph, devices, &mut plan);
     for (element, device) in plan.elements.iter_mut().zip(devices) {
         element.device.clone_from(device);
@@ -498,5 +508,21 @@ fn settle_homes(graph: &Graph, facts: &Facts, plan: &mut Assignment) {
             plan[node].home = worker;
             plan[node].reason = "the first worker whose packets reach it".into();
         }
+    }
+}
+
+/// Finds the elements whose state no worker uses but their home.
+fn find_at_home(graph: &Graph, plan: &mut Assignment) {
+    let vectors: Vec<Vec<bool>> = plan.elements.iter().map(|it| it.workers.clone()).collect();
+    // An element to which no packets come may emit some by a timer.
+    for element in 0..vectors.len() {
+        if !vectors[element].contains(&true) {
+            reach(graph, plan, element, plan[element].home);
+        }
+    }
+    for (element, vector) in vectors.into_iter().enumerate() {
+        let home = plan[element].home;
+        let at_home = plan.reaching(element).all(|worker| worker == home);
+        (plan[element].at_home, plan[element].workers) = (at_home, vector);
     }
 }
