@@ -67,6 +67,11 @@ pub(crate) fn middle(values: impl Iterator<Item = (f64, bool)>) -> (f64, usize) 
     (counted.get(counted.len() / 2).copied().unwrap_or(f64::NAN), undisturbed)
 }
 
+/// Whether a list of names has one; an empty list has all.
+pub(crate) fn is_selected(names: &[String], name: &str) -> bool {
+    names.is_empty() || names.iter().any(|it| it == name)
+}
+
 /// Ticks of the time-stamp counter in a nanosecond.
 pub(crate) fn ticks_per_ns() -> f64 {
     let clock = quanta::Clock::new();

@@ -1,7 +1,7 @@
 //! `castanet bench models`: one path, and the ways to divide it between workers
 //! (FastClick paper, 5.3).
 
-use super::measure::{Run, median};
+use super::measure::{Run, is_selected, median};
 use super::router::{self, path, rate, sample};
 use castanet_element::class::Library;
 use castanet_runtime::router::Router;
@@ -87,9 +87,7 @@ const FRAMES: usize = 32768;
 
 /// Measures the models in turn, round after round.
 pub fn run(plan: &Plan, library: &Library) -> Result<Vec<Record>, String> {
-    let wanted = |m: &&Model| {
-        plan.cases.is_empty() || m.name == REFERENCE || plan.cases.iter().any(|c| c == m.name)
-    };
+    let wanted = |m: &&Model| m.name == REFERENCE || is_selected(&plan.cases, m.name);
     let mut beds = Vec::new();
     for model in MODELS.iter().filter(wanted) {
         let text = configuration(model);

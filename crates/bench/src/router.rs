@@ -3,7 +3,7 @@
 use super::bench_ring::BenchRing;
 use super::bench_source::BenchSource;
 use super::fused::FusedLoop;
-use super::measure::{Run, median, middle, ticks_per_ns, watched};
+use super::measure::{Run, is_selected, median, middle, ticks_per_ns, watched};
 use super::traffic::routes;
 use castanet_element::class::{Class, Library, duplex, source};
 use castanet_runtime::console::SilentConsole;
@@ -61,16 +61,14 @@ static SUPPLY: Class = source::<BenchSource>();
 pub fn run(
     plan: &Plan,
     library: &Library,
-    on_record: &mut dyn FnMut(&Record),
-) -> Result<Vec<Record>, String> {
+    on_record: &mut dyn FnMut(Record),
+) -> Result<(), String> {
     let ticks = ticks_per_ns();
-    let mut records = Vec::new();
-    let wanted = |case: &str| plan.cases.is_empty() || plan.cases.iter().any(|c| c == case);
-    for (case, ways) in CASES.into_iter().filter(|(case, _)| wanted(case)) {
+    for (case, ways) in CASES.into_iter().filter(|(case, _)| is_selected(&plan.cases, case)) {
         for &workers in &plan.workers {
             for &frames in &plan.frames {
                 let (ours, limit) = compare(ways, frames, workers, plan, library)?;
-                let record = Record {
+                on_record(Record {
                     case,
                     frames,
                     workers,
@@ -79,13 +77,11 @@ pub fn run(
                     mpps: workers as f64 * 1e3 / ours,
                     limit_ns_per_packet: limit,
                     ratio: ours / limit,
-                };
-                on_record(&record);
-                records.push(record);
+                });
             }
         }
     }
-    Ok(records)
+    Ok(())
 }
 
 /// Runs both sides in turn; nanoseconds a packet of each.

@@ -1,6 +1,6 @@
 //! `castanet bench shared`: throughput of workers that share connections or mappings.
 
-use super::measure::{Run, median};
+use super::measure::{Run, is_selected, median};
 use super::router::{Sample, build, count, rate, sample};
 use castanet_element::class::Library;
 use castanet_runtime::router::Router;
@@ -93,11 +93,9 @@ struct CaseRun {
 pub fn run(
     plan: &Plan,
     library: &Library,
-    on_record: &mut dyn FnMut(&Record),
-) -> Result<Vec<Record>, String> {
-    let mut records = Vec::new();
-    let wanted = |case: &&Case| plan.cases.is_empty() || plan.cases.iter().any(|c| c == case.name);
-    for case in CASES.iter().filter(wanted) {
+    on_record: &mut dyn FnMut(Record),
+) -> Result<(), String> {
+    for case in CASES.iter().filter(|case| is_selected(&plan.cases, case.name)) {
         let mut case_runs = Vec::new();
         for workers in [1].into_iter().chain(plan.workers.iter().copied().filter(|&n| n > 1)) {
             let text = configuration(case, workers, plan.flows);
@@ -122,11 +120,10 @@ pub fn run(
             let (case, reference) = (case.name, "one worker");
             let record =
                 Record { case, workers, flows, mpps, ns_per_packet, reference, reference_mpps };
-            on_record(&record);
-            records.push(record);
+            on_record(record);
         }
     }
-    Ok(records)
+    Ok(())
 }
 
 /// Frames in use.

@@ -125,13 +125,10 @@ impl Filter {
             undisturbed,
             hits,
             load_ms,
-            insert_us: None,
-            remove_us: None,
-            live_changes: None,
-            live_rate: None,
             matcher: Some(matcher),
             reference: "tests",
             reference_ns,
+            ..Record::default()
         })
     }
 

@@ -5,7 +5,7 @@ mod filters;
 mod live;
 mod sets;
 
-use super::measure::middle;
+use super::measure::{is_selected, middle};
 use crate::example::{CoreSpeed, CostMeasurement, cost_of};
 use castanet_element::class::Library;
 use castanet_middlebox::headers::Headers;
@@ -23,7 +23,7 @@ use live::live;
 use sets::{Set, sets};
 
 /// One line of the table.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 pub struct Record {
     /// The set of rules.
     pub case: &'static str,
@@ -80,14 +80,11 @@ const CHANGES: usize = 101;
 pub fn run(
     plan: &Plan,
     library: &Library,
-    on_record: &mut dyn FnMut(&Record),
-) -> Result<Vec<Record>, String> {
-    let mut records = Vec::new();
-    let wanted = |case| plan.cases.is_empty() || plan.cases.iter().any(|it| it == case);
+    on_record: &mut dyn FnMut(Record),
+) -> Result<(), String> {
+    let wanted = |case| is_selected(&plan.cases, case);
     let mut add = |case, count, record: Result<Record, String>| {
-        let record = record.map_err(|error| format!("{case} {count}: {error}"))?;
-        on_record(&record);
-        records.push(record);
+        on_record(record.map_err(|error| format!("{case} {count}: {error}"))?);
         Ok::<(), String>(())
     };
     for set in sets(plan.most).iter().filter(|set| wanted(set.case)) {
@@ -96,7 +93,7 @@ pub fn run(
     for filter in filters(plan.most).iter().filter(|filter| wanted(filter.case())) {
         add(filter.case(), filter.count(), filter.measure(plan, library))?;
     }
-    Ok(records)
+    Ok(())
 }
 
 fn measure(set: &Set, plan: &Plan, library: &Library) -> Result<Record, String> {
@@ -129,9 +126,9 @@ fn measure(set: &Set, plan: &Plan, library: &Library) -> Result<Record, String> 
         remove_us: Some(remove_us),
         live_changes: Some(live.changes),
         live_rate: Some(live.rate),
-        matcher: None,
         reference: "rules one by one",
         reference_ns,
+        ..Record::default()
     })
 }
 

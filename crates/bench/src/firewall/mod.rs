@@ -5,6 +5,7 @@ mod rules;
 mod transfer;
 
 use super::io::cores::Cores;
+use super::measure::is_selected;
 use castanet_lab::{Lab, require};
 use rules::Backend;
 use serde::Serialize;
@@ -63,8 +64,9 @@ pub fn run(plan: &Plan, progress: &mut dyn FnMut(&str)) -> Result<Vec<Record>, S
     let mut records = Vec::new();
     for &rules in &plan.rules {
         for peer in Backend::ALL {
-            let wanted = plan.peers.is_empty() || plan.peers.iter().any(|it| it == peer.name());
-            if wanted && (rules == plan.rules[0] || peer != Backend::Forwarding) {
+            if is_selected(&plan.peers, peer.name())
+                && (rules == plan.rules[0] || peer != Backend::Forwarding)
+            {
                 progress(&format!("{} with {rules} rules", peer.name()));
                 records.push(measure(plan, (cores.forward, feed), peer, rules));
             }

@@ -68,10 +68,9 @@ struct Run {
     bytes: f64,
 }
 
-/// Measures each size by each number of workers, and says what it found.
-pub fn run(plan: &Plan, on_record: &mut dyn FnMut(&Record)) -> Vec<Record> {
+/// Measures each size by each number of workers; `on_record` gets each record as it is made.
+pub fn run(plan: &Plan, on_record: &mut dyn FnMut(Record)) {
     let ticks = ticks_per_ns();
-    let mut records = Vec::new();
     for &flows in &plan.flows {
         for &workers in &plan.workers {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
@@ -82,7 +81,7 @@ pub fn run(plan: &Plan, on_record: &mut dyn FnMut(&Record)) -> Vec<Record> {
             for (case, name) in CASES.into_iter().enumerate() {
                 let [(ns, longest_us), reference] = [&ours, &theirs].map(|all| summary(all, case));
                 let bytes = ours.iter().map(|run| run.bytes).fold(0.0, f64::max);
-                let record = Record {
+                on_record(Record {
                     case: name,
                     flows,
                     workers,
@@ -93,13 +92,10 @@ pub fn run(plan: &Plan, on_record: &mut dyn FnMut(&Record)) -> Vec<Record> {
                     reference: "hash map",
                     reference_ns: reference.0,
                     reference_longest_us: reference.1,
-                };
-                on_record(&record);
-                records.push(record);
+                });
             }
         }
     }
-    records
 }
 
 /// The middle of what a case cost, and of its longest bursts.

@@ -11,7 +11,7 @@ pub(super) mod veth;
 
 use self::cores::Cores;
 use self::meter::Sample;
-use super::measure::are_calm;
+use super::measure::{are_calm, is_selected};
 use serde::Serialize;
 use std::time::Duration;
 
@@ -68,8 +68,7 @@ pub struct Plan {
 
 impl Plan {
     fn wants(&self, device: &str, case: &str) -> bool {
-        let named = |list: &[String], name| list.is_empty() || list.iter().any(|it| it == name);
-        named(&self.devices, device) && named(&self.cases, case)
+        is_selected(&self.devices, device) && is_selected(&self.cases, case)
     }
 
     /// The rows of a bed that are wanted.

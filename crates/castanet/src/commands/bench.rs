@@ -107,13 +107,14 @@ fn run_and_print<R: Serialize>(
     json: bool,
     heading: &str,
     row: impl Fn(&R) -> String,
-    run: impl FnOnce(&mut dyn FnMut(&R)) -> Result<Vec<R>, String>,
+    run: impl FnOnce(&mut dyn FnMut(R)) -> Result<(), String>,
 ) -> CommandResult {
+    let mut records = Vec::new();
     let mut written = if json { Ok(()) } else { write_out(None, heading) };
-    let records = run(&mut |record| {
-        if !json && written.is_ok() {
-            written = write_out(None, &row(record));
-        }
+    run(&mut |record| match json {
+        true => records.push(record),
+        false if written.is_ok() => written = write_out(None, &row(&record)),
+        false => {}
     })?;
     if json { write_json(&records) } else { written }
 }

@@ -54,7 +54,10 @@ pub(super) fn main(arguments: &Arguments) -> CommandResult {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    super::run_and_print(arguments.json, &heading(), row, |on_record| Ok(run(&plan, on_record)))
+    super::run_and_print(arguments.json, &heading(), row, |on_record| {
+        run(&plan, on_record);
+        Ok(())
+    })
 }
 
 fn heading() -> String {
