@@ -1,7 +1,7 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
 use crate::exec::{AfterCall, ExecState, HandlerCall};
-use crate::fate::{DROP, Fate};
+use crate::fate::Fate;
 use crate::frames::Shortage;
 use crate::time::Time;
 use castanet_packet::{Batch, Packet, Pool};
@@ -70,8 +70,7 @@ impl Cx<'_> {
     /// Emits a packet by the index of its fate.
     pub fn emit_index(&mut self, index: u8, packet: Packet) {
         if self.exec.is_drop(index) {
-            self.exec.counters[self.me].drops[usize::from(DROP - index)] += 1;
-            return;
+            return self.exec.count_drops(self.me, index, 1);
         }
         match self.exec.outputs.find(index) {
             Some(batch) => batch.push(packet),
@@ -83,8 +82,7 @@ impl Cx<'_> {
     /// Emits a batch by the index of its fate.
     pub fn emit_batch_index(&mut self, index: u8, mut batch: Batch) {
         if self.exec.is_drop(index) {
-            self.exec.counters[self.me].drops[usize::from(DROP - index)] += batch.len() as u64;
-            return;
+            return self.exec.count_drops(self.me, index, batch.len() as u64);
         }
         match self.exec.outputs.find(index) {
             Some(before) => before.append(&mut batch),
@@ -124,7 +122,7 @@ impl Cx<'_> {
     pub fn count_dropped(&mut self, fate: impl Fate, n: usize) {
         let index = fate.index();
         debug_assert!(self.exec.is_drop(index), "an output is not a reason to drop");
-        self.exec.counters[self.me].drops[usize::from(DROP - index)] += n as u64;
+        self.exec.count_drops(self.me, index, n as u64);
     }
 
     /// A second packet with the same bytes; they are copied when written.

@@ -1,10 +1,20 @@
 //! Stride scheduling: proportional shares by tickets (Waldspurger, MIT/LCS/TM-528).
+//!
+//! [`Stride`] is for elements: it offers a slot to one client after the other, all of which are
+//! candidates at any time, and breaks ties as Click's elements do. A worker's task queue shares
+//! [`stride`] with it and nothing else: its tasks sleep and are woken, go on at the pass of the task
+//! that runs, and are not offered what they refuse.
 
 /// The stride of a client with one ticket.
 const STRIDE1: u32 = 1 << 16;
 
 /// The largest number of tickets of a client; more are truncated to it.
 pub const MAX_TICKETS: u32 = 1 << 15;
+
+/// How far a turn takes a client back; `None` without tickets, for it never has a turn.
+pub fn stride(tickets: u32) -> Option<u32> {
+    STRIDE1.checked_div(tickets.min(STRIDE1))
+}
 
 /// Clients with tickets, in the order of their passes.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +32,7 @@ struct Client {
 
 impl Client {
     fn stride(&mut self) {
-        self.pass = self.pass.wrapping_add(STRIDE1 / self.tickets.max(1));
+        self.pass = self.pass.wrapping_add(stride(self.tickets).unwrap_or(0));
     }
 }
 

@@ -1,4 +1,30 @@
-//! Parsing of numbers and addresses in Click's syntax.
+//! Parsing of numbers, truth values and addresses in Click's syntax.
+
+/// Parses an integer: decimal, `0x` hexadecimal or octal with a leading zero.
+pub fn parse_integer(text: &str) -> Option<i128> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let value = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
+        Some(hex) => i128::from_str_radix(hex, 16),
+        None if digits.len() > 1 && digits.starts_with('0') => i128::from_str_radix(digits, 8),
+        None => digits.parse(),
+    };
+    value.ok().map(|value| sign * value)
+}
+
+/// Parses `true` or `false`, in any spelling that Click accepts.
+pub fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "true" | "1" | "yes" | "t" | "y" | "True" | "TRUE" => Some(true),
+        "false" | "0" | "no" | "f" | "n" | "False" | "FALSE" => Some(false),
+        _ => None,
+    }
+}
 
 /// Parses an unsigned number: decimal, `0x` hexadecimal or octal with a leading zero.
 pub fn parse_u32(text: &str) -> Option<u32> {

@@ -1,6 +1,7 @@
 //! The types that can stand in a configuration.
 
 use super::{AddressKind, ArgError, Names};
+use castanet_kit::text::{parse_bool, parse_integer};
 use castanet_lang::args::{split_words, unquote, unquote_bytes};
 use castanet_packet::anno::{self, Anno};
 use castanet_wire::MacAddr;
@@ -24,29 +25,8 @@ fn wrong<T: FromArg>(text: &str, click: &str) -> ArgError {
 impl FromArg for bool {
     const SYNTAX: &'static str = "true or false";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        match text {
-            "true" | "1" | "yes" | "t" | "y" | "True" | "TRUE" => Ok(true),
-            "false" | "0" | "no" | "f" | "n" | "False" | "FALSE" => Ok(false),
-            _ => Err(wrong::<Self>(text, "syntax error")),
-        }
+        parse_bool(text).ok_or_else(|| wrong::<Self>(text, "syntax error"))
     }
-}
-
-/// Decimal, `0x` hexadecimal or `0` octal, as Click reads integers.
-fn integer(text: &str) -> Option<i128> {
-    let (sign, digits) = match text.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let value = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
-        Some(hex) => i128::from_str_radix(hex, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => i128::from_str_radix(digits, 8),
-        None => digits.parse(),
-    };
-    value.ok().map(|v| sign * v)
 }
 
 macro_rules! integers {
@@ -54,7 +34,7 @@ macro_rules! integers {
         impl FromArg for $ty {
             const SYNTAX: &'static str = $syntax;
             fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-                let n = integer(text).ok_or_else(|| wrong::<Self>(text, "invalid number"))?;
+                let n = parse_integer(text).ok_or_else(|| wrong::<Self>(text, "invalid number"))?;
                 <$ty>::try_from(n).map_err(|_| {
                     ArgError::new(format!("{text} is out of range; it wants {}", Self::SYNTAX))
                         .click(if n < 0 {
@@ -94,7 +74,7 @@ pub fn within<T: FromArg + PartialOrd + Display>(
         ArgError::new(format!("{text} is out of range; it wants {syntax}")).click(limit)
     };
     let too_low = |value: &T| matches!(range.start_bound(), Bound::Included(low) if value < low);
-    match (T::from_arg(text, names), integer(text)) {
+    match (T::from_arg(text, names), parse_integer(text)) {
         (Ok(value), _) if range.contains(&value) => Ok(value),
         (Ok(value), _) => Err(outside(too_low(&value))),
         (Err(_), Some(n)) => Err(outside(n < 0)),

@@ -1,8 +1,6 @@
 //! Element classes as values: what the manual, the parser and a worker need.
 
-use crate::handler::HandlerDoc;
-use crate::handler::ReadRequest;
-use crate::handler::Value;
+use crate::handler::{HandlerDoc, ReadRequest, Value};
 use crate::spec::Spec;
 
 mod options;
@@ -17,12 +15,14 @@ use crate::element::{
     Build, Control, Describe, Facts, Info, Local, PerBatch, PerPacket, Source, Store,
 };
 use crate::error::ArgError;
-use crate::fate::{DISCARDED, LOOPED, NO_FRAME, PANICKED};
-use crate::fate::{DROP, Fate, FateKind, FateSpec, NOT_TAKEN};
+use crate::fate::{
+    DISCARDED, DROP, Fate, FateKind, FateSpec, LOOPED, NO_FRAME, NOT_TAKEN, PANICKED,
+};
 use crate::node::RoleNode;
 use crate::node::fused::Fusion;
 use crate::node::{
-    AnyConfig, DuplexNode, Instance, PerBatchNode, PerPacketNode, SourceNode, StoreNode, numbered,
+    AnyConfig, DuplexNode, Instance, PerBatchNode, PerPacketNode, SourceNode, StoreNode,
+    find_handler, numbered_text,
 };
 use crate::on::View;
 use crate::setup::Setup;
@@ -196,14 +196,9 @@ fn read_config<E: Describe + Send + Sync + 'static>(
     request: &ReadRequest,
 ) -> Option<Value> {
     let config = config.downcast_ref::<E>()?;
-    let find = |name: &str| E::READS.iter().copied().flatten().find(|h| h.name == name);
-    match (find(name), numbered(name)) {
-        (Some(read), _) => Some((read.get)(config, request)),
-        (None, Some((name, number))) => {
-            Some((find(&name)?.get)(config, &ReadRequest { param: number, ..*request }))
-        }
-        _ => None,
-    }
+    let (handler, number) = find_handler(E::READS, |h| h.name, name)?;
+    let param = number.unwrap_or(request.param);
+    Some((handler.get)(config, &ReadRequest { param, ..*request }))
 }
 
 fn write_config<E: Build + Describe + Send + Sync>(
@@ -213,14 +208,8 @@ fn write_config<E: Build + Describe + Send + Sync>(
     names: &Names,
 ) -> Option<Result<AnyConfig, ArgError>> {
     let config = config.downcast_ref::<E>()?;
-    let find = |name: &str| E::WRITES.iter().copied().flatten().find(|h| h.name == name);
-    let new = match (find(name), numbered(name)) {
-        (Some(write), _) => (write.set)(config, text, names),
-        (None, Some((name, number))) => {
-            (find(&name)?.set)(config, &format!("{number} {text}"), names)
-        }
-        _ => return None,
-    };
+    let (handler, number) = find_handler(E::WRITES, |h| h.name, name)?;
+    let new = (handler.set)(config, &numbered_text(number, text), names);
     Some(new.map(|new| Arc::new(new) as AnyConfig))
 }
 

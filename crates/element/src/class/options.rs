@@ -1,13 +1,8 @@
 //! Declarations of a class that its trait does not make: constants add them to a [`Class`].
 
-use crate::class::Checksums;
-use crate::class::FindCalls;
-use crate::class::FindDevice;
-use crate::class::FindStores;
-use crate::class::StateSharing;
-use crate::element::Control;
-
 use super::*;
+use crate::class::{Checksums, FindCalls, FindDevice, FindStores, StateSharing};
+use crate::element::Control;
 
 impl Class {
     /// The same class, whose elements also run a program on the control thread,
@@ -61,13 +56,13 @@ impl Class {
     }
 
     /// The same class, for sources that hand packets straight to elements of these classes, by
-    /// [`Cx::straight`](crate::cx::Cx::straight), where those come next.
+    /// [`Cx::bypass`](crate::cx::Cx::bypass), where those come next.
     pub const fn with_bypass(mut self, classes: &'static [&'static str]) -> Class {
         self.description.bypass = classes;
         self
     }
 
-    /// The same class, for elements whose state is a [`Common`](crate::rw_shared::Common).
+    /// The same class, for elements whose state is an [`RwShared`](crate::shared::RwShared).
     pub const fn with_rw_shared_state(mut self) -> Class {
         self.description.sharing = StateSharing::ReadShared;
         self

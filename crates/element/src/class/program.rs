@@ -1,13 +1,9 @@
 //! Control programs as values: what the control thread runs.
 
-use crate::handler::DeferredWork;
-use crate::handler::ReadRequest;
-use crate::handler::Value;
-
-use crate::control::ControlWaker;
-use crate::control::{ControlContext, ProgramWait};
+use crate::control::{ControlContext, ControlWaker, ProgramWait};
 use crate::element::{Control, Local};
 use crate::error::ArgError;
+use crate::handler::{DeferredWork, ReadRequest, Value};
 use crate::node::AnyConfig;
 use std::any::Any;
 use std::sync::Arc;

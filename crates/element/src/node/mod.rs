@@ -157,18 +157,12 @@ impl<E, L: Local> Instance<E, L> {
 
 impl<E: Describe + Send + Sync, L: Local> Instance<E, L> {
     fn read(&self, name: &str, request: &ReadRequest) -> Option<NodeAnswer> {
-        self.read_named(name, request).or_else(|| {
-            let (name, number) = numbered(name)?;
-            self.read_named(&name, &ReadRequest { param: number, ..*request })
-        })
-    }
-
-    fn read_named(&self, name: &str, request: &ReadRequest) -> Option<NodeAnswer> {
-        if E::READS.iter().copied().flatten().any(|h| h.name == name) {
+        if find_handler(E::READS, |h| h.name, name).is_some() {
             return Some(NodeAnswer::Config(self.config.clone()));
         }
-        let local = L::READS.iter().copied().flatten().find(|h| h.name == name)?;
-        let value = self.local.peek(|state| (local.get)(state, request));
+        let (handler, number) = find_handler(L::READS, |h| h.name, name)?;
+        let request = ReadRequest { param: number.unwrap_or(request.param), ..*request };
+        let value = self.local.peek(|state| (handler.get)(state, &request));
         let is_common = matches!(value, Value::Shared(_) | Value::Chunk(_)) || self.is_shared();
         Some(if is_common { NodeAnswer::Common(value) } else { NodeAnswer::Own(value) })
     }
@@ -179,15 +173,11 @@ impl<E: Describe + Send + Sync, L: Local> Instance<E, L> {
         text: &str,
         held: impl Fn(&E, &L) -> usize,
     ) -> Option<(Result<DeferredWork, ArgError>, u64)> {
-        let find = |name: &str| L::WRITES.iter().copied().flatten().find(|h| h.name == name);
-        let (change, text) = match (find(name), numbered(name)) {
-            (Some(change), _) => (change, Cow::Borrowed(text)),
-            (None, Some((name, number))) => (find(&name)?, format!("{number} {text}").into()),
-            _ => return None,
-        };
+        let (handler, number) = find_handler(L::WRITES, |h| h.name, name)?;
+        let text = numbered_text(number, text);
         Some(self.lend(|config, state| {
             let before = held(config, state);
-            let done = (change.apply)(state, &text);
+            let done = (handler.apply)(state, &text);
             (done, before.saturating_sub(held(config, state)) as u64)
         }))
     }
@@ -223,6 +213,24 @@ pub fn numbered(name: &str) -> Option<(String, &str)> {
     let base = name.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = &name[base.len()..];
     (!base.is_empty() && !number.is_empty()).then(|| (format!("{base}_"), number))
+}
+
+/// The handler of that name; or the one for all numbers, with the number behind the name.
+pub(crate) fn find_handler<'n, H>(
+    all: &'static [&'static [H]],
+    name_of: impl Fn(&H) -> &'static str,
+    name: &'n str,
+) -> Option<(&'static H, Option<&'n str>)> {
+    let find = |name: &str| all.iter().copied().flatten().find(|handler| name_of(handler) == name);
+    find(name).map(|handler| (handler, None)).or_else(|| {
+        let (name, number) = numbered(name)?;
+        Some((find(&name)?, Some(number)))
+    })
+}
+
+/// The text that is written to a handler, behind its number if it has one.
+pub(crate) fn numbered_text<'t>(number: Option<&str>, text: &'t str) -> Cow<'t, str> {
+    number.map_or(Cow::Borrowed(text), |number| format!("{number} {text}").into())
 }
 
 /// The half of `Node` that is the same for every kind: handlers, and replacing.

@@ -2,8 +2,9 @@
 
 use super::Environment;
 use super::interpreter::Interpreter;
-use super::number::{format_real, integer, parse_bool, real};
+use super::number::{format_real, integer, real};
 use super::sprintf::{sprintf, words};
+use crate::text::parse_bool;
 use castanet_lang::args::{quote, shift_word, unquote};
 use std::cmp::Ordering;
 

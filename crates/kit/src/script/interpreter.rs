@@ -1,9 +1,10 @@
 //! The interpreter: the state of a script's run, and the execution of each instruction.
 
 use super::expand::{expand, full_call, own_handler, read, too_long};
-use super::number::{parse_bool, parse_nanoseconds};
+use super::number::parse_nanoseconds;
 use super::parse::{ExitKind, Instruction, JumpTarget, Program};
 use super::{Environment, MAX_VALUE_LEN, sprintf::words};
+use crate::text::parse_bool;
 use castanet_lang::args::{shift_word, unquote};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,20 +1,10 @@
-//! Parsing and formatting of numbers, truth values and times in scripts.
+//! Parsing and formatting of numbers and times in scripts.
 
-/// An integer: decimal, `0x` hexadecimal or octal with a leading zero.
+use crate::text::parse_integer;
+
+/// An integer of 64 bits.
 pub(super) fn integer(text: &str) -> Option<i64> {
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    let value = match digits.strip_prefix("0x").or(digits.strip_prefix("0X")) {
-        Some(hex) => i128::from_str_radix(hex, 16),
-        None if digits.len() > 1 && digits.starts_with('0') => i128::from_str_radix(digits, 8),
-        None => digits.parse(),
-    };
-    value.ok().and_then(|v| i64::try_from(if negative { -v } else { v }).ok())
+    parse_integer(text).and_then(|n| i64::try_from(n).ok())
 }
 
 /// An unsigned number of up to 64 bits.
@@ -30,15 +20,6 @@ pub(super) fn natural(text: &str) -> Option<u64> {
 pub(super) fn real(text: &str) -> Option<f64> {
     let numeric = text.starts_with(|c: char| c.is_ascii_digit() || "+-.".contains(c));
     integer(text).map(|n| n as f64).or_else(|| text.parse().ok().filter(|_| numeric))
-}
-
-/// `true` or `false`, in any spelling that Click accepts.
-pub(super) fn parse_bool(text: &str) -> Option<bool> {
-    match text {
-        "true" | "1" | "yes" | "t" | "y" | "True" | "TRUE" => Some(true),
-        "false" | "0" | "no" | "f" | "n" | "False" | "FALSE" => Some(false),
-        _ => None,
-    }
 }
 
 /// A time such as `1.5`, `1.5s` or `20ms`, in nanoseconds.

@@ -2,8 +2,7 @@
 
 use super::{Flow, Graph, assign, carries, fuse};
 use crate::cores::{Cores, CpuCore};
-use castanet_element::class::ports;
-use castanet_element::class::{Role, StateSharing};
+use castanet_element::class::{Role, StateSharing, ports};
 use castanet_element::device::{Device, QueueShare, Queues};
 use std::fmt::Write;
 

@@ -7,8 +7,7 @@
 //! [`explain`] prints each but the last.
 
 use castanet_element::flow::Flow;
-use castanet_element::setup::Configuration;
-use castanet_element::setup::PeerElement;
+use castanet_element::setup::{Configuration, PeerElement};
 
 pub mod assign;
 pub mod carries;

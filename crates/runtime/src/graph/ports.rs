@@ -1,8 +1,7 @@
 //! Step: port counts, and which ports push and which pull.
 
-use castanet_element::class::ports::{apart, code, counts, letter, paired};
-
 use super::{Element, Flow, Graph};
+use castanet_element::class::ports::{apart, code, counts, letter, paired};
 use castanet_element::class::{Class, Role};
 use castanet_element::fate::{FateKind, MAX_OUTPUTS};
 use castanet_lang::{Diagnostic, Diagnostics};

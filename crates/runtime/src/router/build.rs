@@ -1,8 +1,7 @@
 //! Builds workers from a plan.
 
 use super::calls::find_calls;
-use super::console::ConsoleFanout;
-use super::console::ProgramWaker;
+use super::console::{ConsoleFanout, ProgramWaker};
 use super::costs::CpuLoad;
 use super::plan::{ConfigPlan, ErrorStyle, plan, report, say};
 use super::setup_builder::SetupBuilder;
@@ -11,18 +10,17 @@ use crate::cores::Cores;
 use crate::graph::target::Target;
 use crate::graph::{Graph, assign, fuse};
 use crate::worker::driver::{DriverEvent, ProgramId};
-use crate::worker::slot::WorkerGraph;
-use crate::worker::slot::{FusedChain, Slot};
+use crate::worker::slot::{FusedChain, Slot, WorkerGraph};
 use crate::worker::{Tasks, Worker, inbox};
 use castanet_element::args::Names;
 use castanet_element::class::{Library, Nodes, Program, Role};
-use castanet_element::control::ControlWaker;
-use castanet_element::control::ProgramWait;
+use castanet_element::control::{ControlWaker, ProgramWait};
 use castanet_element::element::ConfigNotice;
 use castanet_element::error::ArgError;
 use castanet_element::exec::ExecState;
 use castanet_element::flow::Flow;
 use castanet_element::frames::Frames;
+use castanet_element::node::RoleNode;
 use castanet_element::node::fused::{ChainMember, MAX_STAGES};
 use castanet_element::shared::SharedState;
 use castanet_element::time::{Clock, Time};
@@ -401,15 +399,7 @@ fn slots(
     for (element, nodes) in nodes.into_iter().enumerate() {
         let mut nodes = nodes.into_iter();
         for slots in &mut by_worker {
-            let mut slot = slot(graph, element);
-            slot.node = nodes.next();
-            slot.waiters.clone_from(&assigned[element].waiters);
-            slot.pullers.clone_from(&assigned[element].pullers);
-            slot.feeders.clone_from(&assigned[element].feeders);
-            slot.stores.clone_from(&assigned[element].stores);
-            slot.watched.clone_from(&assigned[element].watched);
-            slot.single = assigned[element].single;
-            slots.push(slot);
+            slots.push(slot(graph, element, nodes.next(), &assigned[element]));
         }
     }
     by_worker
@@ -441,8 +431,8 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
     }
 }
 
-/// The slot of an element, without its node.
-fn slot(graph: &Graph, element: usize) -> Slot {
+/// The slot of an element on one worker.
+fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::ElementPlan) -> Slot {
     let it = &graph.elements[element];
     let mut outputs = vec![None; it.outputs.len()];
     for edge in graph.out_edges(element).filter(|e| e.flow != Flow::Pull) {
@@ -453,7 +443,7 @@ fn slot(graph: &Graph, element: usize) -> Slot {
         upstream[edge.to.port] = Some(edge.from);
     }
     Slot {
-        node: None,
+        node,
         chain: None,
         within: None,
         role: it.class.role,
@@ -461,11 +451,11 @@ fn slot(graph: &Graph, element: usize) -> Slot {
         first_output: it.class.first_output,
         bypass: None,
         upstream,
-        waiters: Vec::new(),
-        pullers: Vec::new(),
-        feeders: Vec::new(),
-        stores: Vec::new(),
-        watched: Vec::new(),
-        single: false,
+        waiters: plan.waiters.clone(),
+        pullers: plan.pullers.clone(),
+        feeders: plan.feeders.clone(),
+        stores: plan.stores.clone(),
+        watched: plan.watched.clone(),
+        single: plan.single,
     }
 }

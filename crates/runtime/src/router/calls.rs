@@ -1,7 +1,7 @@
 //! Handler calls that elements make on their packets' way.
 
 use super::build::BuiltConfig;
-use super::handlers::{declared, missing, unknown};
+use super::handlers::{declared, has, missing};
 use super::swap::Predecessor;
 use super::{ProgramRun, Router, global};
 use crate::graph::{Graph, assign};
@@ -123,24 +123,19 @@ fn find(
 ) -> Result<(), ArgError> {
     let (element, name) = global::split(path);
     if element.is_empty() {
-        let error = || ArgError::new(format!("global has no write handler '{name}'"));
-        let known = global::WRITES.contains(&name);
-        return if known {
-            Ok(())
-        } else {
-            Err(unknown(error(), name, "write", name, global::WRITES))
+        return match global::WRITES.contains(&name) {
+            true => Ok(()),
+            false => Err(global::no_write(name, global::WRITES)),
         };
     }
-    let Some(it) = graph.find(element) else { return Err(no_element(graph, element)) };
+    let it = graph.find(element).ok_or_else(|| no_element(graph, element))?;
     let handlers = declared(graph, assigned, it);
     let program = programs.iter().find(|run| run.element == it);
-    let of_many = castanet_element::node::numbered(name).map(|(name, _)| name);
-    let writes = || handlers.iter().filter(|(_, writes)| *writes).map(|(doc, _)| doc.name);
-    let there = writes().any(|known| known == name || Some(known) == of_many.as_deref())
-        || program.is_some_and(|run| run.program.has_handler(name, true));
-    match there {
+    match has(&handlers, name, true)
+        || program.is_some_and(|run| run.program.has_handler(name, true))
+    {
         true => Ok(()),
-        false => Err(missing(graph, it, name, "write", &writes().collect::<Vec<_>>())),
+        false => Err(missing(graph, it, name, true, &handlers)),
     }
 }
 

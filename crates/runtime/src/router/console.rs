@@ -1,9 +1,7 @@
 //! A console to whose lines programs subscribe.
 
-use crate::worker::driver::DriverEvent;
-use crate::worker::driver::ProgramId;
-
 use crate::console::Console;
+use crate::worker::driver::{DriverEvent, ProgramId};
 use castanet_element::control::{ChatterSubscriber, DriverHandle};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};

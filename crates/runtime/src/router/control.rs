@@ -4,8 +4,7 @@ use super::calls::in_scope;
 use super::run::ends;
 use super::{ErrorStyle, ProgramRun, Router};
 use crate::console::Console;
-use castanet_element::control::Loads;
-use castanet_element::control::{ControlContext, ProgramWait};
+use castanet_element::control::{ControlContext, Loads, ProgramWait};
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 

@@ -1,7 +1,7 @@
 //! Handlers of the router itself, and the counts at its ports.
 
 use super::Router;
-use super::handlers::drop_counts;
+use super::handlers::{drop_counts, unknown};
 use castanet_element::args::FromArg;
 use castanet_element::class::ports::is_agnostic;
 use castanet_element::error::ArgError;
@@ -47,6 +47,12 @@ pub(super) fn split(handler: &str) -> (&str, &str) {
 
 /// Click's mark for a port that is not counted.
 const UNCOUNTED: &str = "??";
+
+/// The error about a write handler that the router itself does not have.
+pub(super) fn no_write(name: &str, known: &[&str]) -> ArgError {
+    let error = ArgError::new(format!("global has no write handler '{name}'"));
+    unknown(error, name, "write", name, known)
+}
 
 impl Router {
     /// Write handlers of the router itself.
@@ -98,7 +104,7 @@ impl Router {
             })?,
             _ => {
                 let error = ArgError::new(format!("the router has no read handler '{name}'"));
-                return Err(super::handlers::unknown(error, name, "read", name, READS));
+                return Err(unknown(error, name, "read", name, READS));
             }
         })
     }
@@ -124,8 +130,7 @@ impl Router {
             let on = bool::from_arg(value.trim(), &self.config.names);
             return on.map(|on| self.count_cycles(on)).map_err(|e| e.at(name));
         }
-        let error = ArgError::new(format!("global has no write handler '{name}'"));
-        Err(super::handlers::unknown(error, name, "write", name, self.global_writes()))
+        Err(no_write(name, self.global_writes()))
     }
 
     /// `element reason count` of each reason with drops.

@@ -74,9 +74,7 @@ impl Router {
             };
         }
         let Some(element) = self.config.graph.find(element) else { return false };
-        let of_many = castanet_element::node::numbered(name).map(|(name, _)| name);
-        let names = |doc: &HandlerDoc| doc.name == name || Some(doc.name) == of_many.as_deref();
-        self.handlers_of(element).iter().any(|(doc, writes)| names(doc) && *writes == write)
+        has(&self.handlers_of(element), name, write)
             || (!write && name.starts_with("drops."))
             || self.program(element).is_some_and(|program| program.has_handler(name, write))
     }
@@ -118,11 +116,7 @@ impl Router {
             Role::Control => self.read_program(it, name, param),
             _ => self.read_nodes(it, name, param)?,
         };
-        value.map(|v| v.to_string()).ok_or_else(|| {
-            let known: Vec<_> =
-                self.handlers_of(it).iter().filter(|h| !h.1).map(|h| h.0.name).collect();
-            self.no_handler(it, name, "read", &known)
-        })
+        value.map(|v| v.to_string()).ok_or_else(|| self.no_handler(it, name, false))
     }
 
     fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
@@ -269,7 +263,7 @@ impl Router {
             if let Some(done) = run.and_then(|run| run.program.write(name, value)) {
                 return done.map_err(|e| e.at(name));
             }
-            return Err(self.no_write(it, name));
+            return Err(self.no_handler(it, name, true));
         }
         if name == CONFIG.name && reconfigure::may(self.config.graph.elements[it].class) {
             return self.reconfigure(it, value);
@@ -335,7 +329,7 @@ impl Router {
             if wakes {
                 self.make_calls(worker);
             }
-            let (done, shares) = done?.ok_or_else(|| self.no_write(it, name))?;
+            let (done, shares) = done?.ok_or_else(|| self.no_handler(it, name, true))?;
             done.and_then(DeferredWork::run).map_err(|e| e.at(name))?;
             if shares {
                 // The one state is changed; tasks of the element may be on any worker.
@@ -351,13 +345,8 @@ impl Router {
         Ok(())
     }
 
-    fn no_write(&self, it: usize, name: &str) -> ArgError {
-        let known: Vec<_> = self.handlers_of(it).iter().filter(|h| h.1).map(|h| h.0.name).collect();
-        self.no_handler(it, name, "write", &known)
-    }
-
-    fn no_handler(&self, it: usize, name: &str, kind: &str, known: &[&str]) -> ArgError {
-        missing(&self.config.graph, it, name, kind, known)
+    fn no_handler(&self, it: usize, name: &str, write: bool) -> ArgError {
+        missing(&self.config.graph, it, name, write, &self.handlers_of(it))
     }
 
     /// The counters of one element on each worker.
@@ -413,6 +402,11 @@ fn numbered_as(handler: &str, name: &str) -> bool {
     handler == name || castanet_element::node::numbered(name).is_some_and(|(of, _)| of == handler)
 }
 
+/// Whether a handler is among these, by its own name or with a number behind it.
+pub(super) fn has(handlers: &[(HandlerDoc, bool)], name: &str, write: bool) -> bool {
+    handlers.iter().any(|(doc, writes)| *writes == write && numbered_as(doc.name, name))
+}
+
 /// Handlers of an element, those that all elements have included, each with whether it writes.
 pub(super) fn declared(
     graph: &Graph,
@@ -461,13 +455,15 @@ pub(super) fn missing(
     graph: &Graph,
     it: usize,
     name: &str,
-    kind: &str,
-    known: &[&str],
+    write: bool,
+    handlers: &[(HandlerDoc, bool)],
 ) -> ArgError {
+    let kind = if write { "write" } else { "read" };
+    let known = handlers.iter().filter(|(_, writes)| *writes == write).map(|(doc, _)| doc.name);
     let label = graph.label(it);
     let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
     let path = format!("{}.{name}", graph.elements[it].name);
-    unknown(error, &path, kind, name, known)
+    unknown(error, &path, kind, name, &known.collect::<Vec<_>>())
 }
 
 /// The error about a handler that does not exist, with Click's words and the nearest name.

@@ -1,10 +1,8 @@
 //! Migration of tasks between workers, and their processor times.
 
-use castanet_element::control::Loads;
-use castanet_element::control::TaskLoad;
-
 use super::Router;
 use crate::worker::TaskMeter;
+use castanet_element::control::{Loads, TaskLoad};
 use castanet_element::error::ArgError;
 use std::time::Duration;
 

@@ -1,7 +1,6 @@
 //! A router: built from a flat configuration, run, read, written, replaced, dismantled.
 
-use crate::worker::driver::DriverEvent;
-use crate::worker::driver::ProgramId;
+use crate::worker::driver::{DriverEvent, ProgramId};
 
 mod build;
 mod calls;

@@ -52,11 +52,7 @@ impl Router {
     }
 
     fn run_real(&mut self, mut watch: Option<Watcher<'_>>) -> RunOutcome {
-        if let Err(e) = self.workers.start_threads(self.control.pin.as_ref(), self.control.patience)
-        {
-            self.control.console.chatter(&format!("cannot start a worker: {e}\n"));
-            return RunOutcome { status: 1, interrupted: false };
-        }
+        self.go_on(true);
         let mut interrupted = false;
         let mut next_watch = watch.as_ref().map(|(every, _)| self.control.clock.now() + *every);
         loop {
@@ -80,9 +76,7 @@ impl Router {
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
             }
         }
-        if self.workers.join_threads() > 0 {
-            self.control.console.chatter("a worker was lost to a panic outside any element\n");
-        }
+        self.halt();
         // Packets on their way come to their end.
         self.make_all_calls();
         RunOutcome { status: self.control.ending.unwrap_or(0), interrupted }

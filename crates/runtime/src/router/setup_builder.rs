@@ -2,8 +2,7 @@
 
 use crate::graph::{Graph, assign};
 use castanet_element::args::Names;
-use castanet_element::setup::Peers;
-use castanet_element::setup::Setup;
+use castanet_element::setup::{Peers, Setup};
 use castanet_element::shared::SharedState;
 use castanet_element::time::Time;
 use std::cell::RefCell;

@@ -6,9 +6,7 @@ use crate::graph::assign::Assignment;
 use crate::graph::task::TaskRef;
 use castanet_element::error::ArgError;
 use castanet_element::handler::HandlerDoc;
-
-/// The most tickets that a task can have, as in Click.
-const MOST_TICKETS: i64 = 1 << 15;
+use castanet_kit::stride::MAX_TICKETS;
 
 /// Read handlers of elements with tasks.
 const READS: &[HandlerDoc] = &[
@@ -122,7 +120,7 @@ impl Router {
     }
 
     fn set_tickets(&mut self, element: usize, wanted: i64) {
-        let tickets = wanted.clamp(1, MOST_TICKETS);
+        let tickets = wanted.clamp(1, i64::from(MAX_TICKETS));
         if tickets != wanted {
             self.control.console.chatter(&format!("warning: tickets pinned at {tickets}\n"));
         }

@@ -5,16 +5,10 @@
 //! that comes to a call runs nothing but the commands in its inbox until the router has made the
 //! call (`Router::make_calls`); then the call's packets go on, and the batches below it.
 
-use crate::worker::slot::WorkerGraph;
-use castanet_element::exec::Destination;
-
-use crate::worker::slot::PendingBatch;
-use castanet_element::exec::AfterCall;
-use castanet_element::exec::CallState;
-use castanet_element::exec::ExecState;
-
 use super::{Worker, transfer};
 use crate::worker::driver::DriverEvent;
+use crate::worker::slot::{PendingBatch, WorkerGraph};
+use castanet_element::exec::{AfterCall, CallState, Destination, ExecState};
 use castanet_element::fate::{DROP, MAX_OUTPUTS};
 use castanet_packet::Batch;
 

@@ -1,15 +1,9 @@
 //! Runs fused chains, and counts as if each element had been visited.
 
-use crate::worker::slot::WorkerGraph;
-use castanet_element::exec::Next;
-
-use crate::worker::slot::PendingBatch;
-use castanet_element::exec::ExecState;
-
 use super::transfer::leave_open;
-use crate::worker::slot::{FusedChain, Slot};
+use crate::worker::slot::{FusedChain, PendingBatch, Slot, WorkerGraph};
 use castanet_element::cx::Cx;
-use castanet_element::exec::ChainExit;
+use castanet_element::exec::{ChainExit, ExecState, Next};
 use castanet_element::fate::PANICKED;
 use castanet_element::node::fused::{ChainMember, MAX_STAGES};
 use castanet_packet::Batch;

@@ -1,9 +1,7 @@
 //! Processor time of tasks, measured once a program asks for it.
 
-use castanet_element::exec::CycleAccounting;
-use castanet_element::exec::RunKind;
-
 use super::Worker;
+use castanet_element::exec::{CycleAccounting, RunKind};
 use castanet_element::time::Clock;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;

@@ -4,11 +4,10 @@
 //! them to the second in a command, which sends back the nodes that it had itself. In between no
 //! packet can reach the elements, for packets come to them from these tasks alone.
 
-use castanet_element::exec::Counters;
-
 use super::Worker;
 use super::task::MigratedTask;
 use crate::worker::slot::FusedChain;
+use castanet_element::exec::Counters;
 use castanet_element::node::RoleNode;
 use castanet_element::time::Time;
 

@@ -4,14 +4,10 @@
 //! between two bursts, so a handler has `&mut` to its node, and no element needs a lock, an atomic
 //! or `unsafe`.
 
-use crate::worker::slot::WorkerGraph;
-use castanet_element::node::RoleNode;
-
 use crate::console::Console;
 use crate::graph::task::TaskKind;
-use crate::worker::slot::PendingBatch;
-use castanet_element::exec::ExecState;
-use castanet_element::exec::RunKind;
+use crate::worker::slot::{PendingBatch, WorkerGraph};
+use castanet_element::exec::{ExecState, RunKind};
 
 pub(crate) mod calls;
 mod chain;
@@ -34,7 +30,7 @@ use castanet_element::cx::Cx;
 use castanet_element::element::NextRun;
 use castanet_element::error::ArgError;
 use castanet_element::fate::DISCARDED;
-use castanet_element::node::AnyConfig;
+use castanet_element::node::{AnyConfig, RoleNode};
 use castanet_element::time::{Clock, Time};
 use castanet_packet::Batch;
 use std::sync::Arc;
@@ -87,10 +83,7 @@ impl Worker {
 
     /// Pushes the batches that elements emitted while they started.
     pub(crate) fn run_emitted(&mut self) {
-        match self.exec.cycles {
-            None => transfer::drain::<false>(&mut self.graph, &mut self.exec),
-            Some(_) => transfer::drain::<true>(&mut self.graph, &mut self.exec),
-        }
+        transfer::drain_all(&mut self.graph, &mut self.exec);
         self.after();
     }
 
@@ -119,10 +112,7 @@ impl Worker {
         self.exec.pulls = 0;
         // Packets that wait for a call go on first.
         self.graph.stack.insert(0, PendingBatch::new(node, port, 0, batch));
-        match self.exec.cycles {
-            None => transfer::drain::<false>(&mut self.graph, &mut self.exec),
-            Some(_) => transfer::drain::<true>(&mut self.graph, &mut self.exec),
-        }
+        transfer::drain_all(&mut self.graph, &mut self.exec);
         self.after();
     }
 

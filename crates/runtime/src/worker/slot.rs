@@ -108,6 +108,11 @@ impl WorkerGraph {
         self.slots[me].node.as_ref()?.store()
     }
 
+    /// The nodes of these stores.
+    pub(crate) fn stores(&self, stores: &[usize]) -> impl Iterator<Item = &dyn StoreRole> {
+        stores.iter().filter_map(|&store| self.store(store))
+    }
+
     pub(crate) fn new(slots: Vec<Slot>) -> WorkerGraph {
         WorkerGraph {
             slots,

@@ -4,11 +4,10 @@
 //! grows by its stride, so that a task gets turns in proportion to its
 //! tickets (Waldspurger's stride scheduling, as in Click).
 
-use crate::graph::task::TaskKind;
-use castanet_element::exec::Timers;
-
 use super::{Inbox, WorkerHandle};
+use crate::graph::task::TaskKind;
 use castanet_element::element::NextRun;
+use castanet_element::exec::Timers;
 use castanet_element::time::Time;
 use std::collections::VecDeque;
 
@@ -45,14 +44,12 @@ pub(crate) struct MigratedTask {
     until: Option<Time>,
 }
 
-/// The stride of a task with one ticket.
-const STRIDE1: u64 = 1 << 16;
 /// Default tickets, as in Click.
 const DEFAULT_TICKETS: u32 = 1024;
 
 /// Stride of a task: how far a run takes it back in the queue.
 fn stride(tickets: u32) -> u64 {
-    STRIDE1.checked_div(u64::from(tickets).min(STRIDE1)).unwrap_or(NEVER)
+    castanet_kit::stride::stride(tickets).map_or(NEVER, u64::from)
 }
 
 impl Task {

@@ -6,20 +6,14 @@
 //! Functions that run elements are compiled twice: for workers that count the cycles of each
 //! element (`TIMED`), and for others. The first run the elements of fused chains one by one.
 
-use crate::worker::slot::WorkerGraph;
-use castanet_element::exec::Destination;
-use castanet_element::exec::Next;
-
-use crate::worker::slot;
-use crate::worker::slot::PendingBatch;
-use castanet_element::exec::ExecState;
-use castanet_element::exec::RunKind;
-
 use super::{calls, chain};
 use crate::graph::target::Target;
+use crate::worker::slot;
+use crate::worker::slot::{PendingBatch, WorkerGraph};
 use castanet_element::class::Role;
 use castanet_element::cx::{Cx, Peers};
 use castanet_element::element::NextRun;
+use castanet_element::exec::{Destination, ExecState, Next, RunKind};
 use castanet_element::fate::{LOOPED, PANICKED};
 use castanet_element::node::{Node, RoleNode};
 use castanet_packet::Batch;
@@ -38,6 +32,14 @@ const AFTER_PANIC: Duration = Duration::from_millis(1);
 pub(crate) fn drain<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState) {
     graph.hops = 0;
     run_down::<TIMED>(graph, exec);
+}
+
+/// The same, with the cycles of elements counted where they are.
+pub(crate) fn drain_all(graph: &mut WorkerGraph, exec: &mut ExecState) {
+    match exec.cycles {
+        None => drain::<false>(graph, exec),
+        Some(_) => drain::<true>(graph, exec),
+    }
 }
 
 /// Pushes all batches on the stack, down to a call.
@@ -149,7 +151,7 @@ fn push_one<const TIMED: bool>(
     let count = batch.len() as u64;
     exec.counters[me].input += count;
     if !graph.slots[me].watched.is_empty() {
-        exec.watched = kept(graph, me);
+        exec.watched = graph.stores(&graph.slots[me].watched).map(|store| store.held()).sum();
     }
     let Some(mut node) = slot::role_at_mut(&mut graph.slots, me) else {
         exec.count_drops(me, PANICKED, count);
@@ -314,10 +316,7 @@ pub(crate) fn call(
     f: impl FnOnce(&mut dyn Node, &mut Cx),
 ) {
     act(graph, exec, me, f);
-    match exec.cycles {
-        None => drain::<false>(graph, exec),
-        Some(_) => drain::<true>(graph, exec),
-    }
+    drain_all(graph, exec);
 }
 
 /// Calls element `me` outside a burst; batches that it emits wait on the stack.
@@ -420,32 +419,6 @@ fn take(graph: &mut WorkerGraph, exec: &mut ExecState, me: usize, n: usize, into
     }
 }
 
-/// Room in the stores below `me`: that of the emptiest; `usize::MAX` if a path leads elsewhere.
-pub(crate) fn room_below(graph: &WorkerGraph, me: usize) -> usize {
-    let stores = graph.slots[me].stores.iter();
-    let rooms = stores.filter_map(|&store| graph.store(store)).map(|store| store.room());
-    rooms.max().unwrap_or(usize::MAX)
-}
-
-/// Packets in the emptiest store below `me`; `None` if a path leads elsewhere.
-pub(crate) fn least_held_below(graph: &WorkerGraph, me: usize) -> Option<usize> {
-    let stores = graph.slots[me].stores.iter();
-    stores.filter_map(|&store| graph.store(store)).map(|store| store.held()).min()
-}
-
-/// Packets in the stores that `me` watches.
-pub(crate) fn kept(graph: &WorkerGraph, me: usize) -> usize {
-    let stores = graph.slots[me].watched.iter();
-    stores.filter_map(|&store| graph.store(store)).map(|store| store.held()).sum()
-}
-
-/// Room in the fullest store that `me` watches.
-pub(crate) fn watched_room(graph: &WorkerGraph, me: usize) -> usize {
-    let stores = graph.slots[me].watched.iter();
-    let rooms = stores.filter_map(|&store| graph.store(store)).map(|store| store.room());
-    rooms.min().unwrap_or(usize::MAX)
-}
-
 /// Moves the batches that a pulled element has emitted for its pulled output into `into`; all
 /// others are pushed on once the pull is over.
 fn collect(
@@ -489,15 +462,17 @@ impl Peers for WorkerGraph {
     }
 
     fn room_below(&self, me: usize) -> usize {
-        room_below(self, me)
+        let stores = self.stores(&self.slots[me].stores);
+        stores.map(|store| store.room()).max().unwrap_or(usize::MAX)
     }
 
     fn least_held_below(&self, me: usize) -> Option<usize> {
-        least_held_below(self, me)
+        self.stores(&self.slots[me].stores).map(|store| store.held()).min()
     }
 
     fn watched_room(&self, me: usize) -> usize {
-        watched_room(self, me)
+        let stores = self.stores(&self.slots[me].watched);
+        stores.map(|store| store.room()).min().unwrap_or(usize::MAX)
     }
 
     fn inputs(&self, me: usize) -> usize {

@@ -4,7 +4,7 @@ use crate::bed::{balance, build, clean, number};
 
 #[test]
 fn packets_in_a_circle_are_dropped_as_such() {
-    let mut router = build("Make(64) -> j :: Join -> Count -> j", 1, true);
+    let mut router = build("Make(64) -> j :: Count -> Count -> j", 1, true);
     router.settle(1000);
     let looped: u64 = router
         .read("drops")
@@ -20,7 +20,7 @@ fn packets_in_a_circle_are_dropped_as_such() {
 
 #[test]
 fn packets_that_multiply_in_a_circle_come_to_an_end() {
-    let mut router = build("Make(1) -> j :: Join -> t :: Copy(2) -> j; t[1] -> j", 1, true);
+    let mut router = build("Make(1) -> j :: Count -> t :: Copy(2) -> j; t[1] -> j", 1, true);
     router.settle(10);
     balance(&mut router);
     assert!(router.read("drops").unwrap().contains(" loop "));
@@ -29,7 +29,7 @@ fn packets_that_multiply_in_a_circle_come_to_an_end() {
 
 #[test]
 fn pulls_in_a_circle_find_nothing() {
-    let text = "a :: Join -> b :: Count -> a; a -> m :: Move -> End;
+    let text = "a :: Count -> b :: Count -> a; a -> m :: Move -> End;
         k :: Keep -> f :: First -> Move -> e :: End; f -> Count -> [1] f; Make(5) -> k";
     let mut router = build(text, 1, true);
     router.settle(1000);

@@ -20,32 +20,40 @@ struct Make {
     stop: bool,
 }
 
+/// A count of packets.
 #[derive(Default, Local)]
-#[write(reset)]
-struct SourceState {
+pub(crate) struct CountState {
     /// Packets.
     #[read]
-    count: u64,
+    pub(crate) count: u64,
+}
+
+/// Makes up to `n` packets, until `made` is `limit`.
+pub(crate) fn make_packets(made: &mut u64, limit: u64, n: usize, cx: &mut Cx) -> NextRun {
+    for _ in 0..n {
+        if *made == limit {
+            return NextRun::Done;
+        }
+        let Some(packet) = cx.copy_in(b"some bytes") else { break };
+        *made += 1;
+        cx.emit((), packet);
+    }
+    NextRun::Again
 }
 
 impl Source for Make {
-    type Local = SourceState;
+    type Local = CountState;
     type Fate = ();
-    fn produce(&self, made: &mut SourceState, n: usize, cx: &mut Cx) -> NextRun {
-        for _ in 0..n {
-            if made.count == self.limit {
+    fn produce(&self, made: &mut CountState, n: usize, cx: &mut Cx) -> NextRun {
+        match (make_packets(&mut made.count, self.limit, n, cx), self.pause) {
+            (NextRun::Done, _) => {
                 if self.stop {
                     cx.stop();
                 }
-                return NextRun::Done;
+                NextRun::Done
             }
-            let Some(packet) = cx.copy_in(b"some bytes") else { return NextRun::Again };
-            made.count += 1;
-            cx.emit((), packet);
-        }
-        match self.pause {
-            0 => NextRun::Again,
-            n => NextRun::At(cx.now() + Duration::from_nanos(n)),
+            (_, 0) => NextRun::Again,
+            (_, n) => NextRun::At(cx.now() + Duration::from_nanos(n)),
         }
     }
 }
@@ -59,9 +67,9 @@ struct Fill {
 }
 
 impl Source for Fill {
-    type Local = SourceState;
+    type Local = CountState;
     type Fate = ();
-    fn produce(&self, made: &mut SourceState, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, made: &mut CountState, n: usize, cx: &mut Cx) -> NextRun {
         if made.count == self.limit {
             return NextRun::Done;
         }
@@ -70,12 +78,7 @@ impl Source for Fill {
         if n == 0 {
             return NextRun::Empty;
         }
-        for _ in 0..n {
-            let Some(packet) = cx.copy_in(b"some bytes") else { return NextRun::Again };
-            made.count += 1;
-            cx.emit((), packet);
-        }
-        NextRun::Again
+        make_packets(&mut made.count, self.limit, n, cx)
     }
 }
 
@@ -205,13 +208,6 @@ impl Source for First {
 #[derive(Element)]
 struct Count;
 
-#[derive(Default, Local)]
-struct CountState {
-    /// Packets.
-    #[read]
-    count: u64,
-}
-
 impl PerPacket for Count {
     type On = on::Any;
     type Local = CountState;
@@ -283,17 +279,6 @@ impl PerBatch for Copy {
             cx.emit(Port::nth(0), packet);
         }
     }
-}
-
-/// Merges pushed inputs.
-#[derive(Element)]
-struct Join;
-
-impl PerPacket for Join {
-    type On = on::Any;
-    type Local = ();
-    type Fate = ();
-    fn packet(&self, _: &mut (), _: &mut Packet) {}
 }
 
 /// Ends packets.
@@ -498,7 +483,6 @@ pub(crate) static CLASSES: &[Class] = &[
     per_packet::<Deal>(),
     per_packet::<Order>(),
     per_batch::<Weigh>(),
-    per_packet::<Join>(),
     per_batch::<Copy>(),
     per_batch::<End>(),
     per_batch::<Alarm>(),

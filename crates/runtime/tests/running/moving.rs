@@ -178,7 +178,7 @@ fn a_descriptor_is_watched_where_its_task_is() {
 fn elements_that_several_reach_are_on_every_worker() {
     // Both sources push into `j`, and what is left in `k` is pulled by one.
     let text = "Free; Home(b, 0);
-                a :: Make(100000) -> j :: Join -> c :: Count -> k :: Keep(100000) -> u :: Move
+                a :: Make(100000) -> j :: Count -> c :: Count -> k :: Keep(100000) -> u :: Move
                     -> d :: Count -> e :: End;
                 b :: Make(100000) -> j";
     let mut router = build(text, 2, false);

@@ -1,5 +1,6 @@
 //! Elements with a device of several queues.
 
+use crate::elements::make_packets;
 use castanet_element::class::{Class, per_batch, source};
 use castanet_element::device;
 use castanet_element::prelude::*;
@@ -53,15 +54,7 @@ impl Source for Queues {
     fn produce(&self, local: &mut PollState, n: usize, cx: &mut Cx) -> NextRun {
         let mine = self.shares.iter().find(|share| share.worker == cx.worker());
         let all = mine.map_or(0, |share| share.queues.len() as u64 * self.args.each);
-        for _ in 0..n {
-            if local.count == all {
-                return NextRun::Done;
-            }
-            let Some(packet) = cx.copy_in(b"some bytes") else { return NextRun::Again };
-            local.count += 1;
-            cx.emit((), packet);
-        }
-        NextRun::Again
+        make_packets(&mut local.count, all, n, cx)
     }
 }
 

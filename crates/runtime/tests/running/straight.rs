@@ -1,6 +1,7 @@
 //! Sources that hand packets to the element next to them, which nobody looks at on the way.
 
 use crate::bed::{balance, build, clean, number};
+use crate::elements::CountState;
 use castanet_element::class::{Class, per_batch, source};
 use castanet_element::prelude::*;
 
@@ -12,17 +13,10 @@ struct Pour {
     limit: u64,
 }
 
-#[derive(Default, Local)]
-struct PourState {
-    /// Packets.
-    #[read]
-    count: u64,
-}
-
 impl Source for Pour {
-    type Local = PourState;
+    type Local = CountState;
     type Fate = ();
-    fn produce(&self, poured: &mut PourState, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, poured: &mut CountState, n: usize, cx: &mut Cx) -> NextRun {
         let n = n.min((self.limit - poured.count) as usize);
         if n == 0 {
             return NextRun::Done;
