@@ -1,8 +1,7 @@
 //! Evaluates bursts of packets: lookups, rules, connections, exits.
 
 use crate::connections::{
-    Connections, CreateResult, LookupKey, LookupResult, PacketConnection, Tuple, TupleRewrite,
-    rewrite_tuple4,
+    Connections, CreateResult, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
 };
 use crate::exit::Exit;
 use crate::headers::{Headers, NonIpKind};
@@ -14,7 +13,7 @@ use crate::state::MiddleboxState;
 use crate::verdict::{is_dropped, rewrite};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
-use castanet_kit::flow::ExclusiveAccess;
+use castanet_kit::conntrack::{ExclusiveAccess, Tuple, rewrite_tuple};
 use std::sync::Arc;
 
 /// Maximum number of expired connections that are removed per burst.
@@ -362,16 +361,16 @@ impl HookContext<'_> {
         }
         match connections.tuple_rewrite(connection) {
             TupleRewrite::None => {}
-            TupleRewrite::Tuple4(to) => {
+            TupleRewrite::Tuple4(from, to) => {
                 let is_followed = destination(packet, headers) == Some(packet.dst());
-                rewrite_tuple4(packet.bytes_mut(), headers, &to);
+                rewrite_tuple(packet.bytes_mut(), offsets(headers), &from, &to);
                 if is_followed {
                     packet.set_dst(to.dst().0);
                 }
             }
             TupleRewrite::Full => {
                 let mapping = connections.mapping(connection);
-                rewrite(packet, *headers, std::iter::empty(), mapping.as_ref(), None, self.mtu);
+                rewrite(packet, *headers, std::iter::empty(), Some(&mapping), None, self.mtu);
             }
         }
         self.forward()
@@ -500,8 +499,8 @@ impl HookContext<'_> {
         }
         let is_changed = of.is_some_and(|of| of.connections.is_translated(of.connection));
         if is_changed || plans.clone().any(|plan| !plan.is_verdict_only()) {
-            let mapping = of.and_then(|of| of.connections.mapping(of.connection));
-            let created = of.and_then(|of| of.connections.original_tuple(of.connection));
+            let mapping = of.map(|of| of.connections.mapping(of.connection));
+            let created = of.map(|of| of.connections.original_tuple(of.connection));
             let ends = created.or(ends);
             *unfit_options +=
                 rewrite(packet, headers, plans, mapping.as_ref(), ends, self.mtu) as u64;

@@ -4,7 +4,7 @@
 //! later fragment waits for the first one, and is dropped if that is dropped.
 
 use crate::burst::{ConnectionRef, HookContext, now};
-use crate::connections::{LookupKey, Tuple, quotes};
+use crate::connections::{LookupKey, quotes, read_any_tuple};
 use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::rule_set::RuleSet;
@@ -146,7 +146,7 @@ impl HookContext<'_> {
     ) -> Exit {
         let Some(shown) = &view.headers else { return Exit::Malformed };
         let (seen, now) = ((&view.bytes[..], shown), now(cx));
-        let ends = Tuple::of_any(seen.0, shown);
+        let ends = read_any_tuple(seen.0, shown);
         self.match_rules(state, None, seen);
         if self.rules.stateful() == 0 {
             return self.apply_matched(state, None, *headers, ends, packet, cx);

@@ -1,6 +1,8 @@
 //! Fuzz entry point: lines of commands, a zero byte, then packets.
 
-use crate::connections::{Connections, CreateResult, LookupBatch, LookupResult, Tuple, quotes};
+use crate::connections::{
+    BurstLookup, Connections, CreateResult, LookupResult, quotes, read_any_tuple,
+};
 use crate::fragments::{HeaderBuffer, fragment_key};
 use crate::headers::{Headers, NonIpKind};
 use crate::language::{Command, command};
@@ -160,7 +162,7 @@ impl Harness {
         let slots = matcher.slots();
         let entries = found.iter().filter_map(|&slot| slots.entry(slot));
         let stateful = entries.clone().filter(|entry| entry.rule.stateful);
-        let mut batch = LookupBatch::default();
+        let mut batch = BurstLookup::default();
         let key = batch.push(bytes, shown);
         batch.look_up(connections);
         let early = connections.find((&batch, key), bytes, shown, now);
@@ -182,8 +184,8 @@ impl Harness {
         let plans = entries.filter(|entry| !entry.rule.stateful).map(|entry| &entry.plan);
         let passes = !is_dropped(plans.clone(), || n);
         if passes {
-            let mapping = connection.as_ref().and_then(|found| connections.mapping(found));
-            let ends = Tuple::of_any(bytes, shown);
+            let mapping = connection.as_ref().map(|found| connections.mapping(found));
+            let ends = read_any_tuple(bytes, shown);
             rewrite(packet, headers, plans, mapping.as_ref(), ends, 1500);
         }
         passes

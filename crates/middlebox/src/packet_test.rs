@@ -3,7 +3,8 @@
 use crate::active_rules::ActiveRules;
 use crate::burst::{ConnectionRef, HookContext};
 use crate::connections::{
-    Connections, CreateResult, LookupBatch, LookupKey, LookupResult, PacketConnection, Tuple,
+    BurstLookup, Connections, CreateResult, LookupKey, LookupResult, PacketConnection,
+    read_any_tuple,
 };
 use crate::exit::Exit;
 use crate::fragments::{HeaderBuffer, fragment_key};
@@ -184,7 +185,7 @@ impl PacketTest<'_> {
                 }
             };
             let hop = (packet.dst(), packet.dst6());
-            let ends = Tuple::of_any(seen.0, view_headers);
+            let ends = read_any_tuple(seen.0, view_headers);
             let random = &mut || UNLIKELY;
             let exit = self.hook.apply_matched_with(&mut state, of, *headers, ends, packet, random);
             self.write_report(&state, &connection, exit, report);
@@ -207,7 +208,7 @@ impl PacketTest<'_> {
         connections: &'c Connections,
         (bytes, headers): (&[u8], &Headers),
     ) -> Result<TestConnection<'c>, Exit> {
-        let batch = LookupBatch::default();
+        let batch = BurstLookup::default();
         // An expired connection that is not removed yet does not count.
         if let LookupResult::Connection(connection) =
             connections.find((&batch, LookupKey::Unbatched), bytes, headers, self.now)

@@ -3,7 +3,7 @@
 
 use crate::active_rules::ActiveRules;
 use crate::burst::PacketLookup;
-use crate::connections::{Connections, LookupBatch};
+use crate::connections::{BurstLookup, Connections};
 use crate::exit::Exit;
 use crate::fragments::HeaderBuffer;
 use crate::listing::{self, Count};
@@ -12,7 +12,7 @@ use crate::rule_set::{Entry, RuleSet};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{Sums, TextChunk};
 use castanet_element::prelude::*;
-use castanet_kit::flow::Counts;
+use castanet_kit::conntrack::Counts;
 use std::sync::Arc;
 
 /// State of one worker.
@@ -30,7 +30,7 @@ pub struct MiddleboxState {
     pub(crate) is_primary: bool,
     /// The lookups of the current burst.
     pub(crate) lookups: Vec<PacketLookup>,
-    pub(crate) lookup_batch: LookupBatch,
+    pub(crate) lookup_batch: BurstLookup,
     /// Indexes of the packets that need exclusive access to the connections.
     pub(crate) deferred: Vec<u32>,
     pub(crate) fates: Vec<u8>,

@@ -1,10 +1,11 @@
 //! Verdict and rewrite of a packet, by all matching rules.
 
-use crate::connections::{Mapping, Tuple};
+use crate::connections::{Mapping, read_any_tuple};
 use crate::headers::Headers;
 use crate::rewrite::{PacketRewriter, RulePlan};
 use crate::rule::Hop;
-use castanet_kit::flow::Seed;
+use castanet_kit::conntrack::Tuple;
+use castanet_kit::seed::Seed;
 use castanet_packet::Packet;
 use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header};
 use std::net::IpAddr;
@@ -39,7 +40,7 @@ pub(crate) fn rewrite<'r>(
 ) -> usize {
     let before = destination(packet, &headers);
     let chooses = plans.clone().any(|plan| !plan.hops.is_empty());
-    let tuple = tuple.or_else(|| chooses.then(|| Tuple::of_any(packet.bytes(), &headers))?);
+    let tuple = tuple.or_else(|| chooses.then(|| read_any_tuple(packet.bytes(), &headers))?);
     let mut rewriter = PacketRewriter::new(packet, headers, mtu);
     let (mut unfit_options, mut hop) = (0, None);
     for plan in plans.filter(|plan| !plan.is_verdict_only()) {
@@ -102,7 +103,7 @@ fn choose_hop(tuple: &Tuple, hops: &[Hop]) -> Option<Hop> {
         seed.mix(flow, seed.mix(high, low))
     };
     let fits = |hop: &&Hop| match hop {
-        Hop::Address(address) => address.is_ipv6() == tuple.is_ip6,
+        Hop::Address(address) => address.is_ipv6() == tuple.is_ip6(),
         Hop::Station(_) => true,
     };
     hops.iter().filter(fits).max_by_key(score).copied()

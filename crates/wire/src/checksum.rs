@@ -109,7 +109,8 @@ pub fn pseudo_v6(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8, len: usize) -> S
 }
 
 /// The accumulated effect on a checksum of changes in the bytes that it covers. A NAT
-/// computes one per flow and applies it to every packet.
+/// computes one per flow and applies it to every packet. It is a sum in which the carries collect in
+/// the high bits, as in [`Sum`].
 ///
 /// ```
 /// use castanet_wire::checksum::{self, Delta};
@@ -117,8 +118,8 @@ pub fn pseudo_v6(src: Ipv6Addr, dst: Ipv6Addr, next_header: u8, len: usize) -> S
 /// let delta = Delta::new().u32(0x0a000001, 0x01020304).u16(80, 8080);
 /// assert_eq!(delta.apply(check), checksum::of(&[1, 2, 3, 4, 0x1f, 0x90]));
 /// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Delta(u16);
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Delta(u64);
 
 impl Delta {
     /// No change.
@@ -130,13 +131,13 @@ impl Delta {
     /// A 16-bit word changes from `old` to `new`.
     #[inline(always)]
     pub const fn u16(self, old: u16, new: u16) -> Self {
-        Delta(fold(self.0 as u64 + !old as u64 + new as u64))
+        Delta(self.0 + !old as u64 + new as u64)
     }
 
     /// A 32-bit word changes from `old` to `new`.
     #[inline(always)]
     pub const fn u32(self, old: u32, new: u32) -> Self {
-        Delta(fold(self.0 as u64 + !old as u64 + new as u64))
+        Delta(self.0 + !old as u64 + new as u64)
     }
 
     /// An IPv4 address changes from `old` to `new`.
@@ -161,19 +162,19 @@ impl Delta {
     /// The combination of both changes.
     #[inline(always)]
     pub const fn and(self, other: Delta) -> Self {
-        Delta(fold(self.0 as u64 + other.0 as u64))
+        Delta(self.0 + other.0)
     }
 
     /// The reverse change.
     #[inline(always)]
     pub const fn inverse(self) -> Self {
-        Delta(!self.0)
+        Delta(!fold(self.0) as u64)
     }
 
     /// The checksum after the change (RFC 1624, eq. 3: `HC' = ~(~HC + ~m + m')`).
     #[inline(always)]
     pub const fn apply(self, check: u16) -> u16 {
-        !fold(!check as u64 + self.0 as u64)
+        !fold(!check as u64 + self.0)
     }
 }
 

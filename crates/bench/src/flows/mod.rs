@@ -3,7 +3,7 @@
 mod tables;
 
 use super::measure::{middle, ticks_per_ns};
-use castanet_kit::flow::Tuple4;
+use castanet_kit::conntrack::Tuple4;
 use castanet_wire::ip_proto;
 use nix::time::{ClockId, clock_gettime};
 use serde::Serialize;

@@ -1,7 +1,8 @@
 //! The tables under test: the table of flows, and a hash map with a scan.
 
 use super::BURST;
-use castanet_kit::flow::{Flow, Flows, Seed, Slot, Tuple4};
+use castanet_kit::conntrack::{self, Entry, Slot, Tuple4};
+use castanet_kit::seed::Seed;
 use rapidhash::RapidHashMap;
 
 /// A table of flows.
@@ -27,7 +28,7 @@ pub(super) struct FlowState {
     packets: u32,
 }
 
-impl Flow for FlowState {
+impl Entry for FlowState {
     type Key = Tuple4;
 }
 
@@ -37,7 +38,7 @@ const OVER: u64 = 2 * ENDS;
 
 /// Castanet's table.
 pub(super) struct Table {
-    flows: Flows<FlowState>,
+    flows: conntrack::Table<FlowState>,
     found: [Slot; BURST],
     now: u64,
 }
@@ -47,7 +48,7 @@ impl FlowStore for Table {
 
     fn new(flows: usize) -> Table {
         let found = [Slot::NONE; BURST];
-        Table { flows: Flows::with_seed(flows, 0, Seed::fixed()), found, now: 0 }
+        Table { flows: conntrack::Table::with_seed(flows, Seed::fixed()), found, now: 0 }
     }
 
     fn clear(&mut self) {
@@ -56,7 +57,7 @@ impl FlowStore for Table {
 
     fn insert(&mut self, key: Tuple4) {
         // There is room for as many as are inserted.
-        _ = self.flows.insert(key, FlowState::default(), self.now + ENDS, |_| false);
+        _ = self.flows.insert(key, FlowState::default(), self.now + ENDS, self.now);
     }
 
     fn find_all(&mut self, keys: &[Tuple4]) -> usize {

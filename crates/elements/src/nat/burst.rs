@@ -2,7 +2,7 @@
 
 use super::rewriter::{EXHAUSTED, NOT_REWRITTEN, Rewriter, UNMAPPED};
 use castanet_element::prelude::*;
-use castanet_kit::flow::{ExclusiveAccess, Slot, Tuple4};
+use castanet_kit::conntrack::{ExclusiveAccess, LookupBatch, Slot, Tuple4};
 use castanet_kit::nat::{PacketInfo, Refusal, RewriterKind, Table, Translation};
 
 /// The context in which a burst is rewritten: rewriter, zone of the table, input, time.
@@ -17,7 +17,7 @@ impl BurstContext<'_> {
     /// Rewrites packets for which shared access to the table is enough, and defers the others.
     pub(super) fn rewrite_shared(&self, burst: &mut BurstState, batch: &mut Batch, table: &Table) {
         burst.look_up(self.rewriter.config.kind, self.zone, batch, table);
-        let BurstState { may_open, fates, deferred, .. } = burst;
+        let BurstState { keys, may_open, fates, deferred } = burst;
         fates.clear();
         deferred.clear();
         for (n, packet) in batch.iter_mut().enumerate() {
@@ -28,10 +28,10 @@ impl BurstContext<'_> {
                 ));
                 continue;
             };
-            let slot = burst.slots[n];
+            let (key, slot) = (keys.key(n), keys.slot(n));
             // A deferred packet may still open the mapping that this one lacks.
             let waits = !deferred.is_empty() && slot == Slot::NONE;
-            let info = self.packet_info(burst.keys[n], may_open, slot, packet);
+            let info = self.packet_info(key, may_open, slot, packet);
             let datagram = packet.ipv4().filter(|_| !waits);
             let result =
                 datagram.map(|mut ip| table.translate_shared(self.zone, info, ip.datagram_mut()));
@@ -62,8 +62,8 @@ impl BurstContext<'_> {
             if indices.next_if_eq(&n).is_none() {
                 continue;
             }
-            let (may_open, slot) = (may_open[n] == Some(true), table.find_one(&keys[n]));
-            let info = self.packet_info(keys[n], may_open, slot, packet);
+            let (key, may_open) = (keys.key(n), may_open[n] == Some(true));
+            let info = self.packet_info(key, may_open, table.find_one(&key), packet);
             let Some(mut ip) = packet.ipv4() else { continue };
             let result = table.translate(self.zone, info, ip.datagram_mut(), &mut || cx.random());
             self.rewriter.set_annotations(packet, &result);
@@ -81,10 +81,9 @@ impl BurstContext<'_> {
 /// The keys, mappings and exits of the packets of a burst.
 #[derive(Default)]
 pub(super) struct BurstState {
-    keys: Vec<Tuple4>,
+    keys: LookupBatch<Tuple4>,
     /// Whether each packet may open a flow; `None` for packets that are not rewritten.
     may_open: Vec<Option<bool>>,
-    slots: Vec<Slot>,
     /// Indices of packets that need exclusive access to the table.
     pub(super) deferred: Vec<usize>,
     pub(super) fates: Vec<u8>,
@@ -99,9 +98,7 @@ impl BurstState {
             self.keys.push(key.map_or_else(Tuple4::default, |(key, _)| key.in_zone(zone)));
             self.may_open.push(key.map(|(_, may_open)| may_open));
         }
-        self.slots.clear();
-        self.slots.resize(self.keys.len(), Slot::NONE);
-        table.find_all(&self.keys, &mut self.slots);
+        table.look_up(&mut self.keys);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::name_resolution::{RewriterRef, rewriter};
 use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
-use castanet_kit::flow::Tuple4;
+use castanet_kit::conntrack::Tuple4;
 use castanet_kit::nat::{PortCommand, parse_port_command, replace_data};
 
 /// Follows FTP `PORT` and `EPRT` commands through address translation.

@@ -107,7 +107,7 @@ impl ICMPRewriter {
             let found = it.table.read(|table| table.original(table.zone(&it.member)?, &quote));
             Some((found?, *offset))
         })?;
-        let receiver = rewrite_error(ip.datagram_mut(), &quote, &restored);
+        let receiver = rewrite_error(ip.datagram_mut(), &restored);
         receiver.iter().filter(|_| self.dst_anno).for_each(|dst| packet.set_dst(*dst));
         if let (Some(field), Some(anno)) = (self.reply_anno, restored.anno) {
             field.set(packet, anno);

@@ -8,7 +8,7 @@ use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{HandlerMethods, ReadHandler, StateHandler, TextChunk};
 use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
-use castanet_kit::flow::Tuple4;
+use castanet_kit::conntrack::Tuple4;
 use castanet_kit::nat::{
     InputSpec, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
 };
@@ -31,8 +31,6 @@ pub(super) struct Rewriter {
     reply_anno: Option<AnnoAt<1>>,
     reap: Option<u64>,
     names: Names,
-    /// When it was built, in nanoseconds.
-    started: u64,
 }
 
 const REASONS: [FateSpec; 7] = [
@@ -164,7 +162,6 @@ impl Rewriter {
             reply_anno: args.reply_anno,
             reap: args.reap_interval_nanos(),
             names: setup.names.clone(),
-            started: setup.started.nanos(),
         })
     }
 
@@ -208,7 +205,7 @@ impl Rewriter {
     }
 
     fn join(&self, table: &mut Table) -> u16 {
-        table.add_member(&self.member, self.config.clone(), self.outputs, self.started)
+        table.add_member(&self.member, self.config.clone(), self.outputs)
     }
 
     /// Finds the table and the zone in it; the first worker of the rewriter joins the table.
@@ -495,9 +492,9 @@ impl<K: TableHandlers> RewriterState<K> {
     }
 
     fn listing(&self, ask: &ReadRequest, protocol: Option<u8>) -> Value {
-        let (now, from) = (ask.now.nanos(), usize::try_from(ask.from).unwrap_or(usize::MAX));
-        let (text, next) = self.table.read(|table| table.listing(self.zone, protocol, now, from));
-        let next = next.map(|next| next as u64);
+        let now = ask.now.nanos();
+        let list = |table: &Table| table.listing(self.zone, protocol, now, ask.from);
+        let (text, next) = self.table.read(list);
         TextChunk { text, next, finish: TextChunk::as_it_is }.into()
     }
 

@@ -10,7 +10,7 @@ mod ranges;
 #[cfg(test)]
 mod tests;
 
-use crate::flow::{Flow, Flows, Id, Tuple6};
+use crate::conntrack::{Entry, Id, Table, Tuple6};
 use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, extension, ip_proto};
 use ranges::{FragmentRanges, InsertResult};
 use std::net::Ipv6Addr;
@@ -274,7 +274,7 @@ impl<P> Default for Datagram<P> {
     }
 }
 
-impl<P> Flow for Datagram<P> {
+impl<P> Entry for Datagram<P> {
     type Key = Tuple6;
 }
 
@@ -290,7 +290,7 @@ impl<P> Datagram<P> {
 /// Tracked datagrams, with queued fragments of type `P`.
 pub struct FragmentTracker<P> {
     limits: Limits,
-    flows: Option<Flows<Datagram<P>>>,
+    flows: Table<Datagram<P>>,
     queued: usize,
     dropped: Vec<(P, Refusal)>,
 }
@@ -304,12 +304,13 @@ impl<P> Default for FragmentTracker<P> {
 impl<P> FragmentTracker<P> {
     /// An empty tracker with these limits.
     pub fn new(limits: Limits) -> Self {
-        FragmentTracker { limits, flows: None, queued: 0, dropped: Vec::new() }
+        let flows = Table::new(limits.datagrams);
+        FragmentTracker { limits, flows, queued: 0, dropped: Vec::new() }
     }
 
     /// How many datagrams are tracked.
     pub fn len(&self) -> usize {
-        self.flows.as_ref().map_or(0, Flows::len)
+        self.flows.len()
     }
 
     /// Whether none is tracked.
@@ -332,8 +333,7 @@ impl<P> FragmentTracker<P> {
         let Some(id) = self.datagram(key, fragment, now) else {
             return Admission::Refused(Refusal::Excess);
         };
-        let Some(flows) = &mut self.flows else { return Admission::Pending };
-        let it = flows.get_mut(id);
+        let it = self.flows.get_mut(id);
         if let Some(refusal) = it.refusal {
             return Admission::Refused(refusal);
         }
@@ -350,10 +350,9 @@ impl<P> FragmentTracker<P> {
         if !fragment.is_valid() {
             return Admission::Refused(Refusal::Invalid);
         }
-        let flows = self.flows.as_ref();
-        let known = flows.and_then(|flows| Some((flows.find(&key.0)?.0, flows)));
-        let known = known.filter(|&(id, flows)| self.is_current(flows, id, (key, fragment), now));
-        let known = known.map(|(id, flows)| flows.get(id));
+        let known = self.flows.find(&key.0).map(|(id, _)| id);
+        let known = known.filter(|&id| self.is_current(id, (key, fragment), now));
+        let known = known.map(|id| self.flows.get(id));
         if let Some(refusal) = known.and_then(|it| it.refusal) {
             return Admission::Refused(refusal);
         }
@@ -373,12 +372,11 @@ impl<P> FragmentTracker<P> {
 
     /// Records a fragment that fits.
     fn record(&mut self, id: Id, fragment: &Fragment, now: u64) -> Admission {
-        let Some(flows) = &mut self.flows else { return Admission::Pending };
         if fragment.start == 0 {
-            flows.set_deadline(id, now + self.limits.timeout).head.clone_from(&fragment.head);
+            self.flows.set_deadline(id, now + self.limits.timeout).head.clone_from(&fragment.head);
             return Admission::First;
         }
-        let it = flows.get(id);
+        let it = self.flows.get(id);
         let Some(head) = it.head.clone() else { return Admission::Pending };
         if it.ranges.is_complete() {
             self.remove(id, Refusal::NoFirst);
@@ -389,61 +387,49 @@ impl<P> FragmentTracker<P> {
     /// The datagram of a fragment, a new one if there is none; `None` if there is no room.
     fn datagram(&mut self, key: DatagramKey, fragment: &Fragment, now: u64) -> Option<Id> {
         let limits = self.limits;
-        let flows = self.flows.get_or_insert_with(|| Flows::new(limits.datagrams, now));
-        if let Some((id, _)) = flows.find(&key.0) {
-            if let Some(flows) = &self.flows
-                && self.is_current(flows, id, (key, fragment), now)
-            {
+        if let Some((id, _)) = self.flows.find(&key.0) {
+            if self.is_current(id, (key, fragment), now) {
                 return Some(id);
             }
             self.remove(id, Refusal::NoFirst);
         }
-        self.make_room();
+        if self.len() >= limits.datagrams {
+            self.evict(|_| true);
+        }
         let queue_timeout = if fragment.start == 0 { limits.timeout } else { limits.queue_timeout };
         let new = Datagram { since: now, ..Datagram::default() };
-        self.flows.as_mut()?.insert(key.0, new, now + queue_timeout, |_| false).ok()
+        self.flows.insert(key.0, new, now + queue_timeout, now).ok()
     }
 
     /// Whether a fragment with the key of this datagram belongs to it: the datagram has not
     /// expired, and the fragment is not the first of another one.
-    fn is_current(
-        &self,
-        flows: &Flows<Datagram<P>>,
-        id: Id,
-        (key, fragment): (DatagramKey, &Fragment),
-        now: u64,
-    ) -> bool {
-        let it = flows.get(id);
+    fn is_current(&self, id: Id, (key, fragment): (DatagramKey, &Fragment), now: u64) -> bool {
+        let it = self.flows.get(id);
         let is_other = !key.is_ip6()
             && fragment.start == 0
             && now >= it.since.saturating_add(self.limits.reuse)
             && it.is_contradicted(fragment);
-        !is_other && flows.deadline(id) > now
+        !is_other && self.flows.deadline(id) > now
     }
 
-    /// Evicts the first datagram to expire if the table is full.
-    fn make_room(&mut self) {
-        let limit = self.limits.datagrams;
-        let Some(flows) = self.flows.as_mut().filter(|flows| flows.len() >= limit) else { return };
-        if let Some((_, dropped)) = flows.evict(|_| true) {
+    /// Evicts the first datagram to expire for which `may_go` is true.
+    fn evict(&mut self, may_go: impl FnMut(&Datagram<P>) -> bool) {
+        if let Some((_, dropped)) = self.flows.evict(may_go) {
             self.drop_queued(dropped, Refusal::Excess);
         }
     }
 
     /// Refuses all further fragments of a datagram and the queued ones.
     fn refuse(&mut self, id: Id, refusal: Refusal, now: u64) {
-        let Some(flows) = &mut self.flows else { return };
-        let it = flows.set_deadline(id, now + self.limits.timeout);
+        let it = self.flows.set_deadline(id, now + self.limits.timeout);
         let refused = Datagram { since: it.since, refusal: Some(refusal), ..Datagram::default() };
         let before = std::mem::replace(it, refused);
         self.drop_queued(before, refusal);
     }
 
     fn remove(&mut self, id: Id, refusal: Refusal) {
-        if let Some(flows) = &mut self.flows {
-            let (_, dropped) = flows.remove(id);
-            self.drop_queued(dropped, refusal);
-        }
+        let (_, dropped) = self.flows.remove(id);
+        self.drop_queued(dropped, refusal);
     }
 
     fn drop_queued(&mut self, datagram: Datagram<P>, refusal: Refusal) {
@@ -472,33 +458,25 @@ impl<P> FragmentTracker<P> {
     /// Queues a fragment. It is dropped if too many of its datagram are queued; if too many are
     /// queued in all, those of the first datagram to expire are dropped.
     fn push(&mut self, key: DatagramKey, packet: P) {
-        if self.queued >= self.limits.queued
-            && let Some(flows) = &mut self.flows
-            && let Some((_, dropped)) = flows.evict(|it| !it.queued.is_empty())
-        {
-            self.drop_queued(dropped, Refusal::Excess);
-        }
         let Limits { per_datagram, queued: limit, .. } = self.limits;
-        let flows = self.flows.as_mut().filter(|_| self.queued < limit);
-        let found = flows.and_then(|flows| {
-            let (id, _) = flows.find(&key.0)?;
-            Some(flows.get_mut(id)).filter(|it| it.queued.len() < per_datagram)
-        });
-        match found {
-            Some(it) => {
+        if self.queued >= limit {
+            self.evict(|it| !it.queued.is_empty());
+        }
+        let found = self.flows.find(&key.0).filter(|_| self.queued < limit);
+        match found.map(|(id, _)| self.flows.get_mut(id)) {
+            Some(it) if it.queued.len() < per_datagram => {
                 it.queued.push(packet);
                 self.queued += 1;
             }
-            None => self.dropped.push((packet, Refusal::Excess)),
+            _ => self.dropped.push((packet, Refusal::Excess)),
         }
     }
 
     /// Sets the verdict of a first fragment: `None` to pass later ones, or a verdict that they
     /// share. Returns the fragments that were queued for it, in order of arrival.
     pub fn set_verdict(&mut self, key: DatagramKey, verdict: Option<u8>) -> Vec<P> {
-        let Some(flows) = &mut self.flows else { return Vec::new() };
-        let Some((id, _)) = flows.find(&key.0) else { return Vec::new() };
-        let it = flows.get_mut(id);
+        let Some((id, _)) = self.flows.find(&key.0) else { return Vec::new() };
+        let it = self.flows.get_mut(id);
         it.refusal = verdict.map(Refusal::Denied);
         let waited = std::mem::take(&mut it.queued);
         self.queued -= waited.len();
@@ -510,12 +488,12 @@ impl<P> FragmentTracker<P> {
 
     /// Whether [`FragmentTracker::expire`] may find anything.
     pub fn is_due(&self, now: u64) -> bool {
-        !self.dropped.is_empty() || self.flows.as_ref().is_some_and(|flows| flows.is_due(now))
+        !self.dropped.is_empty() || self.flows.is_due(now)
     }
 
     /// Removes expired datagrams, checking at most `limit`. Returns whether none is left to check.
     pub fn expire(&mut self, now: u64, limit: usize) -> bool {
-        let FragmentTracker { flows: Some(flows), queued, dropped, .. } = self else { return true };
+        let FragmentTracker { flows, queued, dropped, .. } = self;
         flows.expire(now, limit, |_, it| {
             *queued -= it.queued.len();
             dropped.extend(it.queued.into_iter().map(|waited| (waited, Refusal::NoFirst)));
@@ -529,7 +507,7 @@ impl<P> FragmentTracker<P> {
 
     /// Removes all datagrams.
     pub fn clear(&mut self) {
-        let ids: Vec<Id> = self.flows.iter().flat_map(Flows::iter).map(|(id, ..)| id).collect();
+        let ids: Vec<Id> = self.flows.iter().map(|(id, ..)| id).collect();
         ids.into_iter().for_each(|id| self.remove(id, Refusal::NoFirst));
     }
 }

@@ -9,7 +9,7 @@
 //! few old ones, so that all are entered when the table is full.
 
 use super::Mapping;
-use crate::flow::{Flows, Id};
+use crate::conntrack::{self, Id};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
@@ -45,9 +45,9 @@ pub(super) struct EvictionQueue {
 }
 
 impl EvictionQueue {
-    /// Enters a new mapping of a table that has room for `capacity`.
-    pub(super) fn add(&mut self, flows: &mut Flows<Mapping>, id: Id, now: u64, capacity: usize) {
-        let len = flows.len();
+    /// Enters a new mapping.
+    pub(super) fn add(&mut self, flows: &mut conntrack::Table<Mapping>, id: Id, now: u64) {
+        let (len, capacity) = (flows.len(), flows.limit());
         match self.entered {
             None if len * 2 >= capacity => self.entered = Some(0),
             None => return,
@@ -68,7 +68,7 @@ impl EvictionQueue {
 
     /// Enters a mapping again if its expiry has moved forward.
     #[inline]
-    pub(super) fn refresh(&mut self, flows: &mut Flows<Mapping>, id: Id, now: u64) {
+    pub(super) fn refresh(&mut self, flows: &mut conntrack::Table<Mapping>, id: Id, now: u64) {
         if let EvictionEntry::BestEffort(time) = flows.get(id).eviction_entry {
             let end = (flows.deadline(id) / MILLISECOND) as u32;
             if (end.wrapping_sub(time) as i32) < 0 {
@@ -78,7 +78,7 @@ impl EvictionQueue {
     }
 
     /// The mapping that expires first among those whose guarantee is over.
-    pub(super) fn first(&mut self, flows: &mut Flows<Mapping>, now: u64) -> Option<Id> {
+    pub(super) fn first(&mut self, flows: &mut conntrack::Table<Mapping>, now: u64) -> Option<Id> {
         let now = now / MILLISECOND;
         self.entered = self.entered.or(Some(0));
         self.enter_old(flows, now, usize::MAX);
@@ -87,7 +87,7 @@ impl EvictionQueue {
     }
 
     /// Pushes a mapping into the heap for its current state.
-    fn enter(&mut self, flows: &mut Flows<Mapping>, id: Id, now: u64) {
+    fn enter(&mut self, flows: &mut conntrack::Table<Mapping>, id: Id, now: u64) {
         let end = flows.deadline(id) / MILLISECOND;
         let mapping = flows.get_mut(id);
         let guaranteed = mapping.guarantee_end(end);
@@ -101,7 +101,7 @@ impl EvictionQueue {
     }
 
     /// Enters mappings that are older than the heaps, from up to `limit` further slots.
-    fn enter_old(&mut self, flows: &mut Flows<Mapping>, now: u64, limit: usize) {
+    fn enter_old(&mut self, flows: &mut conntrack::Table<Mapping>, now: u64, limit: usize) {
         let from = self.entered.unwrap_or(0);
         let to = from.saturating_add(limit).min(flows.extent());
         for place in from..to {
@@ -113,7 +113,7 @@ impl EvictionQueue {
     }
 
     /// Moves mappings whose guarantee is over into the best-effort heap.
-    fn release(&mut self, flows: &mut Flows<Mapping>, now: u64, limit: usize) {
+    fn release(&mut self, flows: &mut conntrack::Table<Mapping>, now: u64, limit: usize) {
         for _ in 0..limit {
             let Some(top) = self.guaranteed.peek_mut().filter(|top| top.0.0 <= now) else { return };
             let Reverse((time, id)) = PeekMut::pop(top);
@@ -128,7 +128,7 @@ impl EvictionQueue {
     /// of those that were checked.
     fn update_best_effort(
         &mut self,
-        flows: &mut Flows<Mapping>,
+        flows: &mut conntrack::Table<Mapping>,
         now: u64,
         limit: usize,
         last: u64,

@@ -1,21 +1,19 @@
 //! ICMP errors about rewritten packets: they quote the packet that was sent, and are rewritten to
 //! quote the original.
 
-use super::kind::{RewriterKind, echo};
+use super::kind::ports;
 use super::{Table, Tuple4};
-use castanet_wire::checksum::{Delta, Sum};
-use castanet_wire::{Icmp, Ipv4Header, Tcp, icmp, ip_proto, transport, udp};
+use crate::conntrack::{self, HeaderOffsets};
+use castanet_wire::checksum::Delta;
+use castanet_wire::{Icmp, Ipv4Header, Tcp, ip_proto, transport};
 use std::net::Ipv4Addr;
 
 /// The packet that an ICMP error quotes.
 #[derive(Clone, Copy, Debug)]
 pub struct QuotedPacket {
-    /// The key that a reply to it has.
-    reply: Tuple4,
+    tuple: Tuple4,
     /// Whether its ports or its identifier are quoted.
-    has_ids: bool,
-    src: Ipv4Addr,
-    dst: Ipv4Addr,
+    has_ports: bool,
     /// TCP's sequence number.
     seq: Option<u32>,
 }
@@ -23,11 +21,10 @@ pub struct QuotedPacket {
 /// The quoted packet as it was before it was rewritten.
 #[derive(Clone, Copy, Debug)]
 pub struct OriginalPacket {
-    src: Ipv4Addr,
-    dst: Ipv4Addr,
-    /// The ports, or the identifier first, if the kind of rewriter uses them.
-    ports: Option<(u16, u16)>,
-    seq: Option<u32>,
+    /// The quoted tuple and the original one; ports are 0 if they are not rewritten.
+    tuples: (Tuple4, Tuple4),
+    /// The quoted sequence number and the original one.
+    seq: Option<(u32, u32)>,
     /// The output of replies to it, and so of errors about it.
     pub output: u8,
     /// The annotation of replies, if the quoted packet is a reply.
@@ -36,75 +33,47 @@ pub struct OriginalPacket {
 
 /// Parses the packet that an ICMP error quotes; `None` if it is no error about an IPv4 packet.
 pub fn parse_quote(message: &[u8]) -> Option<QuotedPacket> {
-    let (error, quoted) = Icmp::from_prefix(message).filter(|(it, _)| it.is_error())?;
-    let _ = error;
-    let (ip, rest) = Ipv4Header::from_prefix(quoted)?;
-    let (_, segment) = ip.split_options(rest).or_else(|| {
-        // The options are cut off: there are no ports then.
-        (ip.header_len() >= Ipv4Header::LEN).then_some((&[][..], &[][..]))
-    })?;
-    if ip.version() != 4 {
-        return None;
-    }
-    let (src, dst, protocol) = (ip.src(), ip.dst(), ip.protocol());
-    let segment = if ip.is_first_fragment() { segment } else { &[] };
-    let ends = match protocol {
-        ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP if segment.len() >= transport::PORTS_LEN => {
-            udp::ports(segment).map(|(from, to)| Tuple4::new((dst, to), (src, from), protocol))
-        }
-        ip_proto::ICMP => Icmp::from_prefix(segment).and_then(|(it, _)| match it.kind() {
-            icmp::ECHO => Some(echo(src, dst, it.id()).reversed()),
-            icmp::ECHO_REPLY => Some(echo(dst, src, it.id())),
-            _ => None,
-        }),
-        _ => None,
-    };
+    let (_, quoted) = Icmp::from_prefix(message).filter(|(it, _)| it.is_error())?;
+    let (ip, rest) = Ipv4Header::from_prefix(quoted).filter(|(ip, _)| ip.version() == 4)?;
+    // Options that are cut off leave no segment.
+    let options = ip.header_len().checked_sub(Ipv4Header::LEN)?;
+    let segment = rest.get(options..).filter(|_| ip.is_first_fragment()).unwrap_or_default();
+    let protocol = ip.protocol();
+    let ids = ports(protocol, segment).map(|(ids, _)| ids);
+    let (src, dst) = ids.unwrap_or_default();
     // An error always quotes this much of TCP, while the rest of the header may be missing.
     let seq = segment.get(Tcp::SEQ..).and_then(|bytes| bytes.first_chunk());
     let seq = seq.filter(|_| protocol == ip_proto::TCP).map(|bytes| u32::from_be_bytes(*bytes));
-    let reply = ends.unwrap_or(Tuple4::new((dst, 0), (src, 0), protocol));
-    Some(QuotedPacket { reply, has_ids: ends.is_some(), src, dst, seq })
+    let tuple = Tuple4::new((ip.src(), src), (ip.dst(), dst), protocol);
+    Some(QuotedPacket { tuple, has_ports: ids.is_some(), seq })
 }
 
 impl Table {
     /// The original of the quoted packet, before a member rewrote it.
     pub fn original(&self, zone: u16, quote: &QuotedPacket) -> Option<OriginalPacket> {
         let kind = self.members.get(usize::from(zone))?.config.kind;
-        let protocol = quote.reply.proto();
-        let keys = match kind {
-            RewriterKind::SourceAddress => {
-                let reply = Ipv4Header::new(protocol, quote.dst, quote.src, 0);
-                [kind.flow_key(quote.reply), kind.second_key(&reply.0, 0)]
-            }
-            RewriterKind::AddressPair => [kind.flow_key(quote.reply), None],
-            RewriterKind::IcmpEcho => {
-                [(quote.has_ids && protocol == ip_proto::ICMP).then_some(quote.reply), None]
-            }
-            RewriterKind::TcpUdp | RewriterKind::Tcp | RewriterKind::Udp => {
-                [kind.flow_key(quote.reply).filter(|_| quote.has_ids), None]
-            }
-        };
+        // A reply to the quoted packet has one of these keys.
+        let reply = quote.tuple.reversed();
+        let key = kind.flow_key(reply).filter(|_| quote.has_ports || kind.ignores_ports());
+        let keys = [key, kind.second_key(reply.dst().0)];
         let found = keys.into_iter().flatten().find_map(|key| self.find(&key.in_zone(zone)));
-        let ((id, back), flows) = (found?, self.flows.as_ref()?);
-        let (key, mapping) = (*flows.key(id), flows.get(id));
-        // The lookup key was that of a reply: if it is the flow's own key, the quoted packet was
-        // a reply.
-        let before = if back { key } else { mapping.reply_key.unwrap_or(key) };
-        let (src, dst) = match (kind, back) {
-            (RewriterKind::SourceAddress, true) => ((before.src().0, 0), (quote.dst, 0)),
-            (RewriterKind::SourceAddress, false) => ((quote.src, 0), (before.dst().0, 0)),
-            _ => (before.src(), before.dst()),
-        };
-        let ports = match (kind, back) {
-            (RewriterKind::SourceAddress | RewriterKind::AddressPair, _) => None,
-            (RewriterKind::IcmpEcho, false) => Some((dst.1, 0)),
-            _ => Some((src.1, dst.1)),
-        };
+        let (id, back) = found?;
+        let (key, reply_key, mapping) =
+            (*self.flows.key(id), self.reply_key(id), self.flows.get(id));
+        // If the key is the flow's own, the quoted packet was a reply.
+        let (from, to) =
+            if back { (reply_key.reversed(), key) } else { (key.reversed(), reply_key) };
+        // Addresses that are not in the key stay as they are.
+        let (src, dst) = (quote.tuple.src().0, quote.tuple.dst().0);
+        let new_src = if from.src().0 == to.src().0 { src } else { to.src().0 };
+        let new_dst = if from.dst().0 == to.dst().0 { dst } else { to.dst().0 };
+        let proto = quote.tuple.proto();
         Some(OriginalPacket {
-            src: src.0,
-            dst: dst.0,
-            ports,
-            seq: quote.seq.map(|seq| mapping.unshift_seq(!back, seq)),
+            tuples: (
+                Tuple4::new((src, from.src().1), (dst, from.dst().1), proto),
+                Tuple4::new((new_src, to.src().1), (new_dst, to.dst().1), proto),
+            ),
+            seq: quote.seq.map(|seq| (seq, mapping.unshift_seq(!back, seq))),
             output: mapping.outputs[usize::from(back)],
             anno: back.then_some(mapping.anno),
         })
@@ -114,60 +83,28 @@ impl Table {
 /// Rewrites an error to quote the original packet, and to go to the original sender. The error's
 /// own source stays, unless it is the receiver of the quoted packet. Returns the new destination,
 /// if it changed.
-pub fn rewrite_error(
-    datagram: &mut [u8],
-    quote: &QuotedPacket,
-    original: &OriginalPacket,
-) -> Option<Ipv4Addr> {
-    let (ip, rest) = Ipv4Header::from_prefix_mut(datagram)?;
-    let mut receiver = None;
-    if ip.dst() == quote.src {
-        ip.rewrite_dst(original.src);
-        receiver = Some(original.src);
-    }
-    if ip.src() == quote.dst {
-        ip.rewrite_src(original.dst);
-    }
-    let options = ip.header_len().checked_sub(Ipv4Header::LEN)?;
-    let (message, quoted) = Icmp::from_prefix_mut(rest.get_mut(options..)?)?;
-    // The changes lie in these first bytes, headers with options; the sum of the rest stays.
-    const HEADERS: usize = 60 + 20;
-    let length = quoted.len().min(HEADERS);
-    let before = Sum::new().slice(&quoted[..length]);
-    rewrite_quoted(quoted, quote, original);
-    message.adjust_checksum(Delta::new().sum(before, Sum::new().slice(&quoted[..length])));
-    receiver
+pub fn rewrite_error(datagram: &mut [u8], original: &OriginalPacket) -> Option<Ipv4Addr> {
+    let (from, to) = original.tuples;
+    let at = offsets(datagram, 0)?;
+    let quoted = offsets(datagram, at.transport + Icmp::LEN)?;
+    let (ip, _) = Ipv4Header::from_prefix(datagram)?;
+    let is_sender = ip.dst() == from.src().0;
+    conntrack::rewrite_error(datagram, at, quoted, (&from, &to), |segment| {
+        if let Some((old, new)) = original.seq
+            && let Some(bytes) = segment.get_mut(Tcp::SEQ..).and_then(|it| it.first_chunk_mut())
+        {
+            *bytes = new.to_be_bytes();
+            transport::adjust_checksum(ip_proto::TCP, segment, Delta::new().u32(old, new));
+        }
+    })?;
+    is_sender.then_some(to.src().0)
 }
 
-fn rewrite_quoted(
-    quoted: &mut [u8],
-    quote: &QuotedPacket,
-    original: &OriginalPacket,
-) -> Option<()> {
-    let (ip, rest) = Ipv4Header::from_prefix_mut(quoted)?;
-    let addresses = ip.rewrite_src(original.src).and(ip.rewrite_dst(original.dst));
-    if !ip.is_first_fragment() {
-        return None;
-    }
-    let options = ip.header_len().checked_sub(Ipv4Header::LEN)?;
-    let segment = rest.get_mut(options..)?;
-    if ip.protocol() == ip_proto::ICMP {
-        let (echo, _) = Icmp::from_prefix_mut(segment).filter(|_| quote.has_ids)?;
-        echo.rewrite_id(original.ports?.0);
-        return Some(());
-    }
-    let mut delta = addresses;
-    if let Some((src, dst)) = original.ports {
-        let (from, to) = udp::ports(segment)?;
-        delta = delta.u16(from, src).u16(to, dst);
-        transport::set_ports(segment, src, dst);
-    }
-    if let (Some(old), Some(new)) = (quote.seq, original.seq)
-        && let Some(bytes) = segment.get_mut(Tcp::SEQ..)?.first_chunk_mut()
-    {
-        delta = delta.u32(old, new);
-        *bytes = new.to_be_bytes();
-    }
-    transport::adjust_checksum(ip.protocol(), segment, delta);
-    Some(())
+/// The offsets of the IPv4 packet at `network`, which goes on to the end of the bytes.
+fn offsets(bytes: &[u8], network: usize) -> Option<HeaderOffsets> {
+    let (ip, _) = Ipv4Header::from_prefix(bytes.get(network..)?)?;
+    let (end, header) = (bytes.len(), ip.header_len());
+    let transport = if ip.is_first_fragment() { (network + header).min(end) } else { end };
+    let protocol = ip.protocol();
+    (header >= Ipv4Header::LEN).then_some(HeaderOffsets { network, transport, end, protocol })
 }

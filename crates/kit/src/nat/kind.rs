@@ -1,7 +1,7 @@
 //! The kinds of rewriters and the keys by which each tells flows apart.
 
 use super::pattern::Pattern;
-use crate::flow::Tuple4;
+use crate::conntrack::Tuple4;
 use castanet_wire::{Icmp, Ipv4Header, icmp, ip_proto, transport, udp};
 use std::net::Ipv4Addr;
 
@@ -34,28 +34,17 @@ impl RewriterKind {
         match self {
             RewriterKind::SourceAddress => Some((Tuple4::new((src, 0), NO_ENDPOINT, 0), true)),
             RewriterKind::AddressPair => Some((Tuple4::new((src, 0), (dst, 0), 0), true)),
-            _ if !ip.is_first_fragment() => None,
-            RewriterKind::IcmpEcho if protocol == ip_proto::ICMP => {
-                let (message, _) = Icmp::from_prefix(segment)?;
-                match message.kind() {
-                    icmp::ECHO => Some((echo(src, dst, message.id()), true)),
-                    icmp::ECHO_REPLY => Some((echo(dst, src, message.id()).reversed(), false)),
-                    _ => None,
-                }
-            }
-            _ if !self.supports_protocol(protocol) || segment.len() < transport::PORTS_LEN => None,
+            _ if !ip.is_first_fragment() || !self.supports_protocol(protocol) => None,
             _ => {
-                let (src_port, dst_port) = udp::ports(segment)?;
-                Some((Tuple4::new((src, src_port), (dst, dst_port), protocol), true))
+                let ((src_port, dst_port), may_open) = ports(protocol, segment)?;
+                Some((Tuple4::new((src, src_port), (dst, dst_port), protocol), may_open))
             }
         }
     }
 
     /// The second key of a packet: for source addresses, that of a reply.
-    pub(super) fn second_key(self, datagram: &[u8], zone: u16) -> Option<Tuple4> {
-        let (ip, _) =
-            Ipv4Header::from_prefix(datagram).filter(|_| self == RewriterKind::SourceAddress)?;
-        Some(Tuple4::new(NO_ENDPOINT, (ip.dst(), 0), 0).in_zone(zone))
+    pub(super) fn second_key(self, dst: Ipv4Addr) -> Option<Tuple4> {
+        (self == RewriterKind::SourceAddress).then(|| Tuple4::new(NO_ENDPOINT, (dst, 0), 0))
     }
 
     /// Whether keys consist of addresses only, which every fragment carries.
@@ -63,15 +52,14 @@ impl RewriterKind {
         matches!(self, RewriterKind::SourceAddress | RewriterKind::AddressPair)
     }
 
-    /// Whether this kind rewrites packets of a protocol that has ports.
+    /// Whether this kind's keys have the ports or identifiers of a protocol.
     pub(super) fn supports_protocol(self, protocol: u8) -> bool {
         match self {
             RewriterKind::TcpUdp => matches!(protocol, ip_proto::TCP | ip_proto::UDP),
             RewriterKind::Tcp => protocol == ip_proto::TCP,
             RewriterKind::Udp => matches!(protocol, ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP),
-            RewriterKind::SourceAddress | RewriterKind::AddressPair | RewriterKind::IcmpEcho => {
-                false
-            }
+            RewriterKind::IcmpEcho => protocol == ip_proto::ICMP,
+            RewriterKind::SourceAddress | RewriterKind::AddressPair => false,
         }
     }
 
@@ -102,7 +90,22 @@ impl RewriterKind {
     }
 }
 
-/// The key of an echo request.
-pub(super) fn echo(src: Ipv4Addr, dst: Ipv4Addr, id: u16) -> Tuple4 {
-    Tuple4::new((src, id), (dst, 0), ip_proto::ICMP)
+/// The ports of a segment, and whether it may open a mapping. The identifier of an ICMP echo is the
+/// port of the host that pings; an echo reply opens no mapping.
+#[inline]
+pub(super) fn ports(protocol: u8, segment: &[u8]) -> Option<((u16, u16), bool)> {
+    match protocol {
+        ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP => {
+            Some((udp::ports(segment.get(..transport::PORTS_LEN)?)?, true))
+        }
+        ip_proto::ICMP => {
+            let (message, _) = Icmp::from_prefix(segment)?;
+            match message.kind() {
+                icmp::ECHO => Some(((message.id(), 0), true)),
+                icmp::ECHO_REPLY => Some(((0, message.id()), false)),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
 }

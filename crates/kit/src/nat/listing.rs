@@ -1,13 +1,10 @@
 //! Listings of mappings as text, in Click's form.
 
-use super::{Id, Mapping, RewriterKind, Table};
-use crate::flow::{Flows, Tuple4};
+use super::{Mapping, RewriterKind, Table};
+use crate::conntrack::Tuple4;
 use std::fmt::Write;
 
 const SECOND: u64 = 1_000_000_000;
-
-/// How many slots one part of a listing covers: about 200 µs.
-const SLOTS_PER_PART: usize = 256;
 
 impl Table {
     /// The mappings of a member, of one `protocol` or of all, both directions, one per line. Lists
@@ -18,29 +15,19 @@ impl Table {
         zone: u16,
         protocol: Option<u8>,
         now: u64,
-        from: usize,
-    ) -> (String, Option<usize>) {
-        let (mut text, member) = (String::new(), self.members.get(usize::from(zone)));
-        let (Some(kind), Some(flows)) = (member.map(|member| member.config.kind), &self.flows)
-        else {
-            return (text, None);
-        };
-        let (some, next) = flows.iter_range(from, SLOTS_PER_PART);
-        for (id, key, mapping) in some {
+        from: u64,
+    ) -> (String, Option<u64>) {
+        let Some(member) = self.members.get(usize::from(zone)) else { return Default::default() };
+        self.flows.list_chunk(from, |text, id, key, mapping| {
             let is_one = key.zone() == zone && protocol.is_none_or(|it| it == key.proto());
-            if is_one && flows.deadline(id) > now {
-                let seconds = self.seconds_left(id, now);
-                write_line(kind, key, mapping, false, seconds, &mut text);
-                write_line(kind, key, mapping, true, seconds, &mut text);
+            let end = self.flows.deadline(id);
+            if is_one && end > now {
+                // Rounded, as Click does.
+                let seconds = (end + SECOND / 2 - now) / SECOND;
+                write_line(member.config.kind, key, mapping, false, seconds, text);
+                write_line(member.config.kind, key, mapping, true, seconds, text);
             }
-        }
-        (text, next)
-    }
-
-    fn seconds_left(&self, id: Id, now: u64) -> u64 {
-        let ends = self.flows.as_ref().map_or(now, |flows: &Flows<Mapping>| flows.deadline(id));
-        // Rounded, as Click does.
-        (ends + SECOND / 2).saturating_sub(now) / SECOND
+        })
     }
 
     /// The specification of input `only`, or of all inputs, one per line, with the number of its

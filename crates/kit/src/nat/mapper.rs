@@ -2,7 +2,7 @@
 
 use super::Outputs;
 use super::pattern::{Pattern, RoundRobinCursor};
-use crate::flow::Tuple4;
+use crate::conntrack::Tuple4;
 use std::net::Ipv4Addr;
 
 /// A pattern, with the outputs of the flow's packets and of their replies.

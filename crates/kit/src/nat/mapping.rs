@@ -3,10 +3,8 @@
 use super::eviction::EvictionEntry;
 use super::seq_shifts::SeqShifts;
 use super::{Outputs, RewriterKind};
-use crate::flow::{ExclusiveAccess, Flow, Tuple4};
-use castanet_wire::checksum::Delta;
-use castanet_wire::{Icmp, Ipv4Header, Tcp, ip_proto, tcp, transport};
-use std::net::Ipv4Addr;
+use crate::conntrack::{Entry, ExclusiveAccess, HeaderOffsets, Tuple4};
+use castanet_wire::{Ipv4Header, Tcp, ip_proto, tcp};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 /// Idle timeouts of mappings, in nanoseconds.
@@ -51,9 +49,6 @@ pub struct Mapping {
     /// The key of replies, with the zone; `None` if replies have the key of the flow itself.
     pub(super) reply_key: Option<Tuple4>,
     shifts: Option<Box<SeqShifts>>,
-    /// The change of the IP checksum, and of the transport checksum, when a packet of the forward
-    /// direction is rewritten.
-    deltas: [Delta; 2],
     pub(super) outputs: Outputs,
     pub(super) input: u16,
     /// The time between the end of the guarantee and the expiry, in milliseconds.
@@ -65,7 +60,7 @@ pub struct Mapping {
     state: AtomicU8,
 }
 
-impl Flow for Mapping {
+impl Entry for Mapping {
     type Key = Tuple4;
     fn second_key(&self) -> Option<&Tuple4> {
         self.reply_key.as_ref()
@@ -83,20 +78,9 @@ const PACKET: u8 = 2;
 const THREE: u8 = 3 * PACKET;
 
 impl Mapping {
-    /// The mapping of `flow` to `to`.
-    pub(super) fn new(
-        kind: RewriterKind,
-        flow: Tuple4,
-        to: Tuple4,
-        outputs: Outputs,
-        input: u16,
-    ) -> Mapping {
-        let ip = Delta::new().addr(flow.src().0, to.src().0).addr(flow.dst().0, to.dst().0);
-        let ports = Delta::new().u16(flow.src().1, to.src().1).u16(flow.dst().1, to.dst().1);
-        // ICMP has no pseudo header.
-        let transport = if kind == RewriterKind::IcmpEcho { ports } else { ip.and(ports) };
-        let reply_key = Some(to.reversed());
-        Mapping { reply_key, deltas: [ip, transport], outputs, input, ..Mapping::default() }
+    /// A mapping without packets.
+    pub(super) fn new(reply_key: Option<Tuple4>, outputs: Outputs, input: u16) -> Mapping {
+        Mapping { reply_key, outputs, input, ..Mapping::default() }
     }
 
     /// The end of the guarantee of a mapping that expires at `end`, both in milliseconds.
@@ -150,12 +134,12 @@ impl Mapping {
         &self,
         back: bool,
         is_tcp: bool,
-        packet: &DatagramParts,
+        packet: &Datagram,
         timeouts: &Timeouts,
         may_shorten: bool,
     ) -> Result<u64, ExclusiveAccess> {
         let before = self.state.load(Relaxed);
-        let Some(segment) = &packet.segment else {
+        let Some(segment) = packet.segment() else {
             return Ok(timeouts.idle_timeout(before, is_tcp));
         };
         let after = |state| match is_tcp {
@@ -180,37 +164,12 @@ impl Mapping {
         Ok(timeout)
     }
 
-    /// Rewrites a packet, except for sequence numbers.
-    pub(super) fn rewrite(&self, kind: RewriterKind, to: Rewrite, packet: &mut DatagramParts) {
-        if !to.changes {
-            return;
-        }
-        let [mut of_ip, mut of_transport] = self.deltas;
-        if to.back {
-            (of_ip, of_transport) = (of_ip.inverse(), of_transport.inverse());
-        }
-        let ip = &mut packet.ip;
-        to.src.iter().for_each(|src| ip.set_src(*src));
-        to.dst.iter().for_each(|dst| ip.set_dst(*dst));
-        ip.adjust_checksum(of_ip);
-        let Some(segment) = &mut packet.segment else { return };
-        match kind {
-            RewriterKind::IcmpEcho => set_identifier(segment, to.ports.0, of_transport),
-            RewriterKind::SourceAddress | RewriterKind::AddressPair => {}
-            RewriterKind::Tcp | RewriterKind::Udp | RewriterKind::TcpUdp => {
-                transport::set_ports(segment, to.ports.0, to.ports.1)
-            }
-        }
-        if kind != RewriterKind::IcmpEcho {
-            transport::adjust_checksum(ip.protocol(), segment, of_transport);
-        }
-    }
-
     /// Translates sequence number, acknowledgment and SACK blocks of a TCP segment, whatever its
     /// flags.
-    pub(super) fn shift_numbers(&mut self, back: bool, packet: &mut DatagramParts) {
-        let (Some(shifts), Some(segment)) = (&mut self.shifts, &mut packet.segment) else { return };
-        let Some((tcp, rest)) = Tcp::from_prefix_mut(segment) else { return };
+    pub(super) fn shift_numbers(&mut self, back: bool, packet: &mut Datagram) {
+        let Some(shifts) = &mut self.shifts else { return };
+        let segment = packet.bytes.get_mut(packet.at.transport..packet.at.end);
+        let Some((tcp, rest)) = segment.and_then(Tcp::from_prefix_mut) else { return };
         let options = tcp.header_len().saturating_sub(Tcp::LEN);
         tcp.rewrite_seq(shifts.seq(back, tcp.seq()));
         tcp.rewrite_ack(shifts.ack(back, tcp.ack()));
@@ -232,43 +191,25 @@ fn after_segment(state: u8, side: u8, tcp: &Tcp, has_data: bool) -> u8 {
     if has_data { state | DATA << side } else { state }
 }
 
-/// The parts of a packet that mappings rewrite.
-pub(super) struct DatagramParts<'p> {
-    ip: &'p mut Ipv4Header,
-    /// The IP payload, except for later fragments.
-    segment: Option<&'p mut [u8]>,
+/// A packet with the offsets of its headers.
+pub(super) struct Datagram<'p> {
+    pub(super) bytes: &'p mut [u8],
+    pub(super) at: HeaderOffsets,
 }
 
-impl DatagramParts<'_> {
-    pub(super) fn parse(datagram: &mut [u8]) -> Option<DatagramParts<'_>> {
-        let (ip, rest) = Ipv4Header::from_prefix_mut(datagram)?;
-        let len = usize::from(ip.total_len()).saturating_sub(Ipv4Header::LEN).min(rest.len());
-        let options = ip.header_len().checked_sub(Ipv4Header::LEN);
-        let segment = options.and_then(|options| rest.get_mut(options..len));
-        let segment = segment.filter(|_| ip.is_first_fragment());
-        Some(DatagramParts { ip, segment })
+impl Datagram<'_> {
+    pub(super) fn parse(bytes: &mut [u8]) -> Option<Datagram<'_>> {
+        let (ip, _) = Ipv4Header::from_prefix(bytes)?;
+        let (transport, end) = (ip.header_len(), usize::from(ip.total_len()).min(bytes.len()));
+        let has_segment = ip.is_first_fragment() && (Ipv4Header::LEN..=end).contains(&transport);
+        let transport = if has_segment { transport } else { end };
+        let at = HeaderOffsets { network: 0, transport, end, protocol: ip.protocol() };
+        Some(Datagram { bytes, at })
     }
-}
 
-/// The values that are written into a packet.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Rewrite {
-    /// Whether the packet is a reply.
-    pub(super) back: bool,
-    /// Whether the mapping changes anything.
-    pub(super) changes: bool,
-    pub(super) src: Option<Ipv4Addr>,
-    pub(super) dst: Option<Ipv4Addr>,
-    /// The ports; for echoes the identifier is the first.
-    pub(super) ports: (u16, u16),
-}
-
-/// Sets the identifier of an ICMP echo.
-fn set_identifier(message: &mut [u8], id: u16, delta: Delta) {
-    if let Some((icmp, rest)) = Icmp::from_prefix_mut(message) {
-        icmp.set_id(id);
-        icmp.adjust_checksum(delta);
-        icmp.normalize_zero_checksum(rest);
+    /// The IP payload; `None` for later fragments.
+    fn segment(&self) -> Option<&[u8]> {
+        self.bytes.get(self.at.transport..self.at.end).filter(|segment| !segment.is_empty())
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! A [`Table`] holds the mappings of one rewriter, or of several rewriters that share a capacity.
 //! Each rewriter is a member of the table, and its flows have a zone of their own. A mapping is one
-//! flow of [`crate::flow`] with two keys: that of the flow's packets and that of the replies.
+//! flow of [`crate::conntrack`] with two keys: that of the flow's packets and that of the replies.
 
 mod eviction;
 mod ftp;
@@ -27,7 +27,7 @@ pub use mapper::{HashRing, Mapper, PatternOutputs};
 pub use mapping::{Mapping, Timeouts};
 pub use pattern::{Pattern, RoundRobinCursor};
 
-use crate::flow::{Counts, Flows, Id, Slot, Tuple4};
+use crate::conntrack::{self, Counts, Id, LookupBatch, Slot, Tuple4};
 use eviction::EvictionQueue;
 use mapping::{is_tcp, round_to_ms};
 use std::net::Ipv4Addr;
@@ -76,11 +76,9 @@ struct Member {
 }
 
 /// The mappings of one or more rewriters.
-#[derive(Default)]
 pub struct Table {
-    flows: Option<Flows<Mapping>>,
+    flows: conntrack::Table<Mapping>,
     members: Vec<Member>,
-    capacity: Option<u32>,
     eviction: EvictionQueue,
     /// How many mappings have been removed so far.
     removals: u64,
@@ -132,7 +130,7 @@ pub struct PacketInfo {
     pub key: Tuple4,
     /// Whether the packet may open a mapping.
     pub may_open: bool,
-    /// The slot that [`Table::find_all`] found for the key.
+    /// The slot that [`Table::look_up`] found for the key.
     pub slot: Slot,
     /// The annotation that replies to this packet would get.
     pub anno: u8,
@@ -140,26 +138,28 @@ pub struct PacketInfo {
     pub now: u64,
 }
 
+impl Default for Table {
+    fn default() -> Self {
+        Table {
+            flows: conntrack::Table::new(DEFAULT_CAPACITY as usize),
+            members: Vec::new(),
+            eviction: EvictionQueue::default(),
+            removals: 0,
+            last_failure: None,
+        }
+    }
+}
+
 impl Table {
     /// Adds a rewriter with `outputs` outputs under a name of its own, and returns its zone. A
     /// rewriter that takes the name of an earlier member takes over its mappings.
-    pub fn add_member(
-        &mut self,
-        name: &str,
-        config: RewriterConfig,
-        outputs: usize,
-        now: u64,
-    ) -> u16 {
+    pub fn add_member(&mut self, name: &str, config: RewriterConfig, outputs: usize) -> u16 {
         if let Some(zone) = self.zone(name) {
             self.reconfigure(zone, config, outputs);
             return zone;
         }
         let counters = vec![InputCounters::default(); config.inputs.len()];
         self.members.push(Member { name: name.to_owned(), config, counters });
-        if self.flows.is_none() {
-            let capacity = self.capacity.unwrap_or(DEFAULT_CAPACITY);
-            self.flows = Some(Flows::new(capacity as usize, now));
-        }
         (self.members.len() - 1) as u16
     }
 
@@ -201,9 +201,7 @@ impl Table {
 
     /// Sets how many mappings there may be. Mappings beyond that are evicted in eviction order.
     pub fn set_capacity(&mut self, capacity: u32) {
-        self.capacity = Some(capacity);
-        let Some(flows) = &mut self.flows else { return };
-        flows.set_limit(capacity as usize);
+        self.flows.set_limit(capacity as usize);
         while self.len() > capacity as usize {
             // A lower capacity overrides guarantees.
             let Some((id, _)) = self.next_eviction(u64::MAX) else { return };
@@ -213,12 +211,12 @@ impl Table {
 
     /// How many mappings there may be.
     pub fn capacity(&self) -> u32 {
-        self.capacity.unwrap_or(DEFAULT_CAPACITY)
+        self.flows.limit() as u32
     }
 
     /// How many mappings there are, of all members.
     pub fn len(&self) -> usize {
-        self.flows.as_ref().map_or(0, Flows::len)
+        self.flows.len()
     }
 
     /// Whether there are none.
@@ -235,9 +233,8 @@ impl Table {
     /// Counters of all members' mappings. Mappings that were replaced or cleared are in none of
     /// them; [`Table::removed`] has these.
     pub fn events(&self) -> Counts {
-        let counts = self.flows.as_ref().map(Flows::counts).unwrap_or_default();
         let refused = self.members.iter().flat_map(|it| &it.counters).map(|it| it.failures).sum();
-        Counts { refused, ..counts }
+        Counts { refused, ..self.flows.counts() }
     }
 
     /// How many mappings were removed for another reason than expiry or eviction.
@@ -254,14 +251,12 @@ impl Table {
     /// Whether some mappings may have expired.
     #[inline]
     pub fn is_due(&self, now: u64) -> bool {
-        self.flows.as_ref().is_some_and(|flows| flows.is_due(now))
+        self.flows.is_due(now)
     }
 
     /// Removes expired mappings, looking at up to `limit`; whether none is left to look at.
     pub fn expire(&mut self, now: u64, limit: usize) -> bool {
-        let Table { flows: Some(flows), members, removals, .. } = self else {
-            return true;
-        };
+        let Table { flows, members, removals, .. } = self;
         flows.expire(now, limit, |key, mapping| {
             *removals += 1;
             uncount(members, &key, &mapping);
@@ -270,42 +265,31 @@ impl Table {
 
     /// Removes a mapping if it has expired; whether it did.
     fn remove_if_expired(&mut self, id: Id, now: u64) -> bool {
-        let over = self.flows.as_mut().and_then(|flows| flows.take_expired(id, now));
-        let Some((key, mapping)) = over else { return false };
-        self.removals += 1;
-        uncount(&mut self.members, &key, &mapping);
-        true
+        let expired = self.flows.take_expired(id, now);
+        expired.map(|(key, mapping)| self.uncount(&key, &mapping)).is_some()
     }
 
-    /// Looks up the keys of a burst; see [`Flows::find_all`].
-    pub fn find_all(&self, keys: &[Tuple4], found: &mut [Slot]) {
-        match &self.flows {
-            Some(flows) => flows.find_all(keys, found),
-            None => found.fill(Slot::NONE),
-        }
+    /// Looks up the keys of a burst.
+    pub fn look_up(&self, batch: &mut LookupBatch<Tuple4>) {
+        batch.look_up(&self.flows);
     }
 
-    /// Looks up one key, as [`Table::find_all`] does.
+    /// Looks up one key.
     pub fn find_one(&self, key: &Tuple4) -> Slot {
-        let mut found = [Slot::NONE];
-        self.find_all(std::slice::from_ref(key), &mut found);
-        found[0]
+        self.flows.find_slot(key)
     }
 
     fn find(&self, key: &Tuple4) -> Option<(Id, bool)> {
-        self.flows.as_ref()?.find(key)
+        self.flows.find(key)
     }
 
     fn iter(&self) -> impl Iterator<Item = (Id, &Tuple4, &Mapping)> {
-        self.flows.iter().flat_map(Flows::iter)
+        self.flows.iter()
     }
 
     fn remove(&mut self, id: Id) {
-        if let Some(flows) = &mut self.flows {
-            let (key, mapping) = flows.remove(id);
-            self.removals += 1;
-            uncount(&mut self.members, &key, &mapping);
-        }
+        let (key, mapping) = self.flows.remove(id);
+        self.uncount(&key, &mapping);
     }
 
     fn remove_where(&mut self, matches: impl Fn(&Tuple4, &Mapping) -> bool) {
@@ -316,23 +300,19 @@ impl Table {
 
     /// The mapping that is evicted first, and its expiry time.
     fn next_eviction(&mut self, now: u64) -> Option<(Id, u64)> {
-        let flows = self.flows.as_mut()?;
-        let id = self.eviction.first(flows, now)?;
-        Some((id, flows.deadline(id)))
+        let id = self.eviction.first(&mut self.flows, now)?;
+        Some((id, self.flows.deadline(id)))
     }
 
     fn evict(&mut self, id: Id) {
-        if let Some(flows) = &mut self.flows {
-            let (key, mapping) = flows.evict_id(id);
-            self.removals += 1;
-            uncount(&mut self.members, &key, &mapping);
-        }
+        let (key, mapping) = self.flows.evict_id(id);
+        self.uncount(&key, &mapping);
     }
 
-    fn set_reply_anno(&mut self, id: Id, anno: u8) {
-        if let Some(flows) = &mut self.flows {
-            flows.get_mut(id).anno = anno;
-        }
+    /// Counts a removed mapping.
+    fn uncount(&mut self, key: &Tuple4, mapping: &Mapping) {
+        self.removals += 1;
+        uncount(&mut self.members, key, mapping);
     }
 
     /// Makes a mapping as for the first packet of a flow that comes in on input `n`.
@@ -345,8 +325,7 @@ impl Table {
         random: &mut dyn FnMut() -> u64,
     ) -> Result<NewFlow, Refusal> {
         let member = &self.members[usize::from(zone)];
-        let (kind, input) =
-            (member.config.kind, member.config.inputs.get(n).ok_or(Refusal::Unmapped)?);
+        let input = member.config.inputs.get(n).ok_or(Refusal::Unmapped)?;
         let taken = |reply: &Tuple4| self.find(&reply.in_zone(zone)).is_some();
         let target = match input {
             InputSpec::Drop => return Err(Refusal::Unmapped),
@@ -368,9 +347,9 @@ impl Table {
             InputSpec::Mapper(mapper) => mapper.rewrite(flow, taken, random),
         };
         let id = target.and_then(|(to, outputs)| {
-            let mut mapping = Mapping::new(kind, flow, to, outputs, n as u16);
             let (key, reply) = (flow.in_zone(zone), to.reversed().in_zone(zone));
-            mapping.reply_key = (reply != key).then_some(reply);
+            let reply_key = (reply != key).then_some(reply);
+            let mapping = Mapping::new(reply_key, outputs, n as u16);
             self.add(key, mapping, now)
         });
         let counter = &mut self.members[usize::from(zone)].counters[n];
@@ -391,7 +370,7 @@ impl Table {
         let timeouts = *config.timeouts(is_tcp(config.kind, key.proto()));
         let timeout = timeouts.idle_timeout(0, false);
         let until = round_to_ms(now).saturating_add(timeout);
-        if self.len() >= self.capacity() as usize {
+        if self.len() >= self.flows.limit() {
             // A new mapping without a guarantee is refused if it would be the first to expire.
             let (id, end) = self.next_eviction(now)?;
             if timeouts.guarantee == 0 && end > until {
@@ -400,10 +379,8 @@ impl Table {
             self.evict(id);
         }
         mapping.set_timeout(timeout, &timeouts);
-        let capacity = self.capacity();
-        let flows = self.flows.as_mut()?;
-        let id = flows.insert(key, mapping, until, |_| false).ok()?;
-        self.eviction.add(flows, id, now, capacity as usize);
+        let id = self.flows.insert(key, mapping, until, now).ok()?;
+        self.eviction.add(&mut self.flows, id, now);
         Some(id)
     }
 
@@ -427,24 +404,25 @@ impl Table {
                 NewFlow::Passed(_) => return None,
             },
         };
-        self.set_reply_anno(id, anno);
-        let flows = self.flows.as_ref()?;
-        let reply = flows.get(id).reply_key.unwrap_or(*flows.key(id));
-        Some(reply.reversed())
+        self.flows.get_mut(id).anno = anno;
+        Some(self.reply_key(id).reversed())
     }
 
     /// The mapping of a member's flow, and whether the flow is the reply direction.
     pub fn mapping(&mut self, zone: u16, flow: Tuple4) -> Option<(&mut Mapping, bool)> {
         let (id, back) = self.find(&flow.in_zone(zone))?;
-        Some((self.flows.as_mut()?.get_mut(id), back))
+        Some((self.flows.get_mut(id), back))
     }
 
     /// The tuple that a member rewrites a flow to, if the flow has a mapping.
     pub fn lookup(&self, zone: u16, flow: Tuple4) -> Option<Tuple4> {
         let (id, back) = self.find(&flow.in_zone(zone))?;
-        let flows = self.flows.as_ref()?;
-        let key = *flows.key(id);
-        Some(if back { key } else { flows.get(id).reply_key.unwrap_or(key) }.reversed())
+        Some(if back { *self.flows.key(id) } else { self.reply_key(id) }.reversed())
+    }
+
+    /// The key of a mapping's replies.
+    fn reply_key(&self, id: Id) -> Tuple4 {
+        self.flows.get(id).reply_key.unwrap_or(*self.flows.key(id))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Patterns of rewriters: fixed addresses and ports, and ranges from which one is selected.
 
 use crate::classify::Names;
-use crate::flow::Tuple4;
+use crate::conntrack::Tuple4;
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

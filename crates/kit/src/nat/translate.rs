@@ -1,10 +1,11 @@
 //! Translation of packets, under shared or exclusive access to the table.
 
-use super::mapping::{DatagramParts, Rewrite, is_tcp, round_to_ms};
+use super::mapping::{Datagram, is_tcp, round_to_ms};
 use super::{
     InputSpec, Mapping, Member, NewFlow, PacketInfo, Refusal, RewriterKind, Table, Translation,
 };
-use crate::flow::{ExclusiveAccess, Id, Tuple4};
+use crate::conntrack::{ExclusiveAccess, Id, Tuple4, rewrite_tuple};
+use castanet_wire::Ipv4Header;
 
 impl Table {
     /// Translates a packet of a member under shared access. A packet that opens or ends a mapping,
@@ -16,9 +17,8 @@ impl Table {
         packet: PacketInfo,
         datagram: &mut [u8],
     ) -> Result<Result<Translation, Refusal>, ExclusiveAccess> {
-        let (Some(member), Some(flows)) = (self.members.get(usize::from(zone)), &self.flows) else {
-            return Err(ExclusiveAccess);
-        };
+        let flows = &self.flows;
+        let member = self.members.get(usize::from(zone)).ok_or(ExclusiveAccess)?;
         let Some((id, back)) = self.find_mapping(member, zone, &packet, datagram) else {
             let input = member.config.inputs.get(packet.input);
             let is_plain = matches!(input, None | Some(InputSpec::Drop | InputSpec::Pass(_)));
@@ -33,7 +33,7 @@ impl Table {
         }
         let is_tcp = is_tcp(member.config.kind, key.proto());
         let timeouts = member.config.timeouts(is_tcp);
-        let Some(mut parts) = DatagramParts::parse(datagram) else { return Err(ExclusiveAccess) };
+        let Some(mut parts) = Datagram::parse(datagram) else { return Err(ExclusiveAccess) };
         let back = mapping.is_reply(back);
         let timeout = mapping.update_state(back, is_tcp, &parts, timeouts, false)?;
         flows.postpone(id, round_to_ms(packet.now).saturating_add(timeout))?;
@@ -49,7 +49,10 @@ impl Table {
         packet: &PacketInfo,
         datagram: &[u8],
     ) -> Option<(Id, bool)> {
-        packet.slot.entry().or_else(|| self.find(&member.config.kind.second_key(datagram, zone)?))
+        packet.slot.entry().or_else(|| {
+            let (ip, _) = Ipv4Header::from_prefix(datagram)?;
+            self.find(&member.config.kind.second_key(ip.dst())?.in_zone(zone))
+        })
     }
 
     /// Translates a packet of a member under exclusive access. A mapping is opened if there is none
@@ -65,16 +68,14 @@ impl Table {
         let found = self.find_mapping(member, zone, &packet, datagram);
         let found = found.filter(|(id, _)| !self.remove_if_expired(*id, packet.now));
         let (id, back) = match found {
-            Some((id, back)) => {
-                (id, self.flows.as_ref().map_or(back, |it| it.get(id).is_reply(back)))
-            }
+            Some((id, back)) => (id, self.flows.get(id).is_reply(back)),
             None if !packet.may_open => return self.translate_unmapped(zone, packet.input),
             None => {
                 let flow = packet.key.in_zone(0);
                 match self.open_mapping(zone, packet.input, flow, packet.now, random)? {
                     NewFlow::Passed(output) => return Ok(Translation::Untouched(output)),
                     NewFlow::Mapped(id) => {
-                        self.set_reply_anno(id, packet.anno);
+                        self.flows.get_mut(id).anno = packet.anno;
                         (id, false)
                     }
                 }
@@ -101,22 +102,19 @@ impl Table {
         datagram: &mut [u8],
     ) -> Translation {
         let config = &self.members[usize::from(zone)].config;
-        let (Some(flows), Some(mut parts)) = (&self.flows, DatagramParts::parse(datagram)) else {
+        let Some(mut parts) = Datagram::parse(datagram) else {
             return Translation::Untouched(0);
         };
-        let (key, mapping) = (flows.key(id), flows.get(id));
+        let (key, mapping) = (self.flows.key(id), self.flows.get(id));
         let is_tcp = is_tcp(config.kind, key.proto());
         let timeouts = config.timeouts(is_tcp);
         let Ok(timeout) = mapping.update_state(back, is_tcp, &parts, timeouts, true) else {
             return Translation::Untouched(0);
         };
         let translation = rewrite(config.kind, key, mapping, back, &mut parts);
-        if let Some(flows) = &mut self.flows {
-            flows
-                .set_deadline(id, round_to_ms(now).saturating_add(timeout))
-                .shift_numbers(back, &mut parts);
-            self.eviction.refresh(flows, id, now);
-        }
+        let until = round_to_ms(now).saturating_add(timeout);
+        self.flows.set_deadline(id, until).shift_numbers(back, &mut parts);
+        self.eviction.refresh(&mut self.flows, id, now);
         translation
     }
 }
@@ -127,21 +125,14 @@ fn rewrite(
     key: &Tuple4,
     mapping: &Mapping,
     back: bool,
-    parts: &mut DatagramParts,
+    packet: &mut Datagram,
 ) -> Translation {
     let reply = mapping.reply_key.unwrap_or(*key);
-    let new = if back { *key } else { reply }.reversed();
-    let (src, dst) = match (kind, back) {
-        (RewriterKind::SourceAddress, false) => (Some(new.src().0), None),
-        (RewriterKind::SourceAddress, true) => (None, Some(new.dst().0)),
-        _ => (Some(new.src().0), Some(new.dst().0)),
-    };
-    let ports = match (kind, back) {
-        (RewriterKind::IcmpEcho, true) => (new.dst().1, 0),
-        _ => (new.src().1, new.dst().1),
-    };
-    let changes = reply != key.reversed();
-    mapping.rewrite(kind, Rewrite { back, changes, src, dst, ports }, parts);
+    let (from, to) = if back { (reply, key.reversed()) } else { (*key, reply.reversed()) };
+    if from != to {
+        rewrite_tuple(packet.bytes, packet.at, &from, &to);
+    }
     let output = mapping.outputs[usize::from(back)];
+    let dst = (back || kind != RewriterKind::SourceAddress).then_some(to.dst().0);
     Translation::Rewritten { output, dst, anno: back.then_some(mapping.anno) }
 }

@@ -22,7 +22,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 
-use crate::flow::Seed;
+use crate::seed::Seed;
 pub use prefixes::prefixes;
 
 use block::{Block, MASKS};

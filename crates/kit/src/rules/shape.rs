@@ -1,7 +1,7 @@
 //! Masks and the hashes of keys under them.
 
 use super::{Key, WORDS};
-use crate::flow::Seed;
+use crate::seed::Seed;
 
 /// The words of a mask that are compared without a loop.
 pub(super) const INLINE_WORDS: usize = 3;

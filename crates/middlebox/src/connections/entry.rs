@@ -2,9 +2,9 @@
 
 use super::mapping::Direction;
 use super::rule_refs::RuleRefs;
-use super::tuple::{Family, Tuple};
+use super::table::Hit;
 use crate::rule_set::Timeouts;
-use castanet_kit::flow::Flow;
+use castanet_kit::conntrack::{Address, Entry, Table, Tuple, TupleKey};
 use castanet_wire::ip_proto;
 use castanet_wire::tcp::flag;
 use std::num::NonZeroU32;
@@ -13,19 +13,25 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 const SECOND: u64 = 1_000_000_000;
 
 /// The entry of a connection. Its first key is the original tuple; a translated connection also has
-/// the key of the translated tuple. With an IPv4 key and its slot an entry takes one cache line.
-/// Workers with shared access update the atomic fields, and store only if the value changes.
+/// the key of the translated tuple.
 #[derive(Default, Debug)]
 pub(crate) struct ConntrackEntry<K> {
     /// Key of the translated tuple; all zeros without translation.
     second: K,
+    state: ConnectionState,
+}
+
+/// The state of a connection of either family. Workers with shared access update the atomic fields,
+/// and store only if the value changes.
+#[derive(Default, Debug)]
+pub(crate) struct ConnectionState {
     /// The rules of the connection.
     pub(super) rule_refs: RuleRefs,
     /// Index of its offsets in [`SeqOffsets`](super::seq_offsets::SeqOffsets), if it has any.
     pub(super) offsets: Option<NonZeroU32>,
     /// TCP flags seen in the original and in the reply direction.
     flags: [AtomicU8; 2],
-    /// [`SWAPPED`] and [`HAS_REPLY`].
+    /// [`SWAPPED`], [`HAS_REPLY`] and [`HAS_SECOND`].
     bits: AtomicU8,
 }
 
@@ -33,23 +39,58 @@ pub(crate) struct ConntrackEntry<K> {
 const SWAPPED: [u8; 2] = [1, 2];
 /// Whether a reply has been seen.
 const HAS_REPLY: u8 = 4;
+/// Whether the entry has a second key.
+const HAS_SECOND: u8 = 8;
 
-impl<K: Family> Flow for ConntrackEntry<K> {
-    type Key = K;
+impl<A: Address> Entry for ConntrackEntry<TupleKey<A>> {
+    type Key = TupleKey<A>;
     #[inline]
-    fn second_key(&self) -> Option<&K> {
-        (self.second != K::default()).then_some(&self.second)
+    fn second_key(&self) -> Option<&TupleKey<A>> {
+        self.state.has(HAS_SECOND).then_some(&self.second)
     }
 }
 
-impl<K: Family> ConntrackEntry<K> {
-    /// Creates an entry and its first key for an original and a translated tuple.
-    pub(super) fn new(from: &Tuple, to: &Tuple) -> (K, ConntrackEntry<K>) {
-        let (first, swapped) = K::from_tuple(from).ordered();
-        let (second, mapped) = K::from_tuple(to).ordered();
-        let second = if from != to && second != first { second } else { K::default() };
-        let bits = (u8::from(swapped) * SWAPPED[0]) | (u8::from(mapped) * SWAPPED[1]);
-        (first, ConntrackEntry { second, bits: bits.into(), ..ConntrackEntry::default() })
+impl<A: Address> ConntrackEntry<TupleKey<A>> {
+    /// Adds the connection of an original and a translated tuple to a table; `None` if there is no
+    /// room.
+    pub(super) fn insert(
+        table: &mut Table<Self>,
+        (from, to): (&Tuple, &Tuple),
+        state: ConnectionState,
+        until: u64,
+        now: u64,
+    ) -> Option<Hit> {
+        let (first, swapped) = TupleKey::of_tuple(from).ordered();
+        let (second, mapped) = TupleKey::of_tuple(to).ordered();
+        let has_second = from != to && second != first;
+        let bits = [(swapped, SWAPPED[0]), (mapped, SWAPPED[1]), (has_second, HAS_SECOND)];
+        let bits = bits.map(|(is_set, bit)| if is_set { bit } else { 0 });
+        state.bits.fetch_or(bits[0] | bits[1] | bits[2], Relaxed);
+        let id = table.insert(first, ConntrackEntry { second, state }, until, now).ok()?;
+        Some(Hit { id, is_second: false, swapped, is_ip6: from.is_ip6() })
+    }
+
+    #[inline]
+    pub(super) fn state(&self) -> &ConnectionState {
+        &self.state
+    }
+
+    /// Returns the original tuple and the translated one, both in the original direction.
+    #[inline]
+    pub(super) fn tuples(&self, first: &TupleKey<A>) -> (TupleKey<A>, TupleKey<A>) {
+        let turn = |key: TupleKey<A>, is_second: bool| match self.state.is_swapped(is_second) {
+            true => key.reversed(),
+            false => key,
+        };
+        let from = turn(*first, false);
+        (from, self.second_key().map_or(from, |second| turn(*second, true)))
+    }
+}
+
+impl ConnectionState {
+    /// The state of a connection without packets.
+    pub(super) fn new(rule_refs: RuleRefs, offsets: Option<NonZeroU32>) -> ConnectionState {
+        ConnectionState { rule_refs, offsets, ..ConnectionState::default() }
     }
 
     #[inline]
@@ -68,11 +109,6 @@ impl<K: Family> ConntrackEntry<K> {
         self.has(SWAPPED[usize::from(is_second)])
     }
 
-    /// Whether a packet came in reverse.
-    pub(super) fn has_reply(&self) -> bool {
-        self.has(HAS_REPLY)
-    }
-
     /// Returns the direction of a packet that was found by the first or second key with its ends in
     /// this order.
     #[inline]
@@ -83,24 +119,21 @@ impl<K: Family> ConntrackEntry<K> {
         }
     }
 
-    /// Returns the original tuple and the translated one, both in the original direction.
-    #[inline]
-    pub(super) fn tuples(&self, first: &K) -> (K, K) {
-        let turned = |key: K, swap: bool| if swap { key.reversed() } else { key };
-        let from = turned(*first, self.is_swapped(false));
-        let to = self.second_key().map_or(from, |second| turned(*second, self.is_swapped(true)));
-        (from, to)
-    }
-
     /// Whether packets of the connection are rewritten.
     #[inline]
     pub(super) fn is_translated(&self) -> bool {
-        self.second_key().is_some() || self.offsets.is_some()
+        self.has(HAS_SECOND) || self.offsets.is_some()
     }
 
-    /// Records a packet.
+    /// Records a packet and returns the timeout from now on, in nanoseconds.
     #[inline]
-    pub(super) fn record(&self, direction: Direction, tcp_flags: u8) {
+    pub(super) fn record(
+        &self,
+        direction: Direction,
+        proto: u8,
+        tcp_flags: u8,
+        timeouts: &Timeouts,
+    ) -> u64 {
         let add = |place: &AtomicU8, bits: u8| {
             if place.load(Relaxed) & bits != bits {
                 place.fetch_or(bits, Relaxed);
@@ -108,6 +141,12 @@ impl<K: Family> ConntrackEntry<K> {
         };
         add(&self.flags[direction as usize], tcp_flags);
         add(&self.bits, if direction == Direction::Reply { HAS_REPLY } else { 0 });
+        let seconds = match proto {
+            ip_proto::TCP if self.is_established() => timeouts.tcp_established,
+            ip_proto::TCP => timeouts.tcp_transient,
+            _ => timeouts.udp,
+        };
+        u64::from(seconds) * SECOND
     }
 
     /// Whether both sides of a TCP connection have sent SYN and ACK, and neither FIN nor RST.
@@ -126,29 +165,17 @@ impl<K: Family> ConntrackEntry<K> {
         let ended = (forward | reverse) & flag::RST != 0 || forward & reverse & flag::FIN != 0;
         // An entry without flags is not TCP.
         let is_half_open = forward != 0 && forward & flag::ACK == 0;
-        !self.has_reply() || ended || is_half_open
-    }
-
-    /// Returns the timeout from now on, in nanoseconds.
-    #[inline]
-    pub(super) fn timeout(&self, proto: u8, timeouts: &Timeouts) -> u64 {
-        let seconds = match proto {
-            ip_proto::TCP if self.is_established() => timeouts.tcp_established,
-            ip_proto::TCP => timeouts.tcp_transient,
-            _ => timeouts.udp,
-        };
-        u64::from(seconds) * SECOND
+        !self.has(HAS_REPLY) || ended || is_half_open
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use castanet_kit::flow::Tuple4;
+    use castanet_kit::conntrack::Tuple4;
 
     #[test]
     fn an_ipv4_entry_with_key_and_slot_fits_a_cache_line() {
-        const PLACE: usize = 12;
-        assert!(size_of::<Tuple4>() + PLACE + size_of::<ConntrackEntry<Tuple4>>() <= 64);
+        assert_eq!(Table::<ConntrackEntry<Tuple4>>::ENTRY_LEN, 64);
     }
 }

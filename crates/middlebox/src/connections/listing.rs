@@ -1,12 +1,10 @@
 //! Listings of connections, one line each.
 
-use super::family_table::FamilyTable;
+use super::entry::ConnectionState;
 use super::mapping::Offsets;
-use super::rule_refs::RuleRefs;
-use super::table::{Connections, PacketConnection};
-use super::tuple::{Family, Tuple};
+use super::table::{Connections, FamilyTable, PacketConnection};
 use crate::matcher::RuleSlots;
-use castanet_kit::flow::Id;
+use castanet_kit::conntrack::{Address, Tuple};
 use castanet_wire::ip_proto;
 use castanet_wire::tcp::flag;
 use std::fmt::Write;
@@ -24,8 +22,6 @@ const FLAG_LETTERS: [(u8, char); 8] = [
     (flag::CWR, 'W'),
 ];
 
-/// Number of slots per chunk of a listing: about 200 µs.
-const CHUNK_SLOTS: usize = 256;
 /// Cursor at which the IPv6 connections begin.
 const IP6_START: u64 = 1 << 32;
 
@@ -74,37 +70,38 @@ impl Connections {
 
     /// Describes a connection: its tuple and rules, and its translation.
     pub(crate) fn describe(&self, connection: &PacketConnection, slots: &RuleSlots) -> String {
-        match connection.is_ip6() {
-            false => self.describe_entry(&self.ip4, connection.id(), slots),
-            true => self.describe_entry(&self.ip6, connection.id(), slots),
-        }
-    }
-
-    fn describe_entry<K: Family>(
-        &self,
-        family: &FamilyTable<K>,
-        id: Id,
-        slots: &RuleSlots,
-    ) -> String {
-        let Some(table) = family.table() else { return String::new() };
-        let entry = table.get(id);
-        let (from, to) = entry.tuples(table.key(id));
-        let (from, to) = (from.tuple(), to.tuple());
-        let mut line = self.entry_line(&from, &entry.rule_refs, slots);
-        if from != to {
-            let _ = write!(line, " as {}", tuple_text(&to));
-        }
-        write_offsets(&mut line, &self.seq_offsets.get(entry.offsets));
+        let (state, (from, to)) = (self.state(connection), self.tuples(connection));
+        let mut line = String::new();
+        self.write_rules(&mut line, &from, state, slots);
+        self.write_translation(&mut line, (&from, &to), state);
         line
     }
 
-    /// Renders the tuple and the rules of an entry.
-    fn entry_line(&self, from: &Tuple, rule_refs: &RuleRefs, slots: &RuleSlots) -> String {
-        let mut line = format!("{} {}", protocol(from.proto), tuple_text(from));
-        for (_, rule) in self.rules_of(rule_refs, slots) {
+    /// Writes the original tuple and the rules of a connection.
+    fn write_rules(
+        &self,
+        line: &mut String,
+        from: &Tuple,
+        state: &ConnectionState,
+        slots: &RuleSlots,
+    ) {
+        let _ = write!(line, "{} {}", protocol(from.proto), tuple_text(from));
+        for (_, rule) in slots.resolve_all(self.rule_lists.rules(&state.rule_refs)) {
             let _ = write!(line, " id{}", rule.id);
         }
-        line
+    }
+
+    /// Writes the translated tuple and the offsets of a connection, if it has any.
+    fn write_translation(
+        &self,
+        line: &mut String,
+        (from, to): (&Tuple, &Tuple),
+        state: &ConnectionState,
+    ) {
+        if from != to {
+            let _ = write!(line, " as {}", tuple_text(to));
+        }
+        write_offsets(line, &self.seq_offsets.get(state.offsets));
     }
 
     /// Lists the chunk of connections at cursor `from` (0 is the first), and returns the cursor of
@@ -128,37 +125,30 @@ impl Connections {
         }
     }
 
-    fn chunk_of<K: Family>(
+    fn chunk_of<A: Address>(
         &self,
-        family: &FamilyTable<K>,
+        table: &FamilyTable<A>,
         slots: &RuleSlots,
         now: u64,
         verbose: bool,
         from: u64,
     ) -> (String, Option<u64>) {
-        let Some(table) = family.table() else { return (String::new(), None) };
-        let (some, next) =
-            table.iter_range(usize::try_from(from).unwrap_or(usize::MAX), CHUNK_SLOTS);
-        let chunk_of = some.map(|(id, key, entry)| {
-            let (from, to) = entry.tuples(key);
+        table.list_chunk(from, |text, id, key, entry| {
+            let (state, (from, to)) = (entry.state(), entry.tuples(key));
             let (from, to) = (from.tuple(), to.tuple());
-            let mut line = self.entry_line(&from, &entry.rule_refs, slots);
+            self.write_rules(text, &from, state, slots);
             if verbose {
                 let left = table.deadline(id).saturating_sub(now).div_ceil(1_000_000_000);
-                let _ = write!(line, " expires {left} s");
+                let _ = write!(text, " expires {left} s");
                 if from.proto == ip_proto::TCP {
-                    let [forward, reverse] = entry.flags().map(flag_letters);
-                    let state = if entry.is_established() { "established" } else { "transient" };
-                    let _ = write!(line, " {state} flags {forward} {reverse}");
+                    let [forward, reverse] = state.flags().map(flag_letters);
+                    let state = if state.is_established() { "established" } else { "transient" };
+                    let _ = write!(text, " {state} flags {forward} {reverse}");
                 }
-                if from != to {
-                    let _ = write!(line, " as {}", tuple_text(&to));
-                }
-                write_offsets(&mut line, &self.seq_offsets.get(entry.offsets));
+                self.write_translation(text, (&from, &to), state);
             }
-            line + "\n"
-        });
-        (chunk_of.collect(), next.map(|next| next as u64))
+            text.push('\n');
+        })
     }
 }
 

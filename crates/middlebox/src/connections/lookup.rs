@@ -1,16 +1,14 @@
-//! Batch lookup of the connections of a burst.
+//! The lookup of the connections of a burst.
 
-use super::family_table::{FamilyTable, Hit};
-use super::table::Connections;
-use super::tuple::Family;
+use super::table::{Connections, Hit};
 use crate::field::Layer;
 use crate::headers::Headers;
-use castanet_kit::flow::{Slot, Tuple4, Tuple6};
+use castanet_kit::conntrack::{Address, LookupBatch, Tuple4, Tuple6, TupleKey};
 
-/// Position of a packet in the batch.
+/// Position of a packet in the batches.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) enum LookupKey {
-    /// The packet is not in the batch and is looked up alone.
+    /// The packet is in no batch and is looked up alone.
     #[default]
     Unbatched,
     /// Index among the IPv4 keys, and whether source and destination are swapped in the key.
@@ -21,16 +19,16 @@ pub(crate) enum LookupKey {
 
 /// The keys of a burst and the results of their lookup.
 #[derive(Default)]
-pub(crate) struct LookupBatch {
-    pub(super) ip4: KeyBatch<Tuple4>,
-    pub(super) ip6: KeyBatch<Tuple6>,
+pub(crate) struct BurstLookup {
+    ip4: LookupBatch<Tuple4>,
+    ip6: LookupBatch<Tuple6>,
 }
 
-impl LookupBatch {
-    /// Clears the batch for the next burst.
+impl BurstLookup {
+    /// Clears the batches for the next burst.
     pub(crate) fn clear(&mut self) {
-        self.ip4.keys.clear();
-        self.ip6.keys.clear();
+        self.ip4.clear();
+        self.ip6.clear();
     }
 
     /// Adds the next packet of the burst.
@@ -39,11 +37,11 @@ impl LookupBatch {
         if headers.is_fragment || !matches!(headers.upper, Layer::Tcp | Layer::Udp) {
             return LookupKey::Unbatched;
         }
-        let hit = match headers.is_ip6 {
-            false => self.ip4.push(bytes, headers).map(LookupKey::Ip4),
-            true => self.ip6.push(bytes, headers).map(LookupKey::Ip6),
+        let key = match headers.is_ip6 {
+            false => push(&mut self.ip4, bytes, headers).map(LookupKey::Ip4),
+            true => push(&mut self.ip6, bytes, headers).map(LookupKey::Ip6),
         };
-        hit.unwrap_or_default()
+        key.unwrap_or_default()
     }
 
     /// Looks up all packets of the burst.
@@ -54,56 +52,43 @@ impl LookupBatch {
 
     /// Whether the lookup found a connection for a packet.
     #[inline]
-    pub(crate) fn is_known(&self, hit: LookupKey) -> bool {
-        match hit {
-            LookupKey::Unbatched => false,
-            LookupKey::Ip4(at) => self.ip4.hit(at).is_some(),
-            LookupKey::Ip6(at) => self.ip6.hit(at).is_some(),
+    pub(crate) fn is_known(&self, key: LookupKey) -> bool {
+        self.hit(key).is_some()
+    }
+
+    /// Returns the result for a packet, as the table was; `None` also if it is in no batch.
+    #[inline(always)]
+    pub(super) fn hit(&self, key: LookupKey) -> Option<Hit> {
+        match key {
+            LookupKey::Unbatched => None,
+            LookupKey::Ip4((n, swapped)) => Hit::new(self.ip4.slot(n as usize), swapped, false),
+            LookupKey::Ip6((n, swapped)) => Hit::new(self.ip6.slot(n as usize), swapped, true),
+        }
+    }
+
+    /// Looks a packet up again, as the table is now.
+    pub(super) fn look_up_again(&self, key: LookupKey, connections: &Connections) -> Option<Hit> {
+        match key {
+            LookupKey::Unbatched => None,
+            LookupKey::Ip4((n, swapped)) => {
+                Hit::new(connections.ip4.find_slot(&self.ip4.key(n as usize)), swapped, false)
+            }
+            LookupKey::Ip6((n, swapped)) => {
+                Hit::new(connections.ip6.find_slot(&self.ip6.key(n as usize)), swapped, true)
+            }
         }
     }
 }
 
-/// The keys of one family.
-pub(super) struct KeyBatch<K> {
-    keys: Vec<K>,
-    slots: Vec<Slot>,
-}
-
-impl<K> Default for KeyBatch<K> {
-    fn default() -> Self {
-        KeyBatch { keys: Vec::new(), slots: Vec::new() }
-    }
-}
-
-impl<K: Family> KeyBatch<K> {
-    /// Adds the key of the next packet. Returns its index and whether the ends are swapped; `None`
-    /// if the packet has no key.
-    #[inline(always)]
-    fn push(&mut self, bytes: &[u8], headers: &Headers) -> Option<(u32, bool)> {
-        let (key, swapped) = K::of_packet(bytes, headers)?.ordered();
-        self.keys.push(key);
-        Some((self.keys.len() as u32 - 1, swapped))
-    }
-
-    fn look_up(&mut self, table: &FamilyTable<K>) {
-        self.slots.clear();
-        self.slots.resize(self.keys.len(), Slot::NONE);
-        table.find_all(&self.keys, &mut self.slots);
-    }
-
-    /// Returns the result for a packet.
-    #[inline]
-    pub(super) fn hit(&self, (number, swapped): (u32, bool)) -> Option<Hit> {
-        let (id, is_second) = self.slots.get(number as usize)?.entry()?;
-        Some(Hit { id, is_second, swapped })
-    }
-
-    /// Looks a packet up again, as the table is now.
-    pub(super) fn look_up_again(
-        &self,
-        (number, swapped): (u32, bool),
-        table: &FamilyTable<K>,
-    ) -> Option<Hit> {
-        table.find_key(self.keys.get(number as usize)?, swapped)
-    }
+/// Adds the key of a packet. Returns its index and whether the ends are swapped; `None` if the
+/// packet has no key.
+#[inline(always)]
+fn push<A: Address>(
+    batch: &mut LookupBatch<TupleKey<A>>,
+    bytes: &[u8],
+    headers: &Headers,
+) -> Option<(u32, bool)> {
+    let (header, segment) = (bytes.get(headers.network..)?, bytes.get(headers.transport..)?);
+    let (key, swapped) = TupleKey::of_packet(header, segment, headers.protocol)?.ordered();
+    Some((batch.push(key) as u32, swapped))
 }

@@ -1,11 +1,10 @@
 //! Connection tracking and NAT: connections with their rules and translations.
 //!
 //! All workers share one table. Under shared access a worker looks up the packets of a burst
-//! ([`LookupBatch`], one per worker) and records what came; creating or removing a connection needs
+//! ([`BurstLookup`], one per worker) and records what came; creating or removing a connection needs
 //! exclusive access.
 
 mod entry;
-mod family_table;
 mod listing;
 mod lookup;
 mod mapping;
@@ -17,9 +16,9 @@ mod table;
 mod tests;
 mod tuple;
 
-pub(crate) use lookup::{LookupBatch, LookupKey};
-pub(crate) use mapping::{Mapping, rewrite_tuple4};
+pub(crate) use lookup::{BurstLookup, LookupKey};
+pub(crate) use mapping::{Mapping, offsets};
 pub(crate) use table::{
     Connections, CreateResult, LookupResult, PacketConnection, TupleRewrite, quotes,
 };
-pub(crate) use tuple::Tuple;
+pub(crate) use tuple::read_any_tuple;

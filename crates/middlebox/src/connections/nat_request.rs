@@ -1,10 +1,10 @@
 //! The translation that the rules of a new connection request, and port allocation for it.
 
 use super::mapping::Offsets;
-use super::tuple::Tuple;
 use crate::field::Layer;
 use crate::rewrite::{NatField, RulePlan};
 use crate::value::{Value, mask4, mask6};
+use castanet_kit::conntrack::Tuple;
 use castanet_wire::ip_proto;
 use std::net::IpAddr;
 
@@ -44,8 +44,8 @@ impl<R: FnMut() -> u64> NatRequest<R> {
 
     fn has(&self, layer: Layer) -> bool {
         match layer {
-            Layer::Ip4 => !self.from.is_ip6,
-            Layer::Ip6 => self.from.is_ip6,
+            Layer::Ip4 => !self.from.is_ip6(),
+            Layer::Ip6 => self.from.is_ip6(),
             Layer::Tcp => self.from.proto == ip_proto::TCP,
             Layer::Udp => self.from.proto == ip_proto::UDP,
             _ => false,

@@ -3,18 +3,22 @@
 use crate::matcher::RuleRef;
 use std::collections::HashMap;
 
-/// The rules of a connection.
+/// The rules of a connection, in eight bytes: one rule, or the index of a list in [`RuleLists`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RuleRefs {
-    /// One rule.
-    One(RuleRef),
-    /// Any other number of rules: an index into [`RuleLists`].
-    List(u32),
+pub(crate) struct RuleRefs(RuleRef);
+
+/// The slot of a reference that is the index of a list.
+const LIST: u32 = u32::MAX;
+
+impl RuleRefs {
+    fn list(number: u32) -> RuleRefs {
+        RuleRefs(RuleRef { slot: LIST, id: number })
+    }
 }
 
 impl Default for RuleRefs {
     fn default() -> RuleRefs {
-        RuleRefs::List(u32::MAX)
+        RuleRefs::list(u32::MAX)
     }
 }
 
@@ -29,23 +33,23 @@ impl RuleLists {
     /// Interns a list of rules.
     pub(super) fn intern(&mut self, rules: &[RuleRef]) -> RuleRefs {
         if let &[only] = rules {
-            return RuleRefs::One(only);
+            return RuleRefs(only);
         }
         if let Some(number) = self.numbers.get(rules) {
-            return RuleRefs::List(*number);
+            return RuleRefs::list(*number);
         }
         let number = self.lists.len() as u32;
         self.numbers.insert(rules.into(), number);
         self.lists.push(rules.into());
-        RuleRefs::List(number)
+        RuleRefs::list(number)
     }
 
     /// Returns the rules of a reference.
     #[inline]
     pub(super) fn rules<'a>(&'a self, refs: &'a RuleRefs) -> &'a [RuleRef] {
-        match refs {
-            RuleRefs::One(only) => std::slice::from_ref(only),
-            RuleRefs::List(number) => self.lists.get(*number as usize).map_or(&[], |list| list),
+        match &refs.0 {
+            RuleRef { slot: LIST, id } => self.lists.get(*id as usize).map_or(&[], |list| list),
+            only => std::slice::from_ref(only),
         }
     }
 }

@@ -1,48 +1,66 @@
 //! The connection table: lookup, creation, expiry.
 
-use super::entry::ConntrackEntry;
-use super::family_table::{FamilyTable, Hit, PacketSummary};
-use super::lookup::{LookupBatch, LookupKey};
+use super::entry::{ConnectionState, ConntrackEntry};
+use super::lookup::{BurstLookup, LookupKey};
 use super::mapping::{Direction, Mapping, Offsets};
 use super::nat_request::NatRequest;
-use super::rule_refs::{RuleLists, RuleRefs};
+use super::rule_refs::RuleLists;
 use super::seq_offsets::SeqOffsets;
-use super::tuple::{Family, Tuple};
+use super::tuple::read_tuple;
 use crate::field::Layer;
 use crate::headers::Headers;
 use crate::matcher::{RuleRef, RuleSlots};
 use crate::rule_set::{Entry, RuleSet, Timeouts};
-use castanet_kit::flow::{Counts, ExclusiveAccess, Id, Tuple4, Tuple6};
+use castanet_kit::conntrack::{
+    Address, Counts, ExclusiveAccess, Id, Slot, Table, Tuple, Tuple4, TupleKey,
+};
 use castanet_wire::{Icmp, icmp, icmp6};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-/// The connections of both families, up to a common limit.
+/// The table of one family.
+pub(super) type FamilyTable<A> = Table<ConntrackEntry<TupleKey<A>>>;
+
+/// The connections of both families, up to a common limit, which is that of either table.
+#[derive(Default)]
 pub(crate) struct Connections {
-    pub(super) ip4: FamilyTable<Tuple4>,
-    pub(super) ip6: FamilyTable<Tuple6>,
+    pub(super) ip4: FamilyTable<Ipv4Addr>,
+    pub(super) ip6: FamilyTable<Ipv6Addr>,
     pub(super) rule_lists: RuleLists,
     pub(super) seq_offsets: SeqOffsets,
     /// Scratch buffer for the rules of a new connection.
     rule_refs: Vec<RuleRef>,
-    limit: usize,
     refused: u64,
     /// The rule set that entries refer to; `None` before the first one.
     rules: Option<Arc<RuleSet>>,
 }
 
-impl Default for Connections {
-    fn default() -> Self {
-        Connections {
-            ip4: FamilyTable::default(),
-            ip6: FamilyTable::default(),
-            rule_lists: RuleLists::default(),
-            seq_offsets: SeqOffsets::default(),
-            rule_refs: Vec::new(),
-            limit: usize::MAX,
-            refused: 0,
-            rules: None,
+/// A method call on the table of one family.
+macro_rules! family {
+    ($self:ident, $is_ip6:expr, $($call:tt)*) => {
+        match $is_ip6 {
+            false => $self.ip4 $($call)*,
+            true => $self.ip6 $($call)*,
         }
+    };
+}
+
+/// Result of a lookup: the entry, the key by which it was found, and the order of the ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hit {
+    pub(super) id: Id,
+    pub(super) is_second: bool,
+    pub(super) swapped: bool,
+    pub(super) is_ip6: bool,
+}
+
+impl Hit {
+    /// The hit of a lookup by a key whose ends are swapped or not; `None` if nothing was found.
+    #[inline]
+    pub(super) fn new(slot: Slot, swapped: bool, is_ip6: bool) -> Option<Hit> {
+        let (id, is_second) = slot.entry()?;
+        Some(Hit { id, is_second, swapped, is_ip6 })
     }
 }
 
@@ -55,11 +73,8 @@ type QuotedOffset = Option<NonZeroU32>;
 pub(crate) struct PacketConnection {
     hit: Hit,
     quoted: QuotedOffset,
-    is_ip6: bool,
     /// Direction of the packet.
     pub(crate) direction: Direction,
-    /// Whether the packet has ports and is no fragment.
-    has_ports: bool,
 }
 
 const _: () = assert!(size_of::<Option<PacketConnection>>() == 16);
@@ -106,8 +121,9 @@ impl Connections {
 
     /// Removes all connections.
     fn clear(&mut self) {
-        let (limit, rules) = (self.limit, self.rules.clone());
-        *self = Connections { limit, rules, ..Connections::default() };
+        let (limit, rules) = (self.ip4.limit(), self.rules.clone());
+        *self = Connections { rules, ..Connections::default() };
+        self.set_limit(limit);
     }
 
     /// Switches to another rule set. Entries keep references to the rules that stay. Every worker
@@ -128,7 +144,6 @@ impl Connections {
 
     /// Sets the maximum number of connections.
     pub(crate) fn set_limit(&mut self, limit: usize) {
-        self.limit = limit;
         self.ip4.set_limit(limit);
         self.ip6.set_limit(limit);
     }
@@ -142,18 +157,15 @@ impl Connections {
     /// Removes expired connections, looking at `most` entries of each family. Returns whether none
     /// is left.
     pub(crate) fn expire(&mut self, now: u64, most: usize) -> bool {
-        let ip4 = self.ip4.expire(now, most, &mut self.seq_offsets);
-        let ip6 = self.ip6.expire(now, most, &mut self.seq_offsets);
-        ip4 && ip6
+        let Connections { ip4, ip6, seq_offsets, .. } = self;
+        let is_done = ip4.expire(now, most, |_, entry| seq_offsets.remove(entry.state().offsets));
+        ip6.expire(now, most, |_, entry| seq_offsets.remove(entry.state().offsets)) && is_done
     }
 
-    /// Returns the rules of an entry that still exist, with their slots.
-    pub(super) fn rules_of<'a>(
-        &'a self,
-        rule_refs: &'a RuleRefs,
-        slots: &'a RuleSlots,
-    ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
-        slots.resolve_all(self.rule_lists.rules(rule_refs))
+    /// Returns the state of a connection.
+    #[inline]
+    pub(super) fn state(&self, connection: &PacketConnection) -> &ConnectionState {
+        family!(self, connection.hit.is_ip6, .get(connection.hit.id).state())
     }
 
     /// Returns the rules of a connection that still exist, with their slots.
@@ -169,105 +181,102 @@ impl Connections {
     /// Returns the references to a connection's rules, removed ones included.
     #[inline]
     pub(crate) fn rule_refs(&self, connection: &PacketConnection) -> &[RuleRef] {
-        let rule_refs = match connection.is_ip6 {
-            false => self.ip4.entry(connection.hit.id).map(|it| &it.rule_refs),
-            true => self.ip6.entry(connection.hit.id).map(|it| &it.rule_refs),
-        };
-        rule_refs.map_or(&[], |rule_refs| self.rule_lists.rules(rule_refs))
+        self.rule_lists.rules(&self.state(connection).rule_refs)
     }
 
     /// Whether packets of the connection are rewritten.
     #[inline]
     pub(crate) fn is_translated(&self, connection: &PacketConnection) -> bool {
-        let changes = match connection.is_ip6 {
-            false => self.ip4.entry(connection.hit.id).map(ConntrackEntry::is_translated),
-            true => self.ip6.entry(connection.hit.id).map(ConntrackEntry::is_translated),
-        };
-        changes.unwrap_or_default()
+        self.state(connection).is_translated()
     }
 
     /// Returns the connection of a packet of the burst, from the batch lookup.
     #[inline(always)]
     pub(crate) fn find(
         &self,
-        (batch, key): (&LookupBatch, LookupKey),
+        (batch, key): (&BurstLookup, LookupKey),
         bytes: &[u8],
         headers: &Headers,
         now: u64,
     ) -> LookupResult {
-        let (is_ip6, hit) = match key {
-            LookupKey::Unbatched => return self.find_unbatched(bytes, headers, now),
-            LookupKey::Ip4(at) => (false, batch.ip4.hit(at)),
-            LookupKey::Ip6(at) => (true, batch.ip6.hit(at)),
-        };
-        let Some(hit) = hit else { return LookupResult::None };
-        self.live_connection(is_ip6, hit, (None, true), now)
+        if key == LookupKey::Unbatched {
+            return self.find_unbatched(bytes, headers, now);
+        }
+        let Some(hit) = batch.hit(key) else { return LookupResult::None };
+        self.live_connection(hit, None, now)
     }
 
     /// Looks the packet up again, with exclusive access, and removes its connection if that has
     /// expired.
     pub(crate) fn find_exclusive(
         &mut self,
-        (batch, key): (&LookupBatch, LookupKey),
+        (batch, key): (&BurstLookup, LookupKey),
         bytes: &[u8],
         headers: &Headers,
         now: u64,
     ) -> Option<PacketConnection> {
-        let (is_ip6, hit, packet) = match key {
-            LookupKey::Unbatched => {
-                let (ends, quoted) = packet_tuple(bytes, headers)?;
-                (ends.is_ip6, self.find_tuple(&ends)?, (quoted, false))
-            }
-            LookupKey::Ip4(at) => (false, batch.ip4.look_up_again(at, &self.ip4)?, (None, true)),
-            LookupKey::Ip6(at) => (true, batch.ip6.look_up_again(at, &self.ip6)?, (None, true)),
+        let (hit, quoted) = match key {
+            LookupKey::Unbatched => self.find_tuple(bytes, headers)?,
+            key => (batch.look_up_again(key, self)?, None),
         };
-        if let LookupResult::Connection(connection) = self.live_connection(is_ip6, hit, packet, now)
-        {
+        if let LookupResult::Connection(connection) = self.live_connection(hit, quoted, now) {
             return Some(connection);
         }
-        match is_ip6 {
-            false => self.ip4.expire_one(hit.id, now, &mut self.seq_offsets),
-            true => self.ip6.expire_one(hit.id, now, &mut self.seq_offsets),
-        }
+        let expired = family!(self, hit.is_ip6, .take_expired(hit.id, now)?.1.state().offsets);
+        self.seq_offsets.remove(expired);
         None
     }
 
-    fn find_tuple(&self, ends: &Tuple) -> Option<Hit> {
-        match ends.is_ip6 {
-            false => self.ip4.find(ends),
-            true => self.ip6.find(ends),
+    /// Looks up the tuple of a packet, or that of the packet that it quotes.
+    fn find_tuple(&self, bytes: &[u8], headers: &Headers) -> Option<(Hit, QuotedOffset)> {
+        let (tuple, quoted) = packet_tuple(bytes, headers)?;
+        Some((self.hit(&tuple)?, quoted))
+    }
+
+    fn hit(&self, tuple: &Tuple) -> Option<Hit> {
+        fn find<A: Address>(table: &FamilyTable<A>, tuple: &Tuple) -> (Slot, bool) {
+            let (key, swapped) = TupleKey::of_tuple(tuple).ordered();
+            (table.find_slot(&key), swapped)
         }
+        let is_ip6 = tuple.is_ip6();
+        let (slot, swapped) = if is_ip6 { find(&self.ip6, tuple) } else { find(&self.ip4, tuple) };
+        Hit::new(slot, swapped, is_ip6)
     }
 
     #[inline(never)]
     fn find_unbatched(&self, bytes: &[u8], headers: &Headers, now: u64) -> LookupResult {
-        if self.len() == 0 {
-            return LookupResult::None;
-        }
-        let Some((ends, quoted)) = packet_tuple(bytes, headers) else { return LookupResult::None };
-        let Some(hit) = self.find_tuple(&ends) else { return LookupResult::None };
-        self.live_connection(ends.is_ip6, hit, (quoted, false), now)
+        let found = if self.len() == 0 { None } else { self.find_tuple(bytes, headers) };
+        found.map_or(LookupResult::None, |(hit, quoted)| self.live_connection(hit, quoted, now))
     }
 
     /// Returns a connection that has not expired.
     #[inline(always)]
-    fn live_connection(
-        &self,
-        is_ip6: bool,
-        hit: Hit,
-        packet: (QuotedOffset, bool),
-        now: u64,
-    ) -> LookupResult {
-        match is_ip6 {
-            false => match self.ip4.live_entry(hit.id, now) {
-                Some(entry) => LookupResult::Connection(PacketConnection::new(entry, hit, packet)),
-                None => LookupResult::NeedsWrite,
-            },
-            true => match self.ip6.live_entry(hit.id, now) {
-                Some(entry) => LookupResult::Connection(PacketConnection::new(entry, hit, packet)),
-                None => LookupResult::NeedsWrite,
-            },
+    fn live_connection(&self, hit: Hit, quoted: QuotedOffset, now: u64) -> LookupResult {
+        if family!(self, hit.is_ip6, .deadline(hit.id)) <= now {
+            return LookupResult::NeedsWrite;
         }
+        let state = family!(self, hit.is_ip6, .get(hit.id).state());
+        let direction = state.direction(hit.is_second, hit.swapped);
+        // The quoted packet travelled in the opposite direction of the error.
+        let direction = if quoted.is_some() { direction.opposite() } else { direction };
+        LookupResult::Connection(PacketConnection { hit, quoted, direction })
+    }
+
+    /// Records a packet; returns the end of its connection, which an ICMP error does not extend.
+    #[inline]
+    fn record(
+        &self,
+        connection: &PacketConnection,
+        bytes: &[u8],
+        headers: &Headers,
+        timeouts: &Timeouts,
+        now: u64,
+    ) -> Option<u64> {
+        if connection.quoted.is_some() {
+            return None;
+        }
+        let (proto, flags) = (headers.protocol, headers.tcp_flags(bytes));
+        Some(now + self.state(connection).record(connection.direction, proto, flags, timeouts))
     }
 
     /// Records a packet and extends the timeout of its connection.
@@ -280,15 +289,9 @@ impl Connections {
         timeouts: &Timeouts,
         now: u64,
     ) -> Result<(), ExclusiveAccess> {
-        // An ICMP error does not extend the timeout.
-        if connection.quoted.is_some() {
-            return Ok(());
-        }
-        let packet = connection.summary(bytes, headers);
-        match connection.is_ip6 {
-            false => self.ip4.refresh(connection.hit.id, packet, timeouts, now),
-            true => self.ip6.refresh(connection.hit.id, packet, timeouts, now),
-        }
+        let until = self.record(connection, bytes, headers, timeouts, now);
+        let Some(until) = until else { return Ok(()) };
+        family!(self, connection.hit.is_ip6, .postpone(connection.hit.id, until))
     }
 
     /// As [`Connections::refresh`], with exclusive access.
@@ -300,55 +303,72 @@ impl Connections {
         timeouts: &Timeouts,
         now: u64,
     ) {
-        if connection.quoted.is_some() {
-            return;
-        }
-        let packet = connection.summary(bytes, headers);
-        match connection.is_ip6 {
-            false => self.ip4.refresh_exclusive(connection.hit.id, packet, timeouts, now),
-            true => self.ip6.refresh_exclusive(connection.hit.id, packet, timeouts, now),
+        if let Some(until) = self.record(connection, bytes, headers, timeouts, now) {
+            family!(self, connection.hit.is_ip6, .set_deadline(connection.hit.id, until).state());
         }
     }
 
     /// Removes a connection.
     pub(crate) fn remove(&mut self, connection: &PacketConnection) {
-        match connection.is_ip6 {
-            false => self.ip4.remove(connection.hit.id, &mut self.seq_offsets),
-            true => self.ip6.remove(connection.hit.id, &mut self.seq_offsets),
+        let offsets =
+            family!(self, connection.hit.is_ip6, .remove(connection.hit.id).1.state().offsets);
+        self.seq_offsets.remove(offsets);
+    }
+
+    /// Returns the original tuple and the translated one, both in the original direction.
+    pub(super) fn tuples(&self, connection: &PacketConnection) -> (Tuple, Tuple) {
+        fn tuples<A: Address>(table: &FamilyTable<A>, id: Id) -> (Tuple, Tuple) {
+            let (from, to) = table.get(id).tuples(table.key(id));
+            (from.tuple(), to.tuple())
         }
+        let Hit { id, is_ip6, .. } = connection.hit;
+        if is_ip6 { tuples(&self.ip6, id) } else { tuples(&self.ip4, id) }
     }
 
     /// Returns the original tuple.
-    pub(crate) fn original_tuple(&self, connection: &PacketConnection) -> Option<Tuple> {
-        match connection.is_ip6 {
-            false => self.ip4.original_tuple(connection.hit.id),
-            true => self.ip6.original_tuple(connection.hit.id),
-        }
+    pub(crate) fn original_tuple(&self, connection: &PacketConnection) -> Tuple {
+        self.tuples(connection).0
     }
 
     /// Returns the mapping of a packet.
-    pub(crate) fn mapping(&self, connection: &PacketConnection) -> Option<Mapping> {
-        match connection.is_ip6 {
-            false => self.ip4.mapping(connection.hit, connection.quoted(), &self.seq_offsets),
-            true => self.ip6.mapping(connection.hit, connection.quoted(), &self.seq_offsets),
-        }
+    pub(crate) fn mapping(&self, connection: &PacketConnection) -> Mapping {
+        let PacketConnection { hit, direction, .. } = *connection;
+        let (from, to) = self.tuples(connection);
+        let (seen, other) = if hit.is_second { (to, from) } else { (from, to) };
+        let is_rewritten = connection.is_rewritten();
+        // A quoted packet travelled in the opposite direction of the error.
+        let is_turned = (direction == Direction::Reply) != connection.quoted.is_some();
+        let tuples = (seen, if is_rewritten { other } else { seen });
+        let tuples = match is_turned {
+            true => (tuples.0.reversed(), tuples.1.reversed()),
+            false => tuples,
+        };
+        // In a translated connection only translated packets get offsets.
+        let passes = from != to && !is_rewritten;
+        let offsets = self.seq_offsets.get(self.state(connection).offsets);
+        let offsets = if passes { Offsets::default() } else { offsets };
+        let quoted = connection.quoted.map(|at| at.get() as usize);
+        Mapping { direction, tuples, offsets, quoted }
     }
 
     /// Returns the tuple rewrite of a packet, if that is all that changes.
     #[inline]
     pub(crate) fn tuple_rewrite(&self, connection: &PacketConnection) -> TupleRewrite {
-        if !self.is_translated(connection) {
+        let state = self.state(connection);
+        if !state.is_translated() {
             return TupleRewrite::None;
         }
-        if connection.is_ip6 || !connection.has_ports {
+        if connection.hit.is_ip6 || connection.quoted.is_some() || state.offsets.is_some() {
             return TupleRewrite::Full;
         }
-        match self.ip4.entry(connection.hit.id) {
-            Some(entry) if entry.offsets.is_none() => self
-                .ip4
-                .tuple_rewrite(connection.hit)
-                .map_or(TupleRewrite::None, TupleRewrite::Tuple4),
-            _ => TupleRewrite::Full,
+        if !connection.is_rewritten() {
+            return TupleRewrite::None;
+        }
+        let id = connection.hit.id;
+        let (from, to) = self.ip4.get(id).tuples(self.ip4.key(id));
+        match connection.direction {
+            Direction::Original => TupleRewrite::Tuple4(from, to),
+            Direction::Reply => TupleRewrite::Tuple4(to.reversed(), from.reversed()),
         }
     }
 
@@ -382,7 +402,7 @@ impl Connections {
         }
         let mut request = NatRequest::new(ends, random);
         entries.for_each(|entry| request.add_plan(&entry.plan));
-        let is_allocated = request.allocate(|ends| self.find_tuple(ends).is_some());
+        let is_allocated = request.allocate(|ends| self.hit(ends).is_some());
         let (to, offsets, flags) = (request.to, request.offsets, headers.tcp_flags(bytes));
         Some(is_allocated.then_some(Proposal { from: ends, to, offsets, flags }))
     }
@@ -395,41 +415,47 @@ impl Connections {
         timeouts: &Timeouts,
         now: u64,
     ) -> CreateResult {
-        if !self.make_room(from.is_ip6) {
+        if !self.make_room(from.is_ip6()) {
             self.refused += 1;
             return CreateResult::Full;
         }
         self.rule_refs.clear();
         self.rule_refs.extend(entries.map(|entry| RuleRef::new(entry)));
-        let Connections { ip4, ip6, seq_offsets, limit, rule_lists, rule_refs, .. } = self;
-        let offsets = seq_offsets.insert(offsets);
-        let entry = NewEntry { from, to, rule_refs: rule_lists.intern(rule_refs), offsets, flags };
-        let connection = match from.is_ip6 {
-            false => entry.insert(ip4, timeouts, *limit, now),
-            true => entry.insert(ip6, timeouts, *limit, now),
+        let rule_refs = self.rule_lists.intern(&self.rule_refs);
+        let offsets = self.seq_offsets.insert(offsets);
+        let state = ConnectionState::new(rule_refs, offsets);
+        let until = now + state.record(Direction::Original, from.proto, flags, timeouts);
+        let hit = match from.is_ip6() {
+            false => ConntrackEntry::insert(&mut self.ip4, (&from, &to), state, until, now),
+            true => ConntrackEntry::insert(&mut self.ip6, (&from, &to), state, until, now),
         };
-        let Some(connection) = connection else {
-            seq_offsets.remove(offsets);
+        let Some(hit) = hit else {
+            self.seq_offsets.remove(offsets);
             return CreateResult::Full;
         };
-        CreateResult::Created(connection)
+        let direction = Direction::Original;
+        CreateResult::Created(PacketConnection { hit, quoted: None, direction })
     }
 
     /// Whether one more connection has room, if need be by eviction.
     pub(crate) fn has_room(&self) -> bool {
-        self.len() < self.limit || self.ip4.may_evict() || self.ip6.may_evict()
+        self.len() < self.ip4.limit()
+            || self.ip4.iter().any(|(.., entry)| entry.state().is_evictable())
+            || self.ip6.iter().any(|(.., entry)| entry.state().is_evictable())
     }
 
     /// Makes room for one more connection: evicts one of the same family, or else of the other.
     fn make_room(&mut self, is_ip6: bool) -> bool {
-        if self.len() < self.limit {
-            return true;
-        }
-        let Connections { ip4, ip6, seq_offsets, .. } = self;
-        match is_ip6 {
-            false => ip4.evict(seq_offsets) || ip6.evict(seq_offsets),
-            true => ip6.evict(seq_offsets) || ip4.evict(seq_offsets),
-        }
+        self.len() < self.ip4.limit() || self.evict(is_ip6) || self.evict(!is_ip6)
+    }
+
+    /// Evicts a connection of one family; returns whether there was one.
+    fn evict(&mut self, is_ip6: bool) -> bool {
+        let evicted = match is_ip6 {
+            false => self.ip4.evict(|it| it.state().is_evictable()).map(|it| it.1.state().offsets),
+            true => self.ip6.evict(|it| it.state().is_evictable()).map(|it| it.1.state().offsets),
+        };
+        evicted.map(|offsets| self.seq_offsets.remove(offsets)).is_some()
     }
 }
 
@@ -441,86 +467,32 @@ pub(crate) struct Proposal {
     flags: u8,
 }
 
-/// A connection to be inserted.
-struct NewEntry {
-    from: Tuple,
-    to: Tuple,
-    rule_refs: RuleRefs,
-    offsets: Option<NonZeroU32>,
-    flags: u8,
-}
-
-impl NewEntry {
-    fn insert<K: Family>(
-        &self,
-        table: &mut FamilyTable<K>,
-        timeouts: &Timeouts,
-        limit: usize,
-        now: u64,
-    ) -> Option<PacketConnection> {
-        let (key, mut entry) = ConntrackEntry::<K>::new(&self.from, &self.to);
-        (entry.rule_refs, entry.offsets) = (self.rule_refs, self.offsets);
-        entry.record(Direction::Original, self.flags);
-        let until = now + entry.timeout(self.from.proto, timeouts);
-        let id: Id = table.insert((key, entry), until, limit, now)?;
-        let swapped = K::from_tuple(&self.from).ordered().1;
-        let hit = Hit { id, is_second: false, swapped };
-        table.entry(id).map(|entry| PacketConnection::new(entry, hit, (None, false)))
-    }
-}
-
 /// Rewrite of the tuple of a packet.
 pub(crate) enum TupleRewrite {
     /// The packet stays as it is.
     None,
-    /// The packet gets this tuple, and nothing else changes.
-    Tuple4(Tuple4),
+    /// A packet with the first tuple gets the second, and nothing else changes.
+    Tuple4(Tuple4, Tuple4),
     /// The rewrite is not a plain exchange of the tuple.
     Full,
 }
 
 impl PacketConnection {
+    /// Whether the packet, or the one that it quotes, has the tuple that is translated.
     #[inline]
-    fn new<K: Family>(
-        entry: &ConntrackEntry<K>,
-        hit: Hit,
-        (quoted, has_ports): (QuotedOffset, bool),
-    ) -> PacketConnection {
-        let direction = entry.direction(hit.is_second, hit.swapped);
-        // The quoted packet travelled in the opposite direction of the error.
-        let direction = if quoted.is_some() { direction.opposite() } else { direction };
-        PacketConnection { hit, quoted, is_ip6: K::IS_IP6, direction, has_ports }
-    }
-
-    /// Whether the connection is IPv6.
-    pub(super) fn is_ip6(&self) -> bool {
-        self.is_ip6
-    }
-
-    /// Identifier in the table of its family.
-    pub(super) fn id(&self) -> Id {
-        self.hit.id
-    }
-
-    fn quoted(&self) -> Option<usize> {
-        self.quoted.map(|at| at.get() as usize)
-    }
-
-    #[inline]
-    fn summary(&self, bytes: &[u8], headers: &Headers) -> PacketSummary {
-        let (proto, tcp_flags) = (headers.protocol, headers.tcp_flags(bytes));
-        PacketSummary { direction: self.direction, proto, tcp_flags }
+    fn is_rewritten(&self) -> bool {
+        self.hit.is_second == (self.direction == Direction::Reply)
     }
 }
 
 /// Returns the tuple of a packet; for an ICMP error that of the quoted packet, and its offset.
 fn packet_tuple(bytes: &[u8], headers: &Headers) -> Option<(Tuple, QuotedOffset)> {
     let Some(at) = quoted(bytes, headers) else {
-        return Some((Tuple::of_packet(bytes, headers)?, None));
+        return Some((read_tuple(bytes, headers)?, None));
     };
     let bytes = bytes.get(..headers.end)?;
     let inner = Headers::quoted(bytes, at)?;
-    Some((Tuple::of_packet(bytes, &inner)?, NonZeroU32::new(at as u32)))
+    Some((read_tuple(bytes, &inner)?, NonZeroU32::new(at as u32)))
 }
 
 /// Whether the packet is an ICMP error, which quotes another packet.

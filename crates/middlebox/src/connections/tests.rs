@@ -2,8 +2,7 @@
 
 use super::mapping::Direction;
 use super::{
-    Connections, CreateResult, LookupBatch, LookupResult, PacketConnection, TupleRewrite,
-    rewrite_tuple4,
+    BurstLookup, Connections, CreateResult, LookupResult, PacketConnection, TupleRewrite, offsets,
 };
 use crate::active_rules::ActiveRules;
 use crate::headers::Headers;
@@ -11,7 +10,7 @@ use crate::language::rule;
 use crate::matcher::Matcher;
 use crate::rule_set::RuleSet;
 use crate::verdict::rewrite;
-use castanet_kit::flow::ExclusiveAccess;
+use castanet_kit::conntrack::{ExclusiveAccess, rewrite_tuple};
 use castanet_kit::rng::Rng;
 use castanet_packet::Packet;
 use castanet_wire::sketch::{self, Layer};
@@ -51,7 +50,7 @@ impl Harness {
         let headers = Headers::find(&packet).expect("is IP");
         let now = self.now;
         let (connections, slots) = (&mut self.connections, self.matcher.slots());
-        let mut batch = LookupBatch::default();
+        let mut batch = BurstLookup::default();
         let key = batch.push(packet.bytes(), &headers);
         batch.look_up(connections);
         let (batch, bytes) = ((&batch, key), packet.bytes());
@@ -101,11 +100,13 @@ impl Harness {
         let plans = connections.rules(&found, slots).map(|(_, entry)| &entry.plan);
         let mapping = connections.mapping(&found);
         let mut rewritten = Packet::from_bytes(packet.bytes());
-        rewrite(&mut packet, headers, plans.clone(), mapping.as_ref(), None, 1500);
+        rewrite(&mut packet, headers, plans.clone(), Some(&mapping), None, 1500);
         // The short way does the same as the long one.
         let is_short = plans.clone().all(|plan| plan.fields.is_empty() && plan.options.is_empty());
         match connections.tuple_rewrite(&found) {
-            TupleRewrite::Tuple4(to) => _ = rewrite_tuple4(rewritten.bytes_mut(), &headers, &to),
+            TupleRewrite::Tuple4(from, to) => {
+                rewrite_tuple(rewritten.bytes_mut(), offsets(&headers), &from, &to);
+            }
             TupleRewrite::None => {}
             TupleRewrite::Full => rewritten = Packet::from_bytes(packet.bytes()),
         }

@@ -85,7 +85,7 @@ const EMPTY: SlotInfo = SlotInfo { rank: 0, id: 0, actions: REMOVED };
 pub(crate) struct RuleRef {
     pub(crate) slot: u32,
     /// Low bits of the identifier.
-    id: u32,
+    pub(crate) id: u32,
 }
 
 impl RuleRef {

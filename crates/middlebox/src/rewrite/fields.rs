@@ -53,11 +53,6 @@ impl FieldBits {
         FieldBits { layer, first: byte * u8::BITS as usize, count, pseudo: false }
     }
 
-    /// The same, in the pseudo header of what the packet carries.
-    pub(crate) const fn in_pseudo(self) -> FieldBits {
-        FieldBits { pseudo: true, ..self }
-    }
-
     /// The same, so many bits later.
     pub(crate) const fn later(self, bits: usize) -> FieldBits {
         FieldBits { first: self.first + bits, ..self }

@@ -11,7 +11,6 @@ pub use plan::{NatChange, NatField, OptionEdit, RulePlan};
 
 use crate::headers::Headers;
 use castanet_packet::Packet;
-use castanet_wire::checksum::Delta;
 
 /// A packet that is being rewritten. Edits of TCP options are collected until
 /// [`PacketRewriter::finish`], so that the payload moves once.
@@ -45,11 +44,6 @@ impl<'p> PacketRewriter<'p> {
             Some(list) => list.shift_sack(by),
             None => fields::shift_sack(self.packet.bytes_mut(), &self.headers, by),
         }
-    }
-
-    /// Updates the transport checksum by a delta.
-    pub(crate) fn adjust_upper_checksum(&mut self, delta: Delta) {
-        fields::adjust_upper_checksum(self.packet.bytes_mut(), &self.headers, false, delta);
     }
 
     /// Edits the options; whether there was room.

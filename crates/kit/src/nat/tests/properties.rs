@@ -85,7 +85,7 @@ proptest! {
             let packet = format!("{ends} {}", kinds[usize::from(kind)]);
             it.0.expire(now, 1000);
             let before: HashMap<Tuple4, (u64, bool)> = it.0.iter().map(|(id, key, mapping)| {
-                let end = it.0.flows.as_ref().unwrap().deadline(id) / 1_000_000;
+                let end = it.0.flows.deadline(id) / 1_000_000;
                 (*key, (end, mapping.guarantee_end(end) <= now / 1_000_000))
             }).collect();
             let passed = translate(&mut it, 0, &packet, now);
@@ -125,7 +125,7 @@ proptest! {
             _ = translate_bytes(&mut it, n % 2, &mut bytes, NOW);
             if let Some(quote) = parse_quote(&bytes) {
                 let original = it.0.original(0, &quote);
-                original.map(|original| rewrite_error(&mut bytes, &quote, &original));
+                original.map(|original| rewrite_error(&mut bytes, &original));
             }
             _ = parse_port_command(&bytes);
             _ = replace_data(&bytes, 0..3, b"x");
@@ -152,7 +152,7 @@ proptest! {
         if let Some(quote) = parse_quote(&error[20..])
             && let Some(original) = it.0.original(0, &quote)
         {
-            rewrite_error(&mut error, &quote, &original);
+            rewrite_error(&mut error, &original);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The timer wheel of flows: a flow is moved only when its old deadline comes, however often the
 //! deadline was postponed.
 
-use super::Flow;
+use super::Entry;
 use super::entries::{Entries, Id};
 
 /// Lists in the wheel. Flows whose deadline is more than this many ticks (18 minutes) away wait in
@@ -30,10 +30,17 @@ pub(super) struct Wheel {
 }
 
 impl Wheel {
-    pub(super) fn new(now: u64) -> Wheel {
-        let ends = (0..TICKS).map(|list| (END | list, END | list)).collect();
+    pub(super) fn new() -> Wheel {
         let used = [0; (TICKS / WORD) as usize];
-        Wheel { ends, used, tick: 0, last: 0, start: now, search_position: None }
+        Wheel { ends: Box::default(), used, tick: 0, last: 0, start: 0, search_position: None }
+    }
+
+    /// Starts an empty wheel at time `now`.
+    pub(super) fn restart(&mut self, now: u64) {
+        if self.ends.is_empty() {
+            self.ends = (0..TICKS).map(|list| (END | list, END | list)).collect();
+        }
+        (self.start, self.tick, self.last, self.search_position) = (now, 0, 0, None);
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -48,32 +55,32 @@ impl Wheel {
     }
 
     /// Links an unlinked flow into the list of its deadline.
-    pub(super) fn arm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, until: u64) {
+    pub(super) fn arm<E: Entry>(&mut self, all: &mut Entries<E>, id: Id, until: u64) {
         all.at(id).set_deadline(until);
         self.link(all, id, self.tick(until));
     }
 
     /// Changes a flow's deadline.
     #[inline]
-    pub(super) fn set_deadline<'a, F: Flow>(
+    pub(super) fn set_deadline<'a, E: Entry>(
         &mut self,
-        all: &'a mut Entries<F>,
+        all: &'a mut Entries<E>,
         id: Id,
         until: u64,
-    ) -> &'a mut F {
+    ) -> &'a mut E {
         if until < all.at(id).deadline() {
             self.disarm(all, id);
             self.link(all, id, self.tick(until));
         }
         let entry = all.at_mut(id);
         entry.set_deadline(until);
-        &mut entry.flow
+        &mut entry.entry
     }
 
     /// Postpones a flow's deadline without moving the flow. False if `until` is earlier than the
     /// present deadline by more than a tick: the clocks of concurrent workers may differ by a tick.
     #[inline]
-    pub(super) fn postpone<F: Flow>(&self, all: &Entries<F>, id: Id, until: u64) -> bool {
+    pub(super) fn postpone<E: Entry>(&self, all: &Entries<E>, id: Id, until: u64) -> bool {
         let entry = all.at(id);
         let before = entry.deadline();
         if until > before {
@@ -90,7 +97,7 @@ impl Wheel {
         last > self.tick || self.used[at as usize] >> bit & 1 != 0
     }
 
-    fn link<F: Flow>(&mut self, all: &mut Entries<F>, id: Id, deadline: u32) {
+    fn link<E: Entry>(&mut self, all: &mut Entries<E>, id: Id, deadline: u32) {
         let at = deadline.clamp(self.tick + 1, self.tick + TICKS - 1) % TICKS;
         let (mark, last) = (END | at, self.ends[at as usize].1);
         all.at_mut(id).links = (last, mark);
@@ -100,7 +107,7 @@ impl Wheel {
     }
 
     /// Unlinks a flow from its list.
-    pub(super) fn disarm<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) {
+    pub(super) fn disarm<E: Entry>(&mut self, all: &mut Entries<E>, id: Id) {
         let (before, next) = all.at(id).links;
         if let Some((flow, _)) = self.search_position.as_mut().filter(|(flow, _)| *flow == id.0) {
             *flow = next;
@@ -116,7 +123,7 @@ impl Wheel {
         }
     }
 
-    fn set_next<F: Flow>(&mut self, all: &mut Entries<F>, of: u32, next: u32) {
+    fn set_next<E: Entry>(&mut self, all: &mut Entries<E>, of: u32, next: u32) {
         match of & END {
             0 => all.at_mut(Id(of)).links.1 = next,
             _ => self.ends[(of % TICKS) as usize].0 = next,
@@ -143,7 +150,7 @@ impl Wheel {
 
     /// Writes the next flows that may have expired at `now` to `ids`, in the order of their lists,
     /// and returns how many there are. The caller checks each with [`Wheel::check_expired`].
-    pub(super) fn due<F: Flow>(&mut self, all: &Entries<F>, now: u64, ids: &mut [Id]) -> usize {
+    pub(super) fn due<E: Entry>(&mut self, all: &Entries<E>, now: u64, ids: &mut [Id]) -> usize {
         // A tick is over when the next begins.
         let last = (now.saturating_sub(self.start) >> TICK) as u32;
         // After a long pause each list is checked once.
@@ -165,7 +172,7 @@ impl Wheel {
 
     /// Whether a flow from [`Wheel::due`] has expired; if not, it is moved to the list of its
     /// deadline.
-    pub(super) fn check_expired<F: Flow>(&mut self, all: &mut Entries<F>, id: Id) -> bool {
+    pub(super) fn check_expired<E: Entry>(&mut self, all: &mut Entries<E>, id: Id) -> bool {
         let deadline = self.tick(all.at(id).deadline());
         if deadline > self.last {
             self.disarm(all, id);
@@ -178,11 +185,11 @@ impl Wheel {
     /// flows from the position of the last search, so that repeated searches get past any number of
     /// flows that may not go. Postponed flows are moved to their present deadline; if all are
     /// postponed, the first to expire is returned.
-    pub(super) fn find_evictable<F: Flow>(
+    pub(super) fn find_evictable<E: Entry>(
         &mut self,
-        all: &mut Entries<F>,
+        all: &mut Entries<E>,
         limit: usize,
-        mut may: impl FnMut(&F) -> bool,
+        mut may: impl FnMut(&E) -> bool,
     ) -> Option<Id> {
         let last = self.tick + TICKS - 1;
         let position = self.search_position.take().filter(|(_, tick)| *tick >= self.tick);
@@ -204,7 +211,7 @@ impl Wheel {
             }
             let (id, entry) = (Id(current), all.at(Id(current)));
             let (next, deadline) = (entry.links.1, self.tick(entry.deadline()));
-            if may(&entry.flow) {
+            if may(&entry.entry) {
                 if deadline <= tick {
                     self.search_position = Some((current, tick));
                     return Some(id);

@@ -111,6 +111,7 @@ pub(super) enum FirstLine {
 }
 
 /// The slots of a table by hash.
+#[derive(Default)]
 pub(super) struct Index {
     /// The segment for the first `depth` bits of a hash.
     directory: Vec<u32>,
@@ -124,23 +125,25 @@ pub(super) struct Index {
 
 impl Index {
     pub(super) fn new(limit: usize) -> Index {
-        let mut index = Index {
-            directory: vec![0],
-            depth: 0,
-            chunks: Vec::new(),
-            depths: Vec::new(),
-            max_depth: 0,
-        };
+        let mut index = Index::default();
         index.set_limit(limit);
-        index.add_segment(EMPTY_SEGMENT, 0);
         index
+    }
+
+    /// Adds the first segment, before the first slot.
+    pub(super) fn allocate(&mut self) {
+        if self.directory.is_empty() {
+            self.directory.push(0);
+            self.add_segment(EMPTY_SEGMENT, 0);
+        }
     }
 
     pub(super) fn set_limit(&mut self, limit: usize) {
         // Segments are unevenly full, and a flow may have two keys.
         const SPARE: usize = 16;
-        let segments = (limit * SPARE / (LINES * WAYS)).max(1);
-        self.max_depth = self.max_depth.max(segments.next_power_of_two().ilog2());
+        let segments = (limit.saturating_mul(SPARE) / (LINES * WAYS)).max(1);
+        let depth = segments.next_power_of_two().ilog2();
+        self.max_depth = if self.depths.is_empty() { depth } else { self.max_depth.max(depth) };
     }
 
     pub(super) fn memory(&self) -> usize {

@@ -1,6 +1,7 @@
 //! The storage of flows, in chunks of memory that never move.
 
-use super::Flow;
+use super::Entry;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The id of a flow in a table, valid until the flow is removed.
@@ -39,19 +40,19 @@ impl Slot {
     }
 }
 
-/// A flow and its links in the timer wheel.
+/// An entry with its key and its links in the timer wheel.
 #[derive(Default)]
-pub(super) struct Entry<F: Flow> {
-    pub(super) key: F::Key,
+pub(super) struct Node<E: Entry> {
+    pub(super) key: E::Key,
     /// The previous and the next entry of the wheel's list. For a free entry, the next one is the
     /// next free entry.
     pub(super) links: (u32, u32),
     /// The expiry time in nanoseconds; readers that share the table may postpone it.
     deadline: AtomicU64,
-    pub(super) flow: F,
+    pub(super) entry: E,
 }
 
-impl<F: Flow> Entry<F> {
+impl<E: Entry> Node<E> {
     #[inline]
     pub(super) fn deadline(&self) -> u64 {
         self.deadline.load(Relaxed)
@@ -69,18 +70,25 @@ const FREE: u32 = u32::MAX;
 const NONE: u32 = u32::MAX - 1;
 /// The entries of one allocation.
 const CHUNK: usize = 4096;
+/// The entries of one group, whose size is a multiple of a cache line.
+const GROUP: usize = 8;
+
+/// Entries from the start of a cache line on: those of 64 bytes take one line each.
+#[repr(align(64))]
+#[derive(Default)]
+struct Group<E: Entry>([Node<E>; GROUP]);
 
 /// All flows, by id.
-pub(super) struct Entries<F: Flow> {
-    chunks: Vec<Box<[Entry<F>; CHUNK]>>,
+pub(super) struct Entries<E: Entry> {
+    chunks: Vec<Box<[Group<E>; CHUNK / GROUP]>>,
     free: u32,
     /// The first id that was never used.
     fresh: u32,
     len: usize,
 }
 
-impl<F: Flow> Entries<F> {
-    pub(super) fn new() -> Entries<F> {
+impl<E: Entry> Entries<E> {
+    pub(super) fn new() -> Entries<E> {
         Entries { chunks: Vec::new(), free: NONE, fresh: 0, len: 0 }
     }
 
@@ -89,67 +97,61 @@ impl<F: Flow> Entries<F> {
     }
 
     pub(super) fn memory(&self) -> usize {
-        self.chunks.len() * CHUNK * size_of::<Entry<F>>()
+        self.chunks.len() * CHUNK * size_of::<Node<E>>()
     }
 
     #[inline]
-    pub(super) fn at(&self, Id(id): Id) -> &Entry<F> {
-        &self.chunks[id as usize / CHUNK][id as usize % CHUNK]
+    pub(super) fn at(&self, Id(id): Id) -> &Node<E> {
+        &self.chunks[id as usize / CHUNK][id as usize % CHUNK / GROUP].0[id as usize % GROUP]
     }
 
     #[inline]
-    pub(super) fn at_mut(&mut self, Id(id): Id) -> &mut Entry<F> {
-        &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK]
+    pub(super) fn at_mut(&mut self, Id(id): Id) -> &mut Node<E> {
+        &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK / GROUP].0[id as usize % GROUP]
     }
 
     /// The key that a slot of the index stands for.
     #[inline]
-    pub(super) fn key(&self, slot: Slot) -> Option<&F::Key> {
+    pub(super) fn key(&self, slot: Slot) -> Option<&E::Key> {
         let (id, is_second) = slot.parts();
-        let entry = self.at(id);
-        if is_second { entry.flow.second_key() } else { Some(&entry.key) }
+        let node = self.at(id);
+        if is_second { node.entry.second_key() } else { Some(&node.key) }
     }
 
-    pub(super) fn add(&mut self, key: F::Key, flow: F) -> Id {
+    pub(super) fn add(&mut self, key: E::Key, entry: E) -> Id {
         self.len += 1;
-        let entry = Entry { key, links: (NONE, NONE), deadline: AtomicU64::new(0), flow };
+        let node = Node { key, links: (NONE, NONE), deadline: AtomicU64::new(0), entry };
         if self.free != NONE {
             let id = Id(self.free);
-            let old = std::mem::replace(self.at_mut(id), entry);
+            let old = std::mem::replace(self.at_mut(id), node);
             self.free = old.links.1;
             return id;
         }
         let id = Id(self.fresh);
         if id.0 as usize == self.chunks.len() * CHUNK {
             // Built in a vector: a whole chunk may be larger than the stack.
-            let chunk: Vec<Entry<F>> = (0..CHUNK).map(|_| Entry::default()).collect();
+            let chunk: Vec<Group<E>> = (0..CHUNK / GROUP).map(|_| Group::default()).collect();
             self.chunks.extend(chunk.into_boxed_slice().try_into().ok());
         }
         self.fresh += 1;
-        *self.at_mut(id) = entry;
+        *self.at_mut(id) = node;
         id
     }
 
-    pub(super) fn remove(&mut self, id: Id) -> (F::Key, F) {
+    pub(super) fn remove(&mut self, id: Id) -> (E::Key, E) {
         let free = self.free;
-        let entry = self.at_mut(id);
-        entry.links = (FREE, free);
-        let (key, flow) = (entry.key, std::mem::take(&mut entry.flow));
+        let node = self.at_mut(id);
+        node.links = (FREE, free);
+        let (key, entry) = (node.key, std::mem::take(&mut node.entry));
         (self.free, self.len) = (id.0, self.len - 1);
-        (key, flow)
+        (key, entry)
     }
 
-    /// The flows among the `limit` ids from `from` on, and the next id, if there are further ones.
-    pub(super) fn iter_range(
-        &self,
-        from: usize,
-        limit: usize,
-    ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
-        let end = from.saturating_add(limit).min(self.fresh as usize);
-        let all = (from..end).map(|at| (Id(at as u32), self.at(Id(at as u32))));
-        let used = all.filter(|(_, entry)| entry.links.0 != FREE);
-        let next = (end < self.fresh as usize).then_some(end);
-        (used.map(|(id, entry)| (id, &entry.key, &entry.flow)), next)
+    /// The flows among these ids.
+    pub(super) fn iter_range(&self, ids: Range<usize>) -> impl Iterator<Item = (Id, &E::Key, &E)> {
+        let all = ids.map(|at| (Id(at as u32), self.at(Id(at as u32))));
+        let used = all.filter(|(_, node)| node.links.0 != FREE);
+        used.map(|(id, node)| (id, &node.key, &node.entry))
     }
 
     /// One more than the largest id handed out so far.
@@ -161,12 +163,5 @@ impl<F: Flow> Entries<F> {
     pub(super) fn id_at(&self, number: usize) -> Option<Id> {
         let id = Id(u32::try_from(number).ok().filter(|&number| number < self.fresh)?);
         (self.at(id).links.0 != FREE).then_some(id)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Id, &F::Key, &F)> {
-        let all = self.chunks.iter().flat_map(|chunk| chunk.iter()).take(self.fresh as usize);
-        let all = all.enumerate();
-        let used = all.filter(|(_, entry)| entry.links.0 != FREE);
-        used.map(|(id, entry)| (Id(id as u32), &entry.key, &entry.flow))
     }
 }

@@ -1,71 +1,15 @@
-//! A table of flows by key: a lookup takes two cache misses, flows expire without a scan, and
-//! memory is bounded.
-//!
-//! A flow has one key or two: a connection whose addresses are rewritten is found by the tuples on
-//! either side. Both directions of a flow can share one entry, because [`Tuple4::ordered`] gives
-//! them the same key.
-//!
-//! The table grows a page at a time: an insertion moves at most some hundred other flows and copies
-//! a directory of four bytes a page. Keys are hashed under a random seed, so that an attacker
-//! cannot choose keys that collide.
-//!
-//! Workers may share a table for reading. Meanwhile each packet can still postpone the expiry of
-//! its flow ([`Flows::postpone`]).
+//! The table of flows with one key or two.
 
-mod entries;
-mod index;
-mod seed;
-#[cfg(test)]
-mod tests;
-mod tuple;
-mod wheel;
-
-pub use entries::{Id, Slot};
-pub use seed::Seed;
-pub use tuple::{Tuple4, Tuple6};
-
-use entries::Entries;
-use index::{FirstLine, Index};
-use wheel::Wheel;
-
-/// The key of a flow.
-pub trait Key: Copy + Eq + Default {
-    /// A hash of 64 bits, each of which depends on the whole key and the seed.
-    fn hash(&self, seed: &Seed) -> u64;
-}
-
-/// The data of a flow.
-pub trait Flow: Default {
-    /// The type of its keys.
-    type Key: Key;
-
-    /// Its second key, if it has one; it must not change while the flow is in the table.
-    fn second_key(&self) -> Option<&Self::Key> {
-        None
-    }
-}
-
-/// Counters since the table was created.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Counts {
-    /// Flows that were added.
-    pub added: u64,
-    /// Flows that expired.
-    pub expired: u64,
-    /// Flows that were evicted before their expiry, to make room.
-    pub evicted: u64,
-    /// Flows that were refused for lack of room.
-    pub refused: u64,
-}
-
-/// The operation needs exclusive access to the table.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ExclusiveAccess;
+use super::entries::{self, Entries, Id, Slot};
+use super::index::{FirstLine, Index};
+use super::wheel::Wheel;
+use super::{Counts, Entry, ExclusiveAccess, Key};
+use crate::seed::Seed;
 
 /// A table of flows with a limit. Times are nanoseconds and never decrease.
-pub struct Flows<F: Flow> {
+pub struct Table<E: Entry> {
     index: Index,
-    entries: Entries<F>,
+    entries: Entries<E>,
     wheel: Wheel,
     seed: Seed,
     limit: usize,
@@ -75,19 +19,28 @@ pub struct Flows<F: Flow> {
 /// How many flows are checked for eviction before a new one is refused.
 const MAX_EVICTION_CHECKS: usize = 64;
 
-impl<F: Flow> Flows<F> {
-    /// A table for at most `limit` flows (below 2³¹), at time `now`.
-    pub fn new(limit: usize, now: u64) -> Flows<F> {
-        Flows::with_seed(limit, now, Seed::random())
+impl<E: Entry> Default for Table<E> {
+    fn default() -> Self {
+        Table::new(entries::MAX_FLOWS)
+    }
+}
+
+impl<E: Entry> Table<E> {
+    /// The bytes of a flow with its key and its links; 64 are one cache line.
+    pub const ENTRY_LEN: usize = size_of::<entries::Node<E>>();
+
+    /// A table for at most `limit` flows (below 2³¹).
+    pub fn new(limit: usize) -> Table<E> {
+        Table::with_seed(limit, Seed::random())
     }
 
     /// A table with this seed, which an attacker must not know.
-    pub fn with_seed(limit: usize, now: u64, seed: Seed) -> Flows<F> {
+    pub fn with_seed(limit: usize, seed: Seed) -> Table<E> {
         let limit = limit.min(entries::MAX_FLOWS);
-        Flows {
+        Table {
             index: Index::new(limit),
             entries: Entries::new(),
-            wheel: Wheel::new(now),
+            wheel: Wheel::new(),
             seed,
             limit,
             counts: Counts::default(),
@@ -127,19 +80,31 @@ impl<F: Flow> Flows<F> {
 
     /// The flow with this key, and whether this is its second key.
     #[inline]
-    pub fn find(&self, key: &F::Key) -> Option<(Id, bool)> {
-        self.find_hashed(key, key.hash(&self.seed)).entry()
+    pub fn find(&self, key: &E::Key) -> Option<(Id, bool)> {
+        self.find_slot(key).entry()
+    }
+
+    /// As [`Table::find`], with the result as a batch has it.
+    #[inline]
+    pub fn find_slot(&self, key: &E::Key) -> Slot {
+        self.find_hashed(key, key.hash(&self.seed))
     }
 
     #[inline]
-    fn find_hashed(&self, key: &F::Key, hash: u64) -> Slot {
+    fn find_hashed(&self, key: &E::Key, hash: u64) -> Slot {
+        if self.is_empty() {
+            return Slot::NONE;
+        }
         let found = self.index.find(hash, |slot| self.entries.key(slot) == Some(key));
         found.unwrap_or(Slot::NONE)
     }
 
     /// Looks up keys; `found` must be as long as `keys` and gets a result for each. The cache
     /// misses overlap, so this is faster than single lookups if the table is larger than the cache.
-    pub fn find_all(&self, keys: &[F::Key], found: &mut [Slot]) {
+    pub fn find_all(&self, keys: &[E::Key], found: &mut [Slot]) {
+        if self.is_empty() {
+            return found.fill(Slot::NONE);
+        }
         for (keys, found) in keys.chunks(BURST).zip(found.chunks_mut(BURST)) {
             let mut hashes = [0; BURST];
             let mut first_lines = [FirstLine::None; BURST];
@@ -164,38 +129,35 @@ impl<F: Flow> Flows<F> {
 
     /// The data of a flow.
     #[inline]
-    pub fn get(&self, id: Id) -> &F {
-        &self.entries.at(id).flow
+    pub fn get(&self, id: Id) -> &E {
+        &self.entries.at(id).entry
     }
 
     /// The data of a flow, mutable; its second key must not change.
     #[inline]
-    pub fn get_mut(&mut self, id: Id) -> &mut F {
-        &mut self.entries.at_mut(id).flow
+    pub fn get_mut(&mut self, id: Id) -> &mut E {
+        &mut self.entries.at_mut(id).entry
     }
 
     /// A flow's first key.
     #[inline]
-    pub fn key(&self, id: Id) -> &F::Key {
+    pub fn key(&self, id: Id) -> &E::Key {
         &self.entries.at(id).key
     }
 
-    /// Adds a flow that expires at time `until`. Neither of its keys may exist in the table. If the
-    /// table is full, the first to expire of some flows for which `may_go` is true is evicted; if
-    /// there is none, the new flow is returned.
-    pub fn insert(
-        &mut self,
-        key: F::Key,
-        flow: F,
-        until: u64,
-        may_go: impl FnMut(&F) -> bool,
-    ) -> Result<Id, F> {
-        if self.len() >= self.limit && self.evict(may_go).is_none() {
+    /// Adds a flow at time `now` that expires at time `until`. Neither of its keys may exist in the
+    /// table. If the table is full, the flow is returned; see [`Table::evict`].
+    pub fn insert(&mut self, key: E::Key, entry: E, until: u64, now: u64) -> Result<Id, E> {
+        if self.len() >= self.limit {
             self.counts.refused += 1;
-            return Err(flow);
+            return Err(entry);
         }
-        let second = flow.second_key().copied();
-        let id = self.entries.add(key, flow);
+        if self.is_empty() {
+            self.index.allocate();
+            self.wheel.restart(now);
+        }
+        let second = entry.second_key().copied();
+        let id = self.entries.add(key, entry);
         let mut is_indexed = self.add_to_index(id, false, &key);
         if let Some(second) = second.filter(|_| is_indexed) {
             is_indexed = self.add_to_index(id, true, &second);
@@ -212,31 +174,31 @@ impl<F: Flow> Flows<F> {
         Ok(id)
     }
 
-    fn add_to_index(&mut self, id: Id, second: bool, key: &F::Key) -> bool {
+    fn add_to_index(&mut self, id: Id, second: bool, key: &E::Key) -> bool {
         let (entries, seed) = (&self.entries, &self.seed);
         let rehash = |slot| entries.key(slot).map_or(0, |key| key.hash(seed));
         self.index.insert(key.hash(seed), id.slot(second), rehash)
     }
 
-    fn remove_from_index(&mut self, id: Id, second: bool, key: &F::Key) {
+    fn remove_from_index(&mut self, id: Id, second: bool, key: &E::Key) {
         self.index.remove(key.hash(&self.seed), id.slot(second));
     }
 
-    /// Sets a flow's expiry and returns its data, as [`Flows::get_mut`].
+    /// Sets a flow's expiry and returns its data, as [`Table::get_mut`].
     #[inline]
-    pub fn set_deadline(&mut self, id: Id, until: u64) -> &mut F {
+    pub fn set_deadline(&mut self, id: Id, until: u64) -> &mut E {
         self.wheel.set_deadline(&mut self.entries, id, until)
     }
 
     /// Postpones a flow's expiry under shared access. An earlier expiry needs
-    /// [`Flows::set_deadline`].
+    /// [`Table::set_deadline`].
     #[inline]
     pub fn postpone(&self, id: Id, until: u64) -> Result<(), ExclusiveAccess> {
         if self.wheel.postpone(&self.entries, id, until) { Ok(()) } else { Err(ExclusiveAccess) }
     }
 
     /// Removes a flow.
-    pub fn remove(&mut self, id: Id) -> (F::Key, F) {
+    pub fn remove(&mut self, id: Id) -> (E::Key, E) {
         self.wheel.disarm(&mut self.entries, id);
         let (key, second) = (*self.key(id), self.get(id).second_key().copied());
         self.remove_from_index(id, false, &key);
@@ -248,7 +210,7 @@ impl<F: Flow> Flows<F> {
 
     /// Removes expired flows and passes them to `over`, checking `limit` flows at most. Returns
     /// whether none is left to check.
-    pub fn expire(&mut self, now: u64, limit: usize, mut over: impl FnMut(F::Key, F)) -> bool {
+    pub fn expire(&mut self, now: u64, limit: usize, mut over: impl FnMut(E::Key, E)) -> bool {
         let mut checked = 0;
         while checked < limit {
             let mut ids = [Id(0); BURST];
@@ -263,8 +225,8 @@ impl<F: Flow> Flows<F> {
             for &id in &ids[..count] {
                 if self.wheel.check_expired(&mut self.entries, id) {
                     self.counts.expired += 1;
-                    let (key, flow) = self.remove(id);
-                    over(key, flow);
+                    let (key, entry) = self.remove(id);
+                    over(key, entry);
                 }
             }
             checked += count;
@@ -272,35 +234,35 @@ impl<F: Flow> Flows<F> {
         false
     }
 
-    /// Whether [`Flows::expire`] may find expired flows.
+    /// Whether [`Table::expire`] may find expired flows.
     #[inline]
     pub fn is_due(&self, now: u64) -> bool {
-        self.wheel.is_due(now)
+        !self.is_empty() && self.wheel.is_due(now)
     }
 
-    /// Removes a flow if it has expired and [`Flows::expire`] has not removed it yet.
+    /// Removes a flow if it has expired and [`Table::expire`] has not removed it yet.
     #[inline]
-    pub fn take_expired(&mut self, id: Id, now: u64) -> Option<(F::Key, F)> {
+    pub fn take_expired(&mut self, id: Id, now: u64) -> Option<(E::Key, E)> {
         if self.deadline(id) > now { None } else { Some(self.expire_now(id)) }
     }
 
     #[cold]
     #[inline(never)]
-    fn expire_now(&mut self, id: Id) -> (F::Key, F) {
+    fn expire_now(&mut self, id: Id) -> (E::Key, E) {
         self.counts.expired += 1;
         self.remove(id)
     }
 
     /// Evicts the first to expire of some flows for which `may_go` is true.
-    pub fn evict(&mut self, mut may_go: impl FnMut(&F) -> bool) -> Option<(F::Key, F)> {
+    pub fn evict(&mut self, mut may_go: impl FnMut(&E) -> bool) -> Option<(E::Key, E)> {
         let id = self
             .wheel
-            .find_evictable(&mut self.entries, MAX_EVICTION_CHECKS, |flow| may_go(flow))?;
+            .find_evictable(&mut self.entries, MAX_EVICTION_CHECKS, |entry| may_go(entry))?;
         Some(self.evict_id(id))
     }
 
     /// Evicts this flow.
-    pub fn evict_id(&mut self, id: Id) -> (F::Key, F) {
+    pub fn evict_id(&mut self, id: Id) -> (E::Key, E) {
         self.counts.evicted += 1;
         self.remove(id)
     }
@@ -316,18 +278,23 @@ impl<F: Flow> Flows<F> {
     }
 
     /// All flows, in any order.
-    pub fn iter(&self) -> impl Iterator<Item = (Id, &F::Key, &F)> {
-        self.entries.iter()
+    pub fn iter(&self) -> impl Iterator<Item = (Id, &E::Key, &E)> {
+        self.entries.iter_range(0..self.extent())
     }
 
-    /// The flows in `limit` slots from number `from` on, and the number at which the next part
-    /// starts. A flow keeps its slot.
-    pub fn iter_range(
+    /// One part of a listing: what `write` makes of the flows in [`CHUNK_SLOTS`] slots from number
+    /// `from` on, and the number at which the next part starts. A flow keeps its slot.
+    pub fn list_chunk(
         &self,
-        from: usize,
-        limit: usize,
-    ) -> (impl Iterator<Item = (Id, &F::Key, &F)>, Option<usize>) {
-        self.entries.iter_range(from, limit)
+        from: u64,
+        mut write: impl FnMut(&mut String, Id, &E::Key, &E),
+    ) -> (String, Option<u64>) {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let end = from.saturating_add(CHUNK_SLOTS).min(self.extent());
+        let mut text = String::new();
+        let some = self.entries.iter_range(from..end);
+        some.for_each(|(id, key, entry)| write(&mut text, id, key, entry));
+        (text, (end < self.extent()).then_some(end as u64))
     }
 
     /// The expiry time of a flow.
@@ -337,5 +304,7 @@ impl<F: Flow> Flows<F> {
     }
 }
 
+/// How many slots one part of a listing covers: about 200 µs.
+const CHUNK_SLOTS: usize = 256;
 /// How many keys are looked up together.
 const BURST: usize = 32;

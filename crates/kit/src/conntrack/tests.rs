@@ -15,7 +15,7 @@ struct Nat {
     number: u32,
 }
 
-impl Flow for Nat {
+impl Entry for Nat {
     type Key = Tuple4;
     fn second_key(&self) -> Option<&Tuple4> {
         self.second.as_ref()
@@ -30,8 +30,21 @@ fn plain(number: u32) -> Nat {
     Nat { second: None, number }
 }
 
-fn table(limit: usize) -> Flows<Nat> {
-    Flows::with_seed(limit, 0, Seed::fixed())
+fn table(limit: usize) -> Table<Nat> {
+    Table::with_seed(limit, Seed::fixed())
+}
+
+/// Adds a flow; a full table evicts one that may go.
+fn insert(
+    flows: &mut Table<Nat>,
+    (key, flow): (Tuple4, Nat),
+    until: u64,
+    may_go: impl FnMut(&Nat) -> bool,
+) -> Result<Id, Nat> {
+    if flows.len() >= flows.limit() {
+        flows.evict(may_go);
+    }
+    flows.insert(key, flow, until, 0)
 }
 
 #[test]
@@ -56,7 +69,7 @@ fn many_flows_are_found_by_either_key_one_by_one_and_in_bursts() {
     let mut flows = table(MANY as usize);
     for n in 0..MANY {
         let second = n.is_multiple_of(3).then(|| key(n + MANY));
-        flows.insert(key(n), Nat { second, number: n }, SECOND, |_| false).unwrap();
+        flows.insert(key(n), Nat { second, number: n }, SECOND, 0).unwrap();
     }
     assert_eq!(flows.len(), MANY as usize);
     let keys: Vec<Tuple4> = (0..2 * MANY + 1000).map(key).collect();
@@ -84,10 +97,10 @@ fn removed_flows_leave_only_free_room() {
     for round in 0..200u32 {
         let added = (0..1000).map(|n| {
             let (first, second) = (key(2 * n), Some(key(2 * n + 1)));
-            flows.insert(first, Nat { second, number: round }, SECOND, |_| false).unwrap()
+            flows.insert(first, Nat { second, number: round }, SECOND, 0).unwrap()
         });
         let added: Vec<Id> = added.collect();
-        assert_eq!(flows.insert(key(9999), plain(7), SECOND, |_| false), Err(plain(7)));
+        assert_eq!(flows.insert(key(9999), plain(7), SECOND, 0), Err(plain(7)));
         for id in added {
             assert_eq!(flows.remove(id).1.number, round);
         }
@@ -102,7 +115,7 @@ fn flows_expire_on_time() {
     // From a millisecond to a day.
     let lifetime = |n: u32| (u64::from(n) * u64::from(n) + 1) * SECOND / 1000;
     for n in 0..9000 {
-        flows.insert(key(n), plain(n), lifetime(n), |_| false).unwrap();
+        flows.insert(key(n), plain(n), lifetime(n), 0).unwrap();
     }
     let deadline_of = |n: u32| lifetime(n) + if n.is_multiple_of(7) { 3 * SECOND } else { 0 };
     let mut moment = 0;
@@ -126,10 +139,10 @@ fn flows_expire_on_time() {
     }
     assert_eq!(flows.counts().expired, 9000);
     // A flow whose expiry is moved forward expires earlier.
-    let id = flows.insert(key(1), plain(1), moment + 9000 * SECOND, |_| false).unwrap();
+    let id = flows.insert(key(1), plain(1), moment + 9000 * SECOND, moment).unwrap();
     flows.set_deadline(id, moment + SECOND);
     assert_eq!(flows.take_expired(id, moment + SECOND - 1), None);
-    let other = flows.insert(key(2), plain(2), moment + SECOND, |_| false).unwrap();
+    let other = flows.insert(key(2), plain(2), moment + SECOND, moment).unwrap();
     assert_eq!(flows.take_expired(other, moment + SECOND + TICK), Some((key(2), plain(2))));
     assert_eq!((flows.len(), flows.counts().expired), (1, 9001));
     assert!(flows.expire(moment + SECOND - 1, 9, |_, _| panic!("too early")));
@@ -140,12 +153,12 @@ fn flows_expire_on_time() {
 fn a_flood_evicts_the_first_to_expire() {
     let mut flows = table(10_000);
     for n in 0..5000 {
-        flows.insert(key(n), plain(1), 3600 * SECOND, |_| false).unwrap();
+        flows.insert(key(n), plain(1), 3600 * SECOND, 0).unwrap();
     }
     for n in 0..1_000_000u32 {
         let now = u64::from(n) * 1000;
         let may_go = |flow: &Nat| flow.number == 0;
-        flows.insert(key(5000 + n), plain(0), now + 30 * SECOND, may_go).unwrap();
+        insert(&mut flows, (key(5000 + n), plain(0)), now + 30 * SECOND, may_go).unwrap();
         assert!(flows.len() <= 10_000);
     }
     assert!((0..5000).all(|n| flows.find(&key(n)).is_some()));
@@ -153,7 +166,7 @@ fn a_flood_evicts_the_first_to_expire() {
     assert!((1_000_000..1_005_000).all(|n| flows.find(&key(n)).is_some()));
     assert_eq!(flows.counts().evicted, 995_000);
     // No flow may be evicted: the new one is refused.
-    assert_eq!(flows.insert(key(9_000_000), plain(2), 0, |_| false), Err(plain(2)));
+    assert_eq!(flows.insert(key(9_000_000), plain(2), 0, 0), Err(plain(2)));
 }
 
 /// Most flows are idle, but were postponed while they were active; some stay active.
@@ -165,7 +178,7 @@ fn a_full_table_evicts_the_least_postponed_flow() {
             // Ten per tick: all flows are checked each second.
             now += TICK / 10;
             _ = flows.expire(now, 64, |_, _| {});
-            flows.insert(key(n), plain(n), now + life, |_| true).expect("a flow may go");
+            insert(&mut flows, (key(n), plain(n)), now + life, |_| true).expect("a flow may go");
             let goes_on = |n: &u32| n.is_multiple_of(100);
             let recent = n.saturating_sub(200)..n;
             for n in (0..n).filter(goes_on).take(3).chain(recent.step_by(7)) {
@@ -185,11 +198,12 @@ fn evictable_flows_are_found_behind_any_number_of_others() {
     let mut flows = table(10_000);
     let may_go = |flow: &Nat| flow.number == 0;
     for n in 0..9000 {
-        flows.insert(key(n), plain(1), 10 * SECOND + u64::from(n) * TICK / 100, may_go).unwrap();
+        insert(&mut flows, (key(n), plain(1)), 10 * SECOND + u64::from(n) * TICK / 100, may_go)
+            .unwrap();
     }
     let mut refused = 0;
     for n in 9000..100_000 {
-        refused += u32::from(flows.insert(key(n), plain(0), 60 * SECOND, may_go).is_err());
+        refused += u32::from(insert(&mut flows, (key(n), plain(0)), 60 * SECOND, may_go).is_err());
     }
     // Each refused insertion has checked some of the flows that may not go; none is checked again.
     assert!((1..=9000 / 64 + 1).contains(&refused), "{refused}");
@@ -197,13 +211,15 @@ fn evictable_flows_are_found_behind_any_number_of_others() {
     // They are evicted in order, and once all may not go, every insertion is refused.
     assert!((99_000..100_000).all(|n| flows.find(&key(n)).is_some()));
     for n in 100_000..101_000 {
-        while flows.insert(key(n), plain(1), 60 * SECOND, may_go).is_err() {}
+        while insert(&mut flows, (key(n), plain(1)), 60 * SECOND, may_go).is_err() {}
     }
-    assert!((0..1000).all(|n| flows.insert(key(200_000 + n), plain(1), 0, may_go).is_err()));
+    assert!(
+        (0..1000).all(|n| insert(&mut flows, (key(200_000 + n), plain(1)), 0, may_go).is_err())
+    );
     // A flow that may go again is found, wherever the search was.
     flows.get_mut(flows.find(&key(17)).unwrap().0).number = 0;
-    let tries =
-        (0..1000).take_while(|n| flows.insert(key(300_000 + n), plain(1), 0, may_go).is_err());
+    let tries = (0..1000)
+        .take_while(|n| insert(&mut flows, (key(300_000 + n), plain(1)), 0, may_go).is_err());
     assert!(tries.count() <= 10_000 / 64 + 1);
     assert!(flows.find(&key(17)).is_none());
 }
@@ -219,11 +235,11 @@ fn colliding_hashes_take_bounded_memory() {
     }
     #[derive(Default)]
     struct Empty;
-    impl Flow for Empty {
+    impl Entry for Empty {
         type Key = Same;
     }
-    let mut flows: Flows<Empty> = Flows::with_seed(10_000, 0, Seed::fixed());
-    let inserted = (0..1000).filter(|&n| flows.insert(Same(n), Empty, SECOND, |_| true).is_ok());
+    let mut flows: Table<Empty> = Table::with_seed(10_000, Seed::fixed());
+    let inserted = (0..1000).filter(|&n| flows.insert(Same(n), Empty, SECOND, 0).is_ok());
     assert_eq!(inserted.count(), 24);
     assert_eq!((flows.len(), flows.counts().refused), (24, 976));
     assert!(flows.memory() < 4 << 20, "{}", flows.memory());
@@ -279,7 +295,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 struct Model(HashMap<u32, (u64, bool)>);
 
 impl Model {
-    fn check(&self, flows: &Flows<Nat>) {
+    fn check(&self, flows: &Table<Nat>) {
         assert_eq!(flows.len(), self.0.len());
         assert_eq!(flows.iter().count(), self.0.len());
         for n in 0..300 {
@@ -302,7 +318,7 @@ proptest! {
             match step {
                 Step::Insert { n, second, life } if flows.find(&key(n)).is_none() => {
                     let flow = Nat { second: second.then(|| key(n + 1000)), number: n };
-                    let done = flows.insert(key(n), flow, now + life, |_| false);
+                    let done = flows.insert(key(n), flow, now + life, now);
                     assert_eq!(done.is_ok(), model.0.len() < 200);
                     if done.is_ok() {
                         model.0.insert(n, (now + life, second));
@@ -338,5 +354,174 @@ proptest! {
             }
         }
         model.check(&flows);
+    }
+}
+
+/// A connection that is translated from one tuple to another: its second key, and whether the ends
+/// of each key are swapped.
+#[derive(Default)]
+struct Connection {
+    number: u32,
+    second: Option<Tuple4>,
+    swapped: [bool; 2],
+}
+
+impl Entry for Connection {
+    type Key = Tuple4;
+    fn second_key(&self) -> Option<&Tuple4> {
+        self.second.as_ref()
+    }
+}
+
+/// The key of a tuple, and whether its ends are swapped: for both directions, or for one.
+fn policy_key(tuple: Tuple4, is_shared: bool) -> (Tuple4, bool) {
+    if is_shared { tuple.ordered() } else { (tuple, false) }
+}
+
+proptest! {
+    /// Packets find their connection and its direction, whether both directions share a key (as in
+    /// `Middlebox`) or have one each (as in rewriters).
+    #[test]
+    fn both_kinds_of_keys_agree_with_a_map(
+        is_shared: bool,
+        packets in prop::collection::vec((1..4u8, 1..4u8, 0..5u8, 1..20 * SECOND), 1..150),
+    ) {
+        let mut table: Table<Connection> = Table::new(1000);
+        // The number, whether the tuple is one of replies, and the end.
+        let mut model: HashMap<Tuple4, (u32, bool, u64)> = HashMap::new();
+        let mut now = 0;
+        for (number, (src, dst, kind, life)) in (0..).zip(packets) {
+            now += u64::from(kind) * SECOND;
+            while !table.expire(now, 10, |_, _| {}) {}
+            let end = |host: u8| (Ipv4Addr::new(10, 0, 0, host), u16::from(host));
+            let nat = (Ipv4Addr::new(9, 9, 9, 9), 1000 + number as u16);
+            let dst = if src == dst { 9 } else { dst };
+            let (from, outer) =
+                (Tuple4::new(end(src), end(dst), 17), Tuple4::new(nat, end(dst), 17));
+            let to = if kind > 2 { outer } else { from };
+            let mut batch = LookupBatch::default();
+            let known: Vec<Tuple4> = model.keys().copied().chain([from, to.reversed()]).collect();
+            let all = known.iter().map(|&tuple| policy_key(tuple, is_shared));
+            let all: Vec<(usize, bool)> =
+                all.map(|(key, swapped)| (batch.push(key), swapped)).collect();
+            batch.look_up(&table);
+            for (tuple, (at, swapped)) in known.iter().zip(all) {
+                let slot = batch.slot(at);
+                prop_assert_eq!(slot, table.find_slot(&batch.key(at)));
+                let found = slot.entry().filter(|(id, _)| table.deadline(*id) > now);
+                let found = found.map(|(id, is_second)| {
+                    let entry = table.get(id);
+                    let is_turned = swapped != entry.swapped[usize::from(is_second)];
+                    (entry.number, if is_shared { is_turned } else { is_second })
+                });
+                let live = model.get(tuple).filter(|it| it.2 > now);
+                prop_assert_eq!(found, live.map(|it| (it.0, it.1)));
+            }
+            let replies = to.reversed();
+            for tuple in [from, replies] {
+                let found = table.find(&policy_key(tuple, is_shared).0);
+                found.map(|(id, _)| table.take_expired(id, now));
+            }
+            if let Some((id, _)) = table.find(&policy_key(from, is_shared).0) {
+                if table.postpone(id, now + life).is_err() {
+                    table.set_deadline(id, now + life);
+                }
+                let (number, until) = (table.get(id).number, table.deadline(id));
+                model.values_mut().filter(|it| it.0 == number).for_each(|it| it.2 = until);
+            } else if table.find(&policy_key(replies, is_shared).0).is_none() {
+                let (first, first_swapped) = policy_key(from, is_shared);
+                let (second, second_swapped) = match is_shared {
+                    true => to.ordered(),
+                    false => (replies, false),
+                };
+                let second = Some(second).filter(|second| *second != first);
+                let swapped = [first_swapped, second_swapped];
+                let until = now + life;
+                let entry = Connection { number, second, swapped };
+                assert!(table.insert(first, entry, until, now).is_ok());
+                model.insert(from, (number, false, until));
+                model.insert(replies, (number, true, until));
+                if is_shared {
+                    model.insert(from.reversed(), (number, true, until));
+                    model.insert(to, (number, false, until));
+                }
+            }
+            model.retain(|_, it| it.2 > now);
+        }
+    }
+}
+
+/// A packet between these hosts and ports (or with this identifier) as a sketch, with its tuple.
+fn packet(kind: u8, hosts: (u8, u8), ports: (u16, u16)) -> (String, Tuple) {
+    let ((a, b), (c, d)) = (hosts, ports);
+    let v4 = |host: u8| Ipv4Addr::new(1, 0, 0, host).into();
+    let v6 = |host: u16| std::net::Ipv6Addr::new(1, 0, 0, 0, 0, 0, 0, host).into();
+    let tuple = |proto| Tuple { src: (v4(a), c), dst: (v4(b), d), proto };
+    let echo = |proto| Tuple { src: (v4(a), c), dst: (v4(b), c), proto };
+    let wide = |proto| Tuple { src: (v6(a.into()), c), dst: (v6(b.into()), d), proto };
+    match kind {
+        0 => (format!("1.0.0.{a}:{c} > 1.0.0.{b}:{d} udp \"data\""), tuple(17)),
+        1 => (format!("1.0.0.{a}:{c} > 1.0.0.{b}:{d} udp nocheck"), tuple(17)),
+        2 => (format!("1.0.0.{a}:{c} > 1.0.0.{b}:{d} tcp ack 7 \"data\""), tuple(6)),
+        3 => (format!("1.0.0.{a} > 1.0.0.{b} icmp type echo ident {c} seq 3"), echo(1)),
+        4 => (format!("[1::{a:x}]:{c} > [1::{b:x}]:{d} udp \"data\""), wide(17)),
+        _ => (format!("[1::{a:x}]:{c} > [1::{b:x}]:{d} tcp fin ack 9"), wide(6)),
+    }
+}
+
+fn rewritten(
+    bytes: &mut [u8],
+    at: HeaderOffsets,
+    quoted: Option<HeaderOffsets>,
+    (from, to): (&Tuple, &Tuple),
+) {
+    fn rewrite<A: Address>(
+        bytes: &mut [u8],
+        at: HeaderOffsets,
+        quoted: Option<HeaderOffsets>,
+        (from, to): (&Tuple, &Tuple),
+    ) -> Option<()> {
+        let (from, to) = (TupleKey::<A>::of_tuple(from), TupleKey::of_tuple(to));
+        match quoted {
+            None => rewrite_tuple(bytes, at, &from, &to),
+            Some(quoted) => rewrite_error(bytes, at, quoted, (&from, &to), |_| {}),
+        }
+    }
+    let done = match from.is_ip6() {
+        false => rewrite::<Ipv4Addr>(bytes, at, quoted, (from, to)),
+        true => rewrite::<std::net::Ipv6Addr>(bytes, at, quoted, (from, to)),
+    };
+    assert!(done.is_some());
+}
+
+proptest! {
+    /// A rewritten packet is the one that would have been built, and so is an error about it.
+    #[test]
+    fn rewriting_a_tuple_equals_building_it(
+        kind in 0..6u8,
+        hosts: [(u8, u8); 2],
+        ports: [(u16, u16); 2],
+    ) {
+        use castanet_wire::sketch::{self, Layer};
+        let build = |text: &str| sketch::build(text).map(|it| it.bytes);
+        let ((before, from), (after, to)) =
+            (packet(kind, hosts[0], ports[0]), packet(kind, hosts[1], ports[1]));
+        let transport = if from.is_ip6() { 40 } else { 20 };
+        let mut bytes = build(&before).unwrap();
+        let at = HeaderOffsets { network: 0, transport, end: bytes.len(), protocol: from.proto };
+        rewritten(&mut bytes, at, None, (&from, &to));
+        let shown = |bytes: &[u8]| sketch::print(bytes, Layer::Network);
+        prop_assert_eq!(shown(&bytes), shown(&build(&after).unwrap()));
+        if !from.is_ip6() {
+            let error = |receiver: &Tuple, quoted: &str| {
+                format!("77.0.0.1 > {} icmp type unreachable [{quoted}]", receiver.src.0)
+            };
+            let mut bytes = build(&error(&from, &before)).unwrap();
+            let at = HeaderOffsets { protocol: 1, end: bytes.len(), ..at };
+            let (network, protocol) = (28, from.proto);
+            let quoted = HeaderOffsets { network, transport: 48, end: bytes.len(), protocol };
+            rewritten(&mut bytes, at, Some(quoted), (&from, &to));
+            prop_assert_eq!(shown(&bytes), shown(&build(&error(&to, &after)).unwrap()));
+        }
     }
 }
