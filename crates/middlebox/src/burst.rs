@@ -1,7 +1,7 @@
 //! Evaluates bursts of packets: lookups, rules, connections, exits.
 
 use crate::connections::{
-    Connections, CreateResult, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
+    Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
 };
 use crate::exit::Exit;
 use crate::headers::{Headers, NonIpKind};
@@ -385,43 +385,49 @@ impl HookContext<'_> {
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        let Some(headers) = Headers::find(packet) else { return self.forward() };
-        let (bytes, now) = (packet.bytes(), now(cx));
-        let connection =
-            connections.find_exclusive((&state.lookup_batch, lookup.key), bytes, &headers, now);
-        if let Some(connection) = &connection {
-            if let Some(own_actions) = self.connection_actions(state, connections, connection) {
-                connections.refresh_exclusive(
-                    connection,
-                    bytes,
-                    &headers,
-                    &self.rules.timeouts,
-                    now,
-                );
-                let of = ConnectionRef { connections, connection, headers: &headers };
-                return self.apply_connection(
-                    state,
-                    (of, own_actions),
-                    lookup.match_index,
-                    packet,
-                    cx,
-                );
-            }
-            connections.remove(connection);
+        let Some(headers) = &Headers::find(packet) else { return self.forward() };
+        let seen = (packet.bytes(), headers);
+        let found = self.find_connection(state, connections, lookup.key, seen, now(cx));
+        if let Some((connection, own_actions)) = &found {
+            let of = ConnectionRef { connections, connection, headers };
+            let match_index = lookup.match_index;
+            return self.apply_connection(state, (of, *own_actions), match_index, packet, cx);
         }
-        self.match_rules(state, lookup.match_index, (packet.bytes(), &headers));
-        match self.create_connection(state, connections, (packet.bytes(), &headers), cx) {
+        self.match_rules(state, lookup.match_index, seen);
+        match self.create_connection(state, connections, seen, cx) {
             Ok(created) => {
-                let headers = &headers;
                 let of = created.as_ref().map(|connection| ConnectionRef {
                     connections,
                     connection,
                     headers,
                 });
-                self.apply_matched(state, of, *headers, None, packet, cx)
+                self.apply_matched(state, of, *headers, None, packet, &mut || cx.random())
             }
             Err(exit) => exit,
         }
+    }
+
+    /// Returns the connection of a packet, refreshed, with the union of the actions of its rules. A
+    /// connection without rules is removed.
+    pub(crate) fn find_connection(
+        &self,
+        state: &MiddleboxState,
+        connections: &mut Connections,
+        key: LookupKey,
+        (bytes, headers): (&[u8], &Headers),
+        now: u64,
+    ) -> Option<(PacketConnection, u8)> {
+        let connection =
+            connections.find_exclusive((&state.lookup_batch, key), bytes, headers, now)?;
+        let own_actions = self.connection_actions(state, connections, &connection);
+        match own_actions {
+            Some(_) => {
+                let timeouts = &self.rules.timeouts;
+                connections.refresh_exclusive(&connection, bytes, headers, timeouts, now);
+            }
+            None => connections.remove(&connection),
+        }
+        Some((connection, own_actions?))
     }
 
     /// Applies all matching rules, including those that rewrite, that draw a probability or whose
@@ -436,7 +442,7 @@ impl HookContext<'_> {
     ) -> Exit {
         let Some(headers) = Headers::find(packet) else { return self.forward() };
         self.match_rules(state, match_index, (packet.bytes(), &headers));
-        self.apply_matched(state, of, headers, None, packet, cx)
+        self.apply_matched(state, of, headers, None, packet, &mut || cx.random())
     }
 
     /// Puts the slots of the matching rules into `matched_rules`.
@@ -459,19 +465,6 @@ impl HookContext<'_> {
     /// Applies the matched rules and those of the connection. `ends` is the tuple of a later
     /// fragment, which has no ports itself.
     pub(crate) fn apply_matched(
-        &self,
-        state: &mut MiddleboxState,
-        of: Option<ConnectionRef>,
-        headers: Headers,
-        ends: Option<Tuple>,
-        packet: &mut Packet,
-        cx: &mut Cx,
-    ) -> Exit {
-        self.apply_matched_with(state, of, headers, ends, packet, &mut || cx.random())
-    }
-
-    /// As [`HookContext::apply_matched`], with another source of random bits.
-    pub(crate) fn apply_matched_with(
         &self,
         state: &mut MiddleboxState,
         of: Option<ConnectionRef>,
@@ -519,19 +512,8 @@ impl HookContext<'_> {
         if !self.may_create_connection(state, &mut || cx.random())? {
             return Ok(None);
         }
-        let (timeouts, now) = (&self.rules.timeouts, now(cx));
-        match connections.create(
-            seen,
-            self.matched_stateful_rules(state),
-            timeouts,
-            || cx.random(),
-            now,
-        ) {
-            Some(CreateResult::Created(connection)) => Ok(Some(connection)),
-            Some(CreateResult::Full) => Err(Exit::Full),
-            Some(CreateResult::NoPort) => Err(Exit::NoPort),
-            None => Ok(None),
-        }
+        let (entries, now) = (self.matched_stateful_rules(state), now(cx));
+        connections.create(seen, entries, &self.rules.timeouts, || cx.random(), now)
     }
 
     /// Returns the matched stateful rules.

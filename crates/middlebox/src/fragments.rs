@@ -149,33 +149,24 @@ impl HookContext<'_> {
         let ends = read_any_tuple(seen.0, shown);
         self.match_rules(state, None, seen);
         if self.rules.stateful() == 0 {
-            return self.apply_matched(state, None, *headers, ends, packet, cx);
+            return self.apply_matched(state, None, *headers, ends, packet, &mut || cx.random());
         }
         self.connections.change(|connections| {
-            let lookup = (&state.lookup_batch, LookupKey::Unbatched);
-            let mut connection = connections.find_exclusive(lookup, seen.0, shown, now);
-            match &connection {
-                Some(it) if self.connection_actions(state, connections, it).is_some() => {
-                    connections.refresh_exclusive(it, seen.0, shown, &self.rules.timeouts, now);
-                }
-                Some(it) => {
-                    connections.remove(it);
-                    connection = None;
-                }
-                None => {}
-            }
-            if connection.is_none() {
-                match self.create_connection(state, connections, seen, cx) {
-                    Ok(begun) => connection = begun,
-                    Err(exit) => return exit,
-                }
-            }
+            let key = LookupKey::Unbatched;
+            let connection = match self.find_connection(state, connections, key, seen, now) {
+                Some((connection, _)) => Ok(Some(connection)),
+                None => self.create_connection(state, connections, seen, cx),
+            };
+            let connection = match connection {
+                Ok(connection) => connection,
+                Err(exit) => return exit,
+            };
             let of = connection.as_ref().map(|connection| ConnectionRef {
                 connections,
                 connection,
                 headers,
             });
-            self.apply_matched(state, of, *headers, ends, packet, cx)
+            self.apply_matched(state, of, *headers, ends, packet, &mut || cx.random())
         })
     }
 }

@@ -1,8 +1,6 @@
 //! Fuzz entry point: lines of commands, a zero byte, then packets.
 
-use crate::connections::{
-    BurstLookup, Connections, CreateResult, LookupResult, quotes, read_any_tuple,
-};
+use crate::connections::{BurstLookup, Connections, LookupResult, quotes, read_any_tuple};
 use crate::fragments::{HeaderBuffer, fragment_key};
 use crate::headers::{Headers, NonIpKind};
 use crate::language::{Command, command};
@@ -177,9 +175,7 @@ impl Harness {
         } else if stateful.clone().next().is_some() {
             let random = || n << 33 | 5;
             let begun = connections.create((bytes, shown), stateful, &rules.timeouts, random, now);
-            if let Some(CreateResult::Created(found)) = begun {
-                connection = Some(found);
-            }
+            connection = begun.ok().flatten();
         }
         let plans = entries.filter(|entry| !entry.rule.stateful).map(|entry| &entry.plan);
         let passes = !is_dropped(plans.clone(), || n);

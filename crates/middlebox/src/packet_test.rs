@@ -3,8 +3,7 @@
 use crate::active_rules::ActiveRules;
 use crate::burst::{ConnectionRef, HookContext};
 use crate::connections::{
-    BurstLookup, Connections, CreateResult, LookupKey, LookupResult, PacketConnection,
-    read_any_tuple,
+    BurstLookup, Connections, LookupKey, LookupResult, PacketConnection, read_any_tuple,
 };
 use crate::exit::Exit;
 use crate::fragments::{HeaderBuffer, fragment_key};
@@ -187,7 +186,7 @@ impl PacketTest<'_> {
             let hop = (packet.dst(), packet.dst6());
             let ends = read_any_tuple(seen.0, view_headers);
             let random = &mut || UNLIKELY;
-            let exit = self.hook.apply_matched_with(&mut state, of, *headers, ends, packet, random);
+            let exit = self.hook.apply_matched(&mut state, of, *headers, ends, packet, random);
             self.write_report(&state, &connection, exit, report);
             if exit != Exit::Rule && (packet.dst(), packet.dst6()) != hop {
                 let (four, six) = (packet.dst(), packet.dst6());
@@ -220,19 +219,15 @@ impl PacketTest<'_> {
             return Ok(TestConnection::None);
         }
         let seen = (bytes, headers);
-        let Some(proposal) =
-            connections.propose(seen, self.hook.matched_stateful_rules(state), || EXAMPLE)
-        else {
+        let entries = self.hook.matched_stateful_rules(state);
+        let Some(proposal) = connections.propose(seen, entries.clone(), || EXAMPLE)? else {
             return Ok(TestConnection::None);
         };
-        let proposal = proposal.ok_or(Exit::NoPort)?;
         let mut own = Box::new(Connections::default());
-        let timeouts = &self.hook.rules.timeouts;
-        match own.insert(proposal, self.hook.matched_stateful_rules(state), timeouts, self.now) {
-            CreateResult::Created(_) if !connections.has_room() => Err(Exit::Full),
-            CreateResult::Created(connection) => Ok(TestConnection::New(own, connection)),
-            CreateResult::Full => Err(Exit::Full),
-            CreateResult::NoPort => Err(Exit::NoPort),
+        let connection = own.insert(proposal, entries, &self.hook.rules.timeouts, self.now)?;
+        match connections.has_room() {
+            true => Ok(TestConnection::New(own, connection)),
+            false => Err(Exit::Full),
         }
     }
 

@@ -15,6 +15,9 @@ use castanet_element::prelude::*;
 use castanet_kit::conntrack::Counts;
 use std::sync::Arc;
 
+/// How often expired connections are removed while no packets come.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
+
 /// State of one worker.
 #[derive(Default, Local)]
 #[local(methods)]
@@ -126,10 +129,14 @@ impl MiddleboxState {
     /// Schedules a wake-up, so that connections expire while no packets come.
     #[inline]
     pub(crate) fn schedule_expiry(&mut self, cx: &mut Cx) {
-        const INTERVAL: Duration = Duration::from_secs(1);
+        self.schedule_wake(EXPIRY_INTERVAL, cx);
+    }
+
+    #[inline]
+    fn schedule_wake(&mut self, delay: Duration, cx: &mut Cx) {
         if !self.is_wake_scheduled {
             self.is_wake_scheduled = true;
-            cx.set_timer(cx.now() + INTERVAL);
+            cx.set_timer(cx.now() + delay);
         }
     }
 
@@ -139,19 +146,12 @@ impl MiddleboxState {
         const SOME: usize = 256;
         let now = cx.now().0.unsigned_abs();
         self.is_wake_scheduled = false;
-        let (is_done, is_empty) = match self.connections.read(|all| all.is_due(now)) {
-            true => self.connections.change(|all| (all.expire(now, SOME), all.len() == 0)),
-            false => (true, self.connections.read(|all| all.len() == 0)),
-        };
+        let is_done = !self.connections.read(|all| all.is_due(now))
+            || self.connections.change(|all| all.expire(now, SOME));
         let is_done = is_done & self.fragments.expire::<Exit>(SOME, cx);
-        let is_empty = is_empty && self.fragments.is_empty();
-        match is_done {
-            false => {
-                self.is_wake_scheduled = true;
-                cx.set_timer(cx.now() + Duration::from_nanos(1));
-            }
-            true if !is_empty => self.schedule_expiry(cx),
-            true => {}
+        let is_empty = self.connections.read(|all| all.len() == 0) && self.fragments.is_empty();
+        if !is_empty {
+            self.schedule_wake(if is_done { EXPIRY_INTERVAL } else { Duration::from_nanos(1) }, cx);
         }
     }
 

@@ -18,7 +18,5 @@ mod tuple;
 
 pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};
-pub(crate) use table::{
-    Connections, CreateResult, LookupResult, PacketConnection, TupleRewrite, quotes,
-};
+pub(crate) use table::{Connections, LookupResult, PacketConnection, TupleRewrite, quotes};
 pub(crate) use tuple::read_any_tuple;

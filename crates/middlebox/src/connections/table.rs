@@ -7,6 +7,7 @@ use super::nat_request::NatRequest;
 use super::rule_refs::RuleLists;
 use super::seq_offsets::SeqOffsets;
 use super::tuple::read_tuple;
+use crate::exit::Exit;
 use crate::field::Layer;
 use crate::headers::Headers;
 use crate::matcher::{RuleRef, RuleSlots};
@@ -91,16 +92,6 @@ pub(crate) enum LookupResult {
 }
 
 const _: () = assert!(size_of::<LookupResult>() == 16);
-
-/// Result of creating a connection.
-pub(crate) enum CreateResult {
-    /// The connection was created.
-    Created(PacketConnection),
-    /// The table is full.
-    Full,
-    /// No port is free.
-    NoPort,
-}
 
 impl Connections {
     /// Number of connections.
@@ -373,7 +364,7 @@ impl Connections {
     }
 
     /// Creates the connection of a packet by the stateful rules that matched it. `None` for packets
-    /// that cannot create a connection.
+    /// that cannot create a connection; an error if the table is full or no port is free.
     pub(crate) fn create<'r>(
         &mut self,
         seen: (&[u8], &Headers),
@@ -381,43 +372,43 @@ impl Connections {
         timeouts: &Timeouts,
         random: impl FnMut() -> u64,
         now: u64,
-    ) -> Option<CreateResult> {
-        Some(match self.propose(seen, entries.clone(), random)? {
-            Some(proposal) => self.insert(proposal, entries, timeouts, now),
-            None => CreateResult::NoPort,
-        })
+    ) -> Result<Option<PacketConnection>, Exit> {
+        let Some(proposal) = self.propose(seen, entries.clone(), random)? else { return Ok(None) };
+        self.insert(proposal, entries, timeouts, now).map(Some)
     }
 
     /// Plans the connection of a packet by the stateful rules that matched it. `None` for packets
-    /// that cannot create a connection, `Some(None)` if no port is free.
+    /// that cannot create a connection; an error if no port is free.
     pub(crate) fn propose<'r>(
         &self,
         (bytes, headers): (&[u8], &Headers),
         entries: impl Iterator<Item = &'r Arc<Entry>>,
         random: impl FnMut() -> u64,
-    ) -> Option<Option<Proposal>> {
-        let (ends, quoted) = packet_tuple(bytes, headers)?;
-        if quoted.is_some() || headers.is_later_fragment {
-            return None;
+    ) -> Result<Option<Proposal>, Exit> {
+        let Some((ends, None)) = packet_tuple(bytes, headers) else { return Ok(None) };
+        if headers.is_later_fragment {
+            return Ok(None);
         }
         let mut request = NatRequest::new(ends, random);
         entries.for_each(|entry| request.add_plan(&entry.plan));
-        let is_allocated = request.allocate(|ends| self.hit(ends).is_some());
+        if !request.allocate(|ends| self.hit(ends).is_some()) {
+            return Err(Exit::NoPort);
+        }
         let (to, offsets, flags) = (request.to, request.offsets, headers.tcp_flags(bytes));
-        Some(is_allocated.then_some(Proposal { from: ends, to, offsets, flags }))
+        Ok(Some(Proposal { from: ends, to, offsets, flags }))
     }
 
-    /// Inserts a planned connection with these rules.
+    /// Inserts a planned connection with these rules; an error if the table is full.
     pub(crate) fn insert<'r>(
         &mut self,
         Proposal { from, to, offsets, flags }: Proposal,
         entries: impl Iterator<Item = &'r Arc<Entry>>,
         timeouts: &Timeouts,
         now: u64,
-    ) -> CreateResult {
+    ) -> Result<PacketConnection, Exit> {
         if !self.make_room(from.is_ip6()) {
             self.refused += 1;
-            return CreateResult::Full;
+            return Err(Exit::Full);
         }
         self.rule_refs.clear();
         self.rule_refs.extend(entries.map(|entry| RuleRef::new(entry)));
@@ -431,10 +422,10 @@ impl Connections {
         };
         let Some(hit) = hit else {
             self.seq_offsets.remove(offsets);
-            return CreateResult::Full;
+            return Err(Exit::Full);
         };
         let direction = Direction::Original;
-        CreateResult::Created(PacketConnection { hit, quoted: None, direction })
+        Ok(PacketConnection { hit, quoted: None, direction })
     }
 
     /// Whether one more connection has room, if need be by eviction.

@@ -1,10 +1,9 @@
 //! Tests of connections: lookup, translation, expiry, eviction.
 
 use super::mapping::Direction;
-use super::{
-    BurstLookup, Connections, CreateResult, LookupResult, PacketConnection, TupleRewrite, offsets,
-};
+use super::{BurstLookup, Connections, LookupResult, PacketConnection, TupleRewrite, offsets};
 use crate::active_rules::ActiveRules;
+use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::language::rule;
 use crate::matcher::Matcher;
@@ -88,10 +87,10 @@ impl Harness {
             let (seen, timeouts) =
                 ((packet.bytes(), &headers), &self.active_rules.rules().timeouts);
             found = match connections.create(seen, about.iter(), timeouts, random, now) {
-                Some(CreateResult::Created(found)) => Some(found),
-                Some(CreateResult::Full) => return (None, "full".into()),
-                Some(CreateResult::NoPort) => return (None, "no port".into()),
-                None => None,
+                Ok(found) => found,
+                Err(Exit::Full) => return (None, "full".into()),
+                Err(Exit::NoPort) => return (None, "no port".into()),
+                Err(exit) => panic!("{exit:?}"),
             };
         }
         let Some(found) = found else {
