@@ -23,7 +23,7 @@ const EXPIRE: usize = 64;
 /// again costs less than storing them.
 #[derive(Clone, Copy)]
 pub(crate) struct PacketLookup {
-    key: LookupKey,
+    key: Option<LookupKey>,
     /// Index of the packet among those whose rules were looked up, if it is one of them.
     match_index: Option<u32>,
 }
@@ -210,7 +210,7 @@ impl HookContext<'_> {
         for packet in batch.iter() {
             let key = match Headers::plain(packet) {
                 Some(headers) => lookup_batch.push(packet.bytes(), &headers),
-                None => Headers::find(packet).map_or(LookupKey::Unbatched, |headers| {
+                None => Headers::find(packet).and_then(|headers| {
                     needs_slow_path |= headers.is_fragment || headers.is_cut();
                     lookup_batch.push(packet.bytes(), &headers)
                 }),
@@ -413,7 +413,7 @@ impl HookContext<'_> {
         &self,
         state: &MiddleboxState,
         connections: &mut Connections,
-        key: LookupKey,
+        key: Option<LookupKey>,
         (bytes, headers): (&[u8], &Headers),
         now: u64,
     ) -> Option<(PacketConnection, u8)> {

@@ -4,7 +4,7 @@
 //! later fragment waits for the first one, and is dropped if that is dropped.
 
 use crate::burst::{ConnectionRef, HookContext, now};
-use crate::connections::{LookupKey, quotes, read_any_tuple};
+use crate::connections::{quotes, read_any_tuple};
 use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::rule_set::RuleSet;
@@ -152,8 +152,7 @@ impl HookContext<'_> {
             return self.apply_matched(state, None, *headers, ends, packet, &mut || cx.random());
         }
         self.connections.change(|connections| {
-            let key = LookupKey::Unbatched;
-            let connection = match self.find_connection(state, connections, key, seen, now) {
+            let connection = match self.find_connection(state, connections, None, seen, now) {
                 Some((connection, _)) => Ok(Some(connection)),
                 None => self.create_connection(state, connections, seen, cx),
             };

@@ -3,7 +3,7 @@
 use crate::active_rules::ActiveRules;
 use crate::burst::{ConnectionRef, HookContext};
 use crate::connections::{
-    BurstLookup, Connections, LookupKey, LookupResult, PacketConnection, read_any_tuple,
+    BurstLookup, Connections, LookupResult, PacketConnection, read_any_tuple,
 };
 use crate::exit::Exit;
 use crate::fragments::{HeaderBuffer, fragment_key};
@@ -210,7 +210,7 @@ impl PacketTest<'_> {
         let batch = BurstLookup::default();
         // An expired connection that is not removed yet does not count.
         if let LookupResult::Connection(connection) =
-            connections.find((&batch, LookupKey::Unbatched), bytes, headers, self.now)
+            connections.find((&batch, None), bytes, headers, self.now)
             && self.hook.connection_actions(state, connections, &connection).is_some()
         {
             return Ok(TestConnection::Existing(connections, connection));

@@ -56,7 +56,7 @@ impl Table {
         let reply = quote.tuple.reversed();
         let key = kind.flow_key(reply).filter(|_| quote.has_ports || kind.ignores_ports());
         let keys = [key, kind.second_key(reply.dst().0)];
-        let found = keys.into_iter().flatten().find_map(|key| self.find(&key.in_zone(zone)));
+        let found = keys.into_iter().flatten().find_map(|key| self.flows.find(&key.in_zone(zone)));
         let (id, back) = found?;
         let (key, reply_key, mapping) =
             (*self.flows.key(id), self.reply_key(id), self.flows.get(id));

@@ -80,8 +80,6 @@ pub struct Table {
     flows: conntrack::Table<Mapping>,
     members: Vec<Member>,
     eviction: EvictionQueue,
-    /// How many mappings have been removed so far.
-    removals: u64,
     last_failure: Option<FailedSearch>,
 }
 
@@ -144,7 +142,6 @@ impl Default for Table {
             flows: conntrack::Table::new(DEFAULT_CAPACITY as usize),
             members: Vec::new(),
             eviction: EvictionQueue::default(),
-            removals: 0,
             last_failure: None,
         }
     }
@@ -239,8 +236,13 @@ impl Table {
 
     /// How many mappings were removed for another reason than expiry or eviction.
     pub fn removed(&self) -> u64 {
-        let Counts { expired, evicted, .. } = self.events();
-        self.removals - expired - evicted
+        let Counts { expired, evicted, .. } = self.flows.counts();
+        self.removals() - expired - evicted
+    }
+
+    /// How many mappings were removed so far.
+    fn removals(&self) -> u64 {
+        self.flows.counts().added - self.len() as u64
     }
 
     /// Removes all mappings of all members.
@@ -256,17 +258,14 @@ impl Table {
 
     /// Removes expired mappings, looking at up to `limit`; whether none is left to look at.
     pub fn expire(&mut self, now: u64, limit: usize) -> bool {
-        let Table { flows, members, removals, .. } = self;
-        flows.expire(now, limit, |key, mapping| {
-            *removals += 1;
-            uncount(members, &key, &mapping);
-        })
+        let Table { flows, members, .. } = self;
+        flows.expire(now, limit, |key, mapping| uncount(members, (key, mapping)))
     }
 
     /// Removes a mapping if it has expired; whether it did.
     fn remove_if_expired(&mut self, id: Id, now: u64) -> bool {
         let expired = self.flows.take_expired(id, now);
-        expired.map(|(key, mapping)| self.uncount(&key, &mapping)).is_some()
+        expired.map(|removed| uncount(&mut self.members, removed)).is_some()
     }
 
     /// Looks up the keys of a burst.
@@ -279,21 +278,12 @@ impl Table {
         self.flows.find_slot(key)
     }
 
-    fn find(&self, key: &Tuple4) -> Option<(Id, bool)> {
-        self.flows.find(key)
-    }
-
-    fn iter(&self) -> impl Iterator<Item = (Id, &Tuple4, &Mapping)> {
-        self.flows.iter()
-    }
-
     fn remove(&mut self, id: Id) {
-        let (key, mapping) = self.flows.remove(id);
-        self.uncount(&key, &mapping);
+        uncount(&mut self.members, self.flows.remove(id));
     }
 
     fn remove_where(&mut self, matches: impl Fn(&Tuple4, &Mapping) -> bool) {
-        let matching = self.iter().filter(|(_, key, mapping)| matches(key, mapping));
+        let matching = self.flows.iter().filter(|(_, key, mapping)| matches(key, mapping));
         let ids: Vec<Id> = matching.map(|(id, ..)| id).collect();
         ids.into_iter().for_each(|id| self.remove(id));
     }
@@ -305,14 +295,7 @@ impl Table {
     }
 
     fn evict(&mut self, id: Id) {
-        let (key, mapping) = self.flows.evict_id(id);
-        self.uncount(&key, &mapping);
-    }
-
-    /// Counts a removed mapping.
-    fn uncount(&mut self, key: &Tuple4, mapping: &Mapping) {
-        self.removals += 1;
-        uncount(&mut self.members, key, mapping);
+        uncount(&mut self.members, self.flows.evict_id(id));
     }
 
     /// Makes a mapping as for the first packet of a flow that comes in on input `n`.
@@ -326,7 +309,7 @@ impl Table {
     ) -> Result<NewFlow, Refusal> {
         let member = &self.members[usize::from(zone)];
         let input = member.config.inputs.get(n).ok_or(Refusal::Unmapped)?;
-        let taken = |reply: &Tuple4| self.find(&reply.in_zone(zone)).is_some();
+        let taken = |reply: &Tuple4| self.flows.find(&reply.in_zone(zone)).is_some();
         let target = match input {
             InputSpec::Drop => return Err(Refusal::Unmapped),
             InputSpec::Pass(output) => return Ok(NewFlow::Passed(*output)),
@@ -334,7 +317,7 @@ impl Table {
             InputSpec::Pattern(pattern, outputs) => {
                 let src = pattern.keeps_src().then_some(flow.src().0);
                 let flow_to = (src, flow.dst(), flow.proto());
-                let (member, removals) = ((zone, n), self.removals);
+                let (member, removals) = ((zone, n), self.removals());
                 let search = FailedSearch { member, flow: flow_to, removals };
                 let known_failure = self.last_failure == Some(search);
                 let to = match known_failure {
@@ -363,7 +346,7 @@ impl Table {
     fn add(&mut self, key: Tuple4, mapping: Mapping, now: u64) -> Option<Id> {
         // A pattern without a range does not check whether its reply key is taken: as in Click, the
         // older mapping with that key is removed.
-        if let Some((old, _)) = mapping.reply_key.and_then(|reply| self.find(&reply)) {
+        if let Some((old, _)) = mapping.reply_key.and_then(|reply| self.flows.find(&reply)) {
             self.remove(old);
         }
         let config = &self.members[usize::from(key.zone())].config;
@@ -397,7 +380,7 @@ impl Table {
     ) -> Option<Tuple4> {
         let kind = self.members.get(usize::from(zone))?.config.kind;
         let flow = kind.flow_key(flow)?;
-        let id = match self.find(&flow.in_zone(zone)) {
+        let id = match self.flows.find(&flow.in_zone(zone)) {
             Some((id, _)) => id,
             None => match self.open_mapping(zone, input, flow, now, random).ok()? {
                 NewFlow::Mapped(id) => id,
@@ -410,13 +393,13 @@ impl Table {
 
     /// The mapping of a member's flow, and whether the flow is the reply direction.
     pub fn mapping(&mut self, zone: u16, flow: Tuple4) -> Option<(&mut Mapping, bool)> {
-        let (id, back) = self.find(&flow.in_zone(zone))?;
+        let (id, back) = self.flows.find(&flow.in_zone(zone))?;
         Some((self.flows.get_mut(id), back))
     }
 
     /// The tuple that a member rewrites a flow to, if the flow has a mapping.
     pub fn lookup(&self, zone: u16, flow: Tuple4) -> Option<Tuple4> {
-        let (id, back) = self.find(&flow.in_zone(zone))?;
+        let (id, back) = self.flows.find(&flow.in_zone(zone))?;
         Some(if back { *self.flows.key(id) } else { self.reply_key(id) }.reversed())
     }
 
@@ -433,7 +416,7 @@ enum NewFlow {
 }
 
 /// Subtracts a removed mapping from its input's counter.
-fn uncount(members: &mut [Member], key: &Tuple4, mapping: &Mapping) {
+fn uncount(members: &mut [Member], (key, mapping): (Tuple4, Mapping)) {
     let member = members.get_mut(usize::from(key.zone()));
     let counter = member.and_then(|member| member.counters.get_mut(usize::from(mapping.input)));
     if let Some(counter) = counter {

@@ -486,7 +486,7 @@ fn a_mapping_with_the_same_reply_key_replaces_the_older() {
     translate(&mut it, 0, "1.0.0.1:1 > 1.0.0.1:1 udp", NOW).unwrap();
     translate(&mut it, 0, "1.0.0.1:1 > 1.0.0.1:1 udp", NOW).unwrap();
     it.0.clear();
-    assert!(it.0.is_empty() && it.0.find(&Tuple4::default()).is_none());
+    assert!(it.0.is_empty() && it.0.flows.find(&Tuple4::default()).is_none());
 }
 
 #[test]

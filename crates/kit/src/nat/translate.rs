@@ -51,7 +51,7 @@ impl Table {
     ) -> Option<(Id, bool)> {
         packet.slot.entry().or_else(|| {
             let (ip, _) = Ipv4Header::from_prefix(datagram)?;
-            self.find(&member.config.kind.second_key(ip.dst())?.in_zone(zone))
+            self.flows.find(&member.config.kind.second_key(ip.dst())?.in_zone(zone))
         })
     }
 

@@ -4,44 +4,25 @@ use super::entry::ConnectionState;
 use super::mapping::Offsets;
 use super::table::{Connections, FamilyTable, PacketConnection};
 use crate::matcher::RuleSlots;
+use castanet_element::handler::TextChunk;
 use castanet_kit::conntrack::{Address, Tuple};
 use castanet_wire::ip_proto;
-use castanet_wire::tcp::flag;
 use std::fmt::Write;
-use std::net::IpAddr;
-
-/// The flags by letters, as IP summary dumps have them.
-const FLAG_LETTERS: [(u8, char); 8] = [
-    (flag::FIN, 'F'),
-    (flag::SYN, 'S'),
-    (flag::RST, 'R'),
-    (flag::PSH, 'P'),
-    (flag::ACK, 'A'),
-    (flag::URG, 'U'),
-    (flag::ECE, 'E'),
-    (flag::CWR, 'W'),
-];
+use std::net::SocketAddr;
 
 /// Cursor at which the IPv6 connections begin.
 const IP6_START: u64 = 1 << 32;
 
+/// The TCP flags by letters, as IP summary dumps have them.
 fn flag_letters(flags: u8) -> String {
-    let set = FLAG_LETTERS.iter().filter(|(flag, _)| flags & flag != 0);
-    match set.map(|(_, letter)| letter).collect::<String>() {
-        none if none.is_empty() => ".".into(),
-        some => some,
-    }
-}
-
-fn endpoint((address, port): (IpAddr, u16)) -> String {
-    match address {
-        IpAddr::V4(address) => format!("{address}:{port}"),
-        IpAddr::V6(address) => format!("[{address}]:{port}"),
-    }
+    let letters = "FSRPAUEW".chars().enumerate();
+    let set: String =
+        letters.filter(|(bit, _)| flags >> bit & 1 != 0).map(|(_, letter)| letter).collect();
+    if set.is_empty() { ".".into() } else { set }
 }
 
 fn tuple_text(ends: &Tuple) -> String {
-    format!("{} > {}", endpoint(ends.src), endpoint(ends.dst))
+    format!("{} > {}", SocketAddr::from(ends.src), SocketAddr::from(ends.dst))
 }
 
 fn protocol(number: u8) -> String {
@@ -63,9 +44,7 @@ impl Connections {
             text += &some;
             from = next;
         }
-        let mut chunk_of: Vec<&str> = text.split_inclusive('\n').collect();
-        chunk_of.sort_unstable();
-        chunk_of.concat()
+        TextChunk::sorted(text)
     }
 
     /// Describes a connection: its tuple and rules, and its translation.

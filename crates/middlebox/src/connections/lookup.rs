@@ -6,15 +6,12 @@ use crate::headers::Headers;
 use castanet_kit::conntrack::{Address, LookupBatch, Tuple4, Tuple6, TupleKey};
 
 /// Position of a packet in the batches.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub(crate) enum LookupKey {
-    /// The packet is in no batch and is looked up alone.
-    #[default]
-    Unbatched,
-    /// Index among the IPv4 keys, and whether source and destination are swapped in the key.
-    Ip4((u32, bool)),
-    /// The same among the IPv6 keys.
-    Ip6((u32, bool)),
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LookupKey {
+    number: u32,
+    /// Whether source and destination are swapped in the key.
+    swapped: bool,
+    is_ip6: bool,
 }
 
 /// The keys of a burst and the results of their lookup.
@@ -31,17 +28,18 @@ impl BurstLookup {
         self.ip6.clear();
     }
 
-    /// Adds the next packet of the burst.
+    /// Adds the next packet of the burst; `None` if it is to be looked up alone.
     #[inline(always)]
-    pub(crate) fn push(&mut self, bytes: &[u8], headers: &Headers) -> LookupKey {
+    pub(crate) fn push(&mut self, bytes: &[u8], headers: &Headers) -> Option<LookupKey> {
         if headers.is_fragment || !matches!(headers.upper, Layer::Tcp | Layer::Udp) {
-            return LookupKey::Unbatched;
+            return None;
         }
-        let key = match headers.is_ip6 {
-            false => push(&mut self.ip4, bytes, headers).map(LookupKey::Ip4),
-            true => push(&mut self.ip6, bytes, headers).map(LookupKey::Ip6),
+        let is_ip6 = headers.is_ip6;
+        let (number, swapped) = match is_ip6 {
+            false => push(&mut self.ip4, bytes, headers)?,
+            true => push(&mut self.ip6, bytes, headers)?,
         };
-        key.unwrap_or_default()
+        Some(LookupKey { number, swapped, is_ip6 })
     }
 
     /// Looks up all packets of the burst.
@@ -52,31 +50,26 @@ impl BurstLookup {
 
     /// Whether the lookup found a connection for a packet.
     #[inline]
-    pub(crate) fn is_known(&self, key: LookupKey) -> bool {
-        self.hit(key).is_some()
+    pub(crate) fn is_known(&self, key: Option<LookupKey>) -> bool {
+        key.is_some_and(|key| self.hit(key).is_some())
     }
 
-    /// Returns the result for a packet, as the table was; `None` also if it is in no batch.
+    /// Returns the result for a packet, as the tables were.
     #[inline(always)]
-    pub(super) fn hit(&self, key: LookupKey) -> Option<Hit> {
-        match key {
-            LookupKey::Unbatched => None,
-            LookupKey::Ip4((n, swapped)) => Hit::new(self.ip4.slot(n as usize), swapped, false),
-            LookupKey::Ip6((n, swapped)) => Hit::new(self.ip6.slot(n as usize), swapped, true),
-        }
+    pub(super) fn hit(&self, LookupKey { number, swapped, is_ip6 }: LookupKey) -> Option<Hit> {
+        let number = number as usize;
+        let slot = if is_ip6 { self.ip6.slot(number) } else { self.ip4.slot(number) };
+        Hit::new(slot, swapped, is_ip6)
     }
 
-    /// Looks a packet up again, as the table is now.
+    /// Looks a packet up again, as the tables are now.
     pub(super) fn look_up_again(&self, key: LookupKey, connections: &Connections) -> Option<Hit> {
-        match key {
-            LookupKey::Unbatched => None,
-            LookupKey::Ip4((n, swapped)) => {
-                Hit::new(connections.ip4.find_slot(&self.ip4.key(n as usize)), swapped, false)
-            }
-            LookupKey::Ip6((n, swapped)) => {
-                Hit::new(connections.ip6.find_slot(&self.ip6.key(n as usize)), swapped, true)
-            }
-        }
+        let LookupKey { number, swapped, is_ip6 } = key;
+        let slot = match is_ip6 {
+            false => connections.ip4.find_slot(&self.ip4.key(number as usize)),
+            true => connections.ip6.find_slot(&self.ip6.key(number as usize)),
+        };
+        Hit::new(slot, swapped, is_ip6)
     }
 }
 

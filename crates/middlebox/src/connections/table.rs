@@ -185,14 +185,12 @@ impl Connections {
     #[inline(always)]
     pub(crate) fn find(
         &self,
-        (batch, key): (&BurstLookup, LookupKey),
+        (batch, key): (&BurstLookup, Option<LookupKey>),
         bytes: &[u8],
         headers: &Headers,
         now: u64,
     ) -> LookupResult {
-        if key == LookupKey::Unbatched {
-            return self.find_unbatched(bytes, headers, now);
-        }
+        let Some(key) = key else { return self.find_unbatched(bytes, headers, now) };
         let Some(hit) = batch.hit(key) else { return LookupResult::None };
         self.live_connection(hit, None, now)
     }
@@ -201,14 +199,14 @@ impl Connections {
     /// expired.
     pub(crate) fn find_exclusive(
         &mut self,
-        (batch, key): (&BurstLookup, LookupKey),
+        (batch, key): (&BurstLookup, Option<LookupKey>),
         bytes: &[u8],
         headers: &Headers,
         now: u64,
     ) -> Option<PacketConnection> {
         let (hit, quoted) = match key {
-            LookupKey::Unbatched => self.find_tuple(bytes, headers)?,
-            key => (batch.look_up_again(key, self)?, None),
+            Some(key) => (batch.look_up_again(key, self)?, None),
+            None => self.find_tuple(bytes, headers)?,
         };
         if let LookupResult::Connection(connection) = self.live_connection(hit, quoted, now) {
             return Some(connection);

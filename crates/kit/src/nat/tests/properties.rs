@@ -84,12 +84,12 @@ proptest! {
             let kinds = ["udp", "udp", "tcp \"data\"", "tcp rst", "tcp \"back\"", "tcp fin"];
             let packet = format!("{ends} {}", kinds[usize::from(kind)]);
             it.0.expire(now, 1000);
-            let before: HashMap<Tuple4, (u64, bool)> = it.0.iter().map(|(id, key, mapping)| {
+            let before: HashMap<Tuple4, (u64, bool)> = it.0.flows.iter().map(|(id, key, mapping)| {
                 let end = it.0.flows.deadline(id) / 1_000_000;
                 (*key, (end, mapping.guarantee_end(end) <= now / 1_000_000))
             }).collect();
             let passed = translate(&mut it, 0, &packet, now);
-            let after: Vec<Tuple4> = it.0.iter().map(|(_, key, _)| *key).collect();
+            let after: Vec<Tuple4> = it.0.flows.iter().map(|(_, key, _)| *key).collect();
             prop_assert!(after.len() <= capacity as usize);
             let added = after.iter().any(|key| !before.contains_key(key));
             let evicted: Vec<_> = before.iter().filter(|(key, _)| !after.contains(key)).collect();
