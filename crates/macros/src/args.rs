@@ -102,56 +102,43 @@ fn range(expr: Expr) -> syn::Result<ExprRange> {
 }
 
 /// Generates `impl Args` for a struct whose fields are arguments or, with
-/// `flatten`, argument lists, which follow all other arguments.
+/// `flatten`, argument lists.
 pub(crate) fn implementation(name: &Ident, fields: &[&Field]) -> syn::Result<Tokens> {
-    let (mut specs, mut takes, mut idents) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut parts, mut more) = (Vec::new(), Vec::new());
+    let (mut parts, mut takes, mut idents) = (Vec::new(), Vec::new(), Vec::new());
     for field in fields {
         let Some(it) = parse_arg(field)? else {
             let message = "a field without #[arg]: state belongs in Local, and what is compiled \
                            from arguments wants #[element(args = ...)]";
             return Err(syn::Error::new(field.span(), message));
         };
-        idents.push(&field.ident);
-        if it.kind == "Flatten" {
-            let (ident, ty) = (&field.ident, &field.ty);
-            more.push(quote! {
-                let #ident = <#ty as ::castanet_element::args::Args>::take(taker, __next);
-                __next += <#ty as ::castanet_element::args::Args>::ARGS.len();
-            });
-            parts.push(quote!(<#ty as ::castanet_element::args::Args>::ARGS));
-            continue;
-        }
-        takes.push(take(specs.len(), &it)?);
-        specs.push(spec(&it)?);
+        let (ident, ty) = (&field.ident, &field.ty);
+        let (part, len, value) = match it.kind == "Flatten" {
+            true => {
+                let list = quote!(<#ty as ::castanet_element::args::Args>);
+                (quote!(#list::ARGS), quote!(#list::ARGS.len()), quote!(#list::take(taker, __next)))
+            }
+            false => {
+                let spec = spec(&it)?;
+                (quote!(&[#spec]), quote!(1), take(&it)?)
+            }
+        };
+        takes.push(quote!(let #ident = #value; __next += #len;));
+        idents.push(ident);
+        parts.push(part);
     }
-    let count = specs.len();
-    let all = match parts.is_empty() {
-        true => quote!(&[#(#specs),*]),
-        false => quote!({
-            const PARTS: &[&[::castanet_element::args::ArgSpec]] = &[&[#(#specs),*], #(#parts),*];
-            const ALL: [::castanet_element::args::ArgSpec; ::castanet_element::args::total(PARTS)] =
-                ::castanet_element::args::joined(PARTS);
-            &ALL
-        }),
-    };
-    let after = match more.is_empty() {
-        true => quote!(),
-        false => quote! {
-            let mut __next = __first + #count;
-            #(#more)*
-            let _ = __next;
-        },
-    };
     Ok(quote! {
         impl ::castanet_element::args::Args for #name {
-            const ARGS: &'static [::castanet_element::args::ArgSpec] = #all;
-            #[allow(unused_variables)]
-            fn take(taker: &mut ::castanet_element::args::Taker, __first: usize)
+            const ARGS: &'static [::castanet_element::args::ArgSpec] = {
+                const PARTS: &[&[::castanet_element::args::ArgSpec]] = &[#(#parts),*];
+                const ALL: [::castanet_element::args::ArgSpec; ::castanet_element::args::total(PARTS)] =
+                    ::castanet_element::args::joined(PARTS);
+                &ALL
+            };
+            #[allow(unused)]
+            fn take(taker: &mut ::castanet_element::args::Taker, mut __next: usize)
                 -> ::std::option::Option<Self>
             {
                 #(#takes)*
-                #after
                 match (#(#idents,)*) {
                     (#(Some(#idents),)*) => ::std::option::Option::Some(Self { #(#idents),* }),
                     _ => ::std::option::Option::None,
@@ -209,17 +196,14 @@ fn range_text(range: &ExprRange) -> String {
     }
 }
 
-/// Generates the statement that takes the argument with index `i`.
-fn take(i: usize, it: &ArgDeclaration) -> syn::Result<Tokens> {
-    let (ident, ty) = (&it.field.ident, &it.field.ty);
-    let parse = it.parser()?;
-    if it.kind == "Rest" {
-        return Ok(quote!(let #ident = taker.rest(__first + #i);));
-    }
+/// Generates an expression for the argument, which is number `__next` of the list.
+fn take(it: &ArgDeclaration) -> syn::Result<Tokens> {
+    let (ty, parse) = (&it.field.ty, it.parser()?);
     let fallback = match (&it.default, is_option(ty)) {
+        _ if it.kind == "Rest" => return Ok(quote!(taker.rest(__next))),
         (Some(d), _) => quote!(Some(#d)),
         (None, true) => quote!(Some(None)),
         (None, false) => quote!(None),
     };
-    Ok(quote!(let #ident = taker.take::<#ty>(__first + #i, #fallback, #parse);))
+    Ok(quote!(taker.take::<#ty>(__next, #fallback, #parse)))
 }

@@ -13,6 +13,7 @@ use syn::{
 #[derive(Default)]
 struct Options {
     args: Option<Type>,
+    by: Option<Type>,
     aliases: Vec<String>,
     ports: Option<String>,
     processing: Option<String>,
@@ -29,6 +30,8 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             let text = || Ok::<_, syn::Error>(meta.value()?.parse::<LitStr>()?.value());
             if meta.path.is_ident("args") {
                 it.args = Some(meta.value()?.parse()?);
+            } else if meta.path.is_ident("by") {
+                it.by = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("alias") {
                 it.aliases.push(text()?);
             } else if meta.path.is_ident("ports") {
@@ -44,8 +47,9 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
             } else if meta.path.is_ident("methods") {
                 it.methods = true;
             } else {
-                return Err(meta
-                    .error("wants room, args, alias, ports, processing, flow, gives or methods"));
+                return Err(meta.error(
+                    "wants room, args, by, alias, ports, processing, flow, gives or methods",
+                ));
             }
             Ok(())
         })?;
@@ -71,18 +75,19 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     let (ports, processing) = (optional(&it.ports), optional(&it.processing));
     let (flow, gives, aliases) = (optional(&it.flow), optional(&it.gives), &it.aliases);
     let room = optional(&it.room);
-    let build = match &it.args {
-        Some(_) => quote!(),
-        None => build_from_args(name, &fields)?,
+    let implementor = it.by.as_ref().map_or(quote!(#name), |ty| quote!(#ty));
+    let build = match it.args.is_some() || it.by.is_some() {
+        true => quote!(),
+        false => build_from_args(name, &fields)?,
     };
     let args_check = it.args.iter().map(|ty| {
         quote!(const _: fn() = || {
             fn same<E: ::castanet_element::element::Build<Args = A>, A>() {}
-            same::<#name, #ty>();
+            same::<#implementor, #ty>();
         };)
     });
     Ok(quote! {
-        impl ::castanet_element::element::Describe for #name {
+        impl ::castanet_element::element::Describe for #implementor {
             const SPEC: ::castanet_element::spec::Spec = ::castanet_element::spec::Spec {
                 class: #class, doc: #doc, file: file!(), room: #room, aliases: &[#(#aliases),*],
                 ports: #ports, processing: #processing, flow: #flow, gives: #gives,

@@ -16,7 +16,8 @@ use syn::{DeriveInput, ItemImpl, parse_macro_input};
 /// Makes a struct an element, from its doc comment, arguments and handlers.
 ///
 /// `#[element(...)]` takes `room = "ip"` (the room that the element declares),
-/// `args = Type` (the element compiles its arguments in `Build`),
+/// `args = Type` (the element compiles its arguments in `Build`), `by = Type<Name>` (elements of the
+/// class are of this type, which is generic over its classes; the struct only declares),
 /// `alias = "Name"`, `ports = "1/1-2"`, `processing = "a/ah"`, `gives = "ip"` and
 /// `methods` (there is a `#[handlers] impl`). The `#[handlers]` of a field's type are the element's
 /// where the field is marked `#[flatten]`.
