@@ -1,6 +1,7 @@
 //! The arguments of `ARPQuerier` and `ARPTable`.
 
-use super::resolver::ArpResolver;
+use super::arp_querier::ARPQuerier;
+use super::resolver::Resolver;
 use super::responder_entry::host_or_net;
 use castanet_element::prelude::*;
 use castanet_kit::arp::Limits;
@@ -42,6 +43,19 @@ pub struct ARPQuerierArgs {
 /// Limits of a table; an `ARPQuerier` with TABLE ignores them.
 #[derive(Args)]
 pub struct ARPTableArgs {
+    #[arg(flatten)]
+    queue: QueueLimitArgs,
+    /// When more than CAPACITY packets are queued, one of this many is dropped; at least 1.
+    #[arg(keyword, default = 2)]
+    capacity_slim_factor: u32,
+    /// Time after which an unconfirmed entry is removed; 0 for never.
+    #[arg(keyword, default = Duration::from_secs(300))]
+    timeout: Duration,
+}
+
+/// Limits of the entries and packets of a table.
+#[derive(Args)]
+pub struct QueueLimitArgs {
     /// Maximum number of queued packets; 0 means a million.
     #[arg(keyword, default = 2048)]
     capacity: u32,
@@ -57,12 +71,6 @@ pub struct ARPTableArgs {
     /// them; 0 keeps them as long as their entry.
     #[arg(keyword, default = Limits::PACKET_TIMEOUT)]
     packet_timeout: Duration,
-    /// When more than CAPACITY packets are queued, one of this many is dropped; at least 1.
-    #[arg(keyword, default = 2)]
-    capacity_slim_factor: u32,
-    /// Time after which an unconfirmed entry is removed; 0 for never.
-    #[arg(keyword, default = Duration::from_secs(300))]
-    timeout: Duration,
 }
 
 impl ARPTableArgs {
@@ -70,39 +78,48 @@ impl ARPTableArgs {
         if self.capacity_slim_factor == 0 {
             return Err(ArgError::new("CAPACITY_SLIM_FACTOR cannot be zero"));
         }
-        Ok(Limits {
+        let slim_factor = self.capacity_slim_factor as usize;
+        Ok(Limits { slim_factor, ..self.queue.limits(self.timeout) })
+    }
+}
+
+impl QueueLimitArgs {
+    /// The limits, with the time after which an unconfirmed entry is removed.
+    pub(crate) fn limits(&self, timeout: Duration) -> Limits {
+        Limits {
             capacity: self.capacity as usize,
             entry_capacity: self.entry_capacity as usize,
             entry_packet_capacity: self.entry_packet_capacity as usize,
             packet_timeout: nanos(self.packet_timeout),
-            slim_factor: self.capacity_slim_factor as usize,
-            timeout: nanos(self.timeout),
-        })
+            timeout: nanos(timeout),
+            ..Limits::default()
+        }
     }
 }
 
-fn nanos(time: Duration) -> u64 {
+pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(0)
 }
 
-impl ARPQuerierArgs {
-    pub(crate) fn resolver(self, setup: &Setup) -> Result<ArpResolver, ArgError> {
-        let InterfaceAddress(net, named) = self.ip;
+impl Build for Resolver<ARPQuerier> {
+    type Args = ARPQuerierArgs;
+
+    fn build(args: ARPQuerierArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let InterfaceAddress(net, named) = args.ip;
         let no_eth = || ArgError::new("is missing, and IP is no name of one").at("ETH");
-        let eth = self.eth.or(named).ok_or_else(|| no_eth().click("invalid Ethernet address"))?;
+        let eth = args.eth.or(named).ok_or_else(|| no_eth().click("invalid Ethernet address"))?;
         let find_table =
             |name: &String| setup.shared_of(name, "ARPTable").map_err(|e| e.at("TABLE"));
         let broadcast = if net.prefix_len() == 32 { Ipv4Addr::BROADCAST } else { net.broadcast() };
-        Ok(ArpResolver {
+        let (ip, broadcast) = (net.address, args.broadcast.unwrap_or(broadcast));
+        Ok(Resolver {
+            protocol: ARPQuerier { ip, broadcast, broadcast_poll: args.broadcast_poll },
             name: setup.name.to_owned(),
             eth,
-            ip: net.address,
-            broadcast: self.broadcast.unwrap_or(broadcast),
             has_query_output: setup.outputs > 1,
-            limits: self.table_args.limits()?,
-            table: self.table.as_ref().map(find_table).transpose()?,
-            poll: nanos(self.poll_timeout),
-            broadcast_poll: self.broadcast_poll,
+            limits: args.table_args.limits()?,
+            table: args.table.as_ref().map(find_table).transpose()?,
+            poll: nanos(args.poll_timeout),
         })
     }
 }

@@ -1,8 +1,7 @@
 //! `ARPQuerier`: encapsulates IPv4 packets in Ethernet frames to addresses found by ARP.
 
 use super::args::ARPQuerierArgs;
-use super::neighbour_state::NeighbourState;
-use super::resolver::ArpResolver;
+use super::resolver::Resolver;
 use castanet_element::prelude::*;
 
 /// Encapsulates IPv4 packets in Ethernet frames to addresses found by ARP.
@@ -85,9 +84,12 @@ use castanet_element::prelude::*;
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 9.0.0.9 > 1.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "arp", args = ARPQuerierArgs, ports = "2/1-2", processing = "h/h", gives = "ether", methods)]
+#[element(room = "arp", args = ARPQuerierArgs, by = Resolver<ARPQuerier>)]
+#[element(ports = "2/1-2", processing = "h/h", gives = "ether", methods)]
 pub struct ARPQuerier {
-    resolver: ArpResolver,
+    pub(super) ip: Ipv4Addr,
+    pub(super) broadcast: Ipv4Addr,
+    pub(super) broadcast_poll: bool,
 }
 
 /// Exits.
@@ -112,89 +114,31 @@ pub enum ARPQuerierExit {
     Unconfigured,
 }
 
-impl Build for ARPQuerier {
-    type Args = ARPQuerierArgs;
-    fn build(args: ARPQuerierArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ARPQuerier { resolver: args.resolver(setup)? })
-    }
-}
-
 #[handlers]
-impl ARPQuerier {
+impl Resolver<ARPQuerier> {
     /// IPv4 address of this host.
     #[read]
     fn ipaddr(&self) -> Ipv4Addr {
-        self.resolver.ip
+        self.protocol.ip
     }
 
     /// Sets the IPv4 address of this host.
     #[write(ipaddr)]
     fn set_ipaddr(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let ip = Ipv4Addr::from_arg(text, names)?;
-        Ok(ARPQuerier { resolver: ArpResolver { ip, ..self.resolver.clone() } })
+        Ok(Resolver { protocol: ARPQuerier { ip, ..self.protocol }, ..self.clone() })
     }
 
     /// IPv4 broadcast address of the link.
     #[read]
     fn broadcast(&self) -> Ipv4Addr {
-        self.resolver.broadcast
+        self.protocol.broadcast
     }
 
     /// Sets the IPv4 broadcast address of the link.
     #[write(broadcast)]
     fn set_broadcast(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let broadcast = Ipv4Addr::from_arg(text, names)?;
-        Ok(ARPQuerier { resolver: ArpResolver { broadcast, ..self.resolver.clone() } })
-    }
-}
-
-/// Interval at which the element removes expired entries and packets.
-const TICK: Duration = Duration::from_secs(1);
-
-impl PerBatch for ARPQuerier {
-    type On = on::Any;
-    type Local = NeighbourState;
-    type Fate = ARPQuerierExit;
-    // An address that one worker learns is known to all workers.
-    const SHARED: bool = true;
-
-    fn can_take_state(&self, _: &ARPQuerier) -> bool {
-        true
-    }
-
-    fn after_take_state(&self, state: &mut NeighbourState, cx: &mut Cx) {
-        state.own.table.set_limits(self.resolver.limits);
-        state.use_table(self.resolver.table.as_ref(), cx);
-    }
-
-    fn start(&self, state: &mut NeighbourState, cx: &mut Cx) -> Result<(), ArgError> {
-        self.after_take_state(state, cx);
-        self.run_timer(state, cx);
-        Ok(())
-    }
-
-    fn batch(&self, state: &mut NeighbourState, port: usize, batch: Batch, cx: &mut Cx) {
-        let resolver = &self.resolver;
-        resolver.with_cache(state, |cache, query_state| {
-            cache.tick(cx.now());
-            match port {
-                0 => resolver.send(cache, query_state, batch, cx),
-                _ => resolver.learn(cache, query_state, batch, cx),
-            }
-            resolver.flush(cache, query_state, cx);
-        });
-    }
-
-    fn run_timer(&self, state: &mut NeighbourState, cx: &mut Cx) {
-        self.resolver.with_cache(state, |cache, query_state| {
-            let now = cache.tick(cx.now());
-            cache.table.expire(now);
-            self.resolver.flush(cache, query_state, cx);
-        });
-        cx.set_timer(cx.now() + TICK);
-    }
-
-    fn held(&self, state: &NeighbourState) -> usize {
-        state.held()
+        Ok(Resolver { protocol: ARPQuerier { broadcast, ..self.protocol }, ..self.clone() })
     }
 }

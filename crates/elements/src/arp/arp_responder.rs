@@ -126,7 +126,7 @@ impl PerPacket for ARPResponder {
             *ether = Ethernet::new(reply.target_mac(), mac, ether_type::ARP);
             rest.copy_from_slice(reply.bytes());
         }
-        reset_annotations(packet);
+        reset_annotations(packet, Arp::LEN);
         ARPResponderExit::Reply
     }
 }
@@ -145,8 +145,9 @@ impl ARPResponder {
     }
 }
 
-/// Resets the annotations of a reply, except the device and the VLAN of the request.
-fn reset_annotations(packet: &mut Packet) {
+/// Resets the annotations of a reply, except the device and the VLAN of the request. Marks its
+/// headers; `len` is the length of the network header.
+pub(crate) fn reset_annotations(packet: &mut Packet, len: usize) {
     let vlan = packet.anno_u16(anno::VLAN_TCI);
     packet.set_annotations([0; anno::SIZE]);
     if vlan != 0 {
@@ -157,5 +158,5 @@ fn reset_annotations(packet: &mut Packet) {
     }
     packet.set_packet_type(PacketType::Host);
     packet.set_mac_header(0);
-    packet.set_network_header(Ethernet::LEN as isize, Arp::LEN);
+    packet.set_network_header(Ethernet::LEN as isize, len);
 }

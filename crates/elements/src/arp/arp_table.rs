@@ -2,6 +2,7 @@
 
 use super::args::ARPTableArgs;
 use super::neighbour_cache::NeighbourCache;
+use super::resolver::TICK;
 use castanet_element::prelude::*;
 use castanet_kit::arp::Limits;
 
@@ -120,9 +121,6 @@ impl Build for ARPTable {
         Ok(ARPTable { cache: setup.own_shared(), limits: args.limits()? })
     }
 }
-
-/// Interval at which the element removes expired entries and packets.
-const TICK: Duration = Duration::from_secs(1);
 
 impl PerBatch for ARPTable {
     type On = on::Any;

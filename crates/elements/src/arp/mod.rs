@@ -1,12 +1,13 @@
 //! Elements that answer ARP requests and find Ethernet addresses by ARP, with the neighbour table.
 
 pub mod args;
+mod arp_protocol;
 pub mod arp_querier;
 pub mod arp_responder;
 pub mod arp_table;
 pub mod neighbour_cache;
 pub mod neighbour_state;
-mod resolver;
+pub(crate) mod resolver;
 pub mod responder_entry;
 
 use castanet_element::class::*;
@@ -14,7 +15,7 @@ use castanet_element::class::*;
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     // The query that polls a stale entry leaves before the packet that uses the entry.
-    per_batch::<arp_querier::ARPQuerier>().with_first_output(1),
+    per_batch::<resolver::Resolver<arp_querier::ARPQuerier>>().with_first_output(1),
     per_packet::<arp_responder::ARPResponder>(),
     per_batch::<arp_table::ARPTable>(),
 ];

@@ -1,53 +1,152 @@
-//! Resolution of next hops by ARP for `ARPQuerier`: encapsulation, queries and replies.
+//! The elements of `ARPQuerier` and `IP6NDSolicitor`: they encapsulate packets to next hops, query
+//! those that are unknown, and learn from replies.
 
-use super::arp_querier::ARPQuerierExit as Exit;
 use super::neighbour_cache::NeighbourCache;
-use super::neighbour_state::{NeighbourState, QueryState};
+use super::neighbour_state::{NeighbourAddress, NeighbourState, QueryState};
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
-use castanet_element::wire::{Arp, Ethernet, arp, ether_type};
+use castanet_element::wire::Ethernet;
+use castanet_kit::address::Address;
 use castanet_kit::arp::{EnqueueResult, Limits, Lookup};
 
-/// The addresses of this host on a link, and the parameters of its ARP queries.
+/// A class of resolvers: its protocol, with the parameters of one element.
+pub(crate) trait ResolverProtocol: Clone + Send + Sync + 'static {
+    /// Addresses of next hops.
+    type Address: NeighbourAddress;
+    /// The exits.
+    type Exit: Fate;
+    /// The exit of Ethernet frames.
+    const FRAME: Self::Exit;
+    /// The exit of queries.
+    const QUERY: Self::Exit;
+    /// The exit of packets whose next hop does not answer.
+    const UNANSWERED: Self::Exit;
+    /// The exit of packets without a next hop.
+    const NO_DESTINATION: Self::Exit;
+    /// The exit of packets on input 1 that are not replies.
+    const NO_REPLY: Self::Exit;
+    /// The Ethernet type of the packets.
+    const ETHER_TYPE: u16;
+
+    /// Returns the next hop of a packet.
+    fn next_hop(packet: &Packet) -> Self::Address;
+    /// Returns the Ethernet address of a next hop that needs no query: a group.
+    fn group(&self, next_hop: Self::Address) -> Option<MacAddr>;
+    /// Returns the exit of all packets while the element lacks an address of its own.
+    fn unconfigured(&self) -> Option<Self::Exit> {
+        None
+    }
+    /// Called for the first packet without a next hop.
+    fn warn_no_destination(_name: &str, _cx: &mut Cx) {}
+    /// Makes a query; `known` is the Ethernet address that it is to confirm, if there is one. `None`
+    /// if there is no frame for it.
+    fn query(
+        &self,
+        eth: MacAddr,
+        context: &QueryContext<Self::Address>,
+        known: Option<MacAddr>,
+        cx: &mut Cx,
+    ) -> Option<Packet>;
+    /// Whether a packet on input 1 counts as a response.
+    fn is_response(_frame: &Packet, is_reply: bool) -> bool {
+        is_reply
+    }
+    /// Parses a reply, and returns the entry to store if there is one; `None` if `frame` is no reply.
+    fn reply(
+        name: &str,
+        cache: &mut NeighbourCache<Self::Address>,
+        frame: &Packet,
+        cx: &mut Cx,
+    ) -> Option<Option<(Self::Address, MacAddr)>>;
+}
+
+/// The addresses of this host on a link, and the parameters of its queries.
 #[derive(Clone)]
-pub(crate) struct ArpResolver {
+pub(crate) struct Resolver<P: ResolverProtocol> {
+    pub(crate) protocol: P,
     pub(crate) name: String,
     pub(crate) eth: MacAddr,
-    pub(crate) ip: Ipv4Addr,
-    pub(crate) broadcast: Ipv4Addr,
     /// Whether output 1 is connected; otherwise queries leave by output 0.
     pub(crate) has_query_output: bool,
     pub(crate) limits: Limits,
     /// Cache of an `ARPTable`; if `None`, the element uses its own.
-    pub(crate) table: Option<Shared<NeighbourCache>>,
+    pub(crate) table: Option<Shared<NeighbourCache<P::Address>>>,
     /// Nanoseconds after which an unconfirmed address is queried again; 0 for never.
     pub(crate) poll: u64,
-    pub(crate) broadcast_poll: bool,
 }
 
-/// The next hop to query, and the annotations that the query takes from the packet to it.
-struct QueryContext {
-    dst: Ipv4Addr,
-    timestamp: i64,
-    vlan: u16,
+/// The next hop to query, and the annotations that the query may take from the packet to it.
+pub(crate) struct QueryContext<A> {
+    pub(crate) next_hop: A,
+    pub(crate) timestamp: i64,
+    pub(crate) vlan: u16,
 }
 
-impl QueryContext {
-    fn new(packet: &Packet) -> QueryContext {
-        QueryContext {
-            dst: packet.dst(),
-            timestamp: packet.timestamp(),
-            vlan: packet.anno_u16(anno::VLAN_TCI),
-        }
+/// Interval at which the element removes expired entries and packets.
+pub(crate) const TICK: Duration = Duration::from_secs(1);
+
+impl<P: ResolverProtocol> PerBatch for Resolver<P>
+where
+    Self: Describe + Build,
+{
+    type On = on::Any;
+    type Local = NeighbourState<P::Address>;
+    type Fate = P::Exit;
+    // An address that one worker learns is known to all workers.
+    const SHARED: bool = true;
+
+    fn can_take_state(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn after_take_state(&self, state: &mut NeighbourState<P::Address>, cx: &mut Cx) {
+        state.own.table.set_limits(self.limits);
+        state.use_table(self.table.as_ref(), cx);
+    }
+
+    fn start(&self, state: &mut NeighbourState<P::Address>, cx: &mut Cx) -> Result<(), ArgError> {
+        self.after_take_state(state, cx);
+        self.run_timer(state, cx);
+        Ok(())
+    }
+
+    fn batch(
+        &self,
+        state: &mut NeighbourState<P::Address>,
+        port: usize,
+        batch: Batch,
+        cx: &mut Cx,
+    ) {
+        self.with_cache(state, |cache, query_state| {
+            cache.tick(cx.now());
+            match port {
+                0 => self.send(cache, query_state, batch, cx),
+                _ => self.learn(cache, query_state, batch, cx),
+            }
+            self.flush(cache, query_state, cx);
+        });
+    }
+
+    fn run_timer(&self, state: &mut NeighbourState<P::Address>, cx: &mut Cx) {
+        self.with_cache(state, |cache, query_state| {
+            let now = cache.tick(cx.now());
+            cache.table.expire(now);
+            self.flush(cache, query_state, cx);
+        });
+        cx.set_timer(cx.now() + TICK);
+    }
+
+    fn held(&self, state: &NeighbourState<P::Address>) -> usize {
+        state.held()
     }
 }
 
-impl ArpResolver {
+impl<P: ResolverProtocol> Resolver<P> {
     /// Calls `f` with the selected cache: the shared one, or the element's own.
-    pub(crate) fn with_cache(
+    fn with_cache(
         &self,
-        state: &mut NeighbourState,
-        f: impl FnOnce(&mut NeighbourCache, &mut QueryState),
+        state: &mut NeighbourState<P::Address>,
+        f: impl FnOnce(&mut NeighbourCache<P::Address>, &mut QueryState),
     ) {
         match &self.table {
             Some(link) => link.with(|cache| f(cache, &mut state.query_state)),
@@ -56,19 +155,19 @@ impl ArpResolver {
     }
 
     /// Encapsulates and sends a burst. If all next hops are resolved, the burst leaves whole.
-    pub(crate) fn send(
+    fn send(
         &self,
-        cache: &mut NeighbourCache,
+        cache: &mut NeighbourCache<P::Address>,
         query_state: &mut QueryState,
         mut batch: Batch,
         cx: &mut Cx,
     ) {
-        if self.ip.is_unspecified() {
+        if let Some(exit) = self.protocol.unconfigured() {
             query_state.killed += batch.len() as u64;
-            return cx.emit_batch(Exit::Unconfigured, batch);
+            return cx.emit_batch(exit, batch);
         }
         if self.encapsulate_known(cache, &mut query_state.lookups, &mut batch) {
-            return cx.emit_batch(Exit::Frame, batch);
+            return cx.emit_batch(P::FRAME, batch);
         }
         let lookups = std::mem::take(&mut query_state.lookups);
         for (packet, &lookup) in batch.into_iter().zip(&lookups) {
@@ -81,22 +180,22 @@ impl ArpResolver {
     /// hop is resolved. Returns whether all of them are.
     fn encapsulate_known(
         &self,
-        cache: &mut NeighbourCache,
+        cache: &mut NeighbourCache<P::Address>,
         lookups: &mut Vec<Lookup>,
         batch: &mut Batch,
     ) -> bool {
         let (mut all_resolved, mut previous) = (true, None);
         lookups.clear();
         for packet in batch.iter_mut() {
-            let dst = packet.dst();
+            let next_hop = P::next_hop(packet);
             let lookup = match previous {
-                Some((same, lookup)) if same == dst => lookup,
-                _ => self.resolve(cache, dst),
+                Some((same, lookup)) if same == next_hop => lookup,
+                _ => self.resolve(cache, next_hop),
             };
             match lookup {
                 Lookup::Known(mac) => {
-                    encapsulate(packet, MacAddr(mac), self.eth);
-                    previous = Some((dst, lookup));
+                    self.encapsulate(packet, MacAddr(mac));
+                    previous = Some((next_hop, lookup));
                 }
                 _ => all_resolved = false,
             }
@@ -105,15 +204,13 @@ impl ArpResolver {
         all_resolved
     }
 
-    /// Looks up the Ethernet address of `dst`; broadcast and multicast addresses map to theirs.
+    /// Looks up the Ethernet address of a next hop; groups map to theirs.
     #[inline]
-    fn resolve(&self, cache: &mut NeighbourCache, dst: Ipv4Addr) -> Lookup {
-        match cache.table.lookup(dst.to_bits(), cache.now, self.poll) {
-            Lookup::Unknown if dst.is_broadcast() || dst == self.broadcast => {
-                Lookup::Known(MacAddr::BROADCAST.octets())
-            }
-            Lookup::Unknown if dst.is_multicast() => {
-                Lookup::Known(MacAddr::from_ipv4_group(dst).octets())
+    fn resolve(&self, cache: &mut NeighbourCache<P::Address>, next_hop: P::Address) -> Lookup {
+        match cache.table.lookup(next_hop, cache.now, self.poll) {
+            Lookup::Unknown => {
+                let group = self.protocol.group(next_hop);
+                group.map_or(Lookup::Unknown, |mac| Lookup::Known(mac.octets()))
             }
             lookup => lookup,
         }
@@ -123,59 +220,58 @@ impl ArpResolver {
     /// resolved next hop is encapsulated already.
     fn send_one(
         &self,
-        cache: &mut NeighbourCache,
+        cache: &mut NeighbourCache<P::Address>,
         query_state: &mut QueryState,
         mut packet: Packet,
         lookup: Lookup,
         cx: &mut Cx,
     ) {
+        let context = || QueryContext {
+            next_hop: P::next_hop(&packet),
+            timestamp: packet.timestamp(),
+            vlan: packet.anno_u16(anno::VLAN_TCI),
+        };
         match lookup {
-            Lookup::Known(_) => cx.emit(Exit::Frame, packet),
+            Lookup::Known(_) => cx.emit(P::FRAME, packet),
             Lookup::Stale(mac) => {
-                self.poll(query_state, &packet, lookup, cx);
-                encapsulate(&mut packet, MacAddr(mac), self.eth);
-                cx.emit(Exit::Frame, packet);
+                self.send_query(query_state, &context(), Some(MacAddr(mac)), cx);
+                self.encapsulate(&mut packet, MacAddr(mac));
+                cx.emit(P::FRAME, packet);
             }
-            Lookup::Unknown if packet.dst().is_unspecified() => {
+            Lookup::Unknown if P::next_hop(&packet) == P::Address::ZERO => {
                 if !std::mem::replace(&mut query_state.no_destination_warned, true) {
-                    let what = "would query for 0.0.0.0; missing dest IP addr annotation?";
-                    cx.chatter(&format!("{} :: ARPQuerier: {what}", self.name));
+                    P::warn_no_destination(&self.name, cx);
                 }
                 query_state.killed += 1;
-                cx.emit(Exit::NoDestination, packet);
+                cx.emit(P::NO_DESTINATION, packet);
             }
-            Lookup::Unknown => self.enqueue(cache, query_state, packet, cx),
-        }
-    }
-
-    /// Sends a query for the packet's next hop if the lookup is stale.
-    fn poll(&self, query_state: &mut QueryState, packet: &Packet, lookup: Lookup, cx: &mut Cx) {
-        if let Lookup::Stale(mac) = lookup {
-            let to = if self.broadcast_poll { MacAddr::BROADCAST } else { MacAddr(mac) };
-            self.send_query(query_state, &QueryContext::new(packet), to, cx);
+            Lookup::Unknown => {
+                let context = context();
+                self.enqueue(cache, query_state, packet, &context, cx);
+            }
         }
     }
 
     /// Queues a packet until its next hop answers, and sends a query if one is due.
     fn enqueue(
         &self,
-        cache: &mut NeighbourCache,
+        cache: &mut NeighbourCache<P::Address>,
         query_state: &mut QueryState,
         packet: Packet,
+        context: &QueryContext<P::Address>,
         cx: &mut Cx,
     ) {
-        let context = QueryContext::new(&packet);
         let Some(packet) = cx.keep_one(packet, || cache.table.queued()) else { return };
         self.count_enqueued(1, cx);
-        match cache.table.enqueue(context.dst.to_bits(), packet, cache.now) {
+        match cache.table.enqueue(context.next_hop, packet, cache.now) {
             EnqueueResult::Queued { query: true } => {
-                self.send_query(query_state, &context, MacAddr::BROADCAST, cx)
+                self.send_query(query_state, context, None, cx)
             }
             EnqueueResult::Queued { query: false } => {}
             EnqueueResult::Known(mac, mut packet) => {
-                encapsulate(&mut packet, MacAddr(mac), self.eth);
+                self.encapsulate(&mut packet, MacAddr(mac));
                 self.count_dequeued(1, cx);
-                cx.emit(Exit::Frame, packet);
+                cx.emit(P::FRAME, packet);
             }
             // The table has counted the drop.
             EnqueueResult::Full(packet) => drop(packet),
@@ -196,52 +292,41 @@ impl ArpResolver {
         }
     }
 
-    /// Sends an ARP request for `question.dst` to the Ethernet address `to`.
+    /// Sends a query for a next hop; `known` is the Ethernet address that it is to confirm.
     fn send_query(
         &self,
         query_state: &mut QueryState,
-        context: &QueryContext,
-        to: MacAddr,
+        context: &QueryContext<P::Address>,
+        known: Option<MacAddr>,
         cx: &mut Cx,
     ) {
-        let ether = Ethernet::new(to, self.eth, ether_type::ARP);
-        let message = Arp::request((self.eth, self.ip), context.dst);
-        let mut bytes = [0; Ethernet::LEN + Arp::LEN];
-        let (front, back) = bytes.split_at_mut(Ethernet::LEN);
-        front.copy_from_slice(ether.bytes());
-        back.copy_from_slice(message.bytes());
-        let Some(mut query) = cx.copy_in(&bytes) else { return };
-        query.set_mac_header(0);
-        query.set_network_header(Ethernet::LEN as isize, Arp::LEN);
-        if context.timestamp != 0 {
-            query.set_timestamp(context.timestamp);
-        }
-        if context.vlan != 0 {
-            query.set_anno_u16(anno::VLAN_TCI, context.vlan);
-        }
+        let Some(query) = self.protocol.query(self.eth, context, known, cx) else { return };
         query_state.queries += 1;
-        cx.emit(if self.has_query_output { Exit::Query } else { Exit::Frame }, query);
+        cx.emit(if self.has_query_output { P::QUERY } else { P::FRAME }, query);
     }
 
-    /// Stores the addresses of ARP replies and sends the packets queued for them.
-    pub(crate) fn learn(
+    /// Stores the addresses of replies and sends the packets queued for them.
+    fn learn(
         &self,
-        cache: &mut NeighbourCache,
+        cache: &mut NeighbourCache<P::Address>,
         query_state: &mut QueryState,
         frames: Batch,
         cx: &mut Cx,
     ) {
         for frame in frames {
-            query_state.responses += u64::from(frame.len() >= Ethernet::LEN + Arp::LEN);
-            let Some((ip, mac)) = parse_reply(&frame) else {
-                cx.emit(Exit::NoReply, frame);
+            let reply = P::reply(&self.name, cache, &frame, cx);
+            query_state.responses += u64::from(P::is_response(&frame, reply.is_some()));
+            let Some(entry) = reply else {
+                cx.emit(P::NO_REPLY, frame);
                 continue;
             };
-            let queued = cache.table.insert(ip.to_bits(), mac.octets(), cache.now);
-            self.count_dequeued(queued.len(), cx);
-            for mut packet in queued {
-                encapsulate(&mut packet, mac, self.eth);
-                cx.emit(Exit::Frame, packet);
+            if let Some((address, mac)) = entry {
+                let queued = cache.table.insert(address, mac.octets(), cache.now);
+                self.count_dequeued(queued.len(), cx);
+                for mut packet in queued {
+                    self.encapsulate(&mut packet, mac);
+                    cx.emit(P::FRAME, packet);
+                }
             }
             cx.consume(frame.into());
         }
@@ -249,9 +334,9 @@ impl ArpResolver {
 
     /// Sends the packets that a handler has released, and reports the drops of the element's own
     /// table.
-    pub(crate) fn flush(
+    fn flush(
         &self,
-        cache: &mut NeighbourCache,
+        cache: &mut NeighbourCache<P::Address>,
         query_state: &mut QueryState,
         cx: &mut Cx,
     ) {
@@ -264,29 +349,17 @@ impl ArpResolver {
             let dropped = cache.take_unreported_drops();
             query_state.killed += dropped as u64;
             if dropped > 0 {
-                cx.count_dropped(Exit::Unanswered, dropped);
+                cx.count_dropped(P::UNANSWERED, dropped);
             }
         }
     }
-}
 
-/// Prepends the Ethernet header to an IPv4 packet.
-#[inline(always)]
-fn encapsulate(packet: &mut Packet, dst: MacAddr, src: MacAddr) {
-    if let Some((header, _)) = Ethernet::from_prefix_mut(packet.push_front(Ethernet::LEN)) {
-        *header = Ethernet::new(dst, src, ether_type::IPV4);
+    /// Prepends the Ethernet header to a packet.
+    #[inline(always)]
+    fn encapsulate(&self, packet: &mut Packet, dst: MacAddr) {
+        if let Some((header, _)) = Ethernet::from_prefix_mut(packet.push_front(Ethernet::LEN)) {
+            *header = Ethernet::new(dst, self.eth, P::ETHER_TYPE);
+        }
+        packet.set_mac_header(0);
     }
-    packet.set_mac_header(0);
-}
-
-/// The IPv4 address and the Ethernet address of the sender, if the frame is an ARP reply with a
-/// unicast sender.
-fn parse_reply(frame: &Packet) -> Option<(Ipv4Addr, MacAddr)> {
-    let (ether, rest) = Ethernet::from_prefix(frame.bytes())?;
-    let (message, _) = Arp::from_prefix(rest)?;
-    let is_reply = ether.ether_type() == ether_type::ARP
-        && message.is_ethernet_ipv4()
-        && message.operation() == arp::REPLY
-        && message.sender_mac().is_unicast();
-    is_reply.then(|| (message.sender_ip(), message.sender_mac()))
 }

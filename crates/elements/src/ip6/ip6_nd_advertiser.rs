@@ -1,9 +1,9 @@
 //! `IP6NDAdvertiser`: answers neighbour solicitations for configured IPv6 addresses.
 
-use castanet_element::packet::anno;
+use crate::arp::arp_responder::reset_annotations;
 use castanet_element::prelude::*;
 use castanet_element::wire::icmp6::{self, LinkAddress, Neighbor};
-use castanet_element::wire::{Ethernet, nd};
+use castanet_element::wire::nd;
 use castanet_kit::lpm::Table;
 
 /// Answers neighbour solicitations for the configured IPv6 addresses and prefixes.
@@ -117,18 +117,7 @@ impl PerPacket for IP6NDAdvertiser {
             };
         };
         packet.replace_contents(&frame);
-        // The advertisement keeps only the device and the VLAN of the solicitation.
-        let vlan = packet.anno_u16(anno::VLAN_TCI);
-        packet.set_annotations([0; anno::SIZE]);
-        if vlan != 0 {
-            packet.set_anno_u16(anno::VLAN_TCI, vlan);
-        }
-        if packet.timestamp() != 0 {
-            packet.set_timestamp(0);
-        }
-        packet.set_packet_type(PacketType::Host);
-        packet.set_mac_header(0);
-        packet.set_network_header(Ethernet::LEN as isize, nd::HEADER_LEN);
+        reset_annotations(packet, nd::HEADER_LEN);
         IP6NDAdvertiserExit::Advertisement
     }
 }

@@ -1,9 +1,12 @@
 //! `IP6NDSolicitor`: encapsulates IPv6 packets to addresses found by neighbour discovery.
 
-use super::nd_resolver::NdResolver;
-use crate::arp::neighbour_state::NeighbourState;
+use crate::arp::args::{QueueLimitArgs, nanos};
+use crate::arp::neighbour_cache::NeighbourCache;
+use crate::arp::resolver::{QueryContext, Resolver, ResolverProtocol};
 use castanet_element::prelude::*;
-use castanet_kit::arp::Limits;
+use castanet_element::wire::icmp6::{self, LinkAddress, Neighbor};
+use castanet_element::wire::{Ethernet, ether_type, nd};
+use castanet_kit::arp::Lookup;
 
 /// Encapsulates IPv6 packets in Ethernet frames to addresses found by neighbour discovery.
 ///
@@ -67,10 +70,11 @@ use castanet_kit::arp::Limits;
 /// = s.drops.unanswered 3
 /// = s.count 1
 /// ```
-#[derive(Element)]
-#[element(room = "ip6", args = IP6NDSolicitorArgs, ports = "2/1-2", processing = "h/h", gives = "ether")]
+#[derive(Clone, Element)]
+#[element(room = "ip6", args = IP6NDSolicitorArgs, by = Resolver<IP6NDSolicitor>)]
+#[element(ports = "2/1-2", processing = "h/h", gives = "ether")]
 pub struct IP6NDSolicitor {
-    resolver: NdResolver,
+    ip: Ipv6Addr,
 }
 
 #[derive(Args)]
@@ -81,21 +85,8 @@ pub struct IP6NDSolicitorArgs {
     /// Ethernet address of this host.
     #[arg]
     eth: MacAddr,
-    /// Maximum number of queued packets; 0 means a million.
-    #[arg(keyword, default = 2048)]
-    capacity: u32,
-    /// Maximum number of entries, including unresolved ones; 0 means a million. If there are
-    /// more, the oldest unresolved entry is removed first.
-    #[arg(keyword, default = Limits::ENTRIES)]
-    entry_capacity: u32,
-    /// Maximum number of packets queued for one address; further packets are dropped. 0 means no
-    /// limit but CAPACITY.
-    #[arg(keyword, default = Limits::ENTRY_PACKETS)]
-    entry_packet_capacity: u32,
-    /// Time after which the packets queued for an address are dropped, counted from the first of
-    /// them; 0 keeps them as long as their entry.
-    #[arg(keyword, default = Limits::PACKET_TIMEOUT)]
-    packet_timeout: Duration,
+    #[arg(flatten)]
+    queue: QueueLimitArgs,
     /// Time after which an unconfirmed entry is removed; 0 for never.
     #[arg(keyword, default = Duration::from_secs(120))]
     timeout: Duration,
@@ -124,70 +115,85 @@ pub enum IP6NDSolicitorExit {
     NoAdvertisement,
 }
 
-impl Build for IP6NDSolicitor {
+impl Build for Resolver<IP6NDSolicitor> {
     type Args = IP6NDSolicitorArgs;
+
     fn build(args: IP6NDSolicitorArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(0);
-        let limits = Limits {
-            capacity: args.capacity as usize,
-            entry_capacity: args.entry_capacity as usize,
-            entry_packet_capacity: args.entry_packet_capacity as usize,
-            packet_timeout: nanos(args.packet_timeout),
-            timeout: nanos(args.timeout),
-            ..Limits::default()
-        };
-        let resolver = NdResolver {
+        Ok(Resolver {
+            protocol: IP6NDSolicitor { ip: args.ip },
             name: setup.name.to_owned(),
             eth: args.eth,
-            ip: args.ip,
             has_query_output: setup.outputs > 1,
-            limits,
+            limits: args.queue.limits(args.timeout),
+            table: None,
             poll: nanos(args.poll_timeout),
-        };
-        Ok(IP6NDSolicitor { resolver })
+        })
     }
 }
 
-/// Interval at which the element removes expired entries and packets.
-const TICK: Duration = Duration::from_secs(1);
+impl ResolverProtocol for IP6NDSolicitor {
+    type Address = u128;
+    type Exit = IP6NDSolicitorExit;
+    const FRAME: IP6NDSolicitorExit = IP6NDSolicitorExit::Frame;
+    const QUERY: IP6NDSolicitorExit = IP6NDSolicitorExit::Query;
+    const UNANSWERED: IP6NDSolicitorExit = IP6NDSolicitorExit::Unanswered;
+    const NO_DESTINATION: IP6NDSolicitorExit = IP6NDSolicitorExit::NoDestination;
+    const NO_REPLY: IP6NDSolicitorExit = IP6NDSolicitorExit::NoAdvertisement;
+    const ETHER_TYPE: u16 = ether_type::IPV6;
 
-impl PerBatch for IP6NDSolicitor {
-    type On = on::Any;
-    type Local = NeighbourState<u128>;
-    type Fate = IP6NDSolicitorExit;
-    // An address that one worker learns is known to all workers.
-    const SHARED: bool = true;
-
-    fn init(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) -> Result<(), ArgError> {
-        state.own.table.set_limits(self.resolver.limits);
-        self.run_timer(state, cx);
-        Ok(())
+    #[inline]
+    fn next_hop(packet: &Packet) -> u128 {
+        packet.dst6().to_bits()
     }
 
-    fn can_take_state(&self, _: &IP6NDSolicitor) -> bool {
-        true
+    fn group(&self, next_hop: u128) -> Option<MacAddr> {
+        let dst = Ipv6Addr::from_bits(next_hop);
+        dst.is_multicast().then(|| MacAddr::from_ipv6_group(dst))
     }
 
-    fn after_take_state(&self, state: &mut NeighbourState<u128>, _: &mut Cx) {
-        state.own.table.set_limits(self.resolver.limits);
+    /// Makes a solicitation to the next hop's solicited-node group (RFC 4861, 7.2.2).
+    fn query(
+        &self,
+        eth: MacAddr,
+        context: &QueryContext<u128>,
+        _: Option<MacAddr>,
+        cx: &mut Cx,
+    ) -> Option<Packet> {
+        let target = Ipv6Addr::from_bits(context.next_hop);
+        let group = icmp6::solicited_node(target);
+        let bytes = nd::frame(
+            (eth, MacAddr::from_ipv6_group(group)),
+            (self.ip, group),
+            Neighbor::new(icmp6::NEIGHBOR_SOLICITATION, 0, target),
+            LinkAddress::new(icmp6::SOURCE_LINK_ADDRESS, eth),
+        );
+        let mut query = cx.copy_in(&bytes)?;
+        query.set_mac_header(0);
+        query.set_network_header(Ethernet::LEN as isize, nd::HEADER_LEN);
+        Some(query)
     }
 
-    fn batch(&self, state: &mut NeighbourState<u128>, port: usize, batch: Batch, cx: &mut Cx) {
-        match port {
-            0 => self.resolver.send(state, batch, cx),
-            _ => self.resolver.learn(state, batch, cx),
+    fn reply(
+        name: &str,
+        cache: &mut NeighbourCache<u128>,
+        frame: &Packet,
+        cx: &mut Cx,
+    ) -> Option<Option<(u128, MacAddr)>> {
+        let message = nd::parse(frame.bytes(), icmp6::NEIGHBOR_ADVERTISEMENT)?;
+        let advertised = message.link_address(icmp6::TARGET_LINK_ADDRESS).ok()?;
+        if advertised.is_some_and(|mac| !mac.is_unicast()) {
+            return None;
         }
-        self.resolver.flush(state, cx);
-    }
-
-    fn run_timer(&self, state: &mut NeighbourState<u128>, cx: &mut Cx) {
-        let now = state.own.tick(cx.now());
-        state.own.table.expire(now);
-        self.resolver.flush(state, cx);
-        cx.set_timer(cx.now() + TICK);
-    }
-
-    fn held(&self, state: &NeighbourState<u128>) -> usize {
-        state.held()
+        let target = message.message.target().to_bits();
+        let cached = match cache.table.lookup(target, cache.now, 0) {
+            Lookup::Known(mac) | Lookup::Stale(mac) => Some(MacAddr(mac)),
+            Lookup::Unknown => None,
+        };
+        // An advertisement creates no entry (RFC 4861, 7.2.5).
+        let mac = advertised.or(cached).filter(|_| cache.table.contains(target));
+        if mac.is_some() && cached.is_some_and(|cached| Some(cached) != mac) {
+            cx.chatter(&format!("{name}: IP6NDSolicitor overwriting an entry"));
+        }
+        Some(mac.map(|mac| (target, mac)))
     }
 }

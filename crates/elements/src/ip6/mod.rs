@@ -11,11 +11,11 @@ pub mod ip6_mirror;
 pub mod ip6_nd_advertiser;
 pub mod ip6_nd_solicitor;
 pub mod mark_ip6_header;
-mod nd_resolver;
 pub mod set_ip6_address;
 pub mod set_ip6_dscp;
 pub mod set_transport_checksum_ip6;
 
+use crate::arp::resolver::Resolver;
 use castanet_element::class::*;
 
 /// The classes of this room.
@@ -28,7 +28,7 @@ pub static CLASSES: &[Class] = &[
     per_batch::<ip6_fragmenter::IP6Fragmenter>(),
     per_packet::<ip6_mirror::IP6Mirror>(),
     per_packet::<ip6_nd_advertiser::IP6NDAdvertiser>(),
-    per_batch::<ip6_nd_solicitor::IP6NDSolicitor>().with_first_output(1),
+    per_batch::<Resolver<ip6_nd_solicitor::IP6NDSolicitor>>().with_first_output(1),
     per_packet::<mark_ip6_header::MarkIP6Header>(),
     per_packet::<set_ip6_address::SetIP6Address>(),
     per_packet::<set_ip6_dscp::SetIP6DSCP>(),
