@@ -1,7 +1,8 @@
 //! `IPClassifier`: chooses the output by patterns of IPv4 packets.
 
-use super::ip_rules::{IpRules, IpRulesState, RuleSyntax};
+use super::ip_rules::{IpRules, RuleSyntax};
 use castanet_element::prelude::*;
+use castanet_kit::classify::{Pattern, Rule, RuleError};
 
 /// Classifies IPv4 packets by tcpdump-like patterns; the first match selects the output.
 ///
@@ -33,10 +34,8 @@ use castanet_element::prelude::*;
 /// < two  1.0.0.1 > 3.0.0.3 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "classify", args = IPClassifierArgs, methods)]
-pub struct IPClassifier {
-    rules: IpRules,
-}
+#[element(room = "classify", args = IPClassifierArgs, by = IpRules<IPClassifier>, methods)]
+pub struct IPClassifier;
 
 #[derive(Args)]
 pub struct IPClassifierArgs {
@@ -45,56 +44,20 @@ pub struct IPClassifierArgs {
     patterns: Vec<String>,
 }
 
-impl Build for IPClassifier {
+impl RuleSyntax for IPClassifier {
     type Args = IPClassifierArgs;
-    fn build(args: IPClassifierArgs, setup: &Setup) -> Result<Self, ArgError> {
+
+    fn texts(args: IPClassifierArgs, setup: &Setup) -> Result<Vec<String>, ArgError> {
         let (patterns, outputs) = (args.patterns.len(), setup.outputs);
         if patterns != outputs {
             return Err(ArgError::new(format!("patterns: {patterns}, outputs: {outputs}"))
                 .click(format!("need {outputs} arguments, one per output port"))
                 .help("each output has one pattern; `-` is every packet"));
         }
-        let rules = IpRules::new(RuleSyntax::Classifier, args.patterns, outputs, setup.names)?;
-        Ok(IPClassifier { rules })
-    }
-}
-
-#[handlers]
-impl IPClassifier {
-    /// The compiled patterns: the tests, one per line, or the table.
-    #[read]
-    fn program(&self) -> String {
-        self.rules.program.to_string()
-    }
-    /// Whether packets are matched by tests or looked up in a table, and why.
-    #[read]
-    fn matcher(&self) -> String {
-        self.rules.program.matcher()
-    }
-    /// The pattern of this number.
-    #[read(pattern_)]
-    fn pattern(&self, ask: &ReadRequest) -> String {
-        self.rules.text(ask.param)
-    }
-    /// Replaces the pattern of this number.
-    #[write(pattern_)]
-    fn set_pattern(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(IPClassifier { rules: self.rules.with(text, names)? })
-    }
-}
-
-impl PerPacket for IPClassifier {
-    type On = on::Ipv4;
-    type Local = IpRulesState;
-    type Fate = Port;
-
-    #[inline]
-    fn lookup_burst<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
-        self.rules.ahead(state, packets);
+        Ok(args.patterns)
     }
 
-    #[inline]
-    fn packet(&self, state: &mut IpRulesState, ip: Ipv4) -> Port {
-        self.rules.port(state, &ip)
+    fn rule(n: usize, text: &str, _: usize, names: &Names) -> Result<Rule, RuleError> {
+        Ok(Rule::new(Pattern::ip_with(text, names)?, u8::try_from(n).ok()))
     }
 }

@@ -1,7 +1,8 @@
 //! `IPFilter`: filters IPv4 packets by rules.
 
-use super::ip_rules::{IpRules, IpRulesState, RuleSyntax};
+use super::ip_rules::{IpRules, RuleSyntax};
 use castanet_element::prelude::*;
+use castanet_kit::classify::{Rule, RuleError};
 
 /// Filters IPv4 packets by rules, like a firewall: the first rule that matches decides.
 ///
@@ -46,10 +47,8 @@ use castanet_element::prelude::*;
 /// > c   1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "classify", args = IPFilterArgs, methods)]
-pub struct IPFilter {
-    rules: IpRules,
-}
+#[element(room = "classify", args = IPFilterArgs, by = IpRules<IPFilter>, methods)]
+pub struct IPFilter;
 
 #[derive(Args)]
 pub struct IPFilterArgs {
@@ -58,50 +57,14 @@ pub struct IPFilterArgs {
     rules: Vec<String>,
 }
 
-impl Build for IPFilter {
+impl RuleSyntax for IPFilter {
     type Args = IPFilterArgs;
-    fn build(args: IPFilterArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let rules = IpRules::new(RuleSyntax::Filter, args.rules, setup.outputs, setup.names)?;
-        Ok(IPFilter { rules })
-    }
-}
 
-#[handlers]
-impl IPFilter {
-    /// The compiled rules: the tests, one per line, or the table.
-    #[read]
-    fn program(&self) -> String {
-        self.rules.program.to_string()
-    }
-    /// Whether packets are matched by tests or looked up in a table, and why.
-    #[read]
-    fn matcher(&self) -> String {
-        self.rules.program.matcher()
-    }
-    /// The rule of this number.
-    #[read(pattern_)]
-    fn pattern(&self, ask: &ReadRequest) -> String {
-        self.rules.text(ask.param)
-    }
-    /// Replaces the rule of this number.
-    #[write(pattern_)]
-    fn set_pattern(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(IPFilter { rules: self.rules.with(text, names)? })
-    }
-}
-
-impl PerPacket for IPFilter {
-    type On = on::Ipv4;
-    type Local = IpRulesState;
-    type Fate = Port;
-
-    #[inline]
-    fn lookup_burst<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
-        self.rules.ahead(state, packets);
+    fn texts(args: IPFilterArgs, _: &Setup) -> Result<Vec<String>, ArgError> {
+        Ok(args.rules)
     }
 
-    #[inline]
-    fn packet(&self, state: &mut IpRulesState, ip: Ipv4) -> Port {
-        self.rules.port(state, &ip)
+    fn rule(_: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, RuleError> {
+        Rule::filter_with(text, outputs, names)
     }
 }

@@ -1,53 +1,70 @@
-//! Rules of `IPFilter` and `IPClassifier`: their texts, and the program compiled from them.
+//! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
 use castanet_element::prelude::*;
-use castanet_kit::classify::{Lookups, Pattern, Program, Rule};
+use castanet_kit::classify::{Lookups, Program, Rule, RuleError};
+use std::marker::PhantomData;
 
-/// Syntax of the rules.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RuleSyntax {
-    /// An action and a pattern: `allow tcp`, `3 dst port 53`.
-    Filter,
-    /// A pattern, for the output of the same number: `tcp`.
-    Classifier,
+/// A class of elements with rules.
+pub(crate) trait RuleSyntax: Clone + Send + Sync + 'static {
+    /// The arguments.
+    type Args: Args;
+    /// Returns the texts of the rules.
+    fn texts(args: Self::Args, setup: &Setup) -> Result<Vec<String>, ArgError>;
+    /// Parses the rule of number `n` of an element with so many outputs.
+    fn rule(n: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, RuleError>;
 }
 
-/// Rules, and the program compiled from them.
+/// An element that sends packets where rules say: the rules, and the program compiled from them.
 #[derive(Clone)]
-pub(crate) struct IpRules {
-    syntax: RuleSyntax,
+pub(crate) struct IpRules<S> {
     outputs: usize,
     texts: Vec<String>,
     rules: Vec<Rule>,
-    pub(crate) program: Program,
+    program: Program,
+    syntax: PhantomData<S>,
 }
 
-impl IpRules {
-    pub(crate) fn new(
-        syntax: RuleSyntax,
-        texts: Vec<String>,
-        outputs: usize,
-        names: &Names,
-    ) -> Result<IpRules, ArgError> {
+impl<S: RuleSyntax> Build for IpRules<S> {
+    type Args = S::Args;
+    fn build(args: S::Args, setup: &Setup) -> Result<Self, ArgError> {
+        let (texts, outputs) = (S::texts(args, setup)?, setup.outputs);
         let numbered = texts.iter().enumerate();
         let rules: Result<Vec<Rule>, _> =
-            numbered.map(|(n, text)| rule(syntax, n, text, outputs, names)).collect();
+            numbered.map(|(n, text)| rule::<S>(n, text, outputs, setup.names)).collect();
         let rules = rules?;
         let program = Program::compile(&rules);
-        Ok(IpRules { syntax, outputs, texts, rules, program })
+        Ok(IpRules { outputs, texts, rules, program, syntax: PhantomData })
+    }
+}
+
+#[handlers]
+impl<S: RuleSyntax> IpRules<S> {
+    /// The compiled rules: the tests, one per line, or the table.
+    #[read]
+    fn program(&self) -> String {
+        self.program.to_string()
     }
 
-    /// The text of the rule of number `n`; empty if there is none.
-    pub(crate) fn text(&self, n: &str) -> String {
-        n.parse().ok().and_then(|n: usize| self.texts.get(n)).cloned().unwrap_or_default()
+    /// Whether packets are matched by tests or looked up in a table, and why.
+    #[read]
+    fn matcher(&self) -> String {
+        self.program.matcher()
     }
 
-    /// A copy of the rules with one replaced. `change` is the number of the rule and its new text.
-    pub(crate) fn with(&self, change: &str, names: &Names) -> Result<IpRules, ArgError> {
+    /// The rule or pattern of this number.
+    #[read(pattern_)]
+    fn pattern(&self, ask: &ReadRequest) -> String {
+        let n: Option<usize> = ask.param.parse().ok();
+        n.and_then(|n| self.texts.get(n)).cloned().unwrap_or_default()
+    }
+
+    /// Replaces the rule or pattern of this number.
+    #[write(pattern_)]
+    fn set_pattern(&self, change: &str, names: &Names) -> Result<Self, ArgError> {
         let (n, text) = change.split_once(' ').unwrap_or((change, ""));
         let mut new_rules = self.clone();
         let n: usize = n.parse().map_err(|_| ArgError::new("no such pattern"))?;
-        let new = rule(self.syntax, n, text, self.outputs, names)?;
+        let new = rule::<S>(n, text, self.outputs, names)?;
         match (new_rules.rules.get_mut(n), new_rules.texts.get_mut(n)) {
             (Some(rule), Some(text_slot)) => (*rule, *text_slot) = (new, text.trim().to_owned()),
             _ => return Err(ArgError::new("no such pattern")),
@@ -55,24 +72,26 @@ impl IpRules {
         new_rules.program = Program::compile(&new_rules.rules);
         Ok(new_rules)
     }
+}
 
-    /// Looks up all packets of a burst, if the program has a table.
+impl<S: RuleSyntax> PerPacket for IpRules<S>
+where
+    Self: Describe,
+{
+    type On = on::Ipv4;
+    type Local = IpRulesState;
+    type Fate = Port;
+
     #[inline]
-    pub(crate) fn ahead<'p>(
-        &self,
-        state: &mut IpRulesState,
-        packets: impl Iterator<Item = Ipv4<'p>>,
-    ) {
+    fn lookup_burst<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
         if self.program.has_table() {
-            self.program
-                .look_up(packets.map(|ip| self.match_input(ip.into_packet())), &mut state.0);
+            let inputs = packets.map(|ip| self.match_input(ip.into_packet()));
+            self.program.look_up(inputs, &mut state.0);
         }
     }
 
-    /// The output of a packet. Packets come in the order in which [`IpRules::ahead`] has looked
-    /// them up.
     #[inline]
-    pub(crate) fn port(&self, state: &mut IpRulesState, ip: &Ipv4) -> Port {
+    fn packet(&self, state: &mut IpRulesState, ip: Ipv4) -> Port {
         let (link, network) = self.match_input(ip.packet());
         let port = match self.program.has_table() {
             true => self.program.next_frame(&mut state.0, link, network),
@@ -80,7 +99,9 @@ impl IpRules {
         };
         port.map_or(Port::DROP, Port::nth)
     }
+}
 
+impl<S> IpRules<S> {
     /// The bytes that rules match: the link header, if rules refer to it and there is one, and the
     /// bytes from the network header on.
     #[inline]
@@ -97,20 +118,14 @@ impl IpRules {
 
 /// Results of the table lookups of the current burst, by worker.
 #[derive(Default, Local)]
-pub struct IpRulesState(Lookups);
+pub(crate) struct IpRulesState(Lookups);
 
-fn rule(
-    syntax: RuleSyntax,
+fn rule<S: RuleSyntax>(
     n: usize,
     text: &str,
     outputs: usize,
     names: &Names,
 ) -> Result<Rule, ArgError> {
-    let rule = match syntax {
-        RuleSyntax::Filter => Rule::filter_with(text, outputs, names),
-        RuleSyntax::Classifier => {
-            Pattern::ip_with(text, names).map(|p| Rule::new(p, u8::try_from(n).ok()))
-        }
-    };
+    let rule = S::rule(n, text, outputs, names);
     rule.map_err(|e| ArgError::from(e).at(format_args!("pattern {n}")))
 }

@@ -12,6 +12,6 @@ use castanet_element::class::*;
 pub static CLASSES: &[Class] = &[
     per_packet::<check_length::CheckLength>(),
     per_packet::<classifier::Classifier>(),
-    per_packet::<ip_classifier::IPClassifier>(),
-    per_packet::<ip_filter::IPFilter>(),
+    per_packet::<ip_rules::IpRules<ip_classifier::IPClassifier>>(),
+    per_packet::<ip_rules::IpRules<ip_filter::IPFilter>>(),
 ];

@@ -1,9 +1,6 @@
 //! `CheckICMPHeader`: checks the length and checksum of ICMP packets.
 
-use crate::ip::transport::{
-    Fault, TransportCheckArgs, TransportCheckState, TransportChecker, TransportExit,
-    TransportProtocol,
-};
+use crate::ip::transport::{Fault, TransportCheck, TransportCheckArgs, TransportProtocol};
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
 use castanet_element::wire::{Icmp, ip_proto};
@@ -35,17 +32,8 @@ use castanet_element::wire::{Icmp, ip_proto};
 /// < bad 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "icmp", args = TransportCheckArgs)]
-pub struct CheckICMPHeader {
-    checker: TransportChecker,
-}
-
-impl Build for CheckICMPHeader {
-    type Args = TransportCheckArgs;
-    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(CheckICMPHeader { checker: TransportChecker::new(&args, setup) })
-    }
-}
+#[element(room = "icmp", args = TransportCheckArgs, by = TransportCheck<CheckICMPHeader>)]
+pub struct CheckICMPHeader;
 
 impl TransportProtocol for CheckICMPHeader {
     const NUMBER: u8 = ip_proto::ICMP;
@@ -58,20 +46,5 @@ impl TransportProtocol for CheckICMPHeader {
             return Err(Fault::Length);
         }
         if icmp.checksum_ok(payload) { Ok(()) } else { Err(Fault::Checksum) }
-    }
-}
-
-impl PerPacket for CheckICMPHeader {
-    type On = on::Ipv4;
-    type Local = TransportCheckState<Self>;
-    type Fate = TransportExit;
-
-    #[inline]
-    fn packet(&self, state: &mut TransportCheckState<Self>, ip: Ipv4) -> TransportExit {
-        self.checker.check_packet(state, ip.packet())
-    }
-
-    fn end_burst(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
-        state.report(cx);
     }
 }

@@ -8,11 +8,12 @@ pub mod icmp_ping_responder;
 pub mod icmp_ping_source;
 mod ping_args;
 
+use crate::ip::transport::TransportCheck;
 use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    per_packet::<check_icmp_header::CheckICMPHeader>(),
+    per_packet::<TransportCheck<check_icmp_header::CheckICMPHeader>>(),
     per_packet::<icmp_error::ICMPError>(),
     per_packet::<icmp_ping_encap::ICMPPingEncap>(),
     per_packet::<icmp_ping_responder::ICMPPingResponder>(),

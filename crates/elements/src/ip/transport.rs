@@ -26,7 +26,7 @@ pub(crate) fn datagram(packet: &Packet) -> Option<(Udp, Sum, &[u8])> {
 
 /// The fault of an invalid segment.
 #[derive(Clone, Copy, Debug)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The segment belongs to another protocol.
     Protocol,
     /// A length is wrong.
@@ -35,8 +35,8 @@ pub enum Fault {
     Checksum,
 }
 
-/// The check of one transport protocol.
-pub trait TransportProtocol: Send + 'static {
+/// A class of checks: the protocol that its elements check.
+pub(crate) trait TransportProtocol: Send + Sync + 'static {
     /// Protocol number in IP headers.
     const NUMBER: u8;
     /// Name of the protocol in reports.
@@ -49,7 +49,7 @@ pub trait TransportProtocol: Send + 'static {
 
 /// Exits of the transport checks.
 #[derive(Fate)]
-pub enum TransportExit {
+pub(crate) enum TransportExit {
     /// Packets with a valid transport header, and fragments of the protocol.
     Good,
     /// All other packets, if output 1 is connected.
@@ -68,7 +68,7 @@ pub enum TransportExit {
 
 /// The arguments of the checks.
 #[derive(Args)]
-pub struct TransportCheckArgs {
+pub(crate) struct TransportCheckArgs {
     /// Whether to report every invalid packet, not only the first.
     #[arg(keyword, default = false)]
     verbose: bool,
@@ -78,35 +78,45 @@ pub struct TransportCheckArgs {
     details: bool,
 }
 
-/// Checks packets and chooses their exit.
-pub(crate) struct TransportChecker {
+/// An element that checks the headers of one transport protocol.
+pub(crate) struct TransportCheck<P> {
     verbose: bool,
     two_outputs: bool,
+    protocol: PhantomData<P>,
 }
 
-impl TransportChecker {
-    pub(crate) fn new(args: &TransportCheckArgs, setup: &Setup) -> TransportChecker {
-        TransportChecker { verbose: args.verbose, two_outputs: setup.outputs > 1 }
+impl<P: TransportProtocol> Build for TransportCheck<P> {
+    type Args = TransportCheckArgs;
+    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let (verbose, two_outputs) = (args.verbose, setup.outputs > 1);
+        Ok(TransportCheck { verbose, two_outputs, protocol: PhantomData })
     }
+}
 
-    #[inline(always)]
-    pub(crate) fn check_packet<P: TransportProtocol>(
-        &self,
-        state: &mut TransportCheckState<P>,
-        packet: &Packet,
-    ) -> TransportExit {
-        match check::<P>(packet) {
+impl<P: TransportProtocol> PerPacket for TransportCheck<P>
+where
+    Self: Describe,
+{
+    type On = on::Ipv4;
+    type Local = TransportCheckState<P>;
+    type Fate = TransportExit;
+
+    #[inline]
+    fn packet(&self, state: &mut TransportCheckState<P>, ip: Ipv4) -> TransportExit {
+        match check::<P>(ip.packet()) {
             Ok(()) => TransportExit::Good,
             Err(fault) => self.reject(state, fault),
         }
     }
 
+    fn end_burst(&self, state: &mut TransportCheckState<P>, cx: &mut Cx) {
+        state.report(cx);
+    }
+}
+
+impl<P: TransportProtocol> TransportCheck<P> {
     #[cold]
-    fn reject<P: TransportProtocol>(
-        &self,
-        state: &mut TransportCheckState<P>,
-        fault: Fault,
-    ) -> TransportExit {
+    fn reject(&self, state: &mut TransportCheckState<P>, fault: Fault) -> TransportExit {
         if self.verbose || state.drops == 0 {
             state.reports.push(fault);
         }
@@ -134,7 +144,7 @@ fn check<P: TransportProtocol>(packet: &Packet) -> Result<(), Fault> {
 /// Counters of one worker, and the faults of the current burst to report.
 #[derive(Local)]
 #[local(methods)]
-pub struct TransportCheckState<P: TransportProtocol> {
+pub(crate) struct TransportCheckState<P: TransportProtocol> {
     /// Number of invalid packets.
     #[read]
     drops: u64,
@@ -164,7 +174,7 @@ impl<P: TransportProtocol> TransportCheckState<P> {
 
     /// Reports the invalid packets of a burst.
     #[inline]
-    pub(crate) fn report(&mut self, cx: &mut Cx) {
+    fn report(&mut self, cx: &mut Cx) {
         for fault in self.reports.drain(..) {
             let text = P::FAULT_TEXTS[fault as usize];
             cx.chatter(&format!("{} header check failed: {text}", P::NAME));

@@ -1,8 +1,7 @@
 //! `DriverManager`: runs a program that decides when the router stops.
 
-use super::script_runner::{ScriptArgs, ScriptRunner, ScriptState, ScriptType};
+use super::script_runner::{ScriptArgs, ScriptClass, ScriptRunner, ScriptType};
 use castanet_element::prelude::*;
-use castanet_kit::script::PRIVATE;
 
 /// Runs a program that decides when the router stops.
 ///
@@ -24,49 +23,11 @@ use castanet_kit::script::PRIVATE;
 /// = d.abs(-3) 3
 /// ```
 #[derive(Element)]
-#[element(room = "script", args = ScriptArgs)]
-pub struct DriverManager(ScriptRunner);
+#[element(room = "script", args = ScriptArgs, by = ScriptRunner<DriverManager>)]
+pub struct DriverManager;
 
-impl Build for DriverManager {
-    type Args = ScriptArgs;
-
-    fn build(args: ScriptArgs, setup: &Setup) -> Result<Self, ArgError> {
-        ScriptRunner::new(args, ScriptType::Driver, setup).map(DriverManager)
-    }
-}
-
-impl Control for DriverManager {
-    type Local = ScriptState;
-    const PRIVATE: &'static [&'static str] = PRIVATE;
-
-    fn step(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) -> ProgramWait {
-        self.0.step(state, desk)
-    }
-
-    fn call(
-        &self,
-        state: &mut ScriptState,
-        handler: &str,
-        text: &str,
-        write: bool,
-        desk: &mut dyn ControlContext,
-    ) -> Option<Result<String, ArgError>> {
-        self.0.call(state, handler, text, write, desk)
-    }
-
-    fn is_driver(&self) -> bool {
-        self.0.drives()
-    }
-
-    fn signals(&self) -> &[i32] {
-        self.0.signals()
-    }
-
-    fn more_handlers(&self) -> Vec<String> {
-        self.0.exports()
-    }
-
-    fn has_handler(&self, name: &str, write: bool) -> bool {
-        self.0.answers(name, write)
+impl ScriptClass for DriverManager {
+    fn default_type(_: &Setup) -> ScriptType {
+        ScriptType::Driver
     }
 }

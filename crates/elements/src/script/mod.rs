@@ -11,7 +11,8 @@ use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    control::<driver_manager::DriverManager>(),
+    control::<script_runner::ScriptRunner<driver_manager::DriverManager>>(),
     control::<handler_aggregate::HandlerAggregate>(),
-    control::<script::Script>().or_with_ports(&script_ports::SCRIPT_PORTS),
+    control::<script_runner::ScriptRunner<script::Script>>()
+        .or_with_ports(&script_ports::SCRIPT_PORTS),
 ];

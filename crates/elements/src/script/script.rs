@@ -1,8 +1,7 @@
 //! `Script`: runs a program that reads and writes handlers.
 
-use super::script_runner::{ScriptArgs, ScriptRunner, ScriptState, ScriptType};
+use super::script_runner::{ScriptArgs, ScriptClass, ScriptRunner, ScriptType};
 use castanet_element::prelude::*;
-use castanet_kit::script::PRIVATE;
 
 /// Runs a program that waits, reads and writes handlers, and stops the router.
 ///
@@ -77,51 +76,12 @@ use castanet_kit::script::PRIVATE;
 /// < second 1.0.0.1 > 2.0.0.5 udp
 /// ```
 #[derive(Element)]
-#[element(room = "script", args = ScriptArgs)]
-pub struct Script(ScriptRunner);
+#[element(room = "script", args = ScriptArgs, by = ScriptRunner<Script>)]
+pub struct Script;
 
-impl Build for Script {
-    type Args = ScriptArgs;
-
-    fn build(args: ScriptArgs, setup: &Setup) -> Result<Self, ArgError> {
+impl ScriptClass for Script {
+    fn default_type(setup: &Setup) -> ScriptType {
         let has_ports = setup.inputs + setup.outputs > 0;
-        let default_type = if has_ports { ScriptType::Packet } else { ScriptType::Active };
-        ScriptRunner::new(args, default_type, setup).map(Script)
-    }
-}
-
-impl Control for Script {
-    type Local = ScriptState;
-    const PRIVATE: &'static [&'static str] = PRIVATE;
-
-    fn step(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) -> ProgramWait {
-        self.0.step(state, desk)
-    }
-
-    fn call(
-        &self,
-        state: &mut ScriptState,
-        handler: &str,
-        text: &str,
-        write: bool,
-        desk: &mut dyn ControlContext,
-    ) -> Option<Result<String, ArgError>> {
-        self.0.call(state, handler, text, write, desk)
-    }
-
-    fn is_driver(&self) -> bool {
-        self.0.drives()
-    }
-
-    fn signals(&self) -> &[i32] {
-        self.0.signals()
-    }
-
-    fn more_handlers(&self) -> Vec<String> {
-        self.0.exports()
-    }
-
-    fn has_handler(&self, name: &str, write: bool) -> bool {
-        self.0.answers(name, write)
+        if has_ports { ScriptType::Packet } else { ScriptType::Active }
     }
 }

@@ -1,7 +1,7 @@
 //! Ports of a `Script` of type PACKET.
 
 use super::script::Script;
-use super::script_runner::ScriptArgs;
+use super::script_runner::{ScriptArgs, ScriptRunner};
 use castanet_element::class::{Class, per_batch_with_program};
 use castanet_element::prelude::*;
 
@@ -13,7 +13,8 @@ pub(super) struct ScriptPorts;
 
 /// The class of scripts with ports. The handlers that they write are known only at run time.
 pub(super) static SCRIPT_PORTS: Class =
-    per_batch_with_program::<ScriptPorts, Script>().with_calls(|_, _| Some(Vec::new()));
+    per_batch_with_program::<ScriptPorts, ScriptRunner<Script>>()
+        .with_calls(|_, _| Some(Vec::new()));
 
 impl Build for ScriptPorts {
     type Args = ScriptArgs;

@@ -1,16 +1,17 @@
-//! Common part of `Script` and `DriverManager`: runs a program on the control thread.
+//! The elements of `Script` and `DriverManager`: run a program on the control thread.
 
 use castanet_element::args::io_error_text;
 use castanet_element::files::HandlerFiles;
 use castanet_element::handler::{ReadHandler, StateHandler};
 use castanet_element::prelude::*;
 use castanet_kit::script::{
-    Environment, ExitReason, FUNCTIONS, Interpreter, MAX_VALUE_LEN, ParseError, Program,
+    Environment, ExitReason, FUNCTIONS, Interpreter, MAX_VALUE_LEN, PRIVATE, ParseError, Program,
     State as InterpreterState, call, signal,
 };
+use std::marker::PhantomData;
 
 #[derive(Args)]
-pub struct ScriptArgs {
+pub(crate) struct ScriptArgs {
     /// Start of the program: `ACTIVE` when the router starts, `PASSIVE` by its `run` handler,
     /// `PROXY` by any handler, `PACKET` (or `PUSH`) by packets, `SIGNAL` with signals such as `INT
     /// USR1` by these; `DRIVER` when the router starts, and stop requests go to the program.
@@ -23,7 +24,7 @@ pub struct ScriptArgs {
 
 /// The TYPE of a script: the event that starts its program.
 #[derive(Clone, PartialEq)]
-pub(super) enum ScriptType {
+pub(crate) enum ScriptType {
     Active,
     Passive,
     Proxy,
@@ -66,16 +67,23 @@ fn signals<'a>(words: impl Iterator<Item = &'a str>) -> Result<Vec<i32>, ArgErro
     Ok(signals)
 }
 
-/// A program, its TYPE, and the files that it may read.
-pub(super) struct ScriptRunner {
+/// A class of elements with a program.
+pub(crate) trait ScriptClass: Send + Sync + 'static {
+    /// The TYPE of a script without one.
+    fn default_type(setup: &Setup) -> ScriptType;
+}
+
+/// An element with a program: its TYPE, and the files that it may read.
+pub(crate) struct ScriptRunner<C> {
     kind: ScriptType,
     program: Program,
     files: HandlerFiles,
+    class: PhantomData<C>,
 }
 
 /// Run-time state of a script.
 #[derive(Default)]
-pub struct ScriptState {
+pub(crate) struct ScriptState {
     interpreter: Interpreter,
     is_initialized: bool,
     /// Whether the action at the end of the program has been performed.
@@ -83,7 +91,7 @@ pub struct ScriptState {
     seed: u64,
 }
 
-/// The read handlers for the manual; [`ScriptRunner::call`] answers them.
+/// The read handlers for the manual; [`Control::call`] answers them.
 const READ_HANDLERS: [ReadHandler<ScriptState>; FUNCTIONS.len() + 1] = {
     const NONE: fn(&ScriptState, &ReadRequest) -> Value = |_, _| Value::Text(String::new());
     let run = "The value that the program returns, called with these arguments.";
@@ -119,13 +127,11 @@ impl Local for ScriptState {
     ]];
 }
 
-impl ScriptRunner {
-    pub(super) fn new(
-        args: ScriptArgs,
-        default_type: ScriptType,
-        setup: &Setup,
-    ) -> Result<ScriptRunner, ArgError> {
-        let kind = args.kind.unwrap_or(default_type);
+impl<C: ScriptClass> Build for ScriptRunner<C> {
+    type Args = ScriptArgs;
+
+    fn build(args: ScriptArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let kind = args.kind.unwrap_or_else(|| C::default_type(setup));
         if kind == ScriptType::Packet && setup.inputs == 0 {
             return Err(ArgError::new("PACKET script must have inputs"));
         }
@@ -134,46 +140,31 @@ impl ScriptRunner {
         }
         let texts = args.instructions.iter().map(|words| words.text.as_str());
         let program = Program::parse(texts, kind == ScriptType::Driver).map_err(combine_errors)?;
-        Ok(ScriptRunner { kind, program, files: setup.names.files().clone() })
+        Ok(ScriptRunner { kind, program, files: setup.names.files().clone(), class: PhantomData })
     }
+}
 
-    pub(super) fn drives(&self) -> bool {
-        self.kind == ScriptType::Driver
-    }
+impl<C: ScriptClass> Control for ScriptRunner<C>
+where
+    Self: Describe,
+{
+    type Local = ScriptState;
+    const PRIVATE: &'static [&'static str] = PRIVATE;
 
-    pub(super) fn signals(&self) -> &[i32] {
-        match &self.kind {
-            ScriptType::Signal(signals) => signals,
-            _ => &[],
-        }
-    }
-
-    pub(super) fn exports(&self) -> Vec<String> {
-        self.program.exports().map(str::to_owned).collect()
-    }
-
-    pub(super) fn answers(&self, name: &str, write: bool) -> bool {
-        self.kind == ScriptType::Proxy || !write && self.program.exports().any(|it| it == name)
-    }
-
-    pub(super) fn step(
-        &self,
-        state: &mut ScriptState,
-        desk: &mut dyn ControlContext,
-    ) -> ProgramWait {
+    fn step(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) -> ProgramWait {
         self.initialize(state, desk);
         let is_blocked = matches!(
             state.interpreter.state(),
             InterpreterState::Paused | InterpreterState::Until(_)
         );
-        if is_blocked && self.drives() && desk.take_stop() {
+        if is_blocked && self.is_driver() && desk.take_stop() {
             state.interpreter.step(1);
         }
         let waits_for_call = !matches!(self.kind, ScriptType::Active | ScriptType::Driver);
         if !(waits_for_call && *state.interpreter.state() == InterpreterState::Ready) {
             self.run(state, desk, &mut ErrorSink::console());
         }
-        match (state.interpreter.state(), self.drives()) {
+        match (state.interpreter.state(), self.is_driver()) {
             (InterpreterState::Paused, true) => ProgramWait::StopRequest,
             (InterpreterState::Until(time), true) => ProgramWait::AtOrStopRequest(Time(*time)),
             (InterpreterState::Until(time), false) => ProgramWait::At(Time(*time)),
@@ -182,42 +173,7 @@ impl ScriptRunner {
         }
     }
 
-    fn initialize(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) {
-        if !std::mem::replace(&mut state.is_initialized, true) {
-            state.seed = desk.now().0.unsigned_abs();
-            let errors = &mut ErrorSink::console();
-            let mut environment =
-                ScriptEnvironment { files: &self.files, seed: &mut state.seed, desk, errors };
-            state.interpreter.initialize(&self.program, &mut environment);
-        }
-    }
-
-    /// Continues the program, and performs the action at its end.
-    fn run(&self, state: &mut ScriptState, desk: &mut dyn ControlContext, errors: &mut ErrorSink) {
-        let mut environment = ScriptEnvironment {
-            files: &self.files,
-            seed: &mut state.seed,
-            desk: &mut *desk,
-            errors,
-        };
-        let is_done = matches!(
-            state.interpreter.run(&self.program, &mut environment),
-            InterpreterState::Done(_)
-        );
-        if !is_done || std::mem::replace(&mut state.is_end_handled, is_done) {
-            return;
-        }
-        match (state.interpreter.state(), &self.kind) {
-            (InterpreterState::Done(ExitReason::Stop), ScriptType::Driver) => desk.stop(0),
-            (InterpreterState::Done(ExitReason::Stop), _) => desk.request_stop(),
-            (InterpreterState::Done(ExitReason::End), ScriptType::Signal(signals)) => {
-                signals.iter().for_each(|&signal| desk.on_signal(signal));
-            }
-            _ => {}
-        }
-    }
-
-    pub(super) fn call(
+    fn call(
         &self,
         state: &mut ScriptState,
         handler: &str,
@@ -257,6 +213,62 @@ impl ScriptRunner {
         }
         state.is_end_handled = false;
         Some(self.run_for_caller(state, write, desk))
+    }
+
+    fn is_driver(&self) -> bool {
+        self.kind == ScriptType::Driver
+    }
+
+    fn signals(&self) -> &[i32] {
+        match &self.kind {
+            ScriptType::Signal(signals) => signals,
+            _ => &[],
+        }
+    }
+
+    fn more_handlers(&self) -> Vec<String> {
+        self.program.exports().map(str::to_owned).collect()
+    }
+
+    fn has_handler(&self, name: &str, write: bool) -> bool {
+        self.kind == ScriptType::Proxy || !write && self.program.exports().any(|it| it == name)
+    }
+}
+
+impl<C> ScriptRunner<C> {
+    fn initialize(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) {
+        if !std::mem::replace(&mut state.is_initialized, true) {
+            state.seed = desk.now().0.unsigned_abs();
+            let errors = &mut ErrorSink::console();
+            let mut environment =
+                ScriptEnvironment { files: &self.files, seed: &mut state.seed, desk, errors };
+            state.interpreter.initialize(&self.program, &mut environment);
+        }
+    }
+
+    /// Continues the program, and performs the action at its end.
+    fn run(&self, state: &mut ScriptState, desk: &mut dyn ControlContext, errors: &mut ErrorSink) {
+        let mut environment = ScriptEnvironment {
+            files: &self.files,
+            seed: &mut state.seed,
+            desk: &mut *desk,
+            errors,
+        };
+        let is_done = matches!(
+            state.interpreter.run(&self.program, &mut environment),
+            InterpreterState::Done(_)
+        );
+        if !is_done || std::mem::replace(&mut state.is_end_handled, is_done) {
+            return;
+        }
+        match (state.interpreter.state(), &self.kind) {
+            (InterpreterState::Done(ExitReason::Stop), ScriptType::Driver) => desk.stop(0),
+            (InterpreterState::Done(ExitReason::Stop), _) => desk.request_stop(),
+            (InterpreterState::Done(ExitReason::End), ScriptType::Signal(signals)) => {
+                signals.iter().for_each(|&signal| desk.on_signal(signal));
+            }
+            _ => {}
+        }
     }
 
     /// Answers a read of a function or of an exported variable; `None` if there is none of that

@@ -1,9 +1,6 @@
 //! `CheckTCPHeader`: checks the header length and checksum of TCP packets.
 
-use crate::ip::transport::{
-    Fault, TransportCheckArgs, TransportCheckState, TransportChecker, TransportExit,
-    TransportProtocol,
-};
+use crate::ip::transport::{Fault, TransportCheck, TransportCheckArgs, TransportProtocol};
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
 use castanet_element::wire::{Tcp, ip_proto};
@@ -33,17 +30,8 @@ use castanet_element::wire::{Tcp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "tcp", args = TransportCheckArgs)]
-pub struct CheckTCPHeader {
-    checker: TransportChecker,
-}
-
-impl Build for CheckTCPHeader {
-    type Args = TransportCheckArgs;
-    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(CheckTCPHeader { checker: TransportChecker::new(&args, setup) })
-    }
-}
+#[element(room = "tcp", args = TransportCheckArgs, by = TransportCheck<CheckTCPHeader>)]
+pub struct CheckTCPHeader;
 
 impl TransportProtocol for CheckTCPHeader {
     const NUMBER: u8 = ip_proto::TCP;
@@ -54,20 +42,5 @@ impl TransportProtocol for CheckTCPHeader {
         let (tcp, rest) = Tcp::from_prefix(segment).ok_or(Fault::Length)?;
         tcp.split_options(rest).ok_or(Fault::Length)?;
         if tcp.checksum_ok(pseudo, rest) { Ok(()) } else { Err(Fault::Checksum) }
-    }
-}
-
-impl PerPacket for CheckTCPHeader {
-    type On = on::Ipv4;
-    type Local = TransportCheckState<Self>;
-    type Fate = TransportExit;
-
-    #[inline]
-    fn packet(&self, state: &mut TransportCheckState<Self>, ip: Ipv4) -> TransportExit {
-        self.checker.check_packet(state, ip.packet())
-    }
-
-    fn end_burst(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
-        state.report(cx);
     }
 }

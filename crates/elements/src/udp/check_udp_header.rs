@@ -1,9 +1,6 @@
 //! `CheckUDPHeader`: checks the length and checksum of UDP packets.
 
-use crate::ip::transport::{
-    Fault, TransportCheckArgs, TransportCheckState, TransportChecker, TransportExit,
-    TransportProtocol,
-};
+use crate::ip::transport::{Fault, TransportCheck, TransportCheckArgs, TransportProtocol};
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
 use castanet_element::wire::{Udp, ip_proto};
@@ -36,17 +33,8 @@ use castanet_element::wire::{Udp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
 #[derive(Element)]
-#[element(room = "udp", args = TransportCheckArgs)]
-pub struct CheckUDPHeader {
-    checker: TransportChecker,
-}
-
-impl Build for CheckUDPHeader {
-    type Args = TransportCheckArgs;
-    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(CheckUDPHeader { checker: TransportChecker::new(&args, setup) })
-    }
-}
+#[element(room = "udp", args = TransportCheckArgs, by = TransportCheck<CheckUDPHeader>)]
+pub struct CheckUDPHeader;
 
 impl TransportProtocol for CheckUDPHeader {
     const NUMBER: u8 = ip_proto::UDP;
@@ -57,20 +45,5 @@ impl TransportProtocol for CheckUDPHeader {
         let (udp, _) = Udp::from_prefix(segment).ok_or(Fault::Length)?;
         let payload = segment.get(Udp::LEN..usize::from(udp.length())).ok_or(Fault::Length)?;
         if udp.checksum_ok(pseudo, payload) { Ok(()) } else { Err(Fault::Checksum) }
-    }
-}
-
-impl PerPacket for CheckUDPHeader {
-    type On = on::Ipv4;
-    type Local = TransportCheckState<Self>;
-    type Fate = TransportExit;
-
-    #[inline]
-    fn packet(&self, state: &mut TransportCheckState<Self>, ip: Ipv4) -> TransportExit {
-        self.checker.check_packet(state, ip.packet())
-    }
-
-    fn end_burst(&self, state: &mut TransportCheckState<Self>, cx: &mut Cx) {
-        state.report(cx);
     }
 }

@@ -4,11 +4,12 @@ pub mod check_udp_header;
 pub mod set_udp_checksum;
 pub mod udp_ip_encap;
 
+use crate::ip::transport::TransportCheck;
 use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    per_packet::<check_udp_header::CheckUDPHeader>(),
+    per_packet::<TransportCheck<check_udp_header::CheckUDPHeader>>(),
     per_packet::<set_udp_checksum::SetUDPChecksum>(),
     per_packet::<udp_ip_encap::UDPIPEncap>(),
 ];
