@@ -3,6 +3,7 @@
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
 
 use crate::text::{length_of, mask_of, parse_ipv4, parse_ipv4_prefix};
 
@@ -12,8 +13,8 @@ pub trait Address: Copy + Ord + Hash + Debug + Send + Sync + 'static {
     const BITS: u32;
     /// The unspecified address.
     const ZERO: Self;
-    /// The standard library's type, for printing.
-    type StdAddress: Display + From<Self>;
+    /// The standard library's type, for parsing and printing.
+    type StdAddress: Display + FromStr + From<Self> + Into<Self>;
     /// The address shifted right by `shift` bits, which must be fewer than [`Address::BITS`]; the
     /// low 32 bits of the result.
     fn high_bits(self, shift: u32) -> u32;

@@ -1,8 +1,8 @@
 //! `LookupIP6Route`: looks up IPv6 routes by the longest prefix.
 
-use super::route_handlers::{build_routes, route_handlers};
+use super::route_table::RouteTable;
 use castanet_element::prelude::*;
-use castanet_kit::lpm::{Route, Routes};
+use castanet_kit::lpm::Route;
 
 /// Looks up the route of each packet by the longest prefix of its IPv6 destination annotation.
 ///
@@ -35,10 +35,10 @@ use castanet_kit::lpm::{Route, Routes};
 /// = r.table
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "lookup", args = LookupIP6RouteArgs, methods)]
+#[element(room = "lookup", args = LookupIP6RouteArgs)]
 pub struct LookupIP6Route {
-    routes: Routes<u128>,
-    outputs: u32,
+    #[flatten]
+    table: RouteTable<u128>,
 }
 
 #[derive(Args)]
@@ -70,13 +70,10 @@ impl FromArg for RouteArg {
 impl Build for LookupIP6Route {
     type Args = LookupIP6RouteArgs;
     fn build(args: LookupIP6RouteArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let list: Vec<Route<u128>> = args.routes.into_iter().map(|route| route.0).collect();
-        let outputs = setup.outputs as u32;
-        Ok(LookupIP6Route { routes: build_routes(&list, outputs)?, outputs })
+        let routes = args.routes.into_iter().map(|route| route.0);
+        Ok(LookupIP6Route { table: RouteTable::new(routes, setup)? })
     }
 }
-
-route_handlers!(LookupIP6Route, Ipv6Addr, "IP6 address");
 
 impl PerPacket for LookupIP6Route {
     type On = on::Any;
@@ -85,7 +82,7 @@ impl PerPacket for LookupIP6Route {
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) -> Port {
-        let Some(next_hop) = self.routes.table().lookup(packet.dst6().to_bits()) else {
+        let Some(next_hop) = self.table.next_hop(packet.dst6().to_bits()) else {
             return Port::DROP;
         };
         if next_hop.gateway != 0 {

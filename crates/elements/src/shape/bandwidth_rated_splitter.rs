@@ -1,11 +1,7 @@
 //! `BandwidthRatedSplitter`: splits packets at a bandwidth.
 
+use super::rate_limit::{BurstBytesArgs, RESERVE, RateLimitState};
 use castanet_element::prelude::*;
-use castanet_kit::rate::{TokenBucket, burst_capacity};
-
-/// Tokens that a packet needs to be in the bucket before it may go. More than the length of any
-/// packet: the packet goes whole, and its bytes are taken from the bucket afterwards.
-const RESERVE: u64 = 1 << 17;
 
 /// Splits packets: up to a bandwidth to output 0, the others to output 1.
 ///
@@ -29,18 +25,8 @@ pub struct BandwidthRatedSplitter {
     /// Bandwidth; no limit if 0.
     #[arg(live)]
     rate: Bandwidth,
-    /// Capacity of the token bucket, as a time at this bandwidth.
-    #[arg(keyword)]
-    burst_duration: Option<Duration>,
-    /// Capacity of the token bucket in bytes.
-    #[arg(keyword)]
-    burst_bytes: Option<u64>,
-}
-
-/// The token bucket. All workers share it.
-#[derive(Default, Local)]
-pub struct BandwidthRatedSplitterState {
-    bucket: Option<TokenBucket>,
+    #[arg(flatten)]
+    burst: BurstBytesArgs,
 }
 
 #[derive(Fate)]
@@ -52,44 +38,30 @@ pub enum BandwidthRatedSplitterExit {
     Beyond,
 }
 
-impl BandwidthRatedSplitter {
-    fn capacity(&self) -> Option<u64> {
-        let duration = self.burst_duration.map(|d| d.as_nanos() as u64);
-        Some(burst_capacity(self.rate.0, duration, self.burst_bytes)?.saturating_add(RESERVE))
-    }
-}
-
 impl Build for BandwidthRatedSplitter {
     type Args = BandwidthRatedSplitter;
 
     fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
-        match args.capacity() {
-            Some(_) => Ok(args),
-            None => Err(ArgError::new("cannot specify both BURST_DURATION and BURST_BYTES")),
-        }
+        args.burst.capacity(args.rate)?;
+        Ok(args)
     }
 }
 
 impl PerPacket for BandwidthRatedSplitter {
     type On = on::Any;
-    type Local = BandwidthRatedSplitterState;
+    type Local = RateLimitState;
     type Fate = BandwidthRatedSplitterExit;
     const SHARED: bool = true;
 
-    fn begin_burst(&self, state: &mut BandwidthRatedSplitterState, now: Time) {
-        let (now, capacity) = (now.nanos(), self.capacity().unwrap_or(RESERVE));
-        let new = || TokenBucket::new(self.rate.0, capacity, now);
-        let bucket = state.bucket.get_or_insert_with(new);
-        if (bucket.rate(), bucket.capacity()) != (self.rate.0, capacity) {
-            bucket.set(self.rate.0, capacity, now);
-        }
-        bucket.fill(now);
+    fn begin_burst(&self, state: &mut RateLimitState, now: Time) {
+        let capacity = self.burst.capacity(self.rate).unwrap_or(RESERVE);
+        state.fill(self.rate.0, capacity, now);
     }
 
     #[inline]
     fn packet(
         &self,
-        state: &mut BandwidthRatedSplitterState,
+        state: &mut RateLimitState,
         packet: &mut Packet,
     ) -> BandwidthRatedSplitterExit {
         match &mut state.bucket {

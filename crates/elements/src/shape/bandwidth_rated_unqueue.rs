@@ -1,12 +1,9 @@
 //! `BandwidthRatedUnqueue`: pulls packets at a limited bandwidth.
 
+use super::rate_limit::{BurstBytesArgs, RESERVE, RateLimitState};
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
-use castanet_kit::rate::{TokenBucket, burst_capacity};
 
-/// Tokens that a packet needs to be in the bucket before it may go. More than the length of any
-/// packet: the packet goes whole, and its bytes are taken from the bucket afterwards.
-const RESERVE: u64 = 1 << 17;
 /// Bytes of an Ethernet link per frame in addition to the packet: preamble, start delimiter,
 /// checksum and gap.
 const LINK_OVERHEAD: u64 = 24;
@@ -44,12 +41,8 @@ pub struct BandwidthRatedUnqueue {
     /// Bandwidth; no limit if 0.
     #[arg(live)]
     rate: Bandwidth,
-    /// Capacity of the token bucket, as a time at this bandwidth.
-    #[arg(keyword)]
-    burst_duration: Option<Duration>,
-    /// Capacity of the token bucket in bytes.
-    #[arg(keyword)]
-    burst_bytes: Option<u64>,
+    #[arg(flatten)]
+    burst: BurstBytesArgs,
     /// Whether the `EXTRA_LENGTH` annotation counts too.
     #[arg(keyword, default = false)]
     extra_length: bool,
@@ -62,18 +55,7 @@ pub struct BandwidthRatedUnqueue {
     active: bool,
 }
 
-/// The token bucket.
-#[derive(Default, Local)]
-pub struct BandwidthRatedUnqueueState {
-    bucket: Option<TokenBucket>,
-}
-
 impl BandwidthRatedUnqueue {
-    fn capacity(&self) -> Option<u64> {
-        let duration = self.burst_duration.map(|d| d.as_nanos() as u64);
-        Some(burst_capacity(self.rate.0, duration, self.burst_bytes)?.saturating_add(RESERVE))
-    }
-
     /// Number of bytes of the bandwidth that a packet uses.
     fn cost(&self, packet: &Packet) -> u64 {
         let extra = if self.extra_length { packet.anno_u32(anno::EXTRA_LENGTH) } else { 0 };
@@ -86,29 +68,21 @@ impl Build for BandwidthRatedUnqueue {
     type Args = BandwidthRatedUnqueue;
 
     fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
-        match args.capacity() {
-            Some(_) => Ok(args),
-            None => Err(ArgError::new("cannot specify both BURST_DURATION and BURST_BYTES")),
-        }
+        args.burst.capacity(args.rate)?;
+        Ok(args)
     }
 }
 
 impl Source for BandwidthRatedUnqueue {
-    type Local = BandwidthRatedUnqueueState;
+    type Local = RateLimitState;
     type Fate = ();
 
-    fn produce(&self, state: &mut BandwidthRatedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, state: &mut RateLimitState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
             return NextRun::Done;
         }
-        let (now, capacity) = (cx.now(), self.capacity().unwrap_or(RESERVE));
-        let bucket = state
-            .bucket
-            .get_or_insert_with(|| TokenBucket::new(self.rate.0, capacity, now.nanos()));
-        if (bucket.rate(), bucket.capacity()) != (self.rate.0, capacity) {
-            bucket.set(self.rate.0, capacity, now.nanos());
-        }
-        bucket.fill(now.nanos());
+        let (now, capacity) = (cx.now(), self.burst.capacity(self.rate).unwrap_or(RESERVE));
+        let bucket = state.fill(self.rate.0, capacity, now);
         if let Some(wait) = bucket.time_until(RESERVE).filter(|&wait| wait > 0) {
             return NextRun::At(now + Duration::from_nanos(wait));
         }

@@ -11,6 +11,7 @@ pub mod delay_unqueue;
 pub mod exp_unqueue;
 pub mod link_unqueue;
 pub mod meter;
+mod rate_limit;
 pub mod rated_splitter;
 pub mod rated_unqueue;
 pub mod shaper;

@@ -1,7 +1,7 @@
 //! `RatedSplitter`: splits packets at a rate.
 
+use super::rate_limit::{BurstSizeArgs, RateLimitState};
 use castanet_element::prelude::*;
-use castanet_kit::rate::{TokenBucket, burst_capacity};
 
 /// Splits packets: up to a rate to output 0, the others to output 1.
 ///
@@ -31,18 +31,8 @@ pub struct RatedSplitter {
     /// Rate in packets per second; no limit if 0.
     #[arg(live)]
     rate: u64,
-    /// Capacity of the token bucket, as a time at this rate.
-    #[arg(keyword)]
-    burst_duration: Option<Duration>,
-    /// Capacity of the token bucket in packets.
-    #[arg(keyword)]
-    burst_size: Option<u64>,
-}
-
-/// The token bucket. All workers share it.
-#[derive(Default, Local)]
-pub struct RatedSplitterState {
-    bucket: Option<TokenBucket>,
+    #[arg(flatten)]
+    burst: BurstSizeArgs,
 }
 
 #[derive(Fate)]
@@ -54,42 +44,28 @@ pub enum RatedSplitterExit {
     Beyond,
 }
 
-impl RatedSplitter {
-    fn capacity(&self) -> Option<u64> {
-        let duration = self.burst_duration.map(|d| d.as_nanos() as u64);
-        burst_capacity(self.rate, duration, self.burst_size)
-    }
-}
-
 impl Build for RatedSplitter {
     type Args = RatedSplitter;
 
     fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
-        match args.capacity() {
-            Some(_) => Ok(args),
-            None => Err(ArgError::new("cannot specify both BURST_DURATION and BURST_SIZE")),
-        }
+        args.burst.capacity(args.rate)?;
+        Ok(args)
     }
 }
 
 impl PerPacket for RatedSplitter {
     type On = on::Any;
-    type Local = RatedSplitterState;
+    type Local = RateLimitState;
     type Fate = RatedSplitterExit;
     const SHARED: bool = true;
 
-    fn begin_burst(&self, state: &mut RatedSplitterState, now: Time) {
-        let (now, capacity) = (now.nanos(), self.capacity().unwrap_or(1));
-        let new = || TokenBucket::new(self.rate, capacity, now);
-        let bucket = state.bucket.get_or_insert_with(new);
-        if (bucket.rate(), bucket.capacity()) != (self.rate, capacity) {
-            bucket.set(self.rate, capacity, now);
-        }
-        bucket.fill(now);
+    fn begin_burst(&self, state: &mut RateLimitState, now: Time) {
+        let capacity = self.burst.capacity(self.rate).unwrap_or(1);
+        state.fill(self.rate, capacity, now);
     }
 
     #[inline]
-    fn packet(&self, state: &mut RatedSplitterState, _: &mut Packet) -> RatedSplitterExit {
+    fn packet(&self, state: &mut RateLimitState, _: &mut Packet) -> RatedSplitterExit {
         match state.bucket.as_mut().is_some_and(|bucket| bucket.remove_if(1)) {
             true => RatedSplitterExit::Within,
             false => RatedSplitterExit::Beyond,

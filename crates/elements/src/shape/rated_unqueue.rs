@@ -1,7 +1,7 @@
 //! `RatedUnqueue`: pulls packets at a limited rate.
 
+use super::rate_limit::{BurstSizeArgs, RateLimitState};
 use castanet_element::prelude::*;
-use castanet_kit::rate::{TokenBucket, burst_capacity};
 
 /// Pulls packets at a limited rate and pushes them on.
 ///
@@ -33,56 +33,32 @@ pub struct RatedUnqueue {
     /// Rate in packets per second; no limit if 0.
     #[arg(live)]
     rate: u64,
-    /// Capacity of the token bucket, as a time at this rate.
-    #[arg(keyword)]
-    burst_duration: Option<Duration>,
-    /// Capacity of the token bucket in packets.
-    #[arg(keyword)]
-    burst_size: Option<u64>,
+    #[arg(flatten)]
+    burst: BurstSizeArgs,
     /// Whether the element pulls packets.
     #[arg(keyword, live, default = true)]
     active: bool,
-}
-
-/// The token bucket.
-#[derive(Default, Local)]
-pub struct RatedUnqueueState {
-    bucket: Option<TokenBucket>,
-}
-
-impl RatedUnqueue {
-    fn capacity(&self) -> Option<u64> {
-        let duration = self.burst_duration.map(|d| d.as_nanos() as u64);
-        burst_capacity(self.rate, duration, self.burst_size)
-    }
 }
 
 impl Build for RatedUnqueue {
     type Args = RatedUnqueue;
 
     fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
-        match args.capacity() {
-            Some(_) => Ok(args),
-            None => Err(ArgError::new("cannot specify both BURST_DURATION and BURST_SIZE")),
-        }
+        args.burst.capacity(args.rate)?;
+        Ok(args)
     }
 }
 
 impl Source for RatedUnqueue {
-    type Local = RatedUnqueueState;
+    type Local = RateLimitState;
     type Fate = ();
 
-    fn produce(&self, state: &mut RatedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, state: &mut RateLimitState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
             return NextRun::Done;
         }
-        let (now, capacity) = (cx.now(), self.capacity().unwrap_or(1));
-        let bucket =
-            state.bucket.get_or_insert_with(|| TokenBucket::new(self.rate, capacity, now.nanos()));
-        if (bucket.rate(), bucket.capacity()) != (self.rate, capacity) {
-            bucket.set(self.rate, capacity, now.nanos());
-        }
-        bucket.fill(now.nanos());
+        let (now, capacity) = (cx.now(), self.burst.capacity(self.rate).unwrap_or(1));
+        let bucket = state.fill(self.rate, capacity, now);
         let n = n.min(usize::try_from(bucket.tokens()).unwrap_or(n));
         if n == 0 {
             let wait = bucket.time_until(1).map(Duration::from_nanos);

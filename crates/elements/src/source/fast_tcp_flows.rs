@@ -1,8 +1,6 @@
 //! `FastTCPFlows`: makes TCP packets of many flows.
 
-use super::flow_source::{
-    self, Endpoints, Flow, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
-};
+use super::flow_source::{self, Endpoints, Flow, FlowArgs, FlowSourceState, NextPacket, Pace};
 use castanet_element::prelude::*;
 use castanet_element::wire::tcp::flag;
 use castanet_element::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
@@ -36,8 +34,9 @@ use castanet_element::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
 /// = s.rate 0
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "source", args = FastTCPFlowsArgs, methods)]
+#[element(room = "source", args = FastTCPFlowsArgs)]
 pub struct FastTCPFlows {
+    #[flatten]
     pace: Pace,
     flows: u32,
     flowsize: u32,
@@ -48,30 +47,8 @@ pub struct FastTCPFlows {
 
 #[derive(Args)]
 pub struct FastTCPFlowsArgs {
-    /// Rate in packets per second; no limit if 0.
-    #[arg]
-    rate: u32,
-    /// Total number of packets to make; no limit if negative.
-    #[arg]
-    limit: i64,
-    /// Length of the frames in bytes.
-    #[arg]
-    length: FrameLength,
-    /// Source Ethernet address.
-    #[arg]
-    srceth: MacAddr,
-    /// Source IPv4 address.
-    #[arg]
-    srcip: Ipv4Addr,
-    /// Destination Ethernet address.
-    #[arg]
-    dsteth: MacAddr,
-    /// Destination IPv4 address.
-    #[arg]
-    dstip: Ipv4Addr,
-    /// Number of concurrent flows.
-    #[arg(range = 1..=16777216)]
-    flows: u32,
+    #[arg(flatten)]
+    common: FlowArgs,
     /// Number of packets per flow.
     #[arg(range = 3..)]
     flowsize: u32,
@@ -83,12 +60,12 @@ pub struct FastTCPFlowsArgs {
 impl Build for FastTCPFlows {
     type Args = FastTCPFlowsArgs;
     fn build(args: FastTCPFlowsArgs, _: &Setup) -> Result<Self, ArgError> {
-        let endpoints =
-            Endpoints { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
+        let (flowsize, common) = (args.flowsize, args.common);
+        let endpoints = common.endpoints();
         let frames = [flag::SYN, flag::PSH | flag::ACK, flag::FIN]
-            .map(|flags| tcp_frame(&endpoints, flags, args.length.0));
-        let pace = Pace::new(args.rate, args.limit, args.active);
-        let FastTCPFlowsArgs { flows, flowsize, dstip: dst, .. } = args;
+            .map(|flags| tcp_frame(&endpoints, flags, common.length.0));
+        let pace = Pace::new(common.rate, common.limit, args.active);
+        let (flows, dst) = (common.flows, endpoints.ip.1);
         Ok(FastTCPFlows { pace, flows, flowsize, dst, frames })
     }
 }
@@ -107,8 +84,6 @@ fn tcp_frame(endpoints: &Endpoints, flags: u8, length: usize) -> Vec<u8> {
     }
     frame
 }
-
-pace_handlers!(FastTCPFlows);
 
 impl Source for FastTCPFlows {
     type Local = FlowSourceState;

@@ -1,9 +1,7 @@
 //! `FastUDPFlows`: makes UDP packets of many flows.
 
 use super::fast_udp_source::{set_ports, udp_frame};
-use super::flow_source::{
-    self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
-};
+use super::flow_source::{self, FlowArgs, FlowSourceState, NextPacket, Pace};
 use castanet_element::prelude::*;
 
 /// Generates Ethernet frames with UDP packets of many flows at an even rate.
@@ -31,8 +29,9 @@ use castanet_element::prelude::*;
 /// = s.rate 0
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "source", args = FastUDPFlowsArgs, methods)]
+#[element(room = "source", args = FastUDPFlowsArgs)]
 pub struct FastUDPFlows {
+    #[flatten]
     pace: Pace,
     flows: u32,
     flowsize: u32,
@@ -42,30 +41,8 @@ pub struct FastUDPFlows {
 
 #[derive(Args)]
 pub struct FastUDPFlowsArgs {
-    /// Rate in packets per second; no limit if 0.
-    #[arg]
-    rate: u32,
-    /// Total number of packets to make; no limit if negative.
-    #[arg]
-    limit: i64,
-    /// Length of the frames in bytes.
-    #[arg]
-    length: FrameLength,
-    /// Source Ethernet address.
-    #[arg]
-    srceth: MacAddr,
-    /// Source IPv4 address.
-    #[arg]
-    srcip: Ipv4Addr,
-    /// Destination Ethernet address.
-    #[arg]
-    dsteth: MacAddr,
-    /// Destination IPv4 address.
-    #[arg]
-    dstip: Ipv4Addr,
-    /// Number of concurrent flows.
-    #[arg(range = 1..=16777216)]
-    flows: u32,
+    #[arg(flatten)]
+    common: FlowArgs,
     /// Number of packets per flow.
     #[arg(range = 1..)]
     flowsize: u32,
@@ -80,16 +57,14 @@ pub struct FastUDPFlowsArgs {
 impl Build for FastUDPFlows {
     type Args = FastUDPFlowsArgs;
     fn build(args: FastUDPFlowsArgs, _: &Setup) -> Result<Self, ArgError> {
-        let endpoints =
-            Endpoints { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
-        let frame = udp_frame(&endpoints, (0, 0), args.length.0, args.checksum);
-        let pace = Pace::new(args.rate, args.limit, args.active);
-        let FastUDPFlowsArgs { flows, flowsize, dstip: dst, .. } = args;
+        let (flowsize, common) = (args.flowsize, args.common);
+        let endpoints = common.endpoints();
+        let frame = udp_frame(&endpoints, (0, 0), common.length.0, args.checksum);
+        let pace = Pace::new(common.rate, common.limit, args.active);
+        let (flows, dst) = (common.flows, endpoints.ip.1);
         Ok(FastUDPFlows { pace, flows, flowsize, dst, frame })
     }
 }
-
-pace_handlers!(FastUDPFlows);
 
 impl Source for FastUDPFlows {
     type Local = FlowSourceState;

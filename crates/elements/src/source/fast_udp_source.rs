@@ -1,8 +1,6 @@
 //! `FastUDPSource`: makes UDP packets of one flow.
 
-use super::flow_source::{
-    self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace, pace_handlers,
-};
+use super::flow_source::{self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace};
 use castanet_element::prelude::*;
 use castanet_element::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 
@@ -27,8 +25,9 @@ use castanet_element::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 /// = s.count 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "source", args = FastUDPSourceArgs, methods)]
+#[element(room = "source", args = FastUDPSourceArgs)]
 pub struct FastUDPSource {
+    #[flatten]
     pace: Pace,
     interval: u32,
     ports: (u16, u16),
@@ -118,8 +117,6 @@ pub(super) fn set_ports(packet: &mut Packet, (src, dst): (u16, u16)) {
         udp.rewrite_dst_port(dst);
     }
 }
-
-pace_handlers!(FastUDPSource);
 
 impl Source for FastUDPSource {
     type Local = FlowSourceState;

@@ -167,35 +167,60 @@ impl FlowSourceState {
     }
 }
 
-/// The write handlers of a class that has a field `pace`.
-macro_rules! pace_handlers {
-    ($class:ident) => {
-        #[handlers]
-        impl $class {
-            /// Sets the rate in packets per second; no limit if 0.
-            #[write]
-            fn rate(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-                let pace = Pace { rate: u32::from_arg(text, names)?, ..self.pace.clone() };
-                Ok($class { pace, ..self.clone() })
-            }
-            /// Sets the total number of packets to make; no limit if negative.
-            #[write]
-            fn limit(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-                let pace = Pace { limit: i64::from_arg(text, names)?, ..self.pace.clone() };
-                Ok($class { pace, ..self.clone() })
-            }
-            /// Sets whether the source makes packets; `true` starts it anew.
-            #[write]
-            fn active(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-                let active = bool::from_arg(text, names)?;
-                let runs = self.pace.runs + u64::from(active);
-                let pace = Pace { active, runs, ..self.pace.clone() };
-                Ok($class { pace, ..self.clone() })
-            }
-        }
-    };
+#[handlers]
+impl Pace {
+    /// Sets the rate in packets per second; no limit if 0.
+    #[write]
+    fn rate(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(Pace { rate: u32::from_arg(text, names)?, ..self.clone() })
+    }
+    /// Sets the total number of packets to make; no limit if negative.
+    #[write]
+    fn limit(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(Pace { limit: i64::from_arg(text, names)?, ..self.clone() })
+    }
+    /// Sets whether the source makes packets; `true` starts it anew.
+    #[write]
+    fn active(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let active = bool::from_arg(text, names)?;
+        Ok(Pace { active, runs: self.runs + u64::from(active), ..self.clone() })
+    }
 }
-pub(super) use pace_handlers;
+
+/// Arguments of the sources of many flows.
+#[derive(Args)]
+pub(super) struct FlowArgs {
+    /// Rate in packets per second; no limit if 0.
+    #[arg]
+    pub(super) rate: u32,
+    /// Total number of packets to make; no limit if negative.
+    #[arg]
+    pub(super) limit: i64,
+    /// Length of the frames in bytes.
+    #[arg]
+    pub(super) length: FrameLength,
+    /// Source Ethernet address.
+    #[arg]
+    srceth: MacAddr,
+    /// Source IPv4 address.
+    #[arg]
+    srcip: Ipv4Addr,
+    /// Destination Ethernet address.
+    #[arg]
+    dsteth: MacAddr,
+    /// Destination IPv4 address.
+    #[arg]
+    dstip: Ipv4Addr,
+    /// Number of concurrent flows.
+    #[arg(range = 1..=16777216)]
+    pub(super) flows: u32,
+}
+
+impl FlowArgs {
+    pub(super) fn endpoints(&self) -> Endpoints {
+        Endpoints { ether: (self.srceth, self.dsteth), ip: (self.srcip, self.dstip) }
+    }
+}
 
 /// The addresses of a flow, source first.
 pub(super) struct Endpoints {

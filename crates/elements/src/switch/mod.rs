@@ -25,7 +25,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<hash_switch::HashSwitch>(),
     per_batch::<hub::Hub>(),
     per_batch::<input_switch::InputSwitch>(),
-    per_batch::<pull_tee::PullTee>(),
+    per_batch::<output_args::PacketCopier<pull_tee::PullTee>>(),
     per_batch::<random_sample::RandomSample>().with_checksums(Checksums::Pass),
     per_batch::<random_switch::RandomSwitch>(),
     per_packet::<round_robin_switch::RoundRobinSwitch>().with_checksums(Checksums::Pass),
@@ -33,5 +33,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<stride_switch::StrideSwitch>(),
     per_batch::<suppressor::Suppressor>(),
     per_packet::<switch::Switch>().with_checksums(Checksums::Pass),
-    per_batch::<tee::Tee>().with_checksums(Checksums::Pass),
+    per_batch::<output_args::PacketCopier<tee::Tee>>().with_checksums(Checksums::Pass),
 ];

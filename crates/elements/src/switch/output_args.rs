@@ -1,26 +1,53 @@
-//! Arguments of elements with any number of outputs.
+//! Arguments of elements with any number of outputs, and the element of `Tee` and `PullTee`.
 
 use castanet_element::prelude::*;
+use std::marker::PhantomData;
 
 /// The argument of `Tee` and `PullTee`.
 #[derive(Args)]
-pub struct TeeArgs {
+pub(crate) struct TeeArgs {
     /// Number of outputs; it must be that of the connected outputs.
     #[arg]
     n: Option<u32>,
 }
 
-impl TeeArgs {
-    /// The number of outputs. Fails unless it is N, if N is given.
-    pub(super) fn check(&self, setup: &Setup) -> Result<u8, ArgError> {
+/// An element of the class `C` that copies every packet to all outputs.
+pub(crate) struct PacketCopier<C> {
+    outputs: u8,
+    class: PhantomData<C>,
+}
+
+impl<C> Build for PacketCopier<C> {
+    type Args = TeeArgs;
+
+    fn build(args: TeeArgs, setup: &Setup) -> Result<Self, ArgError> {
         let outputs = setup.outputs;
-        if self.n.is_some_and(|n| n as usize != outputs) {
+        if args.n.is_some_and(|n| n as usize != outputs) {
             return Err(ArgError::new(format!(
                 "N does not agree with {outputs} connected outputs"
             ))
             .click(format!("{outputs} outputs implies {outputs} arms")));
         }
-        u8::try_from(outputs).map_err(|_| ArgError::new("more outputs than 255"))
+        let outputs = u8::try_from(outputs);
+        let outputs = outputs.map_err(|_| ArgError::new("more outputs than 255"))?;
+        Ok(PacketCopier { outputs, class: PhantomData })
+    }
+}
+
+impl<C: Send + Sync> PerBatch for PacketCopier<C>
+where
+    Self: Describe,
+{
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+
+    fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
+        for output in 1..self.outputs {
+            let copies = batch.iter_mut().map(|packet| cx.share(packet)).collect();
+            cx.emit_batch(Port::nth(output), copies);
+        }
+        cx.emit_batch(Port::nth(0), batch);
     }
 }
 

@@ -1,6 +1,6 @@
 //! `Tee`: copies packets to all outputs.
 
-use super::output_args::TeeArgs;
+use super::output_args::{PacketCopier, TeeArgs};
 use castanet_element::prelude::*;
 
 /// Copies every packet to all outputs.
@@ -15,29 +15,5 @@ use castanet_element::prelude::*;
 /// = t.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "switch", args = TeeArgs, processing = "h/h", alias = "Duplicate")]
-pub struct Tee {
-    outputs: u8,
-}
-
-impl Build for Tee {
-    type Args = TeeArgs;
-
-    fn build(args: TeeArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(Tee { outputs: args.check(setup)? })
-    }
-}
-
-impl PerBatch for Tee {
-    type On = on::Any;
-    type Local = ();
-    type Fate = Port;
-
-    fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
-        for output in 1..self.outputs {
-            let copies = batch.iter_mut().map(|packet| cx.share(packet)).collect();
-            cx.emit_batch(Port::nth(output), copies);
-        }
-        cx.emit_batch(Port::nth(0), batch);
-    }
-}
+#[element(room = "switch", args = TeeArgs, by = PacketCopier<Tee>, processing = "h/h", alias = "Duplicate")]
+pub struct Tee;

@@ -1,6 +1,6 @@
 //! `EtherVLANEncap`: prepends an Ethernet header with a VLAN tag.
 
-use super::tci::{NativeVlan, TciSource};
+use super::tci::{NativeVlan, TagArgs, TciSource};
 use castanet_element::prelude::*;
 use castanet_element::wire::{Ethernet, Vlan, ether_type, vlan};
 
@@ -49,7 +49,9 @@ pub struct EtherVLANEncap {
     ethertype: u16,
     src: MacAddr,
     dst: MacAddr,
+    #[flatten]
     tci: TciSource,
+    #[flatten]
     native: NativeVlan,
 }
 
@@ -64,61 +66,21 @@ pub struct EtherVLANEncapArgs {
     /// Destination address.
     #[arg]
     dst: MacAddr,
-    /// Tag control information, or `ANNO` for that of the annotation; 0 by default.
-    #[arg]
-    vlan_tci: Option<TciSource>,
-    /// Priority, 0 to 7.
-    #[arg]
-    vlan_pcp: Option<u8>,
-    /// VLAN ID, 0 to 4095, instead of VLAN_TCI.
-    #[arg(keyword)]
-    vlan_id: Option<u16>,
-    /// VLAN ID whose packets get no tag; -1 for none.
-    #[arg(keyword, default = NativeVlan::ZERO)]
-    native_vlan: NativeVlan,
+    #[arg(flatten)]
+    tag: TagArgs,
 }
 
 impl Build for EtherVLANEncap {
     type Args = EtherVLANEncapArgs;
     fn build(args: EtherVLANEncapArgs, _: &Setup) -> Result<Self, ArgError> {
-        let tci = TciSource::new(args.vlan_tci, args.vlan_id, args.vlan_pcp)?;
-        let EtherVLANEncapArgs { ethertype, src, dst, native_vlan: native, .. } = args;
+        let EtherVLANEncapArgs { ethertype, src, dst, tag } = args;
+        let (tci, native) = (tag.tci()?, tag.native_vlan);
         Ok(EtherVLANEncap { ethertype, src, dst, tci, native })
     }
 }
 
 #[handlers]
 impl EtherVLANEncap {
-    /// Tag control information, or `ANNO`.
-    #[read]
-    fn vlan_tci(&self) -> TciSource {
-        self.tci
-    }
-    /// Sets the tag control information.
-    #[write(vlan_tci)]
-    fn set_vlan_tci(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { tci: TciSource::from_arg(text, names)?, ..self.clone() })
-    }
-    /// VLAN ID, or `ANNO`.
-    #[read]
-    fn vlan_id(&self) -> String {
-        self.tci.id_text()
-    }
-    /// Sets the VLAN ID.
-    #[write(vlan_id)]
-    fn set_vlan_id(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { tci: self.tci.with_id(u16::from_arg(text, names)?)?, ..self.clone() })
-    }
-    /// Priority, or `ANNO`.
-    #[read]
-    fn vlan_pcp(&self) -> String {
-        self.tci.pcp_text()
-    }
-    /// Sets the priority.
-    #[write(vlan_pcp)]
-    fn set_vlan_pcp(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { tci: self.tci.with_pcp(u8::from_arg(text, names)?)?, ..self.clone() })
-    }
     /// Ethernet type of the payload.
     #[read]
     fn ethertype(&self) -> u16 {
@@ -148,16 +110,6 @@ impl EtherVLANEncap {
     #[write(dst)]
     fn set_dst(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(EtherVLANEncap { dst: MacAddr::from_arg(text, names)?, ..self.clone() })
-    }
-    /// VLAN ID whose packets get no tag.
-    #[read]
-    fn native_vlan(&self) -> NativeVlan {
-        self.native
-    }
-    /// Sets the VLAN ID whose packets get no tag.
-    #[write(native_vlan)]
-    fn set_native_vlan(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(EtherVLANEncap { native: NativeVlan::from_arg(text, names)?, ..self.clone() })
     }
 }
 

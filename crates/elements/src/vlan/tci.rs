@@ -30,6 +30,77 @@ impl From<TciSource> for Value {
     }
 }
 
+/// Arguments of the elements that insert a tag.
+#[derive(Args)]
+pub(super) struct TagArgs {
+    /// Tag control information, or `ANNO` for that of the annotation; 0 by default.
+    #[arg]
+    vlan_tci: Option<TciSource>,
+    /// Priority, 0 to 7.
+    #[arg]
+    vlan_pcp: Option<u8>,
+    /// VLAN ID, 0 to 4095, instead of VLAN_TCI.
+    #[arg(keyword)]
+    vlan_id: Option<u16>,
+    /// VLAN ID whose frames get no tag; -1 for none.
+    #[arg(keyword, default = NativeVlan::ZERO)]
+    pub(super) native_vlan: NativeVlan,
+}
+
+impl TagArgs {
+    pub(super) fn tci(&self) -> Result<TciSource, ArgError> {
+        TciSource::new(self.vlan_tci, self.vlan_id, self.vlan_pcp)
+    }
+}
+
+#[handlers]
+impl TciSource {
+    /// Tag control information, or `ANNO`.
+    #[read]
+    fn vlan_tci(&self) -> TciSource {
+        *self
+    }
+    /// Sets the tag control information.
+    #[write(vlan_tci)]
+    fn set_vlan_tci(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        TciSource::from_arg(text, names)
+    }
+    /// VLAN ID, or `ANNO`.
+    #[read]
+    fn vlan_id(&self) -> String {
+        self.id_text()
+    }
+    /// Sets the VLAN ID.
+    #[write(vlan_id)]
+    fn set_vlan_id(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.with_id(u16::from_arg(text, names)?)
+    }
+    /// Priority, or `ANNO`.
+    #[read]
+    fn vlan_pcp(&self) -> String {
+        self.pcp_text()
+    }
+    /// Sets the priority.
+    #[write(vlan_pcp)]
+    fn set_vlan_pcp(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.with_pcp(u8::from_arg(text, names)?)
+    }
+}
+
+#[handlers]
+impl NativeVlan {
+    /// VLAN ID whose frames get no tag.
+    #[read]
+    fn native_vlan(&self) -> NativeVlan {
+        *self
+    }
+    /// Sets the VLAN ID whose frames get no tag.
+    #[write(native_vlan)]
+    fn set_native_vlan(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        NativeVlan::from_arg(text, names)
+    }
+}
+
 /// The largest VLAN ID.
 const MAX_ID: u16 = Vlan::ID_MASK;
 
