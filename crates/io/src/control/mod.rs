@@ -1,6 +1,5 @@
 //! Clients that call handlers from outside the process: their commands and their sockets.
 
-pub(crate) mod broadcast;
 pub(crate) mod endpoint;
 mod input;
 mod input_quota;

@@ -1,4 +1,4 @@
-//! Control socket server: one thread serves the clients, the control thread answers commands.
+//! Socket server: one thread serves the clients; commands are answered by the control thread.
 
 use super::endpoint::Endpoint;
 use super::input::{Input, MAX_COMMAND};
@@ -20,10 +20,43 @@ const WAKER: Token = Token(1);
 /// The first client's token; later clients count up from here.
 const CLIENTS: usize = 2;
 
-/// Time that clients have to read the last answers when the server stops.
-const CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
-/// Number of times within that time that the thread writes again to clients with unread answers.
-const CLOSE_POLLS: u32 = 40;
+/// What a server does for its clients.
+#[derive(Clone, Copy)]
+pub(crate) struct ServerPolicy {
+    /// The name of its thread.
+    pub(crate) thread: &'static str,
+    /// The first line that a client receives.
+    pub(crate) greeting: &'static [u8],
+    /// Whether clients send commands. Otherwise the thread discards what they send, and disconnects
+    /// a client that closes its side.
+    pub(crate) takes_commands: bool,
+    /// Whether a new client, where there are `MAX_CLIENTS`, replaces an idle one or receives the
+    /// reason why it cannot. Otherwise the thread disconnects it.
+    pub(crate) replaces_idle: bool,
+    /// Time that clients have to read the last output when the server stops.
+    pub(crate) close_timeout: Duration,
+}
+
+/// The server executes commands of its clients.
+pub(crate) const CONTROL: ServerPolicy = ServerPolicy {
+    thread: "control socket",
+    greeting: GREETING,
+    takes_commands: true,
+    replaces_idle: true,
+    close_timeout: Duration::from_millis(200),
+};
+
+/// All clients receive what a [`Broadcaster`] sends.
+pub(crate) const BROADCAST: ServerPolicy = ServerPolicy {
+    thread: "chatter socket",
+    greeting: b"Click::ChatterSocket/1.0\r\n",
+    takes_commands: false,
+    replaces_idle: false,
+    close_timeout: Duration::ZERO,
+};
+
+/// Interval at which a thread that stops writes again to clients with unread output.
+const CLOSE_POLL: Duration = Duration::from_millis(5);
 
 /// A client that has sent nothing for this long is disconnected if others need its place.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
@@ -45,6 +78,8 @@ const CLIENT_OUTPUT_LIMIT: usize = 16 << 20;
 /// The number of bytes of answers that may wait for all clients together. Above it, the client with
 /// most of them is disconnected, except the one that was just answered.
 const TOTAL_OUTPUT_LIMIT: usize = 128 << 20;
+/// The thread disconnects a client of a [`Broadcaster`] with more unsent bytes than this.
+const BROADCAST_LIMIT: usize = 500_000;
 
 /// A message from the server's thread to the control thread.
 pub(crate) enum ServerEvent {
@@ -55,31 +90,57 @@ pub(crate) enum ServerEvent {
     Log(String),
 }
 
-/// A message from the control thread to the server's thread.
+/// A message to the server's thread.
 enum LoopCommand {
+    /// An answer to the client of this number.
     Answer(usize, Vec<u8>),
+    /// Text for all clients.
+    Send(Vec<u8>),
     Stop,
 }
 
-/// A control socket; dropping it stops the thread and closes the socket.
-pub(crate) struct Server {
-    events: Receiver<ServerEvent>,
+/// Sends text to all clients of a [`Server`]; may be used on any thread.
+#[derive(Clone)]
+pub(crate) struct Broadcaster {
     commands_tx: Sender<LoopCommand>,
     waker: Arc<Waker>,
+}
+
+impl Broadcaster {
+    /// Sends this text to all clients; `false` if the server's thread has ended.
+    pub(crate) fn send(&self, text: &str) -> bool {
+        self.command(LoopCommand::Send(text.as_bytes().to_vec()))
+    }
+
+    fn command(&self, command: LoopCommand) -> bool {
+        let is_open = self.commands_tx.send(command).is_ok();
+        _ = self.waker.wake();
+        is_open
+    }
+}
+
+/// A socket with clients; dropping it stops the thread and closes the socket.
+pub(crate) struct Server {
+    events: Receiver<ServerEvent>,
+    broadcaster: Broadcaster,
     /// The state of the thread that serves clients, until [`Server::serve`] starts it.
     event_loop: Option<EventLoop>,
     thread: Option<JoinHandle<()>>,
     _claim: Option<DescriptorClaim>,
     /// The socket file, which is removed at the end.
-    path: Option<PathBuf>,
+    pub(crate) path: Option<PathBuf>,
     /// The TCP port on which the server listens.
     pub(crate) port: Option<u16>,
 }
 
 impl Server {
-    /// Binds the address; clients are served only after [`Server::serve`]. The thread wakes the
-    /// control thread by `control_waker` for each event.
-    pub(crate) fn open(place: &Endpoint, control_waker: ControlWaker) -> io::Result<Server> {
+    /// Binds the address. If clients send commands, they are served only after [`Server::serve`],
+    /// and the thread wakes the control thread by `control_waker` for each event.
+    pub(crate) fn open(
+        place: &Endpoint,
+        policy: ServerPolicy,
+        control_waker: ControlWaker,
+    ) -> io::Result<Server> {
         let (mut listener, mut inherited, mut claim) = (None, None, None);
         match place {
             Endpoint::Socket(fd) => {
@@ -98,6 +159,7 @@ impl Server {
         let port = listener.as_ref().and_then(Listener::port);
         let (clients, accepted, favoured) = (HashMap::new(), 0, None);
         let event_loop = EventLoop {
+            policy,
             poll,
             listener,
             inherited,
@@ -113,13 +175,19 @@ impl Server {
             Endpoint::Tcp { .. } | Endpoint::Socket(_) => None,
         };
         let (event_loop, thread) = (Some(event_loop), None);
-        Ok(Server { events, commands_tx, waker, event_loop, thread, _claim: claim, path, port })
+        let broadcaster = Broadcaster { commands_tx, waker };
+        let mut server =
+            Server { events, broadcaster, event_loop, thread, _claim: claim, path, port };
+        if !policy.takes_commands {
+            server.serve()?;
+        }
+        Ok(server)
     }
 
     /// Starts the thread that serves clients, unless it runs already.
     pub(crate) fn serve(&mut self) -> io::Result<()> {
         let Some(mut event_loop) = self.event_loop.take() else { return Ok(()) };
-        let thread = std::thread::Builder::new().name("control socket".into());
+        let thread = std::thread::Builder::new().name(event_loop.policy.thread.into());
         self.thread = Some(thread.spawn(move || event_loop.run())?);
         Ok(())
     }
@@ -131,19 +199,19 @@ impl Server {
 
     /// Sends an answer to a client.
     pub(crate) fn answer(&self, client: usize, answer: Vec<u8>) {
-        self.command(LoopCommand::Answer(client, answer));
+        // The thread is gone only after a panic; then no client waits.
+        self.broadcaster.command(LoopCommand::Answer(client, answer));
     }
 
-    fn command(&self, command: LoopCommand) {
-        // The thread is gone only after a panic; then no client waits.
-        _ = self.commands_tx.send(command);
-        _ = self.waker.wake();
+    /// A handle that sends text to the clients.
+    pub(crate) fn broadcaster(&self) -> Broadcaster {
+        self.broadcaster.clone()
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.command(LoopCommand::Stop);
+        self.broadcaster.command(LoopCommand::Stop);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();
         }
@@ -155,6 +223,8 @@ impl Drop for Server {
 
 struct Client {
     stream: Stream,
+    /// Whether the client sends commands; otherwise its bytes are discarded.
+    takes_commands: bool,
     input: Input,
     /// The client's part of the input quota.
     share: InputShare,
@@ -181,12 +251,13 @@ impl Drop for Client {
 
 impl Client {
     /// A client that is yet to receive the greeting.
-    fn new(stream: Stream) -> Client {
+    fn new(stream: Stream, policy: &ServerPolicy) -> Client {
         Client {
             stream,
+            takes_commands: policy.takes_commands,
             input: Input::default(),
             share: InputShare::default(),
-            output: GREETING.to_vec(),
+            output: policy.greeting.to_vec(),
             written: 0,
             last_read: Instant::now(),
             read_closed: false,
@@ -201,10 +272,11 @@ impl Client {
         let mut piece = [0; 4096];
         match self.stream.read(&mut piece) {
             Ok(0) => self.read_closed = true,
-            Ok(count) => {
+            Ok(count) if self.takes_commands => {
                 self.input.extend(&piece[..count]);
                 self.last_read = Instant::now();
             }
+            Ok(_) => {}
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock => return false,
                 ErrorKind::Interrupted => {}
@@ -214,7 +286,7 @@ impl Client {
         true
     }
 
-    /// Writes as many bytes of answers as the socket takes.
+    /// Writes as many bytes of output as the socket takes.
     fn write(&mut self) {
         while self.pending_output() > 0 && !self.write_closed {
             match self.stream.write(&self.output[self.written..]) {
@@ -233,10 +305,16 @@ impl Client {
 
     /// Appends an answer to the output.
     fn answer(&mut self, answer: Vec<u8>) {
-        match self.pending_output() {
-            0 => (self.output, self.written) = (answer, 0),
-            _ => self.output.extend(answer),
+        if self.pending_output() == 0 {
+            (self.output, self.written) = (answer, 0);
+            return;
         }
+        // Written bytes are removed now and then: no byte is moved more than once on average.
+        if self.written > self.pending_output() {
+            self.output.drain(..self.written);
+            self.written = 0;
+        }
+        self.output.extend(answer);
     }
 
     /// Answers, and reads no more commands of this client.
@@ -254,7 +332,7 @@ impl Client {
 
     fn is_done(&self) -> bool {
         let rest = self.awaits_answer || self.input.len() > 0 || self.pending_output() > 0;
-        self.write_closed || self.read_closed && !rest
+        self.write_closed || self.read_closed && !(rest && self.takes_commands)
     }
 
     /// Reads and writes until it would block. Returns a command that the control thread has to
@@ -299,6 +377,7 @@ impl Client {
 
 /// The state of the thread that serves clients.
 struct EventLoop {
+    policy: ServerPolicy,
     poll: Poll,
     listener: Option<Listener>,
     /// An inherited connection.
@@ -340,6 +419,7 @@ impl EventLoop {
             while let Ok(command) = self.commands.try_recv() {
                 match command {
                     LoopCommand::Stop => return self.drain_outputs(),
+                    LoopCommand::Send(text) => self.send(&text),
                     LoopCommand::Answer(number, answer) => {
                         if let Some(client) = self.clients.get_mut(&number) {
                             client.awaits_answer = false;
@@ -353,10 +433,23 @@ impl EventLoop {
         }
     }
 
+    /// Sends an event to the control thread, if the server has some for it.
     fn report(&self, event: ServerEvent) {
+        if !self.policy.takes_commands {
+            return;
+        }
         // The control thread may have stopped already.
         _ = self.events_tx.send(event);
         self.control_waker.wake();
+    }
+
+    /// Sends text to all clients, and disconnects those that are too far behind.
+    fn send(&mut self, text: &[u8]) {
+        self.clients.retain(|_, client| {
+            client.answer(text.to_vec());
+            client.advance(false);
+            !client.is_done() && client.pending_output() <= BROADCAST_LIMIT
+        });
     }
 
     /// Accepts all clients that wait.
@@ -377,11 +470,15 @@ impl EventLoop {
     fn add_client(&mut self, mut stream: Stream, from: &str) {
         let number = CLIENTS + self.accepted;
         self.accepted += 1;
-        let has_room = self.clients.len() < MAX_CLIENTS || self.evict_idle();
+        let replaces_idle = self.policy.replaces_idle;
+        let has_room = self.clients.len() < MAX_CLIENTS || replaces_idle && self.evict_idle();
         if !has_room {
-            let text = format!("Too many clients: there may be {MAX_CLIENTS}");
-            // If this fails, the client sees the connection end.
-            _ = stream.write(&[GREETING, &message(UNSPECIFIED, &text)].concat());
+            if replaces_idle {
+                let text = format!("Too many clients: there may be {MAX_CLIENTS}");
+                let answer = [self.policy.greeting, &message(UNSPECIFIED, &text)].concat();
+                // If this fails, the client sees the connection end.
+                _ = stream.write(&answer);
+            }
             stream.end();
             return self.report(ServerEvent::Log(format!("refused connection {number}{from}")));
         }
@@ -390,8 +487,7 @@ impl EventLoop {
         if let Err(error) = registry.register(stream.source(), Token(number), interest) {
             return self.report(ServerEvent::Log(format!("accept: {error}")));
         }
-        let client = Client::new(stream);
-        self.clients.insert(number, client);
+        self.clients.insert(number, Client::new(stream, &self.policy));
         self.report(ServerEvent::Log(format!("opened connection {number}{from}")));
         self.serve_client(number);
     }
@@ -472,15 +568,16 @@ impl EventLoop {
         self.favoured = longest.map(|(&number, _)| (number, Instant::now()));
     }
 
-    /// Gives clients `CLOSE_TIMEOUT` to read the last answers.
+    /// Gives clients time to read the last answers.
     fn drain_outputs(&mut self) {
-        for _ in 0..CLOSE_POLLS {
+        let end = Instant::now() + self.policy.close_timeout;
+        while Instant::now() < end {
             self.clients.values_mut().for_each(Client::write);
             self.clients.retain(|_, client| !client.write_closed && client.pending_output() > 0);
             if self.clients.is_empty() {
                 return;
             }
-            std::thread::sleep(CLOSE_TIMEOUT / CLOSE_POLLS);
+            std::thread::sleep(CLOSE_POLL);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `ChatterSocket`: sends the messages of elements to other programs.
 
-use super::bind_retries::BindRetries;
-use crate::control::broadcast::BroadcastServer;
+use super::server_slot::{RetryArgs, ServerSlot};
 use crate::control::endpoint::Endpoint;
+use crate::control::server::{BROADCAST, Server, ServerPolicy};
 use castanet_element::control::ControlWaker;
 use castanet_element::prelude::*;
 
@@ -42,20 +42,15 @@ pub struct ChatterSocketArgs {
     /// Whether a client receives the first line.
     #[arg(keyword, default = true)]
     greeting: bool,
-    /// Number of retries, one a second, if the socket cannot be opened.
-    #[arg(keyword, default = 0)]
-    retries: u32,
-    /// Whether to write a warning about each try that fails.
-    #[arg(keyword, default = true)]
-    retry_warnings: bool,
+    /// The retries.
+    #[arg(flatten)]
+    retry: RetryArgs,
 }
 
 /// The open socket and its retries.
 #[derive(Default, Local)]
 pub struct ChatterSocketState {
-    broadcast: Option<BroadcastServer>,
-    retries: BindRetries,
-    waker: Option<ControlWaker>,
+    slot: ServerSlot,
 }
 
 impl Build for ChatterSocket {
@@ -77,8 +72,7 @@ impl Control for ChatterSocket {
     }
 
     fn init(&self, local: &mut ChatterSocketState, waker: ControlWaker) -> Result<(), ArgError> {
-        local.waker = Some(waker);
-        local.retries.left = self.settings.retries;
+        local.slot.waker = Some(waker);
         self.try_open(local)
     }
 
@@ -87,20 +81,10 @@ impl Control for ChatterSocket {
         local: &mut ChatterSocketState,
         control: &mut dyn ControlContext,
     ) -> ProgramWait {
-        if local.broadcast.is_none()
-            && local.retries.is_due()
-            && let Err(error) = self.try_open(local)
-        {
-            control.chatter(&format!("{}: {}\n", control.name(), control.words(&error)));
-            control.request_stop();
-            return ProgramWait::Ended;
-        }
-        if let Some(warning) = local.retries.warning.take() {
-            control.chatter(&format!("{}: {warning}\n", control.name()));
-        }
-        match local.broadcast {
-            Some(_) => ProgramWait::Notified,
-            None => ProgramWait::At(control.now() + Duration::from_secs(1)),
+        let tried = if local.slot.is_due() { self.try_open(local) } else { Ok(()) };
+        match local.slot.report(tried, control) {
+            true => local.slot.wait(control),
+            false => ProgramWait::Ended,
         }
     }
 }
@@ -108,23 +92,16 @@ impl Control for ChatterSocket {
 impl ChatterSocket {
     /// Opens the socket; an error if that fails and no retry is left.
     fn try_open(&self, local: &mut ChatterSocketState) -> Result<(), ArgError> {
-        let broadcast = match BroadcastServer::open(&self.place, self.settings.greeting) {
-            Ok(broadcast) => broadcast,
-            Err(error) => {
-                return local.retries.record_failure(
-                    &self.place,
-                    &error,
-                    self.settings.retry_warnings,
-                );
-            }
-        };
-        let is_default =
-            self.settings.channel.as_deref().is_none_or(|it| matches!(it, "" | "default"));
-        if let Some(waker) = local.waker.as_ref().filter(|_| is_default) {
-            let broadcaster = broadcast.broadcaster();
+        let ChatterSocketArgs { channel, greeting, retry, .. } = &self.settings;
+        let greeting = if *greeting { BROADCAST.greeting } else { b"" };
+        let policy = ServerPolicy { greeting, ..BROADCAST };
+        let opened = local.slot.open(&self.place, policy, retry)?;
+        let is_default = channel.as_deref().is_none_or(|it| matches!(it, "" | "default"));
+        if let Some(broadcaster) = opened.filter(|_| is_default).map(Server::broadcaster)
+            && let Some(waker) = &local.slot.waker
+        {
             waker.subscribe(move |lines| broadcaster.send(lines));
         }
-        local.broadcast = Some(broadcast);
         Ok(())
     }
 }

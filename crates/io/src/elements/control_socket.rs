@@ -1,9 +1,9 @@
 //! `ControlSocket`: lets other programs call handlers.
 
-use super::bind_retries::BindRetries;
+use super::server_slot::{RetryArgs, ServerSlot};
 use crate::control::endpoint::Endpoint;
 use crate::control::protocol::{self, SessionPolicy};
-use crate::control::server::{Server, ServerEvent};
+use crate::control::server::{CONTROL, ServerEvent};
 use castanet_element::args::io_error_text;
 use castanet_element::control::ControlWaker;
 use castanet_element::prelude::*;
@@ -70,23 +70,16 @@ pub struct ControlSocketArgs {
     /// Whether only programs on this machine can reach the TCP port.
     #[arg(keyword, default = false)]
     localhost: bool,
-    /// Number of retries, one a second, if the socket cannot be opened.
-    #[arg(keyword, default = 0)]
-    retries: u32,
-    /// Whether to write a warning about each try that fails.
-    #[arg(keyword, default = true)]
-    retry_warnings: bool,
+    /// The retries.
+    #[arg(flatten)]
+    retry: RetryArgs,
 }
 
 /// The open socket, its clients and its retries.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct ControlSocketState {
-    server: Option<Server>,
-    waker: Option<ControlWaker>,
-    retries: BindRetries,
-    /// The name of the file that the element listens on.
-    file: Option<String>,
+    slot: ServerSlot,
     /// Whether the element has checked that the proxy exists.
     proxy_checked: bool,
     /// Whether the element has warned that other machines can reach the port.
@@ -98,14 +91,15 @@ impl ControlSocketState {
     /// The TCP port that the element listens on; empty if it has none.
     #[read]
     fn port(&self) -> String {
-        let port = self.server.as_ref().and_then(|server| server.port);
+        let port = self.slot.server.as_ref().and_then(|server| server.port);
         port.map_or_else(String::new, |port| port.to_string())
     }
 
     /// The name of the file that the element listens on; empty if it has none.
     #[read]
     fn filename(&self) -> String {
-        self.file.clone().unwrap_or_default()
+        let path = self.slot.server.as_ref().and_then(|server| server.path.as_ref());
+        path.map_or_else(String::new, |path| path.display().to_string())
     }
 }
 
@@ -127,8 +121,7 @@ impl Control for ControlSocket {
     }
 
     fn init(&self, local: &mut ControlSocketState, waker: ControlWaker) -> Result<(), ArgError> {
-        local.waker = Some(waker);
-        local.retries.left = self.settings.retries;
+        local.slot.waker = Some(waker);
         self.try_open(local)
     }
 
@@ -137,16 +130,9 @@ impl Control for ControlSocket {
         local: &mut ControlSocketState,
         control: &mut dyn ControlContext,
     ) -> ProgramWait {
-        if local.server.is_none()
-            && local.retries.is_due()
-            && let Err(error) = self.try_open(local)
-        {
-            control.chatter(&format!("{}: {}\n", control.name(), control.words(&error)));
-            control.request_stop();
+        let tried = if local.slot.is_due() { self.try_open(local) } else { Ok(()) };
+        if !local.slot.report(tried, control) {
             return ProgramWait::Ended;
-        }
-        if let Some(warning) = local.retries.warning.take() {
-            control.chatter(&format!("{}: {warning}\n", control.name()));
         }
         if let Some(proxy) = &self.settings.proxy
             && !std::mem::replace(&mut local.proxy_checked, true)
@@ -159,9 +145,7 @@ impl Control for ControlSocket {
         if !std::mem::replace(&mut local.warned, true) {
             self.warn(control);
         }
-        let Some(server) = &mut local.server else {
-            return ProgramWait::At(control.now() + Duration::from_secs(1));
-        };
+        let Some(server) = &mut local.slot.server else { return local.slot.wait(control) };
         if let Err(error) = server.serve() {
             control.chatter(&format!("{}: {}\n", control.name(), io_error_text(&error)));
             control.request_stop();
@@ -178,7 +162,7 @@ impl ControlSocket {
         local: &ControlSocketState,
         control: &mut dyn ControlContext,
     ) -> ProgramWait {
-        let Some(server) = &local.server else { return ProgramWait::Ended };
+        let Some(server) = &local.slot.server else { return ProgramWait::Ended };
         let own = [("port", local.port()), ("filename", local.filename())];
         let name = control.name().to_owned();
         let own = |path: &str| {
@@ -222,17 +206,6 @@ impl ControlSocket {
 
     /// Opens the socket; an error if that fails and no retry is left.
     fn try_open(&self, local: &mut ControlSocketState) -> Result<(), ArgError> {
-        let Some(waker) = local.waker.clone() else { return Ok(()) };
-        let error = match Server::open(&self.place, waker) {
-            Ok(server) => {
-                local.server = Some(server);
-                if let Endpoint::Unix(path) = &self.place {
-                    local.file = Some(path.display().to_string());
-                }
-                return Ok(());
-            }
-            Err(error) => error,
-        };
-        local.retries.record_failure(&self.place, &error, self.settings.retry_warnings)
+        local.slot.open(&self.place, CONTROL, &self.settings.retry).map(|_| ())
     }
 }

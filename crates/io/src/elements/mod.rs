@@ -1,7 +1,6 @@
 //! The elements that receive and send packets, and that connect other programs, one file each.
 #![allow(missing_docs)] // the manual documents the elements
 
-mod bind_retries;
 pub mod chatter_socket;
 pub mod control_socket;
 mod device_selection;
@@ -33,6 +32,7 @@ pub mod raw_socket;
 mod ring_args;
 mod rx_placement;
 mod sample_rate;
+mod server_slot;
 pub mod socket;
 mod socket_element;
 mod socket_gate;
