@@ -1,5 +1,6 @@
 //! `FromDump`: reads packets from a capture file.
 
+use super::emit_switch::EmitSwitch;
 use super::encap::{self, Encap};
 use super::sample_rate::SampleRate;
 use crate::pcap::{self, DumpReader};
@@ -89,8 +90,8 @@ pub enum FromDumpExit {
 #[local(methods)]
 pub struct FromDumpState {
     file: Option<DumpReader>,
-    /// Whether to emit packets now.
-    active: bool,
+    #[flatten]
+    switch: EmitSwitch,
     /// Packets emitted since the last reset.
     #[read]
     count: u64,
@@ -144,19 +145,6 @@ impl FromDumpState {
         self.encap.map_or_else(String::new, |link| Encap(link).to_string())
     }
 
-    /// Whether the element emits packets now.
-    #[read(active)]
-    fn is_active(&self) -> bool {
-        self.active
-    }
-
-    /// Starts or stops emitting packets.
-    #[write(active)]
-    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
-        self.active = bool::from_arg(text, &Names::default())?;
-        Ok(())
-    }
-
     /// Number of bytes of the file that were read.
     #[read]
     fn filepos(&self) -> u64 {
@@ -174,14 +162,7 @@ impl FromDumpState {
     #[write]
     fn extend_interval(&mut self, text: &str) -> Result<(), ArgError> {
         self.extended += Duration::from_arg(text.trim(), &Names::default())?;
-        self.active = true;
-        Ok(())
-    }
-
-    /// Stops emitting packets, and asks the router to stop.
-    #[write(stop, stops)]
-    fn stop(&mut self, _: &str) -> Result<(), ArgError> {
-        self.active = false;
+        self.switch.is_on = true;
         Ok(())
     }
 
@@ -242,7 +223,7 @@ impl Source for FromDump {
     }
 
     fn init(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
-        local.active = self.settings.active;
+        local.switch.is_on = self.settings.active;
         match self.is_standard_input() {
             true => Ok(()),
             false => self.open(local, self.settings.filepos),
@@ -257,7 +238,7 @@ impl Source for FromDump {
     }
 
     fn produce(&self, local: &mut FromDumpState, n: usize, cx: &mut Cx) -> NextRun {
-        if !local.active {
+        if !local.switch.is_on {
             return NextRun::Done;
         }
         if let Some(position) = local.seek.take() {
@@ -301,7 +282,7 @@ impl Source for FromDump {
 
     fn is_active(&self, local: &FromDumpState) -> bool {
         let more = local.file.is_some() || local.next.is_some() || local.seek.is_some();
-        local.active && more
+        local.switch.is_on && more
     }
 
     fn held(&self, local: &FromDumpState) -> usize {
@@ -405,7 +386,7 @@ impl FromDump {
     }
 
     fn finish(&self, local: &mut FromDumpState, cx: &mut Cx) -> NextRun {
-        local.active = false;
+        local.switch.is_on = false;
         if self.settings.stop {
             cx.stop();
         } else if let Some(Call { handler, value }) = &self.settings.end_call {

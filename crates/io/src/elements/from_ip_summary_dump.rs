@@ -1,7 +1,8 @@
 //! `FromIPSummaryDump`: makes packets from the lines of an IP summary dump.
 
+use super::emit_switch::EmitSwitch;
 use super::summary::{Fields, MetaIter, annotate};
-use super::text_source::{TextSource, text_handlers};
+use super::text_source::TextSource;
 use crate::text_file::LineReader;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
@@ -25,9 +26,10 @@ use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 /// = f.encap IP
 /// ```
 #[derive(Clone, Element)]
-#[element(args = FromIPSummaryDumpArgs, methods)]
+#[element(args = FromIPSummaryDumpArgs)]
 pub struct FromIPSummaryDump {
     settings: FromIPSummaryDumpArgs,
+    #[flatten]
     source: TextSource,
     /// The state of the reader before the first line: fields and defaults by the arguments.
     start: DumpReader,
@@ -100,7 +102,6 @@ pub struct FromIPSummaryDumpArgs {
 
 /// The open dump and the position in it.
 #[derive(Default, Local)]
-#[local(methods)]
 pub struct FromIPSummaryDumpState {
     file: Option<LineReader>,
     dump: DumpReader,
@@ -109,9 +110,8 @@ pub struct FromIPSummaryDumpState {
     metas: MetaIter,
     /// With TIMING, the nanoseconds between a packet's timestamp and its emission.
     offset: Option<i64>,
-    /// Whether to emit packets now.
-    #[read]
-    active: bool,
+    #[flatten]
+    switch: EmitSwitch,
     /// Whether the end of the dump was reached.
     done: bool,
     /// Whether a line that is no packet has been reported.
@@ -120,8 +120,6 @@ pub struct FromIPSummaryDumpState {
     #[read]
     filepos: u64,
 }
-
-text_handlers!(FromIPSummaryDump, FromIPSummaryDumpState);
 
 impl Build for FromIPSummaryDump {
     type Args = FromIPSummaryDumpArgs;
@@ -146,7 +144,7 @@ impl FromIPSummaryDump {
     /// Opens the dump; standard input only in `start`, when no previous element reads it any more.
     fn open(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |error: &dyn std::fmt::Display| Err(ArgError::new(error.to_string()));
-        (local.dump, local.active) = (self.start.clone(), self.settings.active);
+        (local.dump, local.switch.is_on) = (self.start.clone(), self.settings.active);
         let name = self.source.name();
         let mut file = match self.source.open() {
             Ok(file) => file,
@@ -185,7 +183,7 @@ impl Source for FromIPSummaryDump {
     }
 
     fn produce(&self, local: &mut FromIPSummaryDumpState, n: usize, cx: &mut Cx) -> NextRun {
-        if !local.active {
+        if !local.switch.is_on {
             return NextRun::Done;
         }
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
@@ -208,7 +206,7 @@ impl Source for FromIPSummaryDump {
     }
 
     fn is_active(&self, local: &FromIPSummaryDumpState) -> bool {
-        local.active && !local.done
+        local.switch.is_on && !local.done
     }
 
     fn cleanup(&self, local: &mut FromIPSummaryDumpState, _: &mut Cx) {

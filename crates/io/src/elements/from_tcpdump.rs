@@ -1,8 +1,9 @@
 //! `FromTcpdump`: makes packets from the output of tcpdump.
 
+use super::emit_switch::EmitSwitch;
 use super::from_ip_summary_dump::mark;
 use super::summary::annotate;
-use super::text_source::{TextSource, text_handlers};
+use super::text_source::TextSource;
 use crate::text_file::LineReader;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
@@ -25,9 +26,10 @@ use castanet_wire::tcpdump::Reader;
 /// = f.sampling_prob 1
 /// ```
 #[derive(Clone, Element)]
-#[element(args = FromTcpdumpArgs, methods)]
+#[element(args = FromTcpdumpArgs)]
 pub struct FromTcpdump {
     settings: FromTcpdumpArgs,
+    #[flatten]
     source: TextSource,
 }
 
@@ -60,21 +62,17 @@ pub struct FromTcpdumpArgs {
 
 /// The open file and the position in it.
 #[derive(Default, Local)]
-#[local(methods)]
 pub struct FromTcpdumpState {
     file: Option<LineReader>,
     reader: Reader,
-    /// Whether to emit packets now.
-    #[read]
-    active: bool,
+    #[flatten]
+    switch: EmitSwitch,
     /// Whether a line that is no packet has been reported.
     has_reported_line: bool,
     /// Bytes read.
     #[read]
     filepos: u64,
 }
-
-text_handlers!(FromTcpdump, FromTcpdumpState);
 
 impl Build for FromTcpdump {
     type Args = FromTcpdumpArgs;
@@ -88,7 +86,8 @@ impl Build for FromTcpdump {
 impl FromTcpdump {
     /// Opens the file; standard input only in `start`, when no previous element reads it any more.
     fn open(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
-        (local.reader, local.active) = (Reader::new(self.settings.checksum), self.settings.active);
+        (local.reader, local.switch.is_on) =
+            (Reader::new(self.settings.checksum), self.settings.active);
         let mut file = self.source.open().map_err(|error| ArgError::new(error.to_string()))?;
         if !file.peek(Reader::is_first_line).unwrap_or(true) {
             let what = "first line suspicious; is this a tcpdump output file?";
@@ -116,7 +115,7 @@ impl Source for FromTcpdump {
     }
 
     fn produce(&self, local: &mut FromTcpdumpState, n: usize, cx: &mut Cx) -> NextRun {
-        if !local.active {
+        if !local.switch.is_on {
             return NextRun::Done;
         }
         let n = cx.grant(n);
@@ -135,7 +134,7 @@ impl Source for FromTcpdump {
     }
 
     fn is_active(&self, local: &FromTcpdumpState) -> bool {
-        local.active && local.file.is_some()
+        local.switch.is_on && local.file.is_some()
     }
 
     fn cleanup(&self, local: &mut FromTcpdumpState, _: &mut Cx) {

@@ -9,6 +9,7 @@ mod dpdk;
 pub mod dpdk_args;
 pub mod dpdk_info;
 mod duplex;
+mod emit_switch;
 mod encap;
 pub mod ensure_dpdk_buffer;
 pub mod from_device;

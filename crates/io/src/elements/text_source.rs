@@ -48,62 +48,33 @@ impl TextSource {
             None => LineReader::open(self.name()),
         }
     }
+}
 
-    /// The size in bytes, or `-` if it has none.
-    pub(super) fn size(&self) -> String {
+#[handlers]
+impl TextSource {
+    /// The probability with which each packet is emitted.
+    #[read]
+    fn sampling_prob(&self) -> f64 {
+        self.sample_rate.probability()
+    }
+
+    /// The header that packets begin with.
+    #[read]
+    fn encap(&self) -> &'static str {
+        "IP"
+    }
+
+    /// The file's name.
+    #[read]
+    fn filename(&self) -> Option<String> {
+        self.filename.clone()
+    }
+
+    /// The file's size in bytes, or `-` if it has none.
+    #[read]
+    fn filesize(&self) -> String {
         let data_size = self.data.as_ref().map(|data| data.0.len() as u64);
         let size = data_size.or_else(|| pcap::size(self.filename.as_deref()?));
         size.map_or("-".into(), |size| size.to_string())
     }
 }
-
-/// The handlers of a class that has a [`TextSource`] in a field `source`, and of
-/// its state, which has a field `active`.
-macro_rules! text_handlers {
-    ($class:ident, $state:ident) => {
-        #[handlers]
-        impl $class {
-            /// The probability with which each packet is emitted.
-            #[read]
-            fn sampling_prob(&self) -> f64 {
-                self.source.sample_rate.probability()
-            }
-
-            /// The header that packets begin with.
-            #[read]
-            fn encap(&self) -> &'static str {
-                "IP"
-            }
-
-            /// The file's name.
-            #[read]
-            fn filename(&self) -> Option<String> {
-                self.source.filename.clone()
-            }
-
-            /// The file's size in bytes, or `-` if it has none.
-            #[read]
-            fn filesize(&self) -> String {
-                self.source.size()
-            }
-        }
-
-        #[handlers]
-        impl $state {
-            /// Starts or stops emitting packets.
-            #[write(active)]
-            fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
-                self.active = bool::from_arg(text.trim(), &Names::default())?;
-                Ok(())
-            }
-
-            /// Stops emitting packets, and asks the router to stop.
-            #[write(stop, stops)]
-            fn stop(&mut self, _: &str) -> Result<(), ArgError> {
-                self.active = false;
-                Ok(())
-            }
-        }
-    };
-}
-pub(super) use text_handlers;
