@@ -45,6 +45,9 @@ pub trait ControlContext {
     /// Whether another configuration is about to replace this one; the program had better leave the rest
     /// of its work to that.
     fn is_replaced(&self) -> bool;
+    /// Returns the errors of elements that could not start in the last hot swap, a line each, and
+    /// forgets them.
+    fn take_start_errors(&mut self) -> String;
     /// The name of the program's own element, for relative names.
     fn name(&self) -> &str;
     /// Its name with its class, as messages show it.

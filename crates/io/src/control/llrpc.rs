@@ -1,8 +1,7 @@
 //! Answers Click's low-level remote procedure calls (LLRPC): counts and switches as bytes.
 
-use super::protocol::{
-    LLRPC_ERROR, OK, PERMISSION, SYNTAX, SessionPolicy, UNIMPLEMENTED, find, message,
-};
+use super::protocol::{Answer, LLRPC_ERROR, SYNTAX, Session, UNIMPLEMENTED};
+use super::protocol::{message, message_with_data};
 use castanet_element::control::ControlContext;
 
 // Bits of a call's number, in Click's network form: the direction of the data.
@@ -40,42 +39,32 @@ fn classes(number: u32) -> &'static [&'static str] {
     }
 }
 
-/// Answers `LLRPC ELEMENT#NUMBER`.
-pub(super) fn answer(
-    name: &str,
-    data: &[u8],
-    policy: &SessionPolicy<'_>,
-    cx: &mut dyn ControlContext,
-) -> Vec<u8> {
-    let (element, number) = name.split_once('#').unwrap_or((name, ""));
-    let Ok(command) = u32::from_str_radix(number, 16) else {
-        return message(SYNTAX, &format!("Syntax error in LLRPC name '{name}'"));
-    };
-    let path = match find(&format!("{element}.name"), policy, cx) {
-        Ok(path) => path,
-        Err(answer) => return answer,
-    };
-    let size = (command >> 16 & 0xfff) as usize;
-    if size == 0 || command & (IN | OUT) == 0 || command & FLAT == 0 {
-        return message(UNIMPLEMENTED, &format!("Cannot call LLRPC '{name}' remotely"));
-    }
-    // The number does not say whether a call only reads.
-    if policy.read_only {
-        return message(PERMISSION, &format!("Permission denied for '{name}'"));
-    }
-    if command & IN != 0 && data.len() != size {
-        let text = format!("LLRPC '{name}' requires {size} bytes input data");
-        return message(LLRPC_ERROR, &text);
-    }
-    let element = path.strip_suffix(".name").unwrap_or(&path);
-    match call(element, command & NUMBER, data, cx) {
-        Some(said) => {
-            let said = if command & OUT == 0 { Vec::new() } else { said };
-            let head = message(OK, &format!("LLRPC '{name}' OK"));
-            [head, format!("DATA {}\r\n", said.len()).into_bytes(), said].concat()
+impl Session<'_> {
+    /// Answers `LLRPC ELEMENT#NUMBER`.
+    pub(super) fn call(&mut self, name: &str, data: &[u8]) -> Answer {
+        let (element, number) = name.split_once('#').unwrap_or((name, ""));
+        let Ok(command) = u32::from_str_radix(number, 16) else {
+            return Err(message(SYNTAX, &format!("Syntax error in LLRPC name '{name}'")));
+        };
+        let path = self.find(&format!("{element}.name"))?;
+        let size = (command >> 16 & 0xfff) as usize;
+        if size == 0 || command & (IN | OUT) == 0 || command & FLAT == 0 {
+            return Err(message(UNIMPLEMENTED, &format!("Cannot call LLRPC '{name}' remotely")));
         }
-        // The answer of an element of Click to an unknown call.
-        None => message(LLRPC_ERROR, &format!("LLRPC '{name}' error: Invalid argument")),
+        // The number does not say whether a call only reads.
+        self.permit_writes(name)?;
+        if command & IN != 0 && data.len() != size {
+            let text = format!("LLRPC '{name}' requires {size} bytes input data");
+            return Err(message(LLRPC_ERROR, &text));
+        }
+        let element = path.strip_suffix(".name").unwrap_or(&path);
+        let Some(said) = call(element, command & NUMBER, data, self.cx) else {
+            // The answer of an element of Click to an unknown call.
+            let text = format!("LLRPC '{name}' error: Invalid argument");
+            return Err(message(LLRPC_ERROR, &text));
+        };
+        let said = if command & OUT == 0 { &[][..] } else { &said };
+        Ok(message_with_data(&format!("LLRPC '{name}' OK"), said))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Answers commands of Click's control protocol, version 1.3.
 
-use super::llrpc;
 use castanet_element::control::ControlContext;
 use castanet_element::error::ArgError;
 
@@ -47,7 +46,7 @@ const NO_SUCH_HANDLER: u16 = 511;
 const HANDLER_ERROR: u16 = 520;
 pub(super) const TOO_BIG: u16 = 521;
 pub(super) const LLRPC_ERROR: u16 = 522;
-pub(super) const PERMISSION: u16 = 530;
+const PERMISSION: u16 = 530;
 pub(super) const UNSPECIFIED: u16 = 590;
 
 /// A line of an answer.
@@ -63,6 +62,12 @@ pub(super) fn messages(code: u16, texts: &[impl AsRef<str>]) -> Vec<u8> {
         answer += &format!("{code}{mark}{}\r\n", printable(text.as_ref()));
     }
     answer.into_bytes()
+}
+
+/// An answer of success, and the data that follow it.
+pub(super) fn message_with_data(text: &str, data: &[u8]) -> Vec<u8> {
+    let length = format!("DATA {}\r\n", data.len());
+    [&message(OK, text), length.as_bytes(), data].concat()
 }
 
 /// Replaces control characters by their octal codes, so that the text stays one line.
@@ -94,108 +99,129 @@ pub(crate) fn answer(
     policy: &SessionPolicy<'_>,
     cx: &mut dyn ControlContext,
 ) -> Vec<u8> {
-    match command {
-        Command::Read(handler, param) => read(handler, param, policy, cx),
-        Command::Write(handler, value) => write(handler, value, policy, cx),
-        Command::Llrpc(name, data) => llrpc::answer(name, data, policy, cx),
-        Command::CheckRead(handler) => check(handler, false, policy, cx),
-        Command::CheckWrite(handler) => check(handler, true, policy, cx),
-        Command::Reply(answer) | Command::Close(answer) => answer.clone(),
-    }
+    let mut session = Session { policy, cx };
+    let answer = match command {
+        Command::Read(handler, param) => session.read(handler, param),
+        Command::Write(handler, value) => session.write(handler, value),
+        Command::Llrpc(name, data) => session.call(name, data),
+        Command::CheckRead(handler) => session.check(handler, false),
+        Command::CheckWrite(handler) => session.check(handler, true),
+        Command::Reply(answer) | Command::Close(answer) => Ok(answer.clone()),
+    };
+    answer.unwrap_or_else(|answer| answer)
 }
 
-/// Returns the path of the handler with this name, or an error answer if there is none.
-pub(super) fn find(
-    handler: &str,
-    policy: &SessionPolicy<'_>,
-    cx: &mut dyn ControlContext,
-) -> Result<String, Vec<u8>> {
-    // Clients may write a global handler without an element, or with element number 0.
-    let name = ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler);
-    if let Some(proxy) = policy.proxy {
-        let path = format!("{proxy}.{name}");
-        return match cx.exists(&path, false) || cx.exists(&path, true) {
-            true => Ok(path),
-            false => {
-                Err(message(NO_SUCH_HANDLER, &format!("No proxied handler named '{handler}'")))
+/// An answer; an error is the answer to a command that failed.
+pub(super) type Answer = Result<Vec<u8>, Vec<u8>>;
+
+/// A client's socket and the router, for one command.
+pub(super) struct Session<'a> {
+    pub(super) policy: &'a SessionPolicy<'a>,
+    pub(super) cx: &'a mut dyn ControlContext,
+}
+
+impl Session<'_> {
+    /// Returns the path of the handler with this name, or an error answer if there is none.
+    pub(super) fn find(&mut self, handler: &str) -> Result<String, Vec<u8>> {
+        let cx = &mut *self.cx;
+        // Clients may write a global handler without an element, or with element number 0.
+        let name =
+            ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler);
+        if let Some(proxy) = self.policy.proxy {
+            let path = format!("{proxy}.{name}");
+            return match cx.exists(&path, false) || cx.exists(&path, true) {
+                true => Ok(path),
+                false => {
+                    Err(message(NO_SUCH_HANDLER, &format!("No proxied handler named '{handler}'")))
+                }
+            };
+        }
+        let path = match name.split_once('.') {
+            None => name.to_owned(),
+            Some((element, own)) if cx.exists(&format!("{element}.name"), false) => {
+                format!("{element}.{own}")
+            }
+            Some((element, own)) => {
+                let number = element.parse::<usize>().ok().filter(|&number| number > 0);
+                let list = cx.read("list").unwrap_or_default();
+                // The first line is the number of elements.
+                let Some(element) = number.and_then(|number| list.lines().nth(number)) else {
+                    let text = format!("No element named '{element}'");
+                    return Err(message(NO_SUCH_ELEMENT, &text));
+                };
+                format!("{element}.{own}")
             }
         };
+        let visible = cx.exists(&path, false) && !cx.is_private(&path);
+        match visible || cx.exists(&path, true) {
+            true => Ok(path),
+            false => Err(message(NO_SUCH_HANDLER, &format!("No handler named '{handler}'"))),
+        }
     }
-    let path = match name.split_once('.') {
-        None => name.to_owned(),
-        Some((element, own)) if cx.exists(&format!("{element}.name"), false) => {
-            format!("{element}.{own}")
+
+    fn read(&mut self, handler: &str, param: &[u8]) -> Answer {
+        let path = self.find(handler)?;
+        if !self.cx.exists(&path, false) {
+            return Err(message(PERMISSION, &format!("Handler '{handler}' write-only")));
         }
-        Some((element, own)) => {
-            let number = element.parse::<usize>().ok().filter(|&number| number > 0);
-            let list = cx.read("list").unwrap_or_default();
-            // The first line is the number of elements.
-            let Some(element) = number.and_then(|number| list.lines().nth(number)) else {
-                let text = format!("No element named '{element}'");
-                return Err(message(NO_SUCH_ELEMENT, &text));
-            };
-            format!("{element}.{own}")
+        let param = String::from_utf8_lossy(param);
+        let text = match (self.policy.own)(&path) {
+            Some(text) => Ok(text),
+            None => self.cx.read(format!("{path} {param}").trim_end()),
+        };
+        let text = text.map_err(|error| {
+            failed(UNSPECIFIED, &format!("Read handler '{handler}' error"), error)
+        })?;
+        Ok(message_with_data(&format!("Read handler '{handler}' OK"), text.as_bytes()))
+    }
+
+    fn write(&mut self, handler: &str, value: &[u8]) -> Answer {
+        let path = self.find(handler)?;
+        if !self.cx.exists(&path, true) {
+            return Err(message(PERMISSION, &format!("Handler '{handler}' read-only")));
         }
-    };
-    let visible = cx.exists(&path, false) && !cx.is_private(&path);
-    match visible || cx.exists(&path, true) {
-        true => Ok(path),
-        false => Err(message(NO_SUCH_HANDLER, &format!("No handler named '{handler}'"))),
+        self.permit_writes(handler)?;
+        let done = match std::str::from_utf8(value) {
+            Ok(value) => self.cx.write(&path, value),
+            Err(_) => Err(ArgError::new("the value is not UTF-8")),
+        };
+        match done {
+            Ok(()) => Ok(message(OK, &format!("Write handler '{handler}' OK"))),
+            Err(error) => Err(write_failed(handler, error)),
+        }
+    }
+
+    /// Checks that clients may do more than read.
+    pub(super) fn permit_writes(&self, name: &str) -> Result<(), Vec<u8>> {
+        match self.policy.read_only {
+            true => Err(message(PERMISSION, &format!("Permission denied for '{name}'"))),
+            false => Ok(()),
+        }
+    }
+
+    fn check(&mut self, handler: &str, write: bool) -> Answer {
+        let path = self.find(handler)?;
+        let (kind, able) = if write { ("Write", "writable") } else { ("Read", "readable") };
+        if !self.cx.exists(&path, write) {
+            return Err(message(NO_SUCH_HANDLER, &format!("Handler '{handler}' not {able}")));
+        }
+        if write {
+            self.permit_writes(handler)?;
+        }
+        Ok(message(OK, &format!("{kind} handler '{handler}' OK")))
     }
 }
 
-fn read(
-    handler: &str,
-    param: &[u8],
-    policy: &SessionPolicy<'_>,
-    cx: &mut dyn ControlContext,
-) -> Vec<u8> {
-    let path = match find(handler, policy, cx) {
-        Ok(path) => path,
-        Err(answer) => return answer,
-    };
-    if !cx.exists(&path, false) {
-        return message(PERMISSION, &format!("Handler '{handler}' write-only"));
-    }
-    let param = String::from_utf8_lossy(param);
-    let text = match (policy.own)(&path) {
-        Some(text) => Ok(text),
-        None => cx.read(format!("{path} {param}").trim_end()),
-    };
-    match text {
-        Ok(text) => {
-            let head = message(OK, &format!("Read handler '{handler}' OK"));
-            let data = format!("DATA {}\r\n{text}", text.len());
-            [head, data.into_bytes()].concat()
-        }
-        Err(error) => failed(UNSPECIFIED, &format!("Read handler '{handler}' error"), error),
-    }
+/// The answer to a write that has replaced the configuration by one with elements that could not
+/// start; `None` if all have started.
+pub(crate) fn start_failed(command: &Command, errors: &str) -> Option<Vec<u8>> {
+    let Command::Write(handler, _) = command else { return None };
+    let error = ArgError::new(format!("the new configuration runs, but not all of it:\n{errors}"));
+    (!errors.is_empty()).then(|| write_failed(handler, error))
 }
 
-fn write(
-    handler: &str,
-    value: &[u8],
-    policy: &SessionPolicy<'_>,
-    cx: &mut dyn ControlContext,
-) -> Vec<u8> {
-    let path = match find(handler, policy, cx) {
-        Ok(path) => path,
-        Err(answer) => return answer,
-    };
-    if !cx.exists(&path, true) {
-        return message(PERMISSION, &format!("Handler '{handler}' read-only"));
-    }
-    if policy.read_only {
-        return message(PERMISSION, &format!("Permission denied for '{handler}'"));
-    }
-    let done = match std::str::from_utf8(value) {
-        Ok(value) => cx.write(&path, value),
-        Err(_) => Err(ArgError::new("the value is not UTF-8")),
-    };
-    match done {
-        Ok(()) => message(OK, &format!("Write handler '{handler}' OK")),
-        Err(error) => failed(HANDLER_ERROR, &format!("Write handler '{handler}' error"), error),
-    }
+fn write_failed(handler: &str, error: ArgError) -> Vec<u8> {
+    failed(HANDLER_ERROR, &format!("Write handler '{handler}' error"), error)
 }
 
 fn failed(code: u16, what: &str, error: ArgError) -> Vec<u8> {
@@ -204,24 +230,4 @@ fn failed(code: u16, what: &str, error: ArgError) -> Vec<u8> {
     let what = if lines.is_empty() { what.to_owned() } else { format!("{what}:") };
     lines.insert(0, &what);
     messages(code, &lines)
-}
-
-fn check(
-    handler: &str,
-    write: bool,
-    policy: &SessionPolicy<'_>,
-    cx: &mut dyn ControlContext,
-) -> Vec<u8> {
-    let path = match find(handler, policy, cx) {
-        Ok(path) => path,
-        Err(answer) => return answer,
-    };
-    let (kind, able) = if write { ("Write", "writable") } else { ("Read", "readable") };
-    if !cx.exists(&path, write) {
-        return message(NO_SUCH_HANDLER, &format!("Handler '{handler}' not {able}"));
-    }
-    match write && policy.read_only {
-        true => message(PERMISSION, &format!("Permission denied for '{handler}'")),
-        false => message(OK, &format!("{kind} handler '{handler}' OK")),
-    }
 }

@@ -131,6 +131,9 @@ pub(crate) struct Server {
     pub(crate) path: Option<PathBuf>,
     /// The TCP port on which the server listens.
     pub(crate) port: Option<u16>,
+    /// The answer to a command that replaces the configuration, with the client's number. The
+    /// client receives it when that is done, or when the server ends.
+    pub(crate) deferred: Option<(usize, Command, Vec<u8>)>,
 }
 
 impl Server {
@@ -174,10 +177,16 @@ impl Server {
             Endpoint::Unix(path) => Some(path.clone()),
             Endpoint::Tcp { .. } | Endpoint::Socket(_) => None,
         };
-        let (event_loop, thread) = (Some(event_loop), None);
-        let broadcaster = Broadcaster { commands_tx, waker };
-        let mut server =
-            Server { events, broadcaster, event_loop, thread, _claim: claim, path, port };
+        let mut server = Server {
+            events,
+            broadcaster: Broadcaster { commands_tx, waker },
+            event_loop: Some(event_loop),
+            thread: None,
+            _claim: claim,
+            path,
+            port,
+            deferred: None,
+        };
         if !policy.takes_commands {
             server.serve()?;
         }
@@ -211,6 +220,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if let Some((client, _, answer)) = self.deferred.take() {
+            self.answer(client, answer);
+        }
         self.broadcaster.command(LoopCommand::Stop);
         if let Some(thread) = self.thread.take() {
             _ = thread.join();

@@ -19,7 +19,8 @@ use castanet_element::prelude::*;
 /// client, connected to a descriptor that the process was started with. HANDLER is
 /// `ELEMENT.HANDLER`, `NUMBER.HANDLER`, or a global handler. The element answers a
 /// command by one or more lines with a code: 2xx for success, 5xx for an error; the
-/// value of a read handler follows a line `DATA N`, in N bytes.
+/// value of a read handler follows a line `DATA N`, in N bytes. The answer to a write
+/// to `hotconfig` comes when the new configuration runs.
 ///
 /// With PROXY, handler `E.H` means `PROXY.E.H`: a `Script` of `TYPE PROXY`, for
 /// example, answers for all elements.
@@ -159,11 +160,16 @@ impl ControlSocket {
     /// Carries out the commands that have arrived, and answers them.
     fn answer_commands(
         &self,
-        local: &ControlSocketState,
+        local: &mut ControlSocketState,
         control: &mut dyn ControlContext,
     ) -> ProgramWait {
-        let Some(server) = &local.slot.server else { return ProgramWait::Ended };
         let own = [("port", local.port()), ("filename", local.filename())];
+        let Some(server) = &mut local.slot.server else { return ProgramWait::Ended };
+        if let Some((client, command, answer)) = server.deferred.take() {
+            let errors = control.take_start_errors();
+            let failed = protocol::start_failed(&command, &errors);
+            server.answer(client, failed.unwrap_or(answer));
+        }
         let name = control.name().to_owned();
         let own = |path: &str| {
             let handler = path.strip_prefix(&name)?.strip_prefix('.')?;
@@ -175,11 +181,13 @@ impl ControlSocket {
             match event {
                 ServerEvent::Command(client, command, share) => {
                     let answer = protocol::answer(&command, &policy, control);
-                    drop((command, share));
-                    server.answer(client, answer);
+                    drop(share);
                     if control.is_replaced() {
+                        server.deferred = Some((client, command, answer));
                         return ProgramWait::At(control.now());
                     }
+                    drop(command);
+                    server.answer(client, answer);
                 }
                 ServerEvent::Log(text) => {
                     if self.settings.verbose {

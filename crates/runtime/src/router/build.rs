@@ -99,6 +99,7 @@ impl Router {
             load: CpuLoad::new(),
             hot_swap: None,
             next: None,
+            start_errors: String::new(),
             programs: built.programs,
             away: Vec::new(),
             armed: built.armed,

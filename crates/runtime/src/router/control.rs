@@ -60,6 +60,9 @@ impl ControlContext for RouterControl<'_> {
     fn is_replaced(&self) -> bool {
         self.router.is_replaced()
     }
+    fn take_start_errors(&mut self) -> String {
+        std::mem::take(&mut self.router.control.start_errors)
+    }
     fn name(&self) -> &str {
         &self.name
     }

@@ -168,6 +168,8 @@ struct ControlState {
     hot_swap: Option<HotSwapSource>,
     /// The configuration that is to replace this one.
     next: Option<swap::PendingConfig>,
+    /// Errors of elements that could not start in the last hot swap, a line each.
+    start_errors: String,
     programs: Vec<ProgramRun>,
     /// Programs that run at the moment, away from the list, with their elements.
     away: Vec<(usize, AnyConfig)>,

@@ -345,12 +345,16 @@ impl Router {
     }
 
     /// Starts the new elements, and tells those with other arguments that they have taken over
-    /// state. It is too late to refuse elements that fail.
-    fn start(&self, built: &mut BuiltConfig, before: &[Option<Predecessor>]) {
+    /// state. It is too late to refuse elements that fail: their errors are written, and are the
+    /// answer to a client that has asked for the hot swap.
+    fn start(&mut self, built: &mut BuiltConfig, before: &[Option<Predecessor>]) {
         let fresh = (0..before.len()).filter(|&it| before[it].is_none());
+        self.control.start_errors.clear();
         for (element, error) in built.start(fresh) {
             let label = built.config.graph.label(element);
-            self.control.console.chatter(&format!("{label}: {}\n", self.words(&error)));
+            let line = format!("{label}: {}\n", self.words(&error));
+            self.control.console.chatter(&line);
+            self.control.start_errors += &line;
         }
         let changed = |it: &usize| before[*it].as_ref().is_some_and(|before| before.changed);
         (0..before.len()).filter(changed).for_each(|it| built.resume(it));

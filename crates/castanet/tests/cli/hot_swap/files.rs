@@ -82,6 +82,24 @@ fn a_refused_configuration_leaves_files_alone() {
 }
 
 #[test]
+fn a_client_is_answered_when_the_new_configuration_has_started_or_failed_to() {
+    let plain = "Idle -> c :: Counter -> Discard";
+    let mut it = run("start-errors", &[], plain);
+    // The header is longer than the buffer of the file, and the device is full.
+    let dump = format!("ToIPSummaryDump(/dev/full, BANNER {})", "x".repeat(100_000));
+    let said = it.swap(&format!("Idle -> c :: Counter -> d :: {dump}")).unwrap_err();
+    let words = "Write handler 'hotconfig' error:\nthe new configuration runs, but not all of it:\n\
+                 d :: ToIPSummaryDump: ";
+    assert!(said.starts_with(words), "{said}");
+    assert!(said.ends_with("No space left on device"), "{said}");
+    assert!(it.client.read("list").contains("\nd\n"));
+    it.swap(plain).unwrap();
+    // Without its socket the client has an answer, too.
+    it.client.swap(plain).unwrap();
+    it.end();
+}
+
+#[test]
 fn sockets_of_the_command_line_stay_and_settings_hold() {
     let path = socket("line");
     let by_name = folder("hot-swap").join("click");
