@@ -20,7 +20,7 @@ const WAKER: Token = Token(1);
 /// The first client's token; later clients count up from here.
 const CLIENTS: usize = 2;
 
-/// What a server does for its clients.
+/// The policy of a server towards its clients.
 #[derive(Clone, Copy)]
 pub(crate) struct ServerPolicy {
     /// The name of its thread.
