@@ -1,7 +1,7 @@
 //! Header offsets of a packet.
 
 use castanet_packet::Packet;
-use castanet_wire::extension::{self, UpperLayer};
+use castanet_wire::extension;
 use castanet_wire::options::{END, NOP, RawOption, RawOptions};
 use castanet_wire::vlan::Vlan;
 use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
@@ -32,26 +32,8 @@ pub struct Headers {
     pub is_fragment: bool,
     /// Whether it is a later fragment, without the transport header.
     pub is_later_fragment: bool,
-    /// Bit set of the extension headers.
-    extensions: u16,
-}
-
-/// Extension headers with a bit each in [`Headers`].
-const EXTENSIONS: [u8; 9] = [
-    ip_proto::HOP_BY_HOP,
-    ip_proto::ROUTING,
-    ip_proto::FRAGMENT,
-    ip_proto::ESP,
-    ip_proto::AH,
-    ip_proto::DESTINATION_OPTIONS,
-    ip_proto::MOBILITY,
-    ip_proto::HIP,
-    ip_proto::SHIM6,
-];
-
-/// The bit of an extension header; 0 for what is none.
-fn bit(number: u8) -> u16 {
-    EXTENSIONS.iter().position(|&it| it == number).map_or(0, |at| 1 << at)
+    /// The [bits](extension::bit) of the extension headers.
+    pub(crate) extensions: u16,
 }
 
 impl Headers {
@@ -155,8 +137,7 @@ impl Headers {
             length => length.min(rest.len()),
         };
         let behind = &rest[..length];
-        let upper: UpperLayer = extension::upper_layer(ip.next_header(), behind);
-        let numbers = extension::protocols(ip.next_header(), behind);
+        let upper = extension::upper_layer(ip.next_header(), behind);
         let start = network + Ipv6Header::LEN;
         let headers = Headers {
             is_ip6: true,
@@ -168,7 +149,7 @@ impl Headers {
             payload: start + upper.offset,
             is_fragment: upper.fragment.is_some_and(|fragment| !fragment.is_atomic()),
             is_later_fragment: upper.is_later_fragment(),
-            extensions: numbers.fold(0, |bits, number| bits | bit(number)),
+            extensions: upper.headers,
         };
         Some(if upper.is_later_fragment() { headers } else { headers.with_upper(bytes) })
     }
@@ -207,8 +188,7 @@ impl Headers {
         let (mut protocol, mut transport, mut extensions) = (protocol, divided, self.extensions);
         if self.is_ip6 {
             let upper = extension::upper_layer(protocol, behind);
-            let numbers = extension::protocols(protocol, behind);
-            extensions = numbers.fold(extensions, |bits, number| bits | bit(number));
+            extensions |= upper.headers;
             (protocol, transport) = (upper.protocol, divided + upper.offset);
         }
         let headers = Headers {
@@ -262,21 +242,7 @@ impl Headers {
     /// Whether it has an extension header of that number; any, without one.
     #[inline]
     pub fn has_extension(&self, number: Option<u8>) -> bool {
-        match number {
-            None => self.extensions != 0,
-            Some(number) => self.extensions & bit(number) != 0,
-        }
-    }
-
-    /// The extension headers, a bit each as [`Headers::extension_bit`] has it.
-    #[inline]
-    pub(crate) fn extensions(&self) -> u16 {
-        self.extensions
-    }
-
-    /// The bit of an extension header of that number; all bits, without one.
-    pub(crate) fn extension_bit(number: Option<u8>) -> u16 {
-        number.map_or(u16::MAX, bit)
+        self.extensions & number.map_or(u16::MAX, extension::bit) != 0
     }
 
     /// Returns the offset of the header of a layer, and of its payload.

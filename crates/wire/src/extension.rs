@@ -99,6 +99,8 @@ pub struct UpperLayer {
     pub per_fragment_len: usize,
     /// Offset of the last per-fragment extension header; `None` if there are none.
     pub last_per_fragment: Option<usize>,
+    /// The [bits](bit) of the extension headers, and of the upper-layer header.
+    pub headers: u16,
 }
 
 impl UpperLayer {
@@ -118,29 +120,22 @@ pub const fn is_extension(next_header: u8) -> bool {
     matches!(next_header, HOP_BY_HOP | ROUTING | FRAGMENT | DESTINATION_OPTIONS | AH)
 }
 
-/// Iterates over the protocols of the headers in `bytes`, which follow an IPv6 header whose
-/// next header is `next_header`: of each extension header and of the upper-layer header, up to
-/// the first that is truncated or not in this fragment.
-#[inline]
-pub fn protocols(next_header: u8, bytes: &[u8]) -> impl Iterator<Item = u8> + '_ {
-    let mut next = Some((next_header, 0));
-    std::iter::from_fn(move || {
-        let (protocol, at) = next?;
-        next = next_after(protocol, bytes.get(at..).unwrap_or_default())
-            .map(|(protocol, length)| (protocol, at + length));
-        Some(protocol)
-    })
-}
-
-/// The protocol of the header that follows the extension header of `protocol` at the start of
-/// `bytes`, and the length of that extension header. `None` if `protocol` is not that of an
-/// extension header, or if the header is truncated or of a later fragment.
-fn next_after(protocol: u8, bytes: &[u8]) -> Option<(u8, usize)> {
-    let (header, _) = Extension::from_prefix(bytes).filter(|_| is_extension(protocol))?;
-    let length = length(protocol, header);
-    let later_fragment = protocol == ip_proto::FRAGMENT
-        && Fragment6::from_prefix(bytes).is_none_or(|(fragment, _)| fragment.offset() != 0);
-    (length <= bytes.len() && !later_fragment).then_some((header.next_header(), length))
+/// The bit of an extension header of `protocol` in a set (IANA, IPv6 Extension Header Types); 0
+/// for other protocols.
+pub const fn bit(protocol: u8) -> u16 {
+    use ip_proto::*;
+    match protocol {
+        HOP_BY_HOP => 1,
+        ROUTING => 1 << 1,
+        FRAGMENT => 1 << 2,
+        ESP => 1 << 3,
+        AH => 1 << 4,
+        DESTINATION_OPTIONS => 1 << 5,
+        MOBILITY => 1 << 6,
+        HIP => 1 << 7,
+        SHIM6 => 1 << 8,
+        _ => 0,
+    }
 }
 
 /// Length in bytes of an extension header of `protocol`.
@@ -155,7 +150,8 @@ fn length(protocol: u8, header: &Extension) -> usize {
 
 /// Skips the extension headers in `bytes`, which follow an IPv6 header whose next header is
 /// `next_header`. Stops at a header that is truncated or not in this fragment, and at a second
-/// fragment header, because a packet has one at most (RFC 8200, section 4.1).
+/// fragment header, because a packet has one at most (RFC 8200, section 4.1); the headers behind
+/// that are still added to [`UpperLayer::headers`].
 #[inline]
 pub fn upper_layer(next_header: u8, bytes: &[u8]) -> UpperLayer {
     let plain = UpperLayer {
@@ -165,36 +161,48 @@ pub fn upper_layer(next_header: u8, bytes: &[u8]) -> UpperLayer {
         fragment_data: 0,
         per_fragment_len: 0,
         last_per_fragment: None,
+        headers: bit(next_header),
     };
     if is_extension(next_header) { skip_extensions(plain, bytes) } else { plain }
 }
 
 fn skip_extensions(mut upper: UpperLayer, bytes: &[u8]) -> UpperLayer {
-    while is_extension(upper.protocol) && !upper.is_later_fragment() {
-        let rest = bytes.get(upper.offset..).unwrap_or_default();
+    let (mut protocol, mut offset, mut is_second) = (upper.protocol, 0, false);
+    while is_extension(protocol) {
+        let rest = bytes.get(offset..).unwrap_or_default();
         let Some((header, _)) = Extension::from_prefix(rest) else { return upper };
-        let len = length(upper.protocol, header);
+        let len = length(protocol, header);
         if rest.len() < len {
             return upper;
         }
-        match upper.protocol {
-            ip_proto::FRAGMENT if upper.fragment.is_some() => return upper,
+        let mut is_later = false;
+        match protocol {
             ip_proto::FRAGMENT => {
-                upper.fragment = Fragment6::from_prefix(rest).map(|(f, _)| *f);
-                upper.fragment_data = upper.offset + len;
+                let fragment = Fragment6::from_prefix(rest).map(|(fragment, _)| *fragment);
+                is_later = fragment.is_some_and(|fragment| fragment.offset() != 0);
+                is_second |= upper.fragment.is_some();
+                if !is_second {
+                    (upper.fragment, upper.fragment_data) = (fragment, offset + len);
+                }
             }
             ip_proto::ROUTING if upper.fragment.is_none() => {
-                upper.last_per_fragment = Some(upper.offset);
-                upper.per_fragment_len = upper.offset + len;
+                upper.last_per_fragment = Some(offset);
+                upper.per_fragment_len = offset + len;
             }
             // Hop-by-hop options count only as the first header.
-            ip_proto::HOP_BY_HOP if upper.offset == 0 => {
+            ip_proto::HOP_BY_HOP if offset == 0 => {
                 (upper.last_per_fragment, upper.per_fragment_len) = (Some(0), len);
             }
             _ => {}
         }
-        upper.protocol = header.next_header();
-        upper.offset += len;
+        (protocol, offset) = (header.next_header(), offset + len);
+        if !is_second {
+            (upper.protocol, upper.offset) = (protocol, offset);
+        }
+        if is_later {
+            return upper;
+        }
+        upper.headers |= bit(protocol);
     }
     upper
 }
@@ -214,8 +222,8 @@ mod tests {
         let found = upper_layer(HOP_BY_HOP, &bytes);
         assert_eq!((found.protocol, found.offset), (UDP, 8 + 16 + 8 + 12));
         assert_eq!((found.per_fragment_len, found.last_per_fragment), (24, Some(8)));
-        let list: Vec<u8> = protocols(HOP_BY_HOP, &bytes).collect();
-        assert_eq!(list, [HOP_BY_HOP, ROUTING, DESTINATION_OPTIONS, AH, UDP]);
+        let all = [HOP_BY_HOP, ROUTING, DESTINATION_OPTIONS, AH, UDP];
+        assert_eq!(found.headers, all.iter().fold(0, |bits, &protocol| bits | bit(protocol)));
         // In truncated bytes it stops at the header that is not complete.
         for (len, protocol, offset) in [
             (0, HOP_BY_HOP, 0),
@@ -243,6 +251,7 @@ mod tests {
             (FRAGMENT, 8, 8),
             "the second"
         );
+        assert_eq!(found.headers, bit(FRAGMENT) | bit(DESTINATION_OPTIONS) | bit(HOP_BY_HOP));
         let later = Fragment6::new(DESTINATION_OPTIONS, 16, false, 7);
         assert_eq!((later.offset(), later.more_fragments(), later.id()), (16, false, 7));
         let bytes = [&later.0[..], &[TCP, 0, 0, 0, 0, 0, 0, 0]].concat();
@@ -251,7 +260,7 @@ mod tests {
             (found.protocol, found.offset, found.is_later_fragment()),
             (DESTINATION_OPTIONS, 8, true)
         );
-        assert_eq!(protocols(FRAGMENT, &bytes).collect::<Vec<_>>(), [FRAGMENT]);
+        assert_eq!(found.headers, bit(FRAGMENT));
         assert!(Fragment6::new(TCP, 0, false, 0).is_atomic() && !later.is_atomic());
     }
 }

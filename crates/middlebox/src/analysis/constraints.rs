@@ -3,10 +3,9 @@
 use super::bounds::{Bound, Number, least};
 use super::kinds::Kinds;
 use crate::field::{FieldLocation, Kind, Layer};
-use crate::headers::Headers;
 use crate::rule::Predicate;
 use crate::value::{Condition, Value, mask4, mask6};
-use castanet_wire::extension::is_extension;
+use castanet_wire::extension::{self, is_extension};
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, ip_proto};
 
 /// The kinds of packets that can satisfy all matches; none if the matches contradict each other. The
@@ -51,7 +50,7 @@ struct OptionConstraint {
     last: Number,
 }
 
-/// The extension headers that matches demand or exclude, as bits of [`Headers::extension_bit`].
+/// The extension headers that matches demand or exclude, as [bits](extension::bit).
 #[derive(Default)]
 struct Extensions {
     present: u16,
@@ -254,8 +253,8 @@ impl Extensions {
     fn add(&mut self, kind: Option<u8>, is: bool) {
         match (kind, is) {
             (None, true) => self.any = true,
-            (kind, true) => self.present |= Headers::extension_bit(kind),
-            (kind, false) => self.absent |= Headers::extension_bit(kind),
+            (Some(kind), true) => self.present |= extension::bit(kind),
+            (kind, false) => self.absent |= kind.map_or(u16::MAX, extension::bit),
         }
     }
 
@@ -264,13 +263,13 @@ impl Extensions {
     }
 
     fn agree(&self) -> bool {
-        let known = (0..=u8::MAX).fold(0, |all, it| all | Headers::extension_bit(Some(it)));
+        let known = (0..=u8::MAX).fold(0, |all, it| all | extension::bit(it));
         self.present & self.absent == 0 && !(self.any && known & !self.absent == 0)
     }
 
     /// Whether a packet that carries one of the allowed protocols may have `first` as its first header.
     fn allow(&self, first: u8, is_allowed: impl Fn(u8) -> bool) -> bool {
-        let bit = Headers::extension_bit(Some(first));
+        let bit = extension::bit(first);
         if self.absent & bit != 0 {
             return false;
         }
@@ -280,8 +279,7 @@ impl Extensions {
             return !any && others == 0 && is_allowed(first);
         }
         // Only the last header can be one that the parser cannot step over.
-        let ends =
-            |it: &u8| self.present & Headers::extension_bit(Some(*it)) != 0 && !is_extension(*it);
+        let ends = |it: &u8| self.present & extension::bit(*it) != 0 && !is_extension(*it);
         let mut ends = (0..=u8::MAX).filter(ends);
         match (ends.next(), ends.next()) {
             (None, _) => true,

@@ -3,7 +3,7 @@
 use crate::field::{Field, Layer};
 use crate::headers::{self, Headers};
 use castanet_kit::rules::{Key, WORDS};
-use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, bits, ip_proto, tcp};
+use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, bits, extension, ip_proto, tcp};
 
 /// Some bits of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,8 +107,8 @@ pub(crate) fn layer(layer: Layer) -> Option<Span> {
 
 /// The bits of an extension header; any of them, without a number.
 pub(crate) fn extension(number: u8) -> Option<Span> {
-    let bits = Headers::extension_bit(Some(number));
-    (bits != 0).then(|| one(EXTENSIONS.shift + bits.trailing_zeros()))
+    let bit = extension::bit(number);
+    (bit != 0).then(|| one(EXTENSIONS.shift + bit.trailing_zeros()))
 }
 
 /// That there is no extension header.
@@ -175,7 +175,7 @@ pub(crate) fn fill(key: &mut Key, bytes: &[u8], headers: &Headers, with_options:
     let (layers, words) = match header.first_chunk() {
         Some(header) if !headers.is_ip6 => (1 << layer_bit(Layer::Ip4), four(header)),
         _ => {
-            let extensions = u64::from(headers.extensions()) << EXTENSIONS.shift;
+            let extensions = u64::from(headers.extensions) << EXTENSIONS.shift;
             (1 << layer_bit(Layer::Ip6) | extensions, six(header))
         }
     };
