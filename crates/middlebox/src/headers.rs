@@ -2,8 +2,8 @@
 
 use castanet_packet::Packet;
 use castanet_wire::extension;
+use castanet_wire::headers::frame_payload;
 use castanet_wire::options::{END, NOP, RawOption, RawOptions};
-use castanet_wire::vlan::Vlan;
 use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
 
 use crate::field::Layer;
@@ -44,12 +44,11 @@ impl Headers {
         let bytes = packet.bytes();
         match packet.network_offset() {
             Some(at) => Headers::of(bytes, usize::try_from(at).ok()?),
-            None => match Frame::of(bytes) {
-                Frame::Ip { at, is_ip6 } => {
-                    Headers::of(bytes, at).filter(|headers| headers.is_ip6 == is_ip6)
-                }
-                Frame::Tags | Frame::Arp | Frame::Other => None,
-            },
+            None => {
+                let (kind, at) = frame_payload(bytes, MOST_TAGS)?;
+                let version = |is_ip6| if is_ip6 { ether_type::IPV6 } else { ether_type::IPV4 };
+                Headers::of(bytes, at).filter(|headers| kind == version(headers.is_ip6))
+            }
         }
     }
 
@@ -301,42 +300,6 @@ pub fn options(list: &[u8]) -> impl Iterator<Item = RawOption<'_>> {
     RawOptions::new(list).filter(|option| !matches!(option.kind, END | NOP))
 }
 
-/// The payload of an Ethernet frame by its EtherType, behind VLAN tags.
-enum Frame {
-    /// An IP packet that begins there.
-    Ip {
-        at: usize,
-        is_ip6: bool,
-    },
-    /// More tags than there may be.
-    Tags,
-    Arp,
-    Other,
-}
-
-impl Frame {
-    fn of(bytes: &[u8]) -> Frame {
-        let Some((ether, mut rest)) = Ethernet::from_prefix(bytes) else { return Frame::Other };
-        let (mut kind, mut at) = (ether.ether_type(), Ethernet::LEN);
-        for count in 0.. {
-            if !matches!(kind, ether_type::VLAN | ether_type::QINQ) {
-                break;
-            }
-            if count == MOST_TAGS {
-                return Frame::Tags;
-            }
-            let Some((tag, behind)) = Vlan::from_prefix(rest) else { break };
-            (kind, rest, at) = (tag.ether_type(), behind, at + Vlan::LEN);
-        }
-        match kind {
-            ether_type::IPV4 => Frame::Ip { at, is_ip6: false },
-            ether_type::IPV6 => Frame::Ip { at, is_ip6: true },
-            ether_type::ARP => Frame::Arp,
-            _ => Frame::Other,
-        }
-    }
-}
-
 /// The kind of a packet in which [`Headers::find`] finds no headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NonIpKind {
@@ -351,10 +314,16 @@ pub(crate) enum NonIpKind {
 
 impl NonIpKind {
     pub(crate) fn of(packet: &Packet) -> NonIpKind {
-        match (packet.network_offset(), Frame::of(packet.bytes())) {
-            (Some(0..), _) | (None, Frame::Ip { .. } | Frame::Tags) => NonIpKind::Malformed,
-            (None, Frame::Arp) => NonIpKind::Arp,
-            (None, Frame::Other) | (Some(_), _) => NonIpKind::Other,
+        let kind = match packet.network_offset() {
+            Some(0..) => return NonIpKind::Malformed,
+            Some(_) => return NonIpKind::Other,
+            None => frame_payload(packet.bytes(), MOST_TAGS).map(|(kind, _)| kind),
+        };
+        match kind {
+            Some(ether_type::IPV4 | ether_type::IPV6) => NonIpKind::Malformed,
+            Some(ether_type::VLAN | ether_type::QINQ) => NonIpKind::Malformed,
+            Some(ether_type::ARP) => NonIpKind::Arp,
+            _ => NonIpKind::Other,
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod ethernet;
 pub mod extension;
 pub mod gtp;
 pub mod gtp_tunnel;
+pub mod headers;
 pub mod icmp;
 pub mod icmp6;
 pub mod ip_proto;

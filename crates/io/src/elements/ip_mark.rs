@@ -1,19 +1,13 @@
 //! Marks the IP header of packets from a device.
 
+use crate::offload;
 use castanet_packet::Packet;
-use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, Vlan, ether_type};
+use castanet_wire::{Ipv4Header, Ipv6Header};
 
 /// Marks the IP header after the Ethernet header and its VLAN tags; false if the packet is not
 /// IP.
 pub(super) fn mark_in_ethernet(packet: &mut Packet) -> bool {
-    let bytes = packet.bytes();
-    let Some((header, _)) = Ethernet::from_prefix(bytes) else { return false };
-    let (mut kind, mut at) = (header.ether_type(), Ethernet::LEN);
-    while matches!(kind, ether_type::VLAN | ether_type::QINQ) {
-        let Some((tag, _)) = bytes.get(at..).and_then(Vlan::from_prefix) else { return false };
-        (kind, at) = (tag.ether_type(), at + Vlan::LEN);
-    }
-    matches!(kind, ether_type::IPV4 | ether_type::IPV6) && mark_at(packet, at)
+    offload::ip_offset(packet.bytes()).is_some_and(|offset| mark_at(packet, offset))
 }
 
 /// Marks the IP header at `offset`; false if it is not complete and valid.

@@ -1,7 +1,8 @@
 //! Header offsets of a TCP or UDP frame.
 
 use super::LinkType;
-use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, Tcp, Udp, Vlan, ether_type, ip_proto};
+use castanet_wire::headers::frame_payload;
+use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
 
 /// The IP version of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +40,7 @@ pub(crate) struct HeaderOffsets {
 pub(crate) fn find_headers(frame: &[u8], link: LinkType) -> Option<HeaderOffsets> {
     let network = match link {
         LinkType::Ip => 0,
-        LinkType::Ethernet => network_offset(frame)?,
+        LinkType::Ethernet => ip_offset(frame)?,
     };
     let ip = frame.get(network..)?;
     let (version, next_header, len) = match ip.first()? >> 4 {
@@ -73,14 +74,10 @@ pub(crate) fn find_headers(frame: &[u8], link: LinkType) -> Option<HeaderOffsets
 }
 
 /// Offset of the IP header in an Ethernet frame with any number of VLAN tags.
-fn network_offset(frame: &[u8]) -> Option<usize> {
-    let (header, _) = Ethernet::from_prefix(frame)?;
-    let (mut kind, mut at) = (header.ether_type(), Ethernet::LEN);
-    while matches!(kind, ether_type::VLAN | ether_type::QINQ) {
-        let (tag, _) = Vlan::from_prefix(frame.get(at..)?)?;
-        (kind, at) = (tag.ether_type(), at + Vlan::LEN);
-    }
-    matches!(kind, ether_type::IPV4 | ether_type::IPV6).then_some(at)
+#[inline]
+pub(crate) fn ip_offset(frame: &[u8]) -> Option<usize> {
+    let (kind, offset) = frame_payload(frame, usize::MAX)?;
+    matches!(kind, ether_type::IPV4 | ether_type::IPV6).then_some(offset)
 }
 
 /// Walks the IPv6 extension headers (RFC 8200, section 4); returns the transport protocol and its
