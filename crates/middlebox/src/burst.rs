@@ -4,7 +4,7 @@ use crate::connections::{
     Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
 };
 use crate::exit::Exit;
-use crate::headers::{Headers, NonIpKind};
+use crate::headers::{self, Headers, NonIpKind};
 use crate::interfaces::Interfaces;
 use crate::match_packet::PacketView;
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
@@ -111,7 +111,7 @@ impl HookContext<'_> {
     #[cold]
     fn set_non_ip_exits(&self, batch: &Batch, fates: &mut [u8]) {
         for (packet, fate) in batch.iter().zip(fates) {
-            if Headers::find(packet).is_none() {
+            if headers::find(packet).is_none() {
                 *fate = self.non_ip_exit(packet).index();
             }
         }
@@ -143,7 +143,7 @@ impl HookContext<'_> {
                 return None;
             }
             for (number, (packet, lookup)) in batch.iter_mut().zip(&lookups).enumerate() {
-                let exit = match Headers::plain(packet) {
+                let exit = match headers::find_plain(packet) {
                     Some(headers) => {
                         self.evaluate(state, connections, lookup, &headers, packet, cx)
                     }
@@ -208,9 +208,9 @@ impl HookContext<'_> {
         lookups.clear();
         lookup_batch.clear();
         for packet in batch.iter() {
-            let key = match Headers::plain(packet) {
+            let key = match headers::find_plain(packet) {
                 Some(headers) => lookup_batch.push(packet.bytes(), &headers),
-                None => Headers::find(packet).and_then(|headers| {
+                None => headers::find(packet).and_then(|headers| {
                     needs_slow_path |= headers.is_fragment || headers.is_cut();
                     lookup_batch.push(packet.bytes(), &headers)
                 }),
@@ -229,7 +229,7 @@ impl HookContext<'_> {
             if is_only && lookup_batch.is_known(lookup.key) {
                 continue;
             }
-            if let Some(headers) = Headers::find(packet) {
+            if let Some(headers) = headers::find(packet) {
                 matcher.push(packet.bytes(), &headers);
                 lookup.match_index = Some(count);
                 count += 1;
@@ -288,7 +288,7 @@ impl HookContext<'_> {
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Result<Exit, ExclusiveAccess> {
-        match Headers::find(packet) {
+        match headers::find(packet) {
             Some(headers) => self.evaluate(state, connections, lookup, &headers, packet, cx),
             None => Ok(self.non_ip_exit(packet)),
         }
@@ -385,7 +385,7 @@ impl HookContext<'_> {
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        let Some(headers) = &Headers::find(packet) else { return self.forward() };
+        let Some(headers) = &headers::find(packet) else { return self.forward() };
         let seen = (packet.bytes(), headers);
         let found = self.find_connection(state, connections, lookup.key, seen, now(cx));
         if let Some((connection, own_actions)) = &found {
@@ -440,7 +440,7 @@ impl HookContext<'_> {
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
-        let Some(headers) = Headers::find(packet) else { return self.forward() };
+        let Some(headers) = headers::find(packet) else { return self.forward() };
         self.match_rules(state, match_index, (packet.bytes(), &headers));
         self.apply_matched(state, of, headers, None, packet, &mut || cx.random())
     }

@@ -6,7 +6,7 @@
 use crate::burst::{ConnectionRef, HookContext, now};
 use crate::connections::{quotes, read_any_tuple};
 use crate::exit::Exit;
-use crate::headers::Headers;
+use crate::headers::{self, Headers};
 use crate::rule_set::RuleSet;
 use crate::state::MiddleboxState;
 use castanet_element::fragment::{FragmentProcessor, PacketKind};
@@ -71,7 +71,7 @@ impl FragmentProcessor for FragmentContext<'_> {
     type Exit = Exit;
 
     fn classify(&self, packet: &mut Packet) -> PacketKind {
-        match Headers::find(packet) {
+        match headers::find(packet) {
             Some(headers) if headers.is_fragment => fragment_key(packet.bytes(), &headers)
                 .map_or(PacketKind::Invalid, |(key, fragment)| PacketKind::Fragment(key, fragment)),
             Some(headers) if headers.is_cut() => PacketKind::Invalid,
@@ -86,7 +86,7 @@ impl FragmentProcessor for FragmentContext<'_> {
     }
 
     fn first(&mut self, mut packet: Packet, cx: &mut Cx) -> Option<u8> {
-        let exit = match Headers::find(&packet) {
+        let exit = match headers::find(&packet) {
             Some(headers) => {
                 self.view.set_packet(&packet, &headers);
                 self.hook.process_view(self.state, &self.view, &mut packet, &headers, cx)
@@ -100,7 +100,7 @@ impl FragmentProcessor for FragmentContext<'_> {
     fn later(&mut self, port: usize, packet: &mut Packet, head: &HeaderChain, cx: &mut Cx) -> Exit {
         let FragmentContext { hook, state, view } = self;
         let hook = HookContext { port, ..*hook };
-        let Some(headers) = Headers::find(packet) else { return Exit::Malformed };
+        let Some(headers) = headers::find(packet) else { return Exit::Malformed };
         view.set_later_fragment(packet, &headers, head);
         if hook.is_fragmented_error(view) {
             return Exit::Malformed;

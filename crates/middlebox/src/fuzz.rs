@@ -2,7 +2,7 @@
 
 use crate::connections::{BurstLookup, Connections, LookupResult, quotes, read_any_tuple};
 use crate::fragments::{HeaderBuffer, fragment_key};
-use crate::headers::{Headers, NonIpKind};
+use crate::headers::{self, Headers, NonIpKind};
 use crate::language::{Command, command};
 use crate::match_packet::PacketView;
 use crate::matcher::{Matcher, Tables};
@@ -88,7 +88,7 @@ impl Harness {
         self.connections.expire(self.now, 64);
         self.datagrams.expire(self.now, 64);
         _ = self.datagrams.take_dropped();
-        let Some(headers) = Headers::find(&packet) else {
+        let Some(headers) = headers::find(&packet) else {
             _ = NonIpKind::of(&packet);
             return;
         };
@@ -131,7 +131,7 @@ impl Harness {
     }
 
     fn follow(&mut self, mut packet: Packet, head: &HeaderChain, n: u64) {
-        let headers = Headers::find(&packet).expect("it had some before");
+        let headers = headers::find(&packet).expect("it had some before");
         let mut view = HeaderBuffer::default();
         view.set_later_fragment(&packet, &headers, head);
         assert!(!view.headers.is_some_and(|it| it.is_cut()), "the first one has all headers");

@@ -7,7 +7,7 @@ use crate::connections::{
 };
 use crate::exit::Exit;
 use crate::fragments::{HeaderBuffer, fragment_key};
-use crate::headers::Headers;
+use crate::headers::{self, Headers};
 use crate::rewrite::RulePlan;
 use crate::rule::Chance;
 use crate::rule_set::Entry;
@@ -101,7 +101,7 @@ impl PacketTest<'_> {
     /// Evaluates the packet as a burst does, without side effects. `None` if the result depends on
     /// a fragment that has not come.
     fn evaluate(&self, packet: &mut Packet, report: &mut String) -> Option<Exit> {
-        let Some(headers) = Headers::find(packet) else {
+        let Some(headers) = headers::find(packet) else {
             *report += "no rules: it is no IP packet\n";
             return Some(self.hook.non_ip_exit(packet));
         };

@@ -1,7 +1,7 @@
 //! Tests of matching and rewriting.
 
 use crate::field::Layer;
-use crate::headers::Headers;
+use crate::headers;
 use crate::language::rule;
 use crate::match_packet::PacketView;
 use crate::rewrite::RulePlan;
@@ -31,7 +31,7 @@ fn stateless(line: &str) -> Rule {
 fn is_about(matches: &str, text: &str) -> bool {
     let rule = stateless(&format!("{matches} accept"));
     let (packet, _) = packet(text);
-    let headers = Headers::find(&packet).expect("is IP");
+    let headers = headers::find(&packet).expect("is IP");
     rule.matches_packet(&PacketView {
         bytes: packet.bytes(),
         headers: &headers,
@@ -49,7 +49,7 @@ fn out(rules: &[&str], text: &str) -> Option<String> {
 
 /// Whether the packet goes on.
 fn pass(rules: &[Rule], packet: &mut Packet) -> bool {
-    let Some(headers) = Headers::find(packet) else { return true };
+    let Some(headers) = headers::find(packet) else { return true };
     let seen =
         PacketView { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
     let plans: Vec<RulePlan> =
@@ -331,7 +331,7 @@ fn fragments_keep_their_lengths() {
 
 /// Whether all checksums of a packet are right.
 fn sums_are_right(packet: &Packet) -> bool {
-    let headers = Headers::find(packet).expect("is IP");
+    let headers = headers::find(packet).expect("is IP");
     let bytes = &packet.bytes()[..headers.end];
     let (header, rest) = bytes[headers.network..].split_at(headers.transport - headers.network);
     let (pseudo, ip) = if headers.is_ip6 {

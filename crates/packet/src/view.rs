@@ -382,10 +382,8 @@ fn ipv4_end(packet: &Packet, header: &Ipv4Header) -> usize {
 
 /// As [`ipv4_end`], for IPv6; a payload length of 0 is that of a jumbogram (RFC 2675).
 fn ipv6_end(packet: &Packet, header: &Ipv6Header) -> usize {
-    match usize::from(header.payload_len()) {
-        0 => packet.end(),
-        len => packet.end().min(usize::from(packet.network) + Ipv6Header::LEN + len),
-    }
+    let start = usize::from(packet.network) + Ipv6Header::LEN;
+    start + header.payload_len_in(packet.end().saturating_sub(start))
 }
 
 /// Offset in the frame of the IP packet's end by the length in its header.

@@ -97,6 +97,16 @@ impl Ipv6Header {
         self.set_version_class_flow(others | label & 0xf_ffff);
     }
 
+    /// Length of the payload where `available` bytes follow this header: all of them if the length
+    /// field is 0, as in a jumbogram (RFC 2675).
+    #[inline]
+    pub fn payload_len_in(&self, available: usize) -> usize {
+        match usize::from(self.payload_len()) {
+            0 => available,
+            length => length.min(available),
+        }
+    }
+
     /// Decrements the hop limit and returns it. Returns `None` and changes nothing if it is 0 or 1.
     #[inline(always)]
     pub fn decrement_hop_limit(&mut self) -> Option<u8> {

@@ -45,6 +45,7 @@ pub use arp::Arp;
 pub use ethernet::Ethernet;
 pub use extension::Fragment6;
 pub use gtp::Gtp;
+pub use headers::Headers;
 pub use icmp::Icmp;
 pub use ipv4::Ipv4Header;
 pub use ipv6::Ipv6Header;

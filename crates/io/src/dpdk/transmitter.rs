@@ -4,9 +4,10 @@
 use super::claims;
 use crate::device::DeviceStats;
 use crate::error::IoError;
-use crate::offload::{self, HeaderOffsets, IpVersion, LinkType, Segments, Transport, VnetHeader};
+use crate::offload::{self, LinkType, Segments, VnetHeader};
 use crate::sys::dpdk::{self as sys, CopyResult, Mbufs, TsoRequest, TxCaps, TxResult};
 use castanet_packet::{Batch, Packet, PartialChecksums};
+use castanet_wire::headers::{Headers, Layer};
 
 /// A port's queue or a ring that takes mbufs.
 pub(super) trait MbufSink {
@@ -132,8 +133,7 @@ impl<T: MbufSink> Transmitter<'_, T> {
         let offsets_to_cut = match caps.cut {
             Some(mtu) => {
                 offload::find_headers(packet.bytes(), LinkType::Ethernet).filter(|offsets| {
-                    offsets.protocol == Transport::Tcp
-                        && packet.len() - offsets.network > mtu as usize
+                    offsets.upper == Layer::Tcp && packet.len() - offsets.network > mtu as usize
                 })
             }
             None => None,
@@ -160,15 +160,10 @@ impl<T: MbufSink> Transmitter<'_, T> {
 
     /// Sends a TCP packet as segments that are no longer than the MTU: by TSO of the port if it can,
     /// else in software.
-    fn send_tso(
-        &mut self,
-        packet: &Packet,
-        offsets: &HeaderOffsets,
-        caps: &TxCaps,
-    ) -> SlowPathResult {
+    fn send_tso(&mut self, packet: &Packet, offsets: &Headers, caps: &TxCaps) -> SlowPathResult {
         let headers = offsets.payload - offsets.network;
         let size = |mtu: usize| mtu.checked_sub(headers).filter(|&size| size > 0);
-        let ipv6 = offsets.version == IpVersion::V6;
+        let ipv6 = offsets.is_ip6;
         let port = caps.segment.filter(|_| packet.len() <= caps.in_mbufs as usize);
         if let Some(size) = port.and_then(|mtu| size(mtu.into())) {
             let cut = TsoRequest {

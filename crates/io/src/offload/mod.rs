@@ -11,7 +11,7 @@ mod partial;
 mod segment;
 
 pub(crate) use checksums::complete_checksums;
-pub(crate) use headers::{HeaderOffsets, IpVersion, Transport, find_headers, ip_offset};
+pub(crate) use headers::{find_headers, ip_offset};
 pub(crate) use partial::finish_if_partial;
 pub(crate) use segment::Segments;
 

@@ -7,31 +7,29 @@
 //! same.
 
 use super::LinkType;
-use super::headers::{HeaderOffsets, IpVersion, Transport, find_headers};
+use super::headers::find_headers;
 use castanet_wire::checksum::Sum;
-use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto};
+use castanet_wire::headers::{Headers, Layer};
+use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp};
 
-/// Offset of the checksum field in a TCP or UDP header.
-fn checksum_offset(transport: Transport) -> usize {
-    match transport {
-        Transport::Tcp => 16,
-        Transport::Udp => 6,
-    }
+/// Offset of the checksum field of a TCP or UDP packet.
+fn checksum_offset(headers: &Headers) -> usize {
+    headers.transport + if headers.upper == Layer::Tcp { Tcp::CHECKSUM } else { Udp::CHECKSUM }
 }
 
 /// Finishes the checksum of a TCP or UDP frame if its field holds only the sum of the pseudo
 /// header; returns whether it did.
 #[inline]
 pub(crate) fn finish_if_partial(frame: &mut [u8], link: LinkType) -> bool {
-    let Some(offsets) = find_headers(frame, link) else { return false };
-    let Some((end, pseudo)) = pseudo_sum(frame, &offsets) else { return false };
-    let at = offsets.transport + checksum_offset(offsets.protocol);
+    let Some(headers) = find_headers(frame, link) else { return false };
+    let Some((end, pseudo)) = pseudo_sum(frame, &headers) else { return false };
+    let at = checksum_offset(&headers);
     let Some(&[high, low]) = frame.get(at..at + 2) else { return false };
     // The complement of the checksum of the pseudo header is its folded sum.
     if u16::from_be_bytes([high, low]) != !pseudo.checksum() {
         return false;
     }
-    let Some(counted) = frame.get(offsets.transport..end) else { return false };
+    let Some(counted) = frame.get(headers.transport..end) else { return false };
     // The checksum field itself contributes the sum of the pseudo header.
     let sum = match Sum::new().slice(counted).checksum() {
         0 => u16::MAX, // as in `finish_checksum`
@@ -41,29 +39,21 @@ pub(crate) fn finish_if_partial(frame: &mut [u8], link: LinkType) -> bool {
     true
 }
 
-/// The offset of the IP packet's end, and the sum of its pseudo header. `None` for fragments, whose
-/// checksums are always complete.
+/// The offset of the IP packet's end by its length field, and the sum of its pseudo header.
 #[inline]
-fn pseudo_sum(frame: &[u8], offsets: &HeaderOffsets) -> Option<(usize, Sum)> {
-    let ip = frame.get(offsets.network..)?;
-    let before = offsets.transport - offsets.network;
-    match offsets.version {
-        IpVersion::V4 => {
-            let (header, _) = Ipv4Header::from_prefix(ip)?;
-            let len = usize::from(header.total_len());
-            let counted = len.checked_sub(before).filter(|_| !header.is_fragment())?;
-            Some((offsets.network + len, header.pseudo(counted)))
-        }
-        IpVersion::V6 => {
-            let (header, _) = Ipv6Header::from_prefix(ip)?;
-            let len = Ipv6Header::LEN + usize::from(header.payload_len());
-            let protocol = match offsets.protocol {
-                Transport::Tcp => ip_proto::TCP,
-                Transport::Udp => ip_proto::UDP,
-            };
-            Some((offsets.network + len, header.pseudo(protocol, len.checked_sub(before)?)))
-        }
-    }
+fn pseudo_sum(frame: &[u8], headers: &Headers) -> Option<(usize, Sum)> {
+    let ip = frame.get(headers.network..)?;
+    let before = headers.transport - headers.network;
+    let (len, pseudo) = if headers.is_ip6 {
+        let (header, _) = Ipv6Header::from_prefix(ip)?;
+        let len = Ipv6Header::LEN + usize::from(header.payload_len());
+        (len, header.pseudo(headers.protocol, len.checked_sub(before)?))
+    } else {
+        let (header, _) = Ipv4Header::from_prefix(ip)?;
+        let len = usize::from(header.total_len());
+        (len, header.pseudo(len.checked_sub(before)?))
+    };
+    Some((headers.network + len, pseudo))
 }
 
 #[cfg(test)]
@@ -75,8 +65,7 @@ mod tests {
     fn frame(text: &str) -> (Vec<u8>, usize) {
         let text = format!("eth 2:0:0:0:0:1 > 2:0:0:0:0:2 {text}");
         let bytes = castanet_wire::sketch::build(&text).unwrap().bytes;
-        let offsets = find_headers(&bytes, LinkType::Ethernet).unwrap();
-        let at = offsets.transport + checksum_offset(offsets.protocol);
+        let at = checksum_offset(&find_headers(&bytes, LinkType::Ethernet).unwrap());
         (bytes, at)
     }
 
@@ -90,14 +79,14 @@ mod tests {
     fn a_checksum_that_holds_the_pseudo_sum_is_finished() {
         for text in SKETCHES {
             let (right, at) = frame(text);
-            let offsets = find_headers(&right, LinkType::Ethernet).unwrap();
-            let (_, pseudo) = pseudo_sum(&right, &offsets).unwrap();
+            let headers = find_headers(&right, LinkType::Ethernet).unwrap();
+            let (_, pseudo) = pseudo_sum(&right, &headers).unwrap();
             let mut partial = right.clone();
             partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
             // The expected result: the same frame, finished by a virtio header.
             let mut expected = partial.clone();
             let (csum_start, csum_offset) =
-                (offsets.transport as u16, (at - offsets.transport) as u16);
+                (headers.transport as u16, (at - headers.transport) as u16);
             let header = VnetHeader { flags: 1, csum_start, csum_offset, ..Default::default() };
             assert!(finish_checksum(&mut expected, &header));
             assert!(finish_if_partial(&mut partial, LinkType::Ethernet), "{text}");
@@ -109,8 +98,8 @@ mod tests {
     #[test]
     fn padding_is_not_summed() {
         let (right, at) = frame(SKETCHES[0]);
-        let offsets = find_headers(&right, LinkType::Ethernet).unwrap();
-        let (_, pseudo) = pseudo_sum(&right, &offsets).unwrap();
+        let headers = find_headers(&right, LinkType::Ethernet).unwrap();
+        let (_, pseudo) = pseudo_sum(&right, &headers).unwrap();
         let mut padded = right.clone();
         padded[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         padded.extend([0xab; 9]);
@@ -135,8 +124,8 @@ mod tests {
     #[test]
     fn a_truncated_frame_stays_as_it_is() {
         let (right, at) = frame(SKETCHES[0]);
-        let offsets = find_headers(&right, LinkType::Ethernet).unwrap();
-        let (_, pseudo) = pseudo_sum(&right, &offsets).unwrap();
+        let headers = find_headers(&right, LinkType::Ethernet).unwrap();
+        let (_, pseudo) = pseudo_sum(&right, &headers).unwrap();
         let mut partial = right;
         partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         for len in 0..partial.len() {

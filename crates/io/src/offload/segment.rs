@@ -1,9 +1,10 @@
 //! Segments super-frames into the packets that the wire would have carried (GSO in software).
 
-use super::headers::{HeaderOffsets, IpVersion, Transport, find_headers};
+use super::headers::find_headers;
 use super::{LinkType, VnetHeader};
 use castanet_wire::checksum::Sum;
-use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto, tcp};
+use castanet_wire::headers::{Headers, Layer};
+use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, tcp};
 use std::fmt;
 
 /// Bytes for the headers of a segment: Ethernet with two tags, IP with options or extensions, TCP
@@ -34,7 +35,7 @@ impl fmt::Display for SegmentError {
 pub(crate) struct Segments<'f> {
     /// The headers of the super-frame at first, then of the current segment.
     headers: [u8; HEADERS],
-    offsets: HeaderOffsets,
+    offsets: Headers,
     payload: &'f [u8],
     /// Payload bytes of each segment but the last.
     size: usize,
@@ -61,10 +62,10 @@ impl<'f> Segments<'f> {
         link: LinkType,
     ) -> Result<Segments<'f>, SegmentError> {
         let offsets = find_headers(frame, link).ok_or(SegmentError::Headers)?;
-        let expected = match (offsets.protocol, offsets.version) {
-            (Transport::Tcp, IpVersion::V4) => VnetHeader::GSO_TCPV4,
-            (Transport::Tcp, IpVersion::V6) => VnetHeader::GSO_TCPV6,
-            (Transport::Udp, _) => VnetHeader::GSO_UDP_L4,
+        let expected = match (offsets.upper, offsets.is_ip6) {
+            (Layer::Tcp, false) => VnetHeader::GSO_TCPV4,
+            (Layer::Tcp, true) => VnetHeader::GSO_TCPV6,
+            _ => VnetHeader::GSO_UDP_L4,
         };
         let size = usize::from(header.gso_size);
         let tunnelled =
@@ -79,7 +80,7 @@ impl<'f> Segments<'f> {
         // The length of a jumbogram stands in an option (RFC 2675), which the segments could not
         // keep.
         let ip = &front[offsets.network..];
-        let jumbo = offsets.version == IpVersion::V6
+        let jumbo = offsets.is_ip6
             && Ipv6Header::from_prefix(ip).is_none_or(|(ip, _)| ip.payload_len() == 0);
         if jumbo {
             return Err(SegmentError::Headers);
@@ -106,63 +107,52 @@ impl<'f> Segments<'f> {
     }
 
     fn write_network(&mut self, payload: usize) {
-        let HeaderOffsets { version, network, payload: end, .. } = self.offsets;
+        let Headers { is_ip6, network, payload: end, .. } = self.offsets;
         let ip = &mut self.headers[network..end];
         let len = ip.len() + payload;
-        match version {
-            IpVersion::V4 => {
-                let Some((ip, rest)) = Ipv4Header::from_prefix_mut(ip) else { return };
-                ip.set_total_len(len as u16);
-                ip.set_id(self.original.identification.wrapping_add(self.count as u16));
-                let options = ip.header_len() - Ipv4Header::LEN;
-                ip.update_checksum(&rest[..options]);
-            }
-            IpVersion::V6 => {
-                let Some((ip, _)) = Ipv6Header::from_prefix_mut(ip) else { return };
-                ip.set_payload_len((len - Ipv6Header::LEN) as u16);
-            }
+        if is_ip6 {
+            let Some((ip, _)) = Ipv6Header::from_prefix_mut(ip) else { return };
+            ip.set_payload_len((len - Ipv6Header::LEN) as u16);
+        } else if let Some((ip, rest)) = Ipv4Header::from_prefix_mut(ip) {
+            ip.set_total_len(len as u16);
+            ip.set_id(self.original.identification.wrapping_add(self.count as u16));
+            let options = ip.header_len() - Ipv4Header::LEN;
+            ip.update_checksum(&rest[..options]);
         }
     }
 
     fn write_transport(&mut self, payload: &[u8], last: bool) {
-        let HeaderOffsets { transport, payload: end, .. } = self.offsets;
+        let Headers { upper, transport, payload: end, .. } = self.offsets;
         let pseudo = self.pseudo(end - transport + payload.len());
         let bytes = &mut self.headers[transport..end];
-        match self.offsets.protocol {
-            Transport::Tcp => {
-                let Some((tcp, options)) = Tcp::from_prefix_mut(bytes) else { return };
-                tcp.set_seq(self.original.seq.wrapping_add(self.at as u32));
-                tcp.set_flags(self.original.tcp_flags(self.count == 0, last));
-                // Options are whole words, so the sum continues at an even offset.
-                tcp.update_checksum(pseudo.slice(options), payload);
-            }
-            Transport::Udp => {
-                let Some((udp, _)) = Udp::from_prefix_mut(bytes) else { return };
-                udp.set_length((Udp::LEN + payload.len()) as u16);
-                udp.update_checksum(pseudo, payload);
-            }
+        if upper == Layer::Tcp {
+            let Some((tcp, options)) = Tcp::from_prefix_mut(bytes) else { return };
+            tcp.set_seq(self.original.seq.wrapping_add(self.at as u32));
+            tcp.set_flags(self.original.tcp_flags(self.count == 0, last));
+            // Options are whole words, so the sum continues at an even offset.
+            tcp.update_checksum(pseudo.slice(options), payload);
+        } else if let Some((udp, _)) = Udp::from_prefix_mut(bytes) {
+            udp.set_length((Udp::LEN + payload.len()) as u16);
+            udp.update_checksum(pseudo, payload);
         }
     }
 
     /// The sum of the pseudo header of a segment with `len` bytes of transport header and payload.
     fn pseudo(&self, len: usize) -> Sum {
-        let ip = &self.headers[self.offsets.network..];
-        let protocol = match self.offsets.protocol {
-            Transport::Tcp => ip_proto::TCP,
-            Transport::Udp => ip_proto::UDP,
-        };
-        match self.offsets.version {
-            IpVersion::V4 => Ipv4Header::from_prefix(ip).map(|(ip, _)| ip.pseudo(len)),
-            IpVersion::V6 => Ipv6Header::from_prefix(ip).map(|(ip, _)| ip.pseudo(protocol, len)),
+        let Headers { is_ip6, network, protocol, .. } = self.offsets;
+        let ip = &self.headers[network..];
+        match is_ip6 {
+            false => Ipv4Header::from_prefix(ip).map(|(ip, _)| ip.pseudo(len)),
+            true => Ipv6Header::from_prefix(ip).map(|(ip, _)| ip.pseudo(protocol, len)),
         }
         .unwrap_or_default()
     }
 }
 
 impl OriginalFields {
-    fn parse(ip: &[u8], transport: &[u8], offsets: &HeaderOffsets) -> OriginalFields {
-        let v4 = Ipv4Header::from_prefix(ip).filter(|_| offsets.version == IpVersion::V4);
-        let tcp = Tcp::from_prefix(transport).filter(|_| offsets.protocol == Transport::Tcp);
+    fn parse(ip: &[u8], transport: &[u8], offsets: &Headers) -> OriginalFields {
+        let v4 = Ipv4Header::from_prefix(ip).filter(|_| !offsets.is_ip6);
+        let tcp = Tcp::from_prefix(transport).filter(|_| offsets.upper == Layer::Tcp);
         OriginalFields {
             identification: v4.map_or(0, |(ip, _)| ip.id()),
             seq: tcp.map_or(0, |(tcp, _)| tcp.seq()),

@@ -4,7 +4,7 @@ use super::constraints;
 use super::kinds::Kinds;
 use super::{rule_error, warnings, warnings_of_all};
 use crate::field::{Field, Layer};
-use crate::headers::Headers;
+use crate::headers::{self, Headers};
 use crate::language::tests::predicate;
 use crate::language::{Command, command, place};
 use crate::match_packet::PacketView;
@@ -352,7 +352,7 @@ proptest! {
         all in prop::collection::vec(
             (predicate(), 0..CONDITIONS.len(), 0u64..3, any::<bool>()), 1..12),
     ) {
-        let Some(headers) = Headers::find(&packet) else { return Ok(()) };
+        let Some(headers) = headers::find(&packet) else { return Ok(()) };
         let seen =
             PacketView { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
         let own = |(mut it, at, add, bare): (Predicate, usize, u64, bool)| {

@@ -4,7 +4,7 @@ use super::mapping::Direction;
 use super::{BurstLookup, Connections, LookupResult, PacketConnection, TupleRewrite, offsets};
 use crate::active_rules::ActiveRules;
 use crate::exit::Exit;
-use crate::headers::Headers;
+use crate::headers;
 use crate::language::rule;
 use crate::matcher::Matcher;
 use crate::rule_set::RuleSet;
@@ -46,7 +46,7 @@ impl Harness {
         let built = sketch::build(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         let mut packet = Packet::from_bytes(&built.bytes);
         packet.set_network_header(0, 0);
-        let headers = Headers::find(&packet).expect("is IP");
+        let headers = headers::find(&packet).expect("is IP");
         let now = self.now;
         let (connections, slots) = (&mut self.connections, self.matcher.slots());
         let mut batch = BurstLookup::default();

@@ -2,44 +2,11 @@
 
 mod table;
 
+pub use castanet_wire::headers::Layer;
 pub use table::FIELDS;
 
 use castanet_lang::nearest;
 use std::fmt;
-
-/// The header that a field belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Layer {
-    /// Any IP packet.
-    Any,
-    /// IPv4.
-    Ip4,
-    /// IPv6.
-    Ip6,
-    /// ICMP over IPv4.
-    Icmp,
-    /// ICMPv6.
-    Icmp6,
-    /// UDP, over either.
-    Udp,
-    /// TCP, over either.
-    Tcp,
-}
-
-impl Layer {
-    /// The name in lists and in the documentation.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Layer::Any => "any",
-            Layer::Ip4 => "ip4",
-            Layer::Ip6 => "ip6",
-            Layer::Icmp => "icmp",
-            Layer::Icmp6 => "icmp6",
-            Layer::Udp => "udp",
-            Layer::Tcp => "tcp",
-        }
-    }
-}
 
 /// Location of a field in a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,8 +1,9 @@
 //! Builds keys of [`kit::rules`](castanet_kit::rules) from packets: maps header bits to key bits.
 
 use crate::field::{Field, Layer};
-use crate::headers::{self, Headers};
+use crate::headers::Headers;
 use castanet_kit::rules::{Key, WORDS};
+use castanet_wire::options::unpadded;
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, bits, extension, ip_proto, tcp};
 
 /// Some bits of a key.
@@ -279,7 +280,7 @@ const OPTION_BITS: [u8; 256] = {
 #[inline]
 fn options(list: &[u8]) -> (u64, u64) {
     let (mut has, mut values) = (0, 0);
-    for option in headers::options(list) {
+    for option in unpadded(list) {
         let bit = 1 << OPTION_BITS[usize::from(option.kind)];
         let is_first = has & bit == 0;
         has |= bit | 1 << ANY_OPTION;

@@ -8,7 +8,7 @@ mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::headers::Headers;
+use crate::headers::{self, Headers};
 use crate::match_packet::PacketView;
 use castanet_kit::rules::{Key, RuleMatch};
 use castanet_packet::Packet;
@@ -108,11 +108,11 @@ impl Matcher {
         if plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)).is_some() {
             return false;
         }
-        if let Some(headers) = Headers::plain(packet) {
+        if let Some(headers) = headers::find_plain(packet) {
             keys::fill(key, packet.bytes(), &headers, with_options);
             return false;
         }
-        match Headers::find(packet) {
+        match headers::find(packet) {
             Some(headers) => {
                 keys::fill(key, packet.bytes(), &headers, with_options);
                 headers.is_fragment || headers.is_cut()

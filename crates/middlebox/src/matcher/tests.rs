@@ -3,7 +3,7 @@
 use super::{Matcher, keys};
 use crate::active_rules::ActiveRules;
 use crate::field::{FieldLocation, Kind};
-use crate::headers::Headers;
+use crate::headers::{self, Headers};
 use crate::language::tests::predicate;
 use crate::match_packet::PacketView;
 use crate::rule::{Predicate, Rule, Target};
@@ -28,7 +28,7 @@ pub(crate) fn near(
 ) -> Predicate {
     let mut near = predicate.clone();
     let spec = near.field.spec();
-    let Some(headers) = Headers::find(packet) else { return near };
+    let Some(headers) = headers::find(packet) else { return near };
     let number = match spec.location {
         FieldLocation::Bits { first, count } if headers.has(spec.layer) => {
             let header = packet.bytes().get(headers.layer(spec.layer).0..).unwrap_or_default();
@@ -90,7 +90,7 @@ fn keys_agree(packet: &Packet, headers: &Headers) {
 
 /// Asks the matcher and each rule about each packet.
 fn agree(matcher: &mut Matcher, rules: &RuleSet, packets: &[Packet]) {
-    let headers: Vec<Option<Headers>> = packets.iter().map(Headers::find).collect();
+    let headers: Vec<Option<Headers>> = packets.iter().map(headers::find).collect();
     matcher.start_burst();
     for (packet, headers) in packets.iter().zip(&headers) {
         let Some(headers) = headers else { continue };

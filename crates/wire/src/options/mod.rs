@@ -81,6 +81,12 @@ impl<'a> Iterator for RawOptions<'a> {
     }
 }
 
+/// Iterates over the options of `list` without padding, up to a malformed one.
+#[inline]
+pub fn unpadded(list: &[u8]) -> impl Iterator<Item = RawOption<'_>> {
+    RawOptions::new(list).filter(|option| option.kind != NOP)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
