@@ -115,3 +115,20 @@ macro_rules! header {
         }
     };
 }
+
+/// Declares methods that set a field of a header and update the header's checksum.
+macro_rules! rewrite {
+    ($header:ident {
+        $($rewrite:ident: $type:ty = $get:ident, $set:ident, $word:ident;)*
+    }) => {
+        impl $header {$(
+            #[doc = concat!("Sets [`", stringify!($get), "`](Self::", stringify!($get), ") and updates the checksum.")]
+            #[inline]
+            pub fn $rewrite(&mut self, value: $type) {
+                let delta = Delta::new().$word(self.$get().into(), value.into());
+                self.$set(value);
+                self.adjust_checksum(delta);
+            }
+        )*}
+    };
+}

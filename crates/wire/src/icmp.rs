@@ -143,14 +143,6 @@ impl Icmp {
         }
     }
 
-    /// Sets the identifier and updates the checksum.
-    #[inline]
-    pub fn rewrite_id(&mut self, id: u16) {
-        let delta = Delta::new().u16(self.id(), id);
-        self.set_id(id);
-        self.adjust_checksum(delta);
-    }
-
     /// Sets the type and updates the checksum.
     #[inline]
     pub fn rewrite_kind(&mut self, kind: u8) {
@@ -159,6 +151,12 @@ impl Icmp {
             .u16(u16::from_be_bytes([self.kind(), code]), u16::from_be_bytes([kind, code]));
         self.set_kind(kind);
         self.adjust_checksum(delta);
+    }
+}
+
+rewrite! {
+    Icmp {
+        rewrite_id: u16 = id, set_id, u16;
     }
 }
 

@@ -266,22 +266,6 @@ impl Ipv4Header {
         self.adjust_checksum(delta);
     }
 
-    /// Sets the total length and updates the checksum.
-    #[inline]
-    pub fn rewrite_total_len(&mut self, len: u16) {
-        let delta = Delta::new().u16(self.total_len(), len);
-        self.set_total_len(len);
-        self.adjust_checksum(delta);
-    }
-
-    /// Sets type of service and updates the checksum.
-    #[inline]
-    pub fn rewrite_tos(&mut self, tos: u8) {
-        let delta = Delta::new().u16(u16::from(self.tos()), u16::from(tos));
-        self.set_tos(tos);
-        self.adjust_checksum(delta);
-    }
-
     /// Sets the code point to the low 6 bits of `dscp` and updates the checksum.
     #[inline]
     pub fn rewrite_dscp(&mut self, dscp: u8) {
@@ -294,14 +278,6 @@ impl Ipv4Header {
         let mut changed = *self;
         changed.set_ecn(ecn);
         self.rewrite_tos(changed.tos());
-    }
-
-    /// Sets flags and fragment offset and updates the checksum.
-    #[inline]
-    pub fn rewrite_fragment_word(&mut self, word: u16) {
-        let delta = Delta::new().u16(self.fragment_word(), word);
-        self.set_fragment_word(word);
-        self.adjust_checksum(delta);
     }
 
     /// Sets the source address and updates the checksum; returns the change, which
@@ -329,6 +305,14 @@ impl Ipv4Header {
     #[inline]
     pub fn pseudo(&self, len: usize) -> Sum {
         checksum::pseudo_v4(self.src(), self.dst(), self.protocol(), len)
+    }
+}
+
+rewrite! {
+    Ipv4Header {
+        rewrite_total_len: u16 = total_len, set_total_len, u16;
+        rewrite_tos: u8 = tos, set_tos, u16;
+        rewrite_fragment_word: u16 = fragment_word, set_fragment_word, u16;
     }
 }
 

@@ -160,45 +160,15 @@ impl Tcp {
         self.set_seq(ack);
         self.set_ack(seq);
     }
+}
 
-    /// Sets the source port and updates the checksum.
-    #[inline]
-    pub fn rewrite_src_port(&mut self, port: u16) {
-        let delta = Delta::new().u16(self.src_port(), port);
-        self.set_src_port(port);
-        self.adjust_checksum(delta);
-    }
-
-    /// Sets the destination port and updates the checksum.
-    #[inline]
-    pub fn rewrite_dst_port(&mut self, port: u16) {
-        let delta = Delta::new().u16(self.dst_port(), port);
-        self.set_dst_port(port);
-        self.adjust_checksum(delta);
-    }
-
-    /// Sets the sequence number and updates the checksum.
-    #[inline]
-    pub fn rewrite_seq(&mut self, seq: u32) {
-        let delta = Delta::new().u32(self.seq(), seq);
-        self.set_seq(seq);
-        self.adjust_checksum(delta);
-    }
-
-    /// Sets the acknowledgment number and updates the checksum.
-    #[inline]
-    pub fn rewrite_ack(&mut self, ack: u32) {
-        let delta = Delta::new().u32(self.ack(), ack);
-        self.set_ack(ack);
-        self.adjust_checksum(delta);
-    }
-
-    /// Sets the window and updates the checksum.
-    #[inline]
-    pub fn rewrite_window(&mut self, window: u16) {
-        let delta = Delta::new().u16(self.window(), window);
-        self.set_window(window);
-        self.adjust_checksum(delta);
+rewrite! {
+    Tcp {
+        rewrite_src_port: u16 = src_port, set_src_port, u16;
+        rewrite_dst_port: u16 = dst_port, set_dst_port, u16;
+        rewrite_seq: u32 = seq, set_seq, u32;
+        rewrite_ack: u32 = ack, set_ack, u32;
+        rewrite_window: u16 = window, set_window, u16;
     }
 }
 

@@ -58,21 +58,12 @@ impl Udp {
         self.set_src_port(dst);
         self.set_dst_port(src);
     }
+}
 
-    /// Sets the source port and updates the checksum.
-    #[inline]
-    pub fn rewrite_src_port(&mut self, port: u16) {
-        let delta = Delta::new().u16(self.src_port(), port);
-        self.set_src_port(port);
-        self.adjust_checksum(delta);
-    }
-
-    /// Sets the destination port and updates the checksum.
-    #[inline]
-    pub fn rewrite_dst_port(&mut self, port: u16) {
-        let delta = Delta::new().u16(self.dst_port(), port);
-        self.set_dst_port(port);
-        self.adjust_checksum(delta);
+rewrite! {
+    Udp {
+        rewrite_src_port: u16 = src_port, set_src_port, u16;
+        rewrite_dst_port: u16 = dst_port, set_dst_port, u16;
     }
 }
 
