@@ -3,7 +3,6 @@
 //! The method of tcpdpriv's `-A50`: each bit is flipped or not at random, depending on all bits
 //! before it, so that two addresses share as many leading bits afterwards as before.
 
-use crate::icmp_error::is_error;
 use crate::rng::Rng;
 use castanet_wire::{Icmp, Ipv4Header, Tcp, Udp, ip_proto};
 use std::net::Ipv4Addr;
@@ -79,7 +78,7 @@ pub fn anonymize_datagram(map: &Anonymizer, bytes: &mut [u8]) {
             udp.into_iter().for_each(|udp| deltas.iter().for_each(|&d| udp.adjust_checksum(d)));
         }
         ip_proto::ICMP => {
-            let icmp = Icmp::from_prefix_mut(body).filter(|(icmp, _)| is_error(icmp.kind()));
+            let icmp = Icmp::from_prefix_mut(body).filter(|(icmp, _)| icmp.is_error());
             // The inner header's checksum compensates the change of its addresses, so the sum
             // over the ICMP message is unchanged.
             if let Some((ip, _)) = icmp.and_then(|(_, inner)| Ipv4Header::from_prefix_mut(inner)) {

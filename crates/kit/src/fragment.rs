@@ -1,6 +1,12 @@
 //! Fragmentation of IPv4 packets (RFC 791, section 3.2).
 
-use crate::ipv4::*;
+use castanet_wire::Ipv4Header;
+use castanet_wire::options::{END, RawOptions};
+
+/// The longest header.
+const MAX_HEADER: usize = 60;
+/// Set in the kinds of options that are copied to every fragment.
+const COPIED: u8 = 0x80;
 
 /// The layout of one fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +37,12 @@ impl Fragment {
         if self.start > 0 {
             copy_options(original, out);
         }
-        let header = &mut out[..self.header];
-        header[0] = header[0] & 0xF0 | (self.header / 4) as u8;
-        header[TOTAL_LENGTH..FRAGMENT - 2].copy_from_slice(&(self.total() as u16).to_be_bytes());
-        header[FRAGMENT..FRAGMENT + 2].copy_from_slice(&self.field.to_be_bytes());
-        set_checksum(header);
+        if let Some((header, options)) = Ipv4Header::from_prefix_mut(&mut out[..self.header]) {
+            header.set_header_len(self.header);
+            header.set_total_len(self.total() as u16);
+            header.set_fragment_word(self.field);
+            header.update_checksum(options);
+        }
         self.header
     }
 }
@@ -57,24 +64,26 @@ pub struct Fragments {
 /// malformed. A packet that fits becomes a single fragment. The caller checks whether the packet
 /// may be fragmented (`may_divide`); the fragments' headers allow it.
 pub fn divide(header: &[u8], payload: usize, mtu: usize) -> Option<Fragments> {
-    let header = crate::ipv4::header(header)?;
+    let (ip, rest) = Ipv4Header::from_prefix(header)?;
+    ip.split_options(rest)?;
+    let header = &header[..ip.header_len()];
     let room = mtu.checked_sub(header.len())? & !7;
-    let field = u16_at(header, FRAGMENT) & !DONT_FRAGMENT;
+    let field = ip.fragment_word() & !Ipv4Header::DONT_FRAGMENT;
     // The offset counts units of eight bytes and must not wrap.
-    let end = usize::from(field & OFFSET) * 8 + payload;
+    let end = ip.fragment_offset() + payload;
     if room < 8 || end > 0xFFFF {
         return None;
     }
     let fits = header.len() + payload <= mtu;
     let length = if fits { payload } else { room };
     let first = Fragment { header: header.len(), start: 0, length, field };
-    let later = MIN_HEADER + copy_options(header, &mut [0; MAX_HEADER]);
+    let later = Ipv4Header::LEN + copy_options(header, &mut [0; MAX_HEADER]);
     Some(Fragments { mtu, later, payload, field, next: first })
 }
 
 /// Whether the packet's header allows fragmentation.
 pub fn may_divide(header: &[u8]) -> bool {
-    u16_at(header, FRAGMENT) & DONT_FRAGMENT == 0
+    Ipv4Header::from_prefix(header).is_none_or(|(header, _)| !header.dont_fragment())
 }
 
 impl Iterator for Fragments {
@@ -87,7 +96,7 @@ impl Iterator for Fragments {
         }
         let end = fragment.start + fragment.length;
         if end < self.payload {
-            fragment.field |= MORE_FRAGMENTS;
+            fragment.field |= Ipv4Header::MORE_FRAGMENTS;
         }
         let length = (self.payload - end).min((self.mtu - self.later) & !7);
         // An empty payload has one fragment, too.
@@ -101,17 +110,15 @@ impl Iterator for Fragments {
 /// Writes the options that are copied to every fragment after a plain header, padded to whole
 /// words, and returns their length.
 fn copy_options(header: &[u8], out: &mut [u8; MAX_HEADER]) -> usize {
-    let mut end = MIN_HEADER;
-    for option in Options::new(header).map_while(Result::ok) {
-        if option.kind & COPIED != 0 {
-            out[end..end + option.length]
-                .copy_from_slice(&header[option.at..option.at + option.length]);
-            end += option.length;
-        }
+    let list = header.get(Ipv4Header::LEN..).unwrap_or_default();
+    let mut end = Ipv4Header::LEN;
+    for option in RawOptions::new(list).filter(|option| option.kind & COPIED != 0) {
+        out[end..end + option.len()].copy_from_slice(&list[option.offset..][..option.len()]);
+        end += option.len();
     }
     let padded = end.next_multiple_of(4);
     out[end..padded].fill(END);
-    padded - MIN_HEADER
+    padded - Ipv4Header::LEN
 }
 
 #[cfg(test)]
@@ -163,7 +170,7 @@ mod tests {
             let options: Vec<u8> = options.into_iter().flat_map(u32::to_be_bytes).collect();
             let header = header(&options, field);
             let Some(fragments) = divide(&header, payload, mtu) else {
-                let end = usize::from(field & OFFSET) * 8 + payload;
+                let end = usize::from(field & Ipv4Header::OFFSET_MASK) * 8 + payload;
                 prop_assert!(mtu < header.len() + 8 || end > 0xFFFF);
                 return Ok(());
             };
@@ -172,13 +179,13 @@ mod tests {
             for (i, f) in list.iter().enumerate() {
                 let last = i + 1 == list.len();
                 prop_assert!(f.total() <= mtu && (i == 0 || f.start == at));
-                prop_assert_eq!(f.field & OFFSET, (field & OFFSET) + (at / 8) as u16);
-                prop_assert_eq!(f.field & MORE_FRAGMENTS != 0, !last || field & 0x2000 != 0);
+                prop_assert_eq!(f.field & Ipv4Header::OFFSET_MASK, (field & Ipv4Header::OFFSET_MASK) + (at / 8) as u16);
+                prop_assert_eq!(f.field & Ipv4Header::MORE_FRAGMENTS != 0, !last || field & 0x2000 != 0);
                 prop_assert!(last || f.length % 8 == 0 && f.length > 0);
                 let mut out = [0; MAX_HEADER];
                 let length = f.write_header(&header, &mut out);
                 prop_assert_eq!(length, usize::from(out[0] & 15) * 4);
-                prop_assert_eq!(usize::from(u16_at(&out, 2)), f.total());
+                prop_assert_eq!(usize::from(u16::from_be_bytes([out[2], out[3]])), f.total());
                 prop_assert_eq!(checksum::of(&out[..length]), 0);
                 at += f.length;
             }

@@ -1,20 +1,8 @@
 //! Generation of ICMP errors: whether one may be sent, and how much of the packet it quotes (RFC
 //! 1812, section 4.3.2; RFC 1122, section 3.2.2).
 
-use crate::ipv4::*;
-
-const ICMP: u8 = 1;
-
-/// ICMP types that report errors.
-pub const UNREACHABLE: u8 = 3;
-/// Obsolete (RFC 6633), but supported by Click.
-pub const SOURCE_QUENCH: u8 = 4;
-/// The sender should use another gateway.
-pub const REDIRECT: u8 = 5;
-/// The time to live or the time for reassembly is exceeded.
-pub const TIME_EXCEEDED: u8 = 11;
-/// The header has an error at a given byte.
-pub const PARAMETER_PROBLEM: u8 = 12;
+use castanet_wire::options::{RawOption, RawOptions};
+use castanet_wire::{Icmp, Ipv4Header, icmp, ip_proto, ipv4};
 
 /// The reason why no error may be sent about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,11 +22,6 @@ pub enum Suppression {
     LaterFragment,
     /// The packet is source-routed, and the error would be a redirect (RFC 1812, 5.2.7.2).
     RoutedRedirect,
-}
-
-/// Whether messages of this ICMP type report errors.
-pub fn is_error(icmp_type: u8) -> bool {
-    matches!(icmp_type, UNREACHABLE | SOURCE_QUENCH | REDIRECT | TIME_EXCEEDED | PARAMETER_PROBLEM)
 }
 
 /// Whether an address in host byte order may be that of a single host. `bad` has addresses that are
@@ -62,28 +45,29 @@ pub fn check_allowed(
     link_group: bool,
     bad: &[u32],
 ) -> Result<(), Suppression> {
-    let header = header(packet).ok_or(Suppression::Malformed)?;
-    let first = u16_at(header, FRAGMENT) & OFFSET == 0;
+    let (header, options, message) = split(packet).ok_or(Suppression::Malformed)?;
+    let first = header.is_first_fragment();
     // A later fragment has no ICMP header.
-    if header[PROTOCOL] == ICMP && first {
-        let message = &packet[header.len()..];
-        if message.len() < 4 || is_error(message[0]) {
+    if header.protocol() == ip_proto::ICMP && first {
+        // An error about a message needs only its first word.
+        let word = message.first_chunk::<4>();
+        if word.is_none_or(|word| icmp::is_error(word[Icmp::KIND])) {
             return Err(Suppression::AboutError);
         }
     }
-    if !is_unicast(u32_at(header, DESTINATION), bad) {
+    if !is_unicast(header.dst_u32(), bad) {
         return Err(Suppression::GroupDestination);
     }
     if link_group {
         return Err(Suppression::LinkGroup);
     }
-    if !is_valid_source(u32_at(header, SOURCE), bad) {
+    if !is_valid_source(header.src_u32(), bad) {
         return Err(Suppression::BadSource);
     }
     if !first {
         return Err(Suppression::LaterFragment);
     }
-    if icmp_type == REDIRECT && source_route(header).is_some() {
+    if icmp_type == icmp::REDIRECT && source_route(options).is_some() {
         return Err(Suppression::RoutedRedirect);
     }
     Ok(())
@@ -95,42 +79,52 @@ pub fn check_allowed(
 /// Returns the option, padded to whole words, and its length. `None` if there is no route, or if
 /// `problem`, the byte that a parameter problem points at, lies in the option.
 pub fn reply_route(packet: &[u8], problem: Option<usize>) -> Option<([u8; 40], usize)> {
-    let header = header(packet)?;
-    let option = source_route(header)?;
-    if problem.is_some_and(|at| (option.at..option.at + option.length).contains(&at)) {
+    let (_, options, _) = split(packet)?;
+    let option = source_route(options)?;
+    let at = Ipv4Header::LEN + option.offset;
+    if problem.is_some_and(|problem| (at..at + option.len()).contains(&problem)) {
         return None;
     }
-    let recorded = usize::from(header[option.at + 2]) - 1;
+    // The recorded part of the option ends before its pointer.
+    let (&pointer, addresses) = option.data.split_first()?;
+    let recorded = usize::from(pointer) - 1;
     let mut out = [0; 40];
     (out[0], out[1], out[2]) = (option.kind, recorded as u8, 4);
-    let addresses = header[option.at + 3..option.at + recorded].rchunks_exact(4);
+    let addresses = addresses[..recorded - 3].rchunks_exact(4);
     for (to, from) in out[3..].chunks_exact_mut(4).zip(addresses) {
         to.copy_from_slice(from);
     }
     Some((out, recorded.next_multiple_of(4)))
 }
 
+/// The header of a packet, its options and the bytes behind; `None` if it is not complete.
+fn split(packet: &[u8]) -> Option<(&Ipv4Header, &[u8], &[u8])> {
+    let (header, rest) = Ipv4Header::from_prefix(packet)?;
+    let (options, payload) = header.split_options(rest)?;
+    Some((header, options, payload))
+}
+
 /// The first source route option with a valid pointer.
-fn source_route(header: &[u8]) -> Option<IpOption> {
-    Options::new(header).map_while(Result::ok).find(|option| {
-        let pointer = header.get(option.at + 2).map_or(0, |&p| usize::from(p));
-        matches!(option.kind, LOOSE_ROUTE | STRICT_ROUTE)
-            && option.length >= 3
+fn source_route(options: &[u8]) -> Option<RawOption<'_>> {
+    RawOptions::new(options).find(|option| {
+        let pointer = option.data.first().map_or(0, |&pointer| usize::from(pointer));
+        matches!(option.kind, ipv4::OPTION_LOOSE_ROUTE | ipv4::OPTION_STRICT_ROUTE)
             && pointer >= 4
             && pointer.is_multiple_of(4)
-            && pointer <= option.length + 1
+            && pointer <= option.len() + 1
     })
 }
 
 /// How many bytes of a packet of `length` bytes fit into an error of at most `mtu` bytes (RFC 1812,
 /// 4.3.2.3 says 576) with `route` bytes of options.
 pub fn quote_len(length: usize, mtu: usize, route: usize) -> usize {
-    length.min(mtu.saturating_sub(MIN_HEADER + route + 8))
+    length.min(mtu.saturating_sub(Ipv4Header::LEN + route + Icmp::LEN))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use castanet_wire::icmp::*;
 
     fn packet(protocol: u8, src: u32, dst: u32) -> Vec<u8> {
         let mut p = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, protocol, 0, 0];

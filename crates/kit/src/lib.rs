@@ -22,7 +22,6 @@ pub mod ip6_header;
 pub mod ip_field;
 pub mod ip_flows;
 pub mod ip_header;
-mod ipv4;
 pub mod lpm;
 pub mod lru;
 pub mod mac_table;

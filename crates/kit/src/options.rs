@@ -1,7 +1,9 @@
 //! IP options in a gateway (RFC 791, section 3.1): records the gateway's address and the time.
 //! Source routes and other options are left alone, as in Click.
 
-use crate::ipv4::*;
+use castanet_wire::Ipv4Header;
+use castanet_wire::ipv4::{OPTION_RECORD_ROUTE, OPTION_TIMESTAMP};
+use castanet_wire::options::{NOP, RawOptions};
 
 /// Whether the options have changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,26 +44,42 @@ pub fn process(
     time: u32,
 ) -> Result<OptionsChange, Problem> {
     let mut changed = false;
-    let mut at = MIN_HEADER;
+    let mut at = Ipv4Header::LEN;
     // Each step looks for the next option again, because the previous one may have written to the
     // header.
     while let Some(option) = next(header, at)? {
         at = option.at + option.length;
         match option.kind {
-            RECORD_ROUTE => changed |= record_route(header, option, own)?,
-            TIMESTAMP => changed |= timestamp(header, option, own, time)?,
+            OPTION_RECORD_ROUTE => changed |= record_route(header, option, own)?,
+            OPTION_TIMESTAMP => changed |= timestamp(header, option, own, time)?,
             _ => {}
         }
     }
     if !changed {
         return Ok(OptionsChange::Unchanged);
     }
-    set_checksum(header);
+    if let Some((header, options)) = Ipv4Header::from_prefix_mut(header) {
+        header.update_checksum(options);
+    }
     Ok(OptionsChange::Changed)
 }
 
+/// An option and its offset in the header.
+#[derive(Clone, Copy)]
+struct IpOption {
+    kind: u8,
+    at: usize,
+    length: usize,
+}
+
+/// The first option from offset `at` on, at which one starts. An impossible length is a problem.
 fn next(header: &[u8], at: usize) -> Result<Option<IpOption>, Problem> {
-    Options::from(header, at).next().transpose().map_err(problem)
+    let mut options = RawOptions::new(header.get(at..).unwrap_or_default());
+    let option = options.find(|option| option.kind != NOP);
+    if options.malformed() {
+        return Err(problem(at + options.position() + 1));
+    }
+    Ok(option.map(|it| IpOption { kind: it.kind, at: at + it.offset, length: it.len() }))
 }
 
 fn problem(at: usize) -> Problem {
@@ -116,7 +134,8 @@ fn timestamp(
             write(header, position + 4, time);
         }
         _ => {
-            let requested = u32_at(header, position);
+            let requested =
+                header[position..].first_chunk().map_or(0, |it| u32::from_be_bytes(*it));
             if requested != own.preferred && !own.others.contains(&requested) {
                 return Ok(false);
             }
@@ -163,7 +182,7 @@ mod tests {
 
     /// The options after processing.
     fn run(options: &[u8]) -> Result<(OptionsChange, Vec<u8>), u8> {
-        let mut header = vec![0x40; MIN_HEADER];
+        let mut header = vec![0x40; Ipv4Header::LEN];
         header.extend(options);
         header.resize(header.len().next_multiple_of(4), 0);
         header[0] |= (header.len() / 4) as u8;
@@ -175,7 +194,7 @@ mod tests {
             }
             Ok(OptionsChange::Changed) => {
                 assert_eq!(checksum::of(&header), 0);
-                Ok((OptionsChange::Changed, header[MIN_HEADER..][..options.len()].to_vec()))
+                Ok((OptionsChange::Changed, header[Ipv4Header::LEN..][..options.len()].to_vec()))
             }
             Err(problem) => Err(problem.pointer),
         }
@@ -234,7 +253,7 @@ mod tests {
             prop_oneof![any::<u8>(), Just(7), Just(68), 0u8..12], 0..=40,
         )) {
             if let Err(pointer) = run(&options) {
-                prop_assert!((MIN_HEADER..=MAX_HEADER).contains(&usize::from(pointer)));
+                prop_assert!((Ipv4Header::LEN..=60).contains(&usize::from(pointer)));
             }
         }
     }

@@ -3,7 +3,6 @@
 use super::flow_trace::FlowTrace;
 use castanet_element::prelude::*;
 use castanet_element::wire::{Ipv4Header, Tcp, ip_proto};
-use castanet_kit::icmp_error::is_error;
 use castanet_kit::ip_flows::{EndedFlow, Endpoint, Flows, TcpFlags, Timeouts};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -263,7 +262,7 @@ impl AggregateIPFlowsState {
     fn mark_error(&self, ip: &Ipv4Header, body: &[u8], symmetric: bool) -> FlowMark {
         const ERROR_PAINT: u8 = 2;
         let (icmp, inner) = castanet_element::wire::Icmp::from_prefix(body)?;
-        if !is_error(icmp.kind()) || !ip.is_first_fragment() {
+        if !icmp.is_error() || !ip.is_first_fragment() {
             return None;
         }
         let (inner, rest) = Ipv4Header::from_prefix(inner)?;

@@ -2,7 +2,7 @@
 
 use super::icmp_error_message::{ErrorMessage, ICMPErrorExit};
 use castanet_element::prelude::*;
-use castanet_element::wire::names;
+use castanet_element::wire::{icmp, names};
 use castanet_kit::icmp_error;
 
 /// Turns IPv4 packets into ICMP errors or redirects to their senders.
@@ -84,7 +84,7 @@ impl Build for ICMPError {
     fn build(args: ICMPErrorArgs, _: &Setup) -> Result<Self, ArgError> {
         let kind = names::icmp_type_number(&args.kind)
             .ok_or_else(|| ArgError::new("ICMP type must be between 0 and 255").at("TYPE"))?;
-        if !icmp_error::is_error(kind) {
+        if !icmp::is_error(kind) {
             return Err(ArgError::new(format!("ICMP type {kind} is not an error type")));
         }
         let code = names::icmp_code_number(kind, &args.code).ok_or_else(|| {

@@ -26,6 +26,13 @@ pub struct RawOption<'a> {
 }
 
 impl RawOption<'_> {
+    /// Length of the option, at least 1.
+    #[inline]
+    #[allow(clippy::len_without_is_empty)] // never empty
+    pub fn len(&self) -> usize {
+        if self.kind == NOP { 1 } else { 2 + self.data.len() }
+    }
+
     /// Offset of the value from the list's first byte.
     pub fn data_offset(&self) -> usize {
         self.offset + 2
@@ -47,7 +54,7 @@ impl<'a> RawOptions<'a> {
         RawOptions { list, position: 0, malformed: false }
     }
 
-    /// Offset of the next option from the list's first byte.
+    /// Offset of the next option from the list's first byte, or of one whose length is invalid.
     pub fn position(&self) -> usize {
         self.position
     }
@@ -72,8 +79,7 @@ impl<'a> Iterator for RawOptions<'a> {
         }
         let len = rest.first().map_or(0, |&len| usize::from(len));
         let Some(data) = len.checked_sub(1).and_then(|end| rest.get(1..end)) else {
-            // Behind the end of the list the iterator yields nothing any more.
-            (self.malformed, self.position) = (true, self.list.len());
+            self.malformed = true;
             return None;
         };
         self.position += len;
@@ -122,7 +128,7 @@ mod tests {
             let mut end = 0;
             for option in RawOptions::new(&list) {
                 prop_assert_eq!(option.offset, end);
-                end += if option.kind == NOP { 1 } else { 2 + option.data.len() };
+                end += option.len();
                 prop_assert!(end <= list.len());
                 prop_assert!(option.kind == NOP || &list[option.data_offset()..end] == option.data);
             }
