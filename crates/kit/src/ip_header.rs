@@ -80,11 +80,10 @@ impl HeaderCheck {
     /// options at the start of `bytes`. If the result is `None`, [`HeaderCheck::check`] decides.
     #[inline(always)]
     pub fn check_plain(&self, bytes: &[u8]) -> Option<(u16, Ipv4Addr)> {
-        const PLAIN: u8 = 0x45;
         let (header, _) = Ipv4Header::from_prefix(bytes)?;
         let total_len = header.total_len();
         let fits = usize::from(total_len) <= bytes.len();
-        if header.version_ihl() != PLAIN || total_len < Ipv4Header::LEN as u16 || !fits {
+        if !header.is_plain() || total_len < Ipv4Header::LEN as u16 || !fits {
             return None;
         }
         if self.checksum && !header.checksum_ok(&[]) {

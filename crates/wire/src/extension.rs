@@ -122,21 +122,21 @@ pub const fn is_extension(next_header: u8) -> bool {
 
 /// The bit of an extension header of `protocol` in a set (IANA, IPv6 Extension Header Types); 0
 /// for other protocols.
+#[inline]
 pub const fn bit(protocol: u8) -> u16 {
-    use ip_proto::*;
-    match protocol {
-        HOP_BY_HOP => 1,
-        ROUTING => 1 << 1,
-        FRAGMENT => 1 << 2,
-        ESP => 1 << 3,
-        AH => 1 << 4,
-        DESTINATION_OPTIONS => 1 << 5,
-        MOBILITY => 1 << 6,
-        HIP => 1 << 7,
-        SHIM6 => 1 << 8,
-        _ => 0,
-    }
+    BITS[protocol as usize]
 }
+
+const BITS: [u16; 256] = {
+    use ip_proto::*;
+    let all = [HOP_BY_HOP, ROUTING, FRAGMENT, ESP, AH, DESTINATION_OPTIONS, MOBILITY, HIP, SHIM6];
+    let (mut bits, mut at) = ([0; 256], 0);
+    while at < all.len() {
+        bits[all[at] as usize] = 1 << at;
+        at += 1;
+    }
+    bits
+};
 
 /// Length in bytes of an extension header of `protocol`.
 fn length(protocol: u8, header: &Extension) -> usize {

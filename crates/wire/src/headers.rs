@@ -83,30 +83,33 @@ impl Headers {
     /// an impossible length counts as absent. `None` if the IP header is incomplete or malformed.
     #[inline]
     pub fn of(bytes: &[u8], network: usize) -> Option<Headers> {
-        Headers::quoted(bytes, network).map(|headers| headers.without_impossible(bytes))
+        Headers::locate(bytes, network, false)
     }
 
     /// Locates the headers of a packet that an ICMP error quotes, which may end anywhere behind
     /// the ports.
-    #[inline]
     pub fn quoted(bytes: &[u8], network: usize) -> Option<Headers> {
-        let rest = bytes.get(network..)?;
-        let headers = match rest.first()? >> 4 {
-            4 => Headers::of_ip4(network, rest)?,
-            6 => Headers::of_ip6(network, rest)?,
-            _ => return None,
-        };
-        Some(headers.with_upper(bytes))
+        Headers::locate(bytes, network, true)
     }
 
-    #[inline]
-    fn of_ip4(network: usize, rest: &[u8]) -> Option<Headers> {
+    #[inline(always)]
+    fn locate(bytes: &[u8], network: usize, is_quoted: bool) -> Option<Headers> {
+        let rest = bytes.get(network..)?;
+        match rest.first()? >> 4 {
+            4 => Headers::of_ip4(network, rest, is_quoted),
+            6 => Headers::of_ip6(network, rest, is_quoted),
+            _ => None,
+        }
+    }
+
+    #[inline(always)]
+    fn of_ip4(network: usize, rest: &[u8], is_quoted: bool) -> Option<Headers> {
         let (ip, _) = Ipv4Header::from_prefix(rest)?;
         let (header, total) = (ip.header_len(), usize::from(ip.total_len()));
         // With a length of 0 a device will segment the packet.
         let end = if total == 0 { rest.len() } else { total.min(rest.len()) };
-        let is_valid = (Ipv4Header::LEN..=end).contains(&header);
-        is_valid.then(|| Headers {
+        let segment = rest.get(header..end).filter(|_| header >= Ipv4Header::LEN)?;
+        let headers = Headers {
             is_ip6: false,
             network,
             end: network + end,
@@ -117,43 +120,62 @@ impl Headers {
             is_fragment: ip.is_fragment(),
             is_later_fragment: !ip.is_first_fragment(),
             extensions: 0,
+        };
+        Some(headers.with_upper(segment, is_quoted))
+    }
+
+    #[inline(always)]
+    fn of_ip6(network: usize, rest: &[u8], is_quoted: bool) -> Option<Headers> {
+        let (ip, behind) = Ipv6Header::from_prefix(rest)?;
+        let behind = &behind[..ip.payload_len_in(behind.len())];
+        let (protocol, transport) = (ip.next_header(), network + Ipv6Header::LEN);
+        let headers = Headers {
+            is_ip6: true,
+            network,
+            end: transport + behind.len(),
+            protocol,
+            transport,
+            upper: Layer::Any,
+            payload: transport,
+            is_fragment: false,
+            is_later_fragment: false,
+            extensions: 0,
+        };
+        Some(match extension::bit(protocol) {
+            0 => headers.with_upper(behind, is_quoted),
+            _ => headers.with_extensions(behind, is_quoted),
         })
     }
 
-    fn of_ip6(network: usize, rest: &[u8]) -> Option<Headers> {
-        let (ip, rest) = Ipv6Header::from_prefix(rest)?;
-        let length = ip.payload_len_in(rest.len());
-        let upper = extension::upper_layer(ip.next_header(), &rest[..length]);
-        let start = network + Ipv6Header::LEN;
-        Some(Headers {
-            is_ip6: true,
-            network,
-            end: start + length,
-            protocol: upper.protocol,
-            transport: start + upper.offset,
-            upper: Layer::Any,
-            payload: start + upper.offset,
-            is_fragment: upper.fragment.is_some_and(|fragment| !fragment.is_atomic()),
-            is_later_fragment: upper.is_later_fragment(),
-            extensions: upper.headers,
-        })
+    /// Skips the extension headers in `behind`, which begins at the transport header so far, and
+    /// adds the transport header.
+    fn with_extensions(mut self, behind: &[u8], is_quoted: bool) -> Headers {
+        let upper = extension::upper_layer(self.protocol, behind);
+        self.protocol = upper.protocol;
+        self.transport += upper.offset;
+        self.payload = self.transport;
+        self.is_fragment |= upper.fragment.is_some_and(|fragment| !fragment.is_atomic());
+        self.is_later_fragment = upper.is_later_fragment();
+        self.extensions |= upper.headers;
+        self.with_upper(&behind[upper.offset..], is_quoted)
     }
 
     /// Fast path of [`Headers::of`] for whole UDP and TCP packets of IPv4 without IP options;
     /// `None` for all others.
     #[inline(always)]
     pub fn plain(bytes: &[u8], network: usize) -> Option<Headers> {
-        const PLAIN: u8 = 0x45;
         let (ip, segment) = Ipv4Header::from_prefix(bytes.get(network..)?)?;
+        if !ip.is_plain() || ip.is_fragment() {
+            return None;
+        }
         let (transport, total) = (network + Ipv4Header::LEN, usize::from(ip.total_len()));
         let length = total.checked_sub(Ipv4Header::LEN)?.min(segment.len());
-        let (upper, header) = match ip.protocol() {
-            ip_proto::UDP => (Layer::Udp, Udp::LEN),
-            ip_proto::TCP => (Layer::Tcp, Tcp::from_prefix(segment)?.0.header_len()),
+        let (upper, least, header) = match ip.protocol() {
+            ip_proto::UDP => (Layer::Udp, Udp::LEN, Udp::LEN),
+            ip_proto::TCP => (Layer::Tcp, Tcp::LEN, Tcp::from_prefix(segment)?.0.header_len()),
             _ => return None,
         };
-        let least = if upper == Layer::Tcp { Tcp::LEN } else { Udp::LEN };
-        if ip.version_ihl() != PLAIN || ip.is_fragment() || header < least || header > length {
+        if header < least || header > length {
             return None;
         }
         Some(Headers {
@@ -173,13 +195,7 @@ impl Headers {
     /// The headers of a later fragment together with those that its datagram begins with: in
     /// `bytes` its own end at `divided`, and headers of `protocol` follow.
     pub fn with_first(self, divided: usize, protocol: u8, bytes: &[u8]) -> Headers {
-        let (mut protocol, mut transport, mut extensions) = (protocol, divided, self.extensions);
-        if self.is_ip6 {
-            let behind = bytes.get(divided..).unwrap_or_default();
-            let upper = extension::upper_layer(protocol, behind);
-            extensions |= upper.headers;
-            (protocol, transport) = (upper.protocol, divided + upper.offset);
-        }
+        let (behind, transport) = (bytes.get(divided..).unwrap_or_default(), divided);
         let headers = Headers {
             network: 0,
             end: bytes.len(),
@@ -187,47 +203,37 @@ impl Headers {
             transport,
             payload: transport,
             is_later_fragment: false,
-            extensions,
             ..self
         };
-        headers.with_upper(bytes)
+        match self.is_ip6 {
+            true => headers.with_extensions(behind, true),
+            false => headers.with_upper(behind, true),
+        }
     }
 
-    /// Adds the transport header, if it is in this fragment and complete.
-    #[inline]
-    fn with_upper(mut self, bytes: &[u8]) -> Headers {
-        let rest = &bytes[self.transport..self.end];
-        let (upper, length) = match (self.protocol, self.is_ip6) {
+    /// Adds the transport header at the start of `segment`, if it is in this fragment and complete.
+    /// A TCP header whose length is too small (RFC 9293, section 3.1), or beyond the packet, is
+    /// absent, unless the rest may be in another fragment or the packet is quoted.
+    #[inline(always)]
+    fn with_upper(mut self, segment: &[u8], is_quoted: bool) -> Headers {
+        let (upper, least) = match (self.protocol, self.is_ip6) {
             (ip_proto::TCP, _) => (Layer::Tcp, Tcp::LEN),
             (ip_proto::UDP, _) => (Layer::Udp, Udp::LEN),
             (ip_proto::ICMP, false) => (Layer::Icmp, Icmp::LEN),
             (ip_proto::ICMPV6, true) => (Layer::Icmp6, Icmp::LEN),
             _ => return self,
         };
-        if rest.len() < length || self.is_later_fragment {
+        if segment.len() < least || self.is_later_fragment {
             return self;
         }
-        self.upper = upper;
-        self.payload = self.transport + length;
-        if let (Layer::Tcp, Some((tcp, behind))) = (upper, Tcp::from_prefix(rest))
-            && let Some((list, _)) = tcp.split_options(behind)
-        {
-            self.payload += list.len();
-        }
-        self
-    }
-
-    /// Drops a TCP header whose length is too small (RFC 9293, section 3.1), or beyond the packet,
-    /// unless the rest may be in another fragment.
-    #[inline]
-    fn without_impossible(mut self, bytes: &[u8]) -> Headers {
-        if self.upper != Layer::Tcp {
-            return self;
-        }
-        let segment = &bytes[self.transport..self.end];
-        let header = Tcp::from_prefix(segment).map_or(0, |(tcp, _)| tcp.header_len());
-        if header < Tcp::LEN || header > segment.len() && !self.is_fragment {
-            (self.upper, self.payload) = (Layer::Any, self.transport);
+        let length = match Tcp::from_prefix(segment) {
+            Some((tcp, _)) if upper == Layer::Tcp => tcp.header_len(),
+            _ => least,
+        };
+        let is_whole = (least..=segment.len()).contains(&length);
+        if is_whole || is_quoted || length >= least && self.is_fragment {
+            self.upper = upper;
+            self.payload = self.transport + if is_whole { length } else { least };
         }
         self
     }
@@ -354,7 +360,10 @@ mod tests {
             (offset, more) = (word(6) & 0x1fff, word(6) & 0x2000 != 0);
         }
         let mut second = None;
-        while is_ip6 {
+        loop {
+            if !is_ip6 {
+                break;
+            }
             extensions |= extension::bit(protocol);
             if ![0, 43, 44, 51, 60].contains(&protocol) || at + 2 > end {
                 break;

@@ -104,6 +104,12 @@ impl Ipv4Header {
         self.set_version_ihl(0x40 | (len / 4) as u8 & 0xf);
     }
 
+    /// Whether the version is 4 and the header has no options.
+    #[inline(always)]
+    pub fn is_plain(&self) -> bool {
+        self.version_ihl() == 0x45
+    }
+
     /// Whether options follow the fixed part.
     #[inline(always)]
     pub fn has_options(&self) -> bool {

@@ -17,10 +17,12 @@ pub(crate) fn find_headers(frame: &[u8], link: LinkType) -> Option<Headers> {
         LinkType::Ip => 0,
         LinkType::Ethernet => ip_offset(frame)?,
     };
-    let headers = Headers::of(frame, network)?;
-    let is_segment = matches!(headers.upper, Layer::Tcp | Layer::Udp);
-    let is_apt = is_segment && !headers.is_fragment && headers.extensions & !SKIPPED == 0;
-    is_apt.then_some(headers)
+    let plain = Headers::plain(frame, network);
+    plain.or_else(|| Headers::of(frame, network)).filter(|headers| {
+        !headers.is_fragment
+            && headers.extensions & !SKIPPED == 0
+            && matches!(headers.upper, Layer::Tcp | Layer::Udp)
+    })
 }
 
 /// Offset of the IP header in an Ethernet frame with any number of VLAN tags.

@@ -22,14 +22,14 @@ fn checksum_offset(headers: &Headers) -> usize {
 #[inline]
 pub(crate) fn finish_if_partial(frame: &mut [u8], link: LinkType) -> bool {
     let Some(headers) = find_headers(frame, link) else { return false };
-    let Some((end, pseudo)) = pseudo_sum(frame, &headers) else { return false };
+    let Some(pseudo) = pseudo_sum(frame, &headers) else { return false };
     let at = checksum_offset(&headers);
     let Some(&[high, low]) = frame.get(at..at + 2) else { return false };
     // The complement of the checksum of the pseudo header is its folded sum.
     if u16::from_be_bytes([high, low]) != !pseudo.checksum() {
         return false;
     }
-    let Some(counted) = frame.get(headers.transport..end) else { return false };
+    let Some(counted) = frame.get(headers.transport..headers.end) else { return false };
     // The checksum field itself contributes the sum of the pseudo header.
     let sum = match Sum::new().slice(counted).checksum() {
         0 => u16::MAX, // as in `finish_checksum`
@@ -39,21 +39,20 @@ pub(crate) fn finish_if_partial(frame: &mut [u8], link: LinkType) -> bool {
     true
 }
 
-/// The offset of the IP packet's end by its length field, and the sum of its pseudo header.
+/// The sum of the pseudo header. `None` if the length field of the IP header is 0, or the packet is
+/// longer than the frame.
 #[inline]
-fn pseudo_sum(frame: &[u8], headers: &Headers) -> Option<(usize, Sum)> {
-    let ip = frame.get(headers.network..)?;
-    let before = headers.transport - headers.network;
-    let (len, pseudo) = if headers.is_ip6 {
-        let (header, _) = Ipv6Header::from_prefix(ip)?;
-        let len = Ipv6Header::LEN + usize::from(header.payload_len());
-        (len, header.pseudo(headers.protocol, len.checked_sub(before)?))
+fn pseudo_sum(frame: &[u8], headers: &Headers) -> Option<Sum> {
+    let packet = frame.get(headers.network..headers.end)?;
+    let len = headers.end - headers.transport;
+    if headers.is_ip6 {
+        let (ip, payload) = Ipv6Header::from_prefix(packet)?;
+        let is_whole = usize::from(ip.payload_len()) == payload.len();
+        is_whole.then(|| ip.pseudo(headers.protocol, len))
     } else {
-        let (header, _) = Ipv4Header::from_prefix(ip)?;
-        let len = usize::from(header.total_len());
-        (len, header.pseudo(len.checked_sub(before)?))
-    };
-    Some((headers.network + len, pseudo))
+        let (ip, _) = Ipv4Header::from_prefix(packet)?;
+        (usize::from(ip.total_len()) == packet.len()).then(|| ip.pseudo(len))
+    }
 }
 
 #[cfg(test)]
@@ -80,7 +79,7 @@ mod tests {
         for text in SKETCHES {
             let (right, at) = frame(text);
             let headers = find_headers(&right, LinkType::Ethernet).unwrap();
-            let (_, pseudo) = pseudo_sum(&right, &headers).unwrap();
+            let pseudo = pseudo_sum(&right, &headers).unwrap();
             let mut partial = right.clone();
             partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
             // The expected result: the same frame, finished by a virtio header.
@@ -99,7 +98,7 @@ mod tests {
     fn padding_is_not_summed() {
         let (right, at) = frame(SKETCHES[0]);
         let headers = find_headers(&right, LinkType::Ethernet).unwrap();
-        let (_, pseudo) = pseudo_sum(&right, &headers).unwrap();
+        let pseudo = pseudo_sum(&right, &headers).unwrap();
         let mut padded = right.clone();
         padded[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         padded.extend([0xab; 9]);
@@ -125,7 +124,7 @@ mod tests {
     fn a_truncated_frame_stays_as_it_is() {
         let (right, at) = frame(SKETCHES[0]);
         let headers = find_headers(&right, LinkType::Ethernet).unwrap();
-        let (_, pseudo) = pseudo_sum(&right, &headers).unwrap();
+        let pseudo = pseudo_sum(&right, &headers).unwrap();
         let mut partial = right;
         partial[at..at + 2].copy_from_slice(&(!pseudo.checksum()).to_be_bytes());
         for len in 0..partial.len() {

@@ -202,7 +202,6 @@ pub(crate) fn fill(key: &mut Key, bytes: &[u8], headers: &Headers, with_options:
 /// that is no fragment and carries UDP or TCP; nothing, and no whole key, of others.
 #[inline]
 pub(crate) fn fill_plain(key: &mut Key, bytes: &[u8], with_options: bool) -> Option<()> {
-    const PLAIN: u8 = 0x45;
     let header = bytes.first_chunk::<{ Ipv4Header::LEN }>()?;
     let (ip, segment) = (Ipv4Header::from_array(header), bytes.get(Ipv4Header::LEN..)?);
     let end = usize::from(ip.total_len()).min(bytes.len());
@@ -211,7 +210,7 @@ pub(crate) fn fill_plain(key: &mut Key, bytes: &[u8], with_options: bool) -> Opt
         ip_proto::TCP => (Layer::Tcp, Tcp::LEN),
         _ => return None,
     };
-    if ip.version_ihl() != PLAIN || ip.is_fragment() || end < Ipv4Header::LEN + length {
+    if !ip.is_plain() || ip.is_fragment() || end < Ipv4Header::LEN + length {
         return None;
     }
     let mut has = u64::from(ip.protocol()) | 1 << layer_bit(Layer::Ip4) | 1 << layer_bit(layer);
