@@ -49,9 +49,7 @@ pub fn check_allowed(
     let first = header.is_first_fragment();
     // A later fragment has no ICMP header.
     if header.protocol() == ip_proto::ICMP && first {
-        // An error about a message needs only its first word.
-        let word = message.first_chunk::<4>();
-        if word.is_none_or(|word| icmp::is_error(word[Icmp::KIND])) {
+        if message.first_chunk::<4>().is_none_or(|word| icmp::is_error(word[Icmp::KIND])) {
             return Err(Suppression::AboutError);
         }
     }

@@ -3,7 +3,7 @@
 use super::{Direction, Endpoint};
 use castanet_wire::checksum::Delta;
 use castanet_wire::extension::{self, UpperLayer};
-use castanet_wire::{Icmp, Ipv6Header, Tcp, Udp, icmp6, ip_proto};
+use castanet_wire::{Icmp, Ipv6Header, Udp, icmp6, ip_proto, transport};
 
 /// The endpoints of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,12 +104,7 @@ fn set_port(protocol: u8, body: &mut [u8], direction: Direction, port: u16, delt
         Direction::Outward => udp.set_src_port(port),
         Direction::Inward => udp.set_dst_port(port),
     }
-    let delta = delta.u16(old, port);
-    if protocol == ip_proto::UDP {
-        udp.adjust_checksum(delta);
-    } else if let Some((tcp, _)) = Tcp::from_prefix_mut(body) {
-        tcp.adjust_checksum(delta);
-    }
+    transport::adjust_checksum(protocol, body, delta.u16(old, port));
 }
 
 fn reverse(direction: Direction) -> Direction {

@@ -3,7 +3,7 @@
 use super::{PacketRole, Refusal, extract_v4, icmp};
 use castanet_wire::checksum::{Delta, Sum};
 use castanet_wire::extension::{self, UpperLayer};
-use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto};
+use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto, transport};
 
 /// Translates an IPv6 packet without padding, from its header on, and writes the IPv4 packet to
 /// `out`.
@@ -63,20 +63,10 @@ fn header(ip: &Ipv6Header, upper: &UpperLayer, claimed: usize) -> Result<Ipv4Hea
     Ok(header)
 }
 
-/// Updates the checksum of the transport header at the start of `segment`, if it is complete.
+/// Updates the checksum of a TCP or UDP header at the start of `segment`, if it is not truncated.
 pub(super) fn adjust(protocol: u8, delta: Delta, segment: &mut [u8]) {
-    match protocol {
-        ip_proto::TCP => {
-            if let Some((tcp, _)) = Tcp::from_prefix_mut(segment) {
-                tcp.adjust_checksum(delta);
-            }
-        }
-        ip_proto::UDP => {
-            if let Some((udp, _)) = Udp::from_prefix_mut(segment) {
-                udp.adjust_checksum(delta);
-            }
-        }
-        _ => {}
+    if matches!(protocol, ip_proto::TCP | ip_proto::UDP) {
+        transport::adjust_checksum(protocol, segment, delta);
     }
 }
 
