@@ -48,10 +48,11 @@ pub fn check_allowed(
     let (header, options, message) = split(packet).ok_or(Suppression::Malformed)?;
     let first = header.is_first_fragment();
     // A later fragment has no ICMP header.
-    if header.protocol() == ip_proto::ICMP && first {
-        if message.first_chunk::<4>().is_none_or(|word| icmp::is_error(word[Icmp::KIND])) {
-            return Err(Suppression::AboutError);
-        }
+    if header.protocol() == ip_proto::ICMP
+        && first
+        && message.first_chunk::<4>().is_none_or(|word| icmp::is_error(word[Icmp::KIND]))
+    {
+        return Err(Suppression::AboutError);
     }
     if !is_unicast(header.dst_u32(), bad) {
         return Err(Suppression::GroupDestination);
