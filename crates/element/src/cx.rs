@@ -74,7 +74,7 @@ impl Cx<'_> {
         }
         match self.exec.outputs.find(index) {
             Some(batch) => batch.push(packet),
-            None => self.exec.outputs.emit(index, &mut Batch::from(packet)),
+            None => self.exec.outputs.emit_empty(index).push(packet),
         }
     }
 

@@ -396,8 +396,11 @@ impl FromIterator<Packet> for Batch {
 }
 
 impl From<Packet> for Batch {
+    #[inline]
     fn from(packet: Packet) -> Self {
-        Batch::from_iter([packet])
+        let mut batch = Batch::new();
+        batch.push(packet);
+        batch
     }
 }
 

@@ -71,16 +71,20 @@ impl Outputs {
         own.into_iter().find(|(to, _)| *to == Destination::Output(output)).map(|(_, batch)| batch)
     }
 
-    /// Emits a batch for an output, and leaves an empty one. The batch is swapped into its place in the
-    /// list: a pair that was made elsewhere would be read in wider words than it was written, and a
-    /// processor waits for such a load until all stores before it, those of the burst's packets
-    /// included, are in the cache.
+    /// Emits an empty batch for an output, and lends it in its place in the list: a pair that was made
+    /// elsewhere would be read in wider words than it was written, and a processor waits for such a
+    /// load until all stores before it, those of the burst's packets included, are in the cache.
+    #[inline]
+    pub fn emit_empty(&mut self, output: u8) -> &mut Batch {
+        let at = self.batches.len();
+        self.batches.push((Destination::Output(output), Batch::new()));
+        &mut self.batches[at].1
+    }
+
+    /// Emits a batch for an output, and leaves an empty one.
     #[inline]
     pub fn emit(&mut self, output: u8, batch: &mut Batch) {
-        self.batches.push((Destination::Output(output), Batch::new()));
-        if let Some((_, emitted)) = self.batches.last_mut() {
-            std::mem::swap(emitted, batch);
-        }
+        std::mem::swap(self.emit_empty(output), batch);
     }
 
     /// Emits a handler call with the packets that wait for it. Batches emitted from now on join none
