@@ -229,7 +229,9 @@ impl HookContext<'_> {
             if is_only && lookup_batch.is_known(lookup.key) {
                 continue;
             }
-            if let Some(headers) = headers::find(packet) {
+            // Most packets are plain, and their headers are found without a call.
+            let headers = headers::find_plain(packet).or_else(|| headers::find(packet));
+            if let Some(headers) = headers {
                 matcher.push(packet.bytes(), &headers);
                 lookup.match_index = Some(count);
                 count += 1;
