@@ -1,6 +1,5 @@
 //! The rooms: the file of each element is in the folder of its room, and rooms are neither small
 //! nor large.
-//! reader can take in.
 
 use castanet_elements::ROOMS;
 use std::path::{Path, PathBuf};
@@ -21,39 +20,57 @@ fn file_names(folder: &Path) -> Vec<String> {
     file_names
 }
 
+/// The reason why an element must not stand in `file`, or be listed in `room`, if there is one.
+fn misplacement(room: &str, name: &str, file: &str, declared: Option<&str>) -> Option<String> {
+    let Some(declared) = declared else {
+        return Some(format!("{file}: {name} declares no room: `#[element(room = ...)]`"));
+    };
+    if file.rsplit('/').nth(1) != Some(declared) {
+        return Some(format!("{file}: {name} declares the room {declared}: move the file"));
+    }
+    (declared != room)
+        .then(|| format!("{file}: {name} of the room {declared} is listed in {room}/"))
+}
+
+/// The reason why a room must not have this number of files, if there is one.
+fn size_error(room: &str, files: usize) -> Option<String> {
+    (!(MIN_FILES..=MAX_FILES).contains(&files)).then(|| {
+        format!("{room}/ has {files} files, but a room has {MIN_FILES} to {MAX_FILES}: merge or divide it")
+    })
+}
+
 #[test]
 fn every_element_stands_in_the_room_that_it_declares() {
-    let mut wrong = Vec::new();
-    for (room, classes) in ROOMS {
-        for class in *classes {
-            let (name, file, declared) = (class.spec.class, class.spec.file, class.spec.room);
-            let Some(declared) = declared else {
-                wrong.push(format!("{file}: {name} declares no room: `#[element(room = ...)]`"));
-                continue;
-            };
-            if file.rsplit('/').nth(1) != Some(declared) {
-                wrong.push(format!("{file}: {name} declares the room {declared}: move the file"));
-            }
-            if declared != *room {
-                wrong.push(format!("{file}: {name} of the room {declared} is listed in {room}/"));
-            }
-        }
-    }
+    let classes = ROOMS.iter().flat_map(|(room, all)| all.iter().map(move |it| (room, &it.spec)));
+    let wrong: Vec<String> = classes
+        .filter_map(|(room, spec)| misplacement(room, spec.class, spec.file, spec.room))
+        .collect();
     assert!(wrong.is_empty(), "CONTRIBUTING.md, \"Which room\":\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn rooms_are_neither_too_small_nor_too_large() {
     for (room, _) in ROOMS {
-        let files = file_names(&source_folder().join(room))
-            .iter()
-            .filter(|name| name.ends_with(".rs"))
-            .count();
-        assert!(
-            (MIN_FILES..=MAX_FILES).contains(&files),
-            "{room}/ has {files} files, but a room has {MIN_FILES} to {MAX_FILES}: merge or divide it"
-        );
+        let files = file_names(&source_folder().join(room));
+        let count = files.iter().filter(|name| name.ends_with(".rs")).count();
+        assert_eq!(size_error(room, count), None);
     }
+}
+
+#[test]
+fn planted_misplacements_are_found() {
+    let file = "crates/elements/src/ip/strip.rs";
+    assert_eq!(misplacement("ip", "Strip", file, Some("ip")), None);
+    for (room, declared, part) in [
+        ("ip", None, "declares no room"),
+        ("edit", Some("edit"), "move the file"),
+        ("edit", Some("ip"), "is listed in edit/"),
+    ] {
+        let error = misplacement(room, "Strip", file, declared).unwrap_or_default();
+        assert!(error.contains(part), "{error}");
+    }
+    assert!([MIN_FILES, MAX_FILES].iter().all(|&files| size_error("ip", files).is_none()));
+    assert!([MIN_FILES - 1, MAX_FILES + 1].iter().all(|&files| size_error("ip", files).is_some()));
 }
 
 /// Folders that are no rooms, and files outside rooms, would not be covered by the tests above.
