@@ -1,7 +1,7 @@
 //! Tests of translations against expected packets, and round trips.
 
 use super::*;
-use castanet_wire::sketch;
+use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto, sketch};
 use proptest::prelude::*;
 
 fn build(text: &str) -> Vec<u8> {
@@ -48,6 +48,21 @@ fn transport_packets() {
         "1.0.0.1:5 > 2.0.0.2:6 udp nocheck \"abc\" ipopt 0x01010100",
         "[::1.0.0.1]:5 > [::2.0.0.2]:6 udp \"abc\"",
     );
+}
+
+#[test]
+fn dccp_checksum_stays_valid() {
+    let mut six = build("::1.0.0.1 > ::2.0.0.2 proto 33 data 0005000604000000200000000000000a");
+    let (ip, segment) = Ipv6Header::from_prefix_mut(&mut six).expect("is an IPv6 packet");
+    let pseudo = ip.pseudo(ip_proto::DCCP, segment.len());
+    let checksum = pseudo.slice(segment).checksum();
+    segment[6..8].copy_from_slice(&checksum.to_be_bytes());
+    let (mut four, mut back) = (Vec::new(), Vec::new());
+    assert_eq!(to_v4(&six, &mut four), Ok(()));
+    let (ip, segment) = Ipv4Header::from_prefix(&four).expect("is an IPv4 packet");
+    assert_eq!(ip.pseudo(segment.len()).slice(segment).checksum(), 0);
+    assert_eq!(to_v6(&four, &mut back), Ok(()));
+    assert_eq!(back, six);
 }
 
 #[test]

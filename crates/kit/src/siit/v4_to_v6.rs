@@ -1,9 +1,8 @@
 //! Translation from IPv4 to IPv6.
 
-use super::v6_to_v4::adjust;
 use super::{PacketRole, Refusal, embed_v4, icmp};
 use castanet_wire::checksum::Delta;
-use castanet_wire::{Fragment6, Ipv4Header, Ipv6Header, Udp, ip_proto};
+use castanet_wire::{Fragment6, Ipv4Header, Ipv6Header, Udp, ip_proto, transport};
 
 /// Translates an IPv4 packet without padding, from its header on, and writes the IPv6 packet to
 /// `out`.
@@ -45,7 +44,8 @@ pub(super) fn translate(packet: &[u8], role: PacketRole, out: &mut Vec<u8>) -> R
             }
         };
     }
-    adjust(ip.protocol(), Delta::new().sum(ip.pseudo(len), pseudo6), &mut out[start..]);
+    let delta = Delta::new().sum(ip.pseudo(len), pseudo6);
+    transport::adjust_checksum(ip.protocol(), &mut out[start..], delta);
     Ok(())
 }
 

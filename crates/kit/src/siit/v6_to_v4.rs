@@ -35,7 +35,8 @@ pub(super) fn translate(packet: &[u8], role: PacketRole, out: &mut Vec<u8>) -> R
         ip_proto::ICMPV6 => return icmp::to_v4(body, pseudo6, role, out),
         _ => out.extend(body),
     }
-    adjust(upper.protocol, Delta::new().sum(pseudo6, header.pseudo(len)), &mut out[start..]);
+    let delta = Delta::new().sum(pseudo6, header.pseudo(len));
+    transport::adjust_checksum(upper.protocol, &mut out[start..], delta);
     Ok(())
 }
 
@@ -61,13 +62,6 @@ fn header(ip: &Ipv6Header, upper: &UpperLayer, claimed: usize) -> Result<Ipv4Hea
     }
     header.update_checksum(&[]);
     Ok(header)
-}
-
-/// Updates the checksum of a TCP or UDP header at the start of `segment`, if it is not truncated.
-pub(super) fn adjust(protocol: u8, delta: Delta, segment: &mut [u8]) {
-    if matches!(protocol, ip_proto::TCP | ip_proto::UDP) {
-        transport::adjust_checksum(protocol, segment, delta);
-    }
 }
 
 /// The sum of the pseudo header, which ICMP over IPv4 does not have.
