@@ -6,7 +6,7 @@ use castanet_element::streams::StandardOutput;
 use castanet_element::time::Time;
 use castanet_runtime::router::Router;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -35,12 +35,41 @@ struct Snapshot {
     elements: Vec<ElementRates>,
 }
 
+/// Packets of one element since the start.
+#[derive(Clone, Copy, Default)]
+struct Totals {
+    packets: u64,
+    drops: u64,
+}
+
+impl Totals {
+    fn of(counters: &Counters) -> Totals {
+        Totals { packets: counters.input.max(counters.made), drops: counters.lost() }
+    }
+
+    /// The change since `before`. An element that a hot swap made anew counts from 0 again.
+    fn since(self, before: Totals) -> Totals {
+        if self.packets < before.packets || self.drops < before.drops {
+            return self;
+        }
+        Totals { packets: self.packets - before.packets, drops: self.drops - before.drops }
+    }
+}
+
+/// The totals of all elements, by name.
+fn totals_of(router: &Router, counters: &[Counters]) -> HashMap<String, Totals> {
+    let names = router.graph().elements.iter().map(|it| it.name.clone());
+    names.zip(counters.iter().map(Totals::of)).collect()
+}
+
 /// A live view of a running router.
 pub(crate) struct RateDisplay {
     json: bool,
     colours: bool,
     started: Time,
-    last: (Time, Vec<Counters>),
+    /// Time of the last call, and what each element had passed and dropped then, by its name: a
+    /// hot swap may give it another index.
+    last: (Time, HashMap<String, Totals>),
     lines: usize,
 }
 
@@ -50,7 +79,8 @@ impl RateDisplay {
         let now = router.clock().now();
         let colours = crate::terminal::colours_on_stdout();
         let counters = router.all_counters().unwrap_or_default();
-        RateDisplay { json, colours, started: now, last: (now, counters), lines: 0 }
+        let last = (now, totals_of(router, &counters));
+        RateDisplay { json, colours, started: now, last, lines: 0 }
     }
 
     /// Prints the changes since the last call.
@@ -61,28 +91,29 @@ impl RateDisplay {
         let seconds = (now - self.last.0).as_secs_f64().max(1e-9);
         let graph = router.graph();
         let mut rows = Vec::new();
-        for (i, (new, old)) in counters.iter().zip(&self.last.1).enumerate() {
+        for (i, new) in counters.iter().enumerate() {
             let it = &graph.elements[i];
             let is_end =
                 it.inputs.is_empty() || it.outputs.is_empty() || it.class.role == Role::Store;
-            let passed = |l: &Counters| l.input.max(l.made);
-            let (packets, drops) = (passed(new), new.lost());
+            let Totals { packets, drops } = Totals::of(new);
             if packets == 0 || !(is_end || drops > 0) {
                 continue;
             }
+            let before = self.last.1.get(&it.name).copied().unwrap_or_default();
+            let change = Totals { packets, drops }.since(before);
             rows.push(ElementRates {
                 element: it.name.clone(),
                 class: it.class.spec.class,
                 argument: first_argument(&it.config),
                 packets,
-                packets_per_second: (packets - passed(old)) as f64 / seconds,
+                packets_per_second: change.packets as f64 / seconds,
                 drops,
-                drops_per_second: (drops - old.lost()) as f64 / seconds,
+                drops_per_second: change.drops as f64 / seconds,
                 reasons: router.losses(i, new).into_iter().collect(),
             });
         }
         let look = Snapshot { seconds: (now - self.started).as_secs_f64(), elements: rows };
-        self.last = (now, counters);
+        self.last = (now, totals_of(router, &counters));
         self.print(&look);
     }
 
