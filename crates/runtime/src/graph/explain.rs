@@ -1,6 +1,6 @@
 //! Prints each step from a configuration to running workers.
 
-use super::{Flow, Graph, assign, carries, fuse};
+use super::{Flow, Graph, assign, carries, fuse, order};
 use crate::cores::{Cores, CpuCore};
 use castanet_element::class::{Role, StateSharing, ports};
 use castanet_element::device::{Device, QueueShare, Queues};
@@ -132,6 +132,9 @@ fn sends(device: &Device, share: &QueueShare) -> String {
     format!("sends to queue {queue}, locked for each burst: so does worker{s} {others}")
 }
 
+/// Note on an element whose workers take turns.
+const LOCKED: &str = "several workers: they have one state, locked per burst";
+
 /// Thread vectors: the workers that reach each element, and what follows from them.
 pub fn vectors(graph: &Graph, plan: &assign::Assignment) -> String {
     let mut out = String::new();
@@ -148,11 +151,13 @@ pub fn vectors(graph: &Graph, plan: &assign::Assignment) -> String {
             (_, 1) if it.class.sharing == StateSharing::PerWorker => {
                 "one worker: nothing is shared"
             }
+            // An element that calls handlers has one state, so that each call is made once.
+            _ if order::calls(graph, i) => LOCKED,
             _ => match it.class.sharing {
                 StateSharing::PerWorker => {
                     "several workers: each has its own state, handlers add them up"
                 }
-                StateSharing::Locked => "several workers: they have one state, locked per burst",
+                StateSharing::Locked => LOCKED,
                 StateSharing::ReadShared => {
                     "several workers: all read one state at a time, one changes it"
                 }

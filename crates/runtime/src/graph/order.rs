@@ -30,7 +30,7 @@ pub(super) fn add(graph: &Graph, caller: usize, single: &mut [bool]) {
 }
 
 /// Whether an element calls handlers.
-fn calls(graph: &Graph, element: usize) -> bool {
+pub(super) fn calls(graph: &Graph, element: usize) -> bool {
     let it = &graph.elements[element];
     it.class.factory.calls.is_some_and(|find| find(&it.config, &Names::default()).is_some())
 }
