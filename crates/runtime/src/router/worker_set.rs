@@ -150,19 +150,17 @@ impl WorkerSet {
         let stop = Arc::new(AtomicBool::new(false));
         let mut threads = Vec::new();
         for worker in std::mem::take(workers) {
-            let (stop, index, cores) = (stop.clone(), worker.index, pin.cloned());
-            let thread = std::thread::Builder::new()
-                .name(format!("castanet-{index}"))
-                .stack_size(STACK)
-                .spawn(move || {
-                    if let Some(cores) = cores {
-                        cores.pin(index);
-                    }
-                    let worker = run_thread(worker, &stop);
-                    castanet_packet::Pool::flush_thread();
-                    worker
-                })?;
-            threads.push(thread);
+            match spawn_thread(worker, stop.clone(), pin.cloned()) {
+                Ok(thread) => threads.push(thread),
+                Err(e) => {
+                    // The router cannot run with some of its workers.
+                    let waits = ReplyWait { spin: Duration::ZERO, patience };
+                    *self =
+                        WorkerSet::Running { shared, stop, threads, waits, affinity_before: None };
+                    self.join_threads();
+                    return Err(e);
+                }
+            }
         }
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let spin = if cores > threads.len() { SPIN } else { Duration::ZERO };
@@ -189,4 +187,22 @@ impl WorkerSet {
         *self = WorkerSet::Idle(workers);
         lost
     }
+}
+
+/// Starts the thread of a worker, which returns the worker when `stop` is set.
+fn spawn_thread(
+    worker: Worker,
+    stop: Arc<AtomicBool>,
+    cores: Option<Cores>,
+) -> std::io::Result<JoinHandle<Worker>> {
+    let index = worker.index;
+    let thread = std::thread::Builder::new().name(format!("castanet-{index}")).stack_size(STACK);
+    thread.spawn(move || {
+        if let Some(cores) = cores {
+            cores.pin(index);
+        }
+        let worker = run_thread(worker, &stop);
+        castanet_packet::Pool::flush_thread();
+        worker
+    })
 }
