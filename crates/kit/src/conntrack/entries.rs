@@ -68,19 +68,16 @@ impl<E: Entry> Node<E> {
 const FREE: u32 = u32::MAX;
 /// The next link of the last free entry.
 const NONE: u32 = u32::MAX - 1;
-/// The entries of one allocation.
-const CHUNK: usize = 4096;
-/// The entries of one group, whose size is a multiple of a cache line.
-const GROUP: usize = 8;
+/// The entries of one allocation. A chunk is built on the stack and must be much smaller.
+const CHUNK: usize = 1024;
 
 /// Entries from the start of a cache line on: those of 64 bytes take one line each.
 #[repr(align(64))]
-#[derive(Default)]
-struct Group<E: Entry>([Node<E>; GROUP]);
+struct Chunk<E: Entry>([Node<E>; CHUNK]);
 
 /// All flows, by id.
 pub(super) struct Entries<E: Entry> {
-    chunks: Vec<Box<[Group<E>; CHUNK / GROUP]>>,
+    chunks: Vec<Box<Chunk<E>>>,
     free: u32,
     /// The first id that was never used.
     fresh: u32,
@@ -102,12 +99,12 @@ impl<E: Entry> Entries<E> {
 
     #[inline]
     pub(super) fn at(&self, Id(id): Id) -> &Node<E> {
-        &self.chunks[id as usize / CHUNK][id as usize % CHUNK / GROUP].0[id as usize % GROUP]
+        &self.chunks[id as usize / CHUNK].0[id as usize % CHUNK]
     }
 
     #[inline]
     pub(super) fn at_mut(&mut self, Id(id): Id) -> &mut Node<E> {
-        &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK / GROUP].0[id as usize % GROUP]
+        &mut self.chunks[id as usize / CHUNK].0[id as usize % CHUNK]
     }
 
     /// The key that a slot of the index stands for.
@@ -129,9 +126,7 @@ impl<E: Entry> Entries<E> {
         }
         let id = Id(self.fresh);
         if id.0 as usize == self.chunks.len() * CHUNK {
-            // Built in a vector: a whole chunk may be larger than the stack.
-            let chunk: Vec<Group<E>> = (0..CHUNK / GROUP).map(|_| Group::default()).collect();
-            self.chunks.extend(chunk.into_boxed_slice().try_into().ok());
+            self.chunks.push(Box::new(Chunk(std::array::from_fn(|_| Node::default()))));
         }
         self.fresh += 1;
         *self.at_mut(id) = node;

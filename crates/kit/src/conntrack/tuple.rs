@@ -4,10 +4,15 @@ use super::Key;
 use crate::seed::Seed;
 use castanet_wire::checksum::Delta;
 use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto, udp};
+use std::fmt::{Debug, Formatter};
+use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An address of one family.
 pub trait Address: Copy + Ord + Into<IpAddr> {
+    /// Source, destination, ports, and the zone with the protocol, as words that are compared at
+    /// once.
+    type Words: Copy + Eq + Hash;
     /// The unspecified address.
     const NONE: Self;
     /// The protocol of ICMP.
@@ -23,11 +28,37 @@ pub trait Address: Copy + Ord + Into<IpAddr> {
     /// change for checksums over the pseudo header.
     fn rewrite(header: &mut [u8], new: impl FnOnce((Self, Self)) -> (Self, Self)) -> Option<Delta>;
 
-    /// A hash of two addresses and a word.
-    fn hash(src: Self, dst: Self, word: u64, seed: &Seed) -> u64;
+    /// The address as a number.
+    fn into_bits(self) -> impl Ord;
+
+    /// The words of a key.
+    fn pack(parts: TupleParts<Self>) -> Self::Words;
+
+    /// The parts of a key.
+    fn unpack(words: Self::Words) -> TupleParts<Self>;
+
+    /// A hash of a key.
+    fn hash(words: Self::Words, seed: &Seed) -> u64;
+}
+
+/// The parts of a [`TupleKey`].
+#[derive(Clone, Copy)]
+pub struct TupleParts<A> {
+    src: A,
+    dst: A,
+    ports: u32,
+    /// The zone, and the protocol.
+    rest: u32,
+}
+
+/// A word of two words.
+#[inline]
+fn join(high: u32, low: u32) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
 }
 
 impl Address for Ipv4Addr {
+    type Words = [u32; 4];
     const NONE: Self = Ipv4Addr::UNSPECIFIED;
     const ICMP: u8 = ip_proto::ICMP;
 
@@ -57,12 +88,28 @@ impl Address for Ipv4Addr {
     }
 
     #[inline]
-    fn hash(src: Ipv4Addr, dst: Ipv4Addr, word: u64, seed: &Seed) -> u64 {
-        seed.mix(u64::from(src.to_bits()) << 32 | u64::from(dst.to_bits()), word)
+    fn into_bits(self) -> impl Ord {
+        self.to_bits()
+    }
+
+    #[inline]
+    fn pack(parts: TupleParts<Ipv4Addr>) -> [u32; 4] {
+        [parts.src.to_bits(), parts.dst.to_bits(), parts.ports, parts.rest]
+    }
+
+    #[inline]
+    fn unpack([src, dst, ports, rest]: [u32; 4]) -> TupleParts<Ipv4Addr> {
+        TupleParts { src: Ipv4Addr::from_bits(src), dst: Ipv4Addr::from_bits(dst), ports, rest }
+    }
+
+    #[inline]
+    fn hash([src, dst, ports, rest]: [u32; 4], seed: &Seed) -> u64 {
+        seed.mix(join(src, dst), join(ports, rest))
     }
 }
 
 impl Address for Ipv6Addr {
+    type Words = [u32; 10];
     const NONE: Self = Ipv6Addr::UNSPECIFIED;
     const ICMP: u8 = ip_proto::ICMPV6;
 
@@ -90,22 +137,39 @@ impl Address for Ipv6Addr {
     }
 
     #[inline]
-    fn hash(src: Ipv6Addr, dst: Ipv6Addr, word: u64, seed: &Seed) -> u64 {
-        let mix = |bits: u128| seed.mix((bits >> u64::BITS) as u64, bits as u64);
-        seed.mix(seed.mix(mix(src.to_bits()), mix(dst.to_bits()).rotate_left(32)), word)
+    fn into_bits(self) -> impl Ord {
+        self.to_bits()
+    }
+
+    #[inline]
+    fn pack(parts: TupleParts<Ipv6Addr>) -> [u32; 10] {
+        let words =
+            |address: Ipv6Addr| [96, 64, 32, 0].map(|bit| (address.to_bits() >> bit) as u32);
+        let ([a, b, c, d], [e, f, g, h]) = (words(parts.src), words(parts.dst));
+        [a, b, c, d, e, f, g, h, parts.ports, parts.rest]
+    }
+
+    #[inline]
+    fn unpack([a, b, c, d, e, f, g, h, ports, rest]: [u32; 10]) -> TupleParts<Ipv6Addr> {
+        let address = |[a, b, c, d]: [u32; 4]| {
+            Ipv6Addr::from_bits(u128::from(join(a, b)) << u64::BITS | u128::from(join(c, d)))
+        };
+        TupleParts { src: address([a, b, c, d]), dst: address([e, f, g, h]), ports, rest }
+    }
+
+    #[inline]
+    fn hash([a, b, c, d, e, f, g, h, ports, rest]: [u32; 10], seed: &Seed) -> u64 {
+        let (src, dst) = (seed.mix(join(a, b), join(c, d)), seed.mix(join(e, f), join(g, h)));
+        seed.mix(seed.mix(src, dst.rotate_left(32)), join(ports, rest))
     }
 }
 
 /// Addresses, ports, protocol, and the zone, which separates networks with the same addresses. ICMP
 /// has its identifier in place of both ports. The protocol of IPv6 is that after the extension
 /// headers.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct TupleKey<A> {
-    src: A,
-    dst: A,
-    ports: u32,
-    /// The zone, and the protocol.
-    rest: u32,
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct TupleKey<A: Address> {
+    words: A::Words,
 }
 
 /// The key of IPv4.
@@ -115,16 +179,32 @@ pub type Tuple6 = TupleKey<Ipv6Addr>;
 
 impl<A: Address> Default for TupleKey<A> {
     fn default() -> Self {
-        TupleKey { src: A::NONE, dst: A::NONE, ports: 0, rest: 0 }
+        TupleKey::of_parts(TupleParts { src: A::NONE, dst: A::NONE, ports: 0, rest: 0 })
+    }
+}
+
+impl<A: Address> Debug for TupleKey<A> {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        write!(f, "{:?} in zone {}", self.tuple(), self.zone())
     }
 }
 
 impl<A: Address> TupleKey<A> {
+    #[inline]
+    fn of_parts(parts: TupleParts<A>) -> Self {
+        TupleKey { words: A::pack(parts) }
+    }
+
+    #[inline]
+    fn parts(self) -> TupleParts<A> {
+        A::unpack(self.words)
+    }
+
     /// A packet's tuple, in zone 0.
     #[inline]
     pub fn new(src: (A, u16), dst: (A, u16), proto: u8) -> Self {
         let ports = u32::from(src.1) << 16 | u32::from(dst.1);
-        TupleKey { src: src.0, dst: dst.0, ports, rest: proto.into() }
+        TupleKey::of_parts(TupleParts { src: src.0, dst: dst.0, ports, rest: proto.into() })
     }
 
     /// The tuple of a packet of TCP or UDP, by its bytes from the IP header and from the transport
@@ -154,45 +234,51 @@ impl<A: Address> TupleKey<A> {
     #[inline]
     #[must_use]
     pub fn in_zone(self, zone: u16) -> Self {
-        TupleKey { rest: self.rest & 0xffff | u32::from(zone) << 16, ..self }
+        let parts = self.parts();
+        let rest = parts.rest & 0xffff | u32::from(zone) << 16;
+        TupleKey::of_parts(TupleParts { rest, ..parts })
     }
 
     /// The zone.
     #[inline]
     pub fn zone(&self) -> u16 {
-        (self.rest >> 16) as u16
+        (self.parts().rest >> 16) as u16
     }
 
     /// The source's address and port.
     #[inline]
     pub fn src(&self) -> (A, u16) {
-        (self.src, (self.ports >> 16) as u16)
+        let TupleParts { src, ports, .. } = self.parts();
+        (src, (ports >> 16) as u16)
     }
 
     /// The destination's address and port.
     #[inline]
     pub fn dst(&self) -> (A, u16) {
-        (self.dst, self.ports as u16)
+        let TupleParts { dst, ports, .. } = self.parts();
+        (dst, ports as u16)
     }
 
     /// The protocol.
     #[inline]
     pub fn proto(&self) -> u8 {
-        self.rest as u8
+        self.parts().rest as u8
     }
 
     /// The tuple of packets in the opposite direction.
     #[inline]
     #[must_use]
     pub fn reversed(self) -> Self {
-        TupleKey { src: self.dst, dst: self.src, ports: self.ports.rotate_left(16), ..self }
+        let TupleParts { src, dst, ports, rest } = self.parts();
+        TupleKey::of_parts(TupleParts { src: dst, dst: src, ports: ports.rotate_left(16), rest })
     }
 
     /// The key that both directions have in common, and whether this tuple is the direction from
     /// the greater endpoint.
     #[inline]
     pub fn ordered(self) -> (Self, bool) {
-        let swap = self.src() > self.dst();
+        let TupleParts { src, dst, ports, .. } = self.parts();
+        let swap = (src.into_bits(), ports >> 16) > (dst.into_bits(), ports & 0xffff);
         (if swap { self.reversed() } else { self }, swap)
     }
 }
@@ -200,7 +286,7 @@ impl<A: Address> TupleKey<A> {
 impl<A: Address> Key for TupleKey<A> {
     #[inline]
     fn hash(&self, seed: &Seed) -> u64 {
-        A::hash(self.src, self.dst, u64::from(self.ports) << 32 | u64::from(self.rest), seed)
+        A::hash(self.words, seed)
     }
 }
 
