@@ -142,7 +142,8 @@ impl HookContext<'_> {
             if self.look_up(state, connections, batch, &mut lookups) {
                 return None;
             }
-            for (number, (packet, lookup)) in batch.iter_mut().zip(&lookups).enumerate() {
+            let packets = batch.iter_mut().zip(&lookups).enumerate();
+            fates.extend(packets.map(|(number, (packet, lookup))| {
                 let exit = match headers::find_plain(packet) {
                     Some(headers) => {
                         self.evaluate(state, connections, lookup, &headers, packet, cx)
@@ -153,8 +154,8 @@ impl HookContext<'_> {
                     state.deferred.push(number as u32);
                     self.forward()
                 });
-                fates.push(exit.index());
-            }
+                exit.index()
+            }));
             Some((connections.is_due(now(cx)), connections.len() > 0))
         });
         let Some((is_due, is_any)) = done else {
@@ -203,11 +204,11 @@ impl HookContext<'_> {
         batch: &Batch,
         lookups: &mut Vec<PacketLookup>,
     ) -> bool {
-        let MiddleboxState { lookup_batch, matcher, .. } = state;
+        let lookup_batch = &mut state.lookup_batch;
         let mut needs_slow_path = false;
         lookups.clear();
         lookup_batch.clear();
-        for packet in batch.iter() {
+        lookups.extend(batch.iter().map(|packet| {
             let key = match headers::find_plain(packet) {
                 Some(headers) => lookup_batch.push(packet.bytes(), &headers),
                 None => headers::find(packet).and_then(|headers| {
@@ -215,12 +216,25 @@ impl HookContext<'_> {
                     lookup_batch.push(packet.bytes(), &headers)
                 }),
             };
-            lookups.push(PacketLookup { key, match_index: None });
-        }
+            PacketLookup { key, match_index: None }
+        }));
         if needs_slow_path {
             return true;
         }
         lookup_batch.look_up(connections);
+        self.look_up_rules(state, batch, lookups);
+        false
+    }
+
+    /// Looks up the rules of the packets, in one batch.
+    #[inline(never)]
+    fn look_up_rules(
+        &self,
+        state: &mut MiddleboxState,
+        batch: &Batch,
+        lookups: &mut [PacketLookup],
+    ) {
+        let MiddleboxState { lookup_batch, matcher, .. } = state;
         // If all rules are stateful, a packet of a known connection needs no rule lookup.
         let is_only = self.rules.stateful() == self.rules.len();
         let mut count = 0;
@@ -229,16 +243,11 @@ impl HookContext<'_> {
             if is_only && lookup_batch.is_known(lookup.key) {
                 continue;
             }
-            // Most packets are plain, and their headers are found without a call.
-            let headers = headers::find_plain(packet).or_else(|| headers::find(packet));
-            if let Some(headers) = headers {
-                matcher.push(packet.bytes(), &headers);
-                lookup.match_index = Some(count);
-                count += 1;
-            }
+            matcher.push_packet(packet);
+            lookup.match_index = Some(count);
+            count += 1;
         }
         matcher.look_up();
-        false
     }
 
     #[inline]

@@ -165,17 +165,15 @@ impl Headers {
     #[inline(always)]
     pub fn plain(bytes: &[u8], network: usize) -> Option<Headers> {
         let (ip, segment) = Ipv4Header::from_prefix(bytes.get(network..)?)?;
-        if !ip.is_plain() || ip.is_fragment() {
-            return None;
-        }
         let (transport, total) = (network + Ipv4Header::LEN, usize::from(ip.total_len()));
         let length = total.checked_sub(Ipv4Header::LEN)?.min(segment.len());
-        let (upper, least, header) = match ip.protocol() {
-            ip_proto::UDP => (Layer::Udp, Udp::LEN, Udp::LEN),
-            ip_proto::TCP => (Layer::Tcp, Tcp::LEN, Tcp::from_prefix(segment)?.0.header_len()),
+        let (upper, header) = match ip.protocol() {
+            ip_proto::UDP => (Layer::Udp, Udp::LEN),
+            ip_proto::TCP => (Layer::Tcp, Tcp::from_prefix(segment)?.0.header_len()),
             _ => return None,
         };
-        if header < least || header > length {
+        let least = if upper == Layer::Tcp { Tcp::LEN } else { Udp::LEN };
+        if !ip.is_plain() || ip.is_fragment() || header < least || header > length {
             return None;
         }
         Some(Headers {

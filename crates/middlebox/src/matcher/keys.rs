@@ -200,7 +200,7 @@ pub(crate) fn fill(key: &mut Key, bytes: &[u8], headers: &Headers, with_options:
 
 /// The same, quickly, of bytes that begin with an IPv4 header without options, of a packet
 /// that is no fragment and carries UDP or TCP; nothing, and no whole key, of others.
-#[inline]
+#[inline(always)]
 pub(crate) fn fill_plain(key: &mut Key, bytes: &[u8], with_options: bool) -> Option<()> {
     let header = bytes.first_chunk::<{ Ipv4Header::LEN }>()?;
     let (ip, segment) = (Ipv4Header::from_array(header), bytes.get(Ipv4Header::LEN..)?);

@@ -99,15 +99,24 @@ impl Matcher {
 
     /// As [`Matcher::push`], for any packet: one that is not IP matches no rule. Returns whether
     /// the packet is a fragment or has truncated headers.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push_packet(&mut self, packet: &Packet) -> bool {
         let with_options = self.tables.with_options;
         let Some(key) = self.next_key() else { return false };
         let network = packet.network_offset().and_then(|at| usize::try_from(at).ok());
         let plain = network.and_then(|at| packet.bytes().get(at..));
-        if plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)).is_some() {
-            return false;
+        match plain.and_then(|bytes| keys::fill_plain(key, bytes, with_options)) {
+            Some(()) => false,
+            None => self.fill_last_key(packet),
         }
+    }
+
+    /// Fills the key of the packet that was added last, by a call: as part of the loop over a burst
+    /// it would slow down plain packets.
+    #[inline(never)]
+    fn fill_last_key(&mut self, packet: &Packet) -> bool {
+        let with_options = self.tables.with_options;
+        let Some(key) = self.keys.get_mut(self.burst_len - 1) else { return false };
         if let Some(headers) = headers::find_plain(packet) {
             keys::fill(key, packet.bytes(), &headers, with_options);
             return false;
