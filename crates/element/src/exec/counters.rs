@@ -5,7 +5,10 @@ use std::iter::Sum;
 
 /// Counts of one element on one worker. At every moment
 /// `input + made = output + consumed + drops + open + what it keeps`.
+// Whole pairs of cache lines: the control thread allocates those of all workers, and no two workers
+// may share one.
 #[derive(Clone, Default, Debug)]
+#[repr(align(128))]
 pub struct Counters {
     /// Packets that came in.
     pub input: u64,

@@ -51,7 +51,16 @@ impl Timers {
     }
 
     /// Removes one time that is due and returns its holder.
+    #[inline]
     pub fn pop(&mut self, now: Time) -> Option<usize> {
+        match self.heap.peek() {
+            Some(&Reverse((time, _))) if time <= now => self.pop_earliest(now),
+            _ => None,
+        }
+    }
+
+    /// As [`Timers::pop`], behind times that were cancelled.
+    fn pop_earliest(&mut self, now: Time) -> Option<usize> {
         if self.earliest()? > now {
             return None;
         }

@@ -9,7 +9,7 @@ mod store;
 
 pub use per_batch::PerBatchNode;
 pub use per_packet::PerPacketNode;
-pub use role::{DuplexRole, RoleMut, RoleNode, SourceRole, StoreRole, ThroughRole};
+pub use role::{DuplexRole, PushRole, RoleNode, SourceRole, StoreRole, ThroughRole};
 pub use source::{DuplexNode, SourceNode};
 pub use store::StoreNode;
 

@@ -1,6 +1,8 @@
 //! Runs a `PerBatch` element.
 
-use super::{AnyConfig, Instance, Node, ThroughRole, handlers_of_body, keep_view, life_of_body};
+use super::{
+    AnyConfig, Instance, Node, PushRole, ThroughRole, handlers_of_body, keep_view, life_of_body,
+};
 use crate::cx::Cx;
 use crate::element::PerBatch;
 use crate::error::ArgError;
@@ -21,7 +23,7 @@ impl<E: PerBatch> PerBatchNode<E> {
     }
 }
 
-impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
+impl<E: PerBatch> PushRole for PerBatchNode<E> {
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
         if E::On::NAME != "any" {
             keep_view::<E::On>(batch, cx);
@@ -32,6 +34,9 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
         }
         Next::None
     }
+}
+
+impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
     fn pull_input(&self, output: usize) -> Option<usize> {
         self.body.config.pull_input(output)
     }

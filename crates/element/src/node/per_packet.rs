@@ -1,6 +1,6 @@
 //! Runs a `PerPacket` element over batches: fates first, then one move.
 
-use super::{Instance, Node, ThroughRole, handlers_of_body};
+use super::{Instance, Node, PushRole, ThroughRole, handlers_of_body};
 use crate::cx::Cx;
 use crate::element::PerPacket;
 use crate::exec::Next;
@@ -43,7 +43,7 @@ fn decide<E: PerPacket>(
     (all, any)
 }
 
-impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
+impl<E: PerPacket> PushRole for PerPacketNode<E> {
     fn push(&mut self, _port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
         let count = batch.len();
         if count == 0 {
@@ -66,6 +66,8 @@ impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
         Next::Output(all)
     }
 }
+
+impl<E: PerPacket> ThroughRole for PerPacketNode<E> {}
 
 impl<E: PerPacket> Node for PerPacketNode<E> {
     handlers_of_body!(|_, _| 0, E::can_take_state);

@@ -4,14 +4,18 @@ use super::Node;
 use crate::cx::Cx;
 use crate::element::NextRun;
 use crate::exec::Next;
-use crate::fate::LOOPED;
 use castanet_packet::Batch;
 
-/// An element through which packets pass, or in which they end.
-pub trait ThroughRole: Node {
+/// An element into which packets are pushed. It is the first supertrait of all roles that have inputs,
+/// so that a node of any of them is one by the same virtual table.
+pub trait PushRole: Node {
     /// Takes a batch on input `port`. The packets that it leaves in `batch` leave by the output that it
-    /// answers; it emits all others.
+    /// answers; it emits or keeps all others.
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next;
+}
+
+/// An element through which packets pass, or in which they end.
+pub trait ThroughRole: PushRole {
     /// The input to pull for output `output`; `None` where nothing is to be pulled.
     fn pull_input(&self, output: usize) -> Option<usize> {
         Some(output)
@@ -34,9 +38,7 @@ pub trait SourceRole: Node {
 pub trait DuplexRole: ThroughRole + SourceRole {}
 
 /// An element in which packets rest.
-pub trait StoreRole: Node {
-    /// Takes in a batch that came on input `port`.
-    fn enqueue(&mut self, port: usize, batch: Batch, cx: &mut Cx);
+pub trait StoreRole: PushRole {
     /// Moves up to `n` packets into `into`.
     fn dequeue(&mut self, n: usize, into: &mut Batch, cx: &mut Cx);
     /// Packets that still find room.
@@ -68,14 +70,24 @@ impl RoleNode {
         }
     }
 
-    /// The node with its role, to run or to change.
-    #[inline]
-    pub fn role_mut(&mut self) -> RoleMut<'_> {
+    /// The same, to change.
+    pub fn node_mut(&mut self) -> &mut dyn Node {
         match self {
-            RoleNode::Through(node) => RoleMut::Through(&mut **node),
-            RoleNode::Source(node) => RoleMut::Source(&mut **node),
-            RoleNode::Duplex(node) => RoleMut::Through(&mut **node),
-            RoleNode::Store(node) => RoleMut::Store(&mut **node),
+            RoleNode::Through(node) => &mut **node,
+            RoleNode::Source(node) => &mut **node,
+            RoleNode::Duplex(node) => &mut **node,
+            RoleNode::Store(node) => &mut **node,
+        }
+    }
+
+    /// The node as one into which packets are pushed; `None` for a source.
+    #[inline]
+    pub fn push_mut(&mut self) -> Option<&mut dyn PushRole> {
+        match self {
+            RoleNode::Through(node) => Some(&mut **node),
+            RoleNode::Duplex(node) => Some(&mut **node),
+            RoleNode::Store(node) => Some(&mut **node),
+            RoleNode::Source(_) => None,
         }
     }
 
@@ -119,51 +131,6 @@ impl RoleNode {
             RoleNode::Source(node) => node.is_active(),
             RoleNode::Duplex(node) => SourceRole::is_active(&**node),
             RoleNode::Through(_) | RoleNode::Store(_) => false,
-        }
-    }
-}
-
-/// A borrowed node to which packets may be pushed, with its role.
-pub enum RoleMut<'a> {
-    /// Packets pass through it, or end in it.
-    Through(&'a mut dyn ThroughRole),
-    /// It produces packets and takes none.
-    Source(&'a mut dyn SourceRole),
-    /// Packets rest in it.
-    Store(&'a mut dyn StoreRole),
-}
-
-impl<'a> RoleMut<'a> {
-    /// Pushes a batch into input `port`; what remains in it leaves by the output that this answers.
-    /// The graph check refuses configurations that push into a source; it drops such packets.
-    #[inline]
-    pub fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
-        match self {
-            RoleMut::Through(node) => return node.push(port, batch, cx),
-            RoleMut::Store(node) => node.enqueue(port, std::mem::take(batch), cx),
-            RoleMut::Source(_) => {
-                cx.exec.count_drops(cx.me, LOOPED, batch.len() as u64);
-                batch.clear();
-            }
-        }
-        Next::None
-    }
-
-    /// The node, whatever its role.
-    pub fn node(self) -> &'a mut dyn Node {
-        match self {
-            RoleMut::Through(node) => node,
-            RoleMut::Source(node) => node,
-            RoleMut::Store(node) => node,
-        }
-    }
-
-    /// The same, borrowed.
-    pub fn as_node(&self) -> &dyn Node {
-        match self {
-            RoleMut::Through(node) => &**node,
-            RoleMut::Source(node) => &**node,
-            RoleMut::Store(node) => &**node,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Runs a `Source` element, and elements that are sink and source at once.
 
 use super::{
-    DuplexRole, Instance, Node, SourceRole, ThroughRole, handlers_of_body, keep_view, life_of_body,
+    DuplexRole, Instance, Node, PushRole, SourceRole, ThroughRole, handlers_of_body, keep_view,
+    life_of_body,
 };
 use crate::cx::Cx;
 use crate::element::{NextRun, PerBatch, Source};
@@ -55,7 +56,7 @@ where
     }
 }
 
-impl<E> ThroughRole for DuplexNode<E>
+impl<E> PushRole for DuplexNode<E>
 where
     E: PerBatch + Source<Local = <E as PerBatch>::Local>,
 {
@@ -69,6 +70,12 @@ where
         }
         Next::None
     }
+}
+
+impl<E> ThroughRole for DuplexNode<E>
+where
+    E: PerBatch + Source<Local = <E as PerBatch>::Local>,
+{
     fn is_pulling(&self) -> bool {
         self.body.peek(E::is_pulling)
     }

@@ -1,8 +1,9 @@
 //! Runs a `Store` element, which has one state for all workers.
 
-use super::{Instance, Node, StoreRole, handlers_of_body};
+use super::{Instance, Node, PushRole, StoreRole, handlers_of_body};
 use crate::cx::Cx;
 use crate::element::Store;
+use crate::exec::Next;
 use castanet_packet::Batch;
 
 /// A `Store` element, as one worker reaches it.
@@ -17,13 +18,18 @@ impl<E: Store> StoreNode<E> {
     }
 }
 
-impl<E: Store> StoreRole for StoreNode<E> {
-    fn enqueue(&mut self, port: usize, mut batch: Batch, cx: &mut Cx) {
+impl<E: Store> PushRole for StoreNode<E> {
+    fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
+        let mut batch = std::mem::take(batch);
         self.body.lend(|config, local| {
             cx.keep(&mut batch, || config.held(local));
             config.enqueue_at(local, port, batch, cx);
         });
+        Next::None
     }
+}
+
+impl<E: Store> StoreRole for StoreNode<E> {
     fn dequeue(&mut self, n: usize, into: &mut Batch, cx: &mut Cx) {
         self.body.lend(|config, local| config.dequeue(local, n, into, cx));
     }

@@ -22,6 +22,8 @@ const ALARM: Token = Token(usize::MAX - 1);
 const NAP: Duration = Duration::from_micros(250);
 
 /// The part of a worker that other threads reach.
+// Whole pairs of cache lines: those of all workers lie side by side.
+#[repr(align(128))]
 pub(crate) struct WorkerHandle {
     pending: AtomicBool,
     asleep: AtomicBool,

@@ -5,10 +5,12 @@ use crate::graph::task::TaskRef;
 use castanet_element::class::Role;
 use castanet_element::exec::{ChainExit, HandlerCall};
 use castanet_element::node::fused::{Chain, ChainMember};
-use castanet_element::node::{Node, RoleMut, RoleNode, StoreRole, ThroughRole};
+use castanet_element::node::{Node, PushRole, RoleNode, StoreRole, ThroughRole};
 use castanet_packet::Batch;
 
 /// One element among the others of a worker.
+// Whole pairs of cache lines: no two workers may share one.
+#[repr(align(128))]
 pub struct Slot {
     /// The node; `None` while it produces, where the element has none, and where a chain has it
     /// ([`at`], [`at_mut`]).
@@ -59,7 +61,10 @@ pub(crate) fn at(slots: &[Slot], me: usize) -> Option<&dyn Node> {
 
 /// The node of element `me`, to change.
 pub(crate) fn at_mut(slots: &mut [Slot], me: usize) -> Option<&mut dyn Node> {
-    role_at_mut(slots, me).map(RoleMut::node)
+    match slots[me].within {
+        None => slots[me].node.as_mut().map(RoleNode::node_mut),
+        Some(within) => Some(in_chain_mut(slots, within)?),
+    }
 }
 
 /// The node of element `me`, if packets pass through it.
@@ -70,16 +75,22 @@ pub(crate) fn through_at(slots: &[Slot], me: usize) -> Option<&dyn ThroughRole> 
     }
 }
 
-/// The node of element `me` with its role, to run.
+/// The node of element `me`, if packets are pushed into it.
 #[inline]
-pub(crate) fn role_at_mut(slots: &mut [Slot], me: usize) -> Option<RoleMut<'_>> {
+pub(crate) fn push_at_mut(slots: &mut [Slot], me: usize) -> Option<&mut dyn PushRole> {
     match slots[me].within {
-        None => slots[me].node.as_mut().map(RoleNode::role_mut),
-        Some((head, stage)) => {
-            let node = slots[head].chain.as_mut()?.fused.node(stage)?;
-            Some(RoleMut::Through(node))
-        }
+        None => slots[me].node.as_mut()?.push_mut(),
+        Some(within) => Some(in_chain_mut(slots, within)?),
     }
+}
+
+/// The node at a stage of the chain that begins with element `head`.
+#[inline]
+fn in_chain_mut(
+    slots: &mut [Slot],
+    (head, stage): (usize, u8),
+) -> Option<&mut (dyn ThroughRole + 'static)> {
+    slots[head].chain.as_mut()?.fused.node(stage)
 }
 
 /// The elements of one worker, and the batches in transfer between them.

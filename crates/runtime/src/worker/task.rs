@@ -28,6 +28,8 @@ enum TaskState {
     Away,
 }
 
+// Whole pairs of cache lines: no two workers may share one.
+#[repr(align(128))]
 struct Task {
     kind: TaskKind,
     stride: u64,
@@ -58,6 +60,10 @@ impl Task {
         self.stride = stride(tickets);
     }
 }
+
+/// Capacity of the queue of few tasks: several cache lines, so that one entry that is written at
+/// each turn does not share its line with the data of another worker.
+const QUEUE_CAPACITY: usize = 64;
 
 /// The stride of a task without tickets, which never runs.
 const NEVER: u64 = u64::MAX;
@@ -92,7 +98,8 @@ impl Tasks {
         let here = kinds.iter().map(|kind| new(kind, false));
         let tasks: Vec<Task> = here.chain(away.iter().map(|kind| new(kind, true))).collect();
         let ready = |task: &usize| tasks[*task].state == TaskState::Ready;
-        let queue = (0..tasks.len()).filter(ready).map(|task| (0, task)).collect();
+        let mut queue = VecDeque::with_capacity(tasks.len().max(QUEUE_CAPACITY));
+        queue.extend((0..tasks.len()).filter(ready).map(|task| (0, task)));
         let timers = Timers::new(tasks.len());
         Tasks { tasks, queue, timers, pass: 0 }
     }
@@ -224,17 +231,23 @@ impl Tasks {
     }
 
     /// Queues a task by its pass.
+    #[inline]
     fn put(&mut self, place: (u64, usize)) {
         match self.queue.back() {
-            Some(last) if *last > place => {
-                let at = self.queue.partition_point(|other| *other < place);
-                self.queue.insert(at, place);
-            }
+            Some(last) if *last > place => self.insert(place),
             _ => self.queue.push_back(place),
         }
     }
 
+    /// Queues a task before others.
+    #[inline(never)]
+    fn insert(&mut self, place: (u64, usize)) {
+        let at = self.queue.partition_point(|other| *other < place);
+        self.queue.insert(at, place);
+    }
+
     /// Decides on the next run of a task that has just run.
+    #[inline]
     pub(crate) fn ran(
         &mut self,
         task: usize,
@@ -269,6 +282,7 @@ impl Tasks {
         }
     }
 
+    #[inline]
     fn again(&mut self, task: usize) {
         let it = &mut self.tasks[task];
         it.pass = it.pass.max(self.pass) + it.stride;

@@ -45,7 +45,8 @@ pub(crate) fn drain_all(graph: &mut WorkerGraph, exec: &mut ExecState) {
 /// Pushes all batches on the stack, down to a call.
 pub(crate) fn run_down<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState) {
     while let Some(hop) = graph.stack.pop_if(|hop| hop.call.is_none()) {
-        follow::<TIMED>(graph, exec, hop);
+        let to = Target { node: hop.node, port: hop.port };
+        follow::<TIMED>(graph, exec, to, hop.depth, hop.batch, hop.alone);
     }
 }
 
@@ -70,8 +71,15 @@ fn charged<const TIMED: bool, R>(
 
 /// Pushes a batch from element to element for as long as it leaves whole by one output; otherwise
 /// its parts go on the stack.
-fn follow<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, hop: PendingBatch) {
-    let PendingBatch { node: mut me, mut port, mut depth, mut batch, mut alone, .. } = hop;
+fn follow<const TIMED: bool>(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    to: Target,
+    mut depth: u32,
+    mut batch: Batch,
+    mut alone: bool,
+) {
+    let Target { node: mut me, mut port } = to;
     exec.outputs.set_mark(0);
     loop {
         if depth > MAX_DEPTH || graph.hops > MAX_HOPS {
@@ -153,25 +161,28 @@ fn push_one<const TIMED: bool>(
     if !graph.slots[me].watched.is_empty() {
         exec.watched = graph.stores(&graph.slots[me].watched).map(|store| store.held()).sum();
     }
-    let Some(mut node) = slot::role_at_mut(&mut graph.slots, me) else {
+    let Some(node) = slot::push_at_mut(&mut graph.slots, me) else {
         exec.count_drops(me, PANICKED, count);
         batch.clear();
         return Next::None;
     };
-    debug_assert!(exec.at_home[me] || !node.as_node().is_at_home(), "{}", exec.labels[me]);
+    debug_assert!(exec.at_home[me] || !node.is_at_home(), "{}", exec.labels[me]);
     let pushed = charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
         let mut cx = Cx { exec, me, peers: None };
         catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)))
     });
-    let output = pushed.unwrap_or_else(|_| {
-        batch.clear();
-        lose_burst(exec, me, node.as_node(), count, from);
-        Next::None
-    });
+    let next = match pushed {
+        Ok(next) => next,
+        Err(_) => {
+            batch.clear();
+            lose_burst(exec, me, node, count, from);
+            Next::None
+        }
+    };
     if !graph.slots[me].waiters.is_empty() {
         graph.woken.extend_from_slice(&graph.slots[me].waiters);
     }
-    output
+    next
 }
 
 /// After a panic: packets that did not come out again, were not counted and are not kept are
@@ -239,8 +250,7 @@ pub(crate) fn run_source<const TIMED: bool>(
         // One batch, and no other waits: it need not wait either.
         exec.counters[me].output += batch.len() as u64;
         graph.hops = 0;
-        let hop = PendingBatch::new(to.node, to.port, 0, batch);
-        follow::<TIMED>(graph, exec, hop);
+        follow::<TIMED>(graph, exec, to, 0, batch, false);
         run_down::<TIMED>(graph, exec);
         return asked;
     }
@@ -295,10 +305,13 @@ fn produce(
         None => NextRun::Done,
     }));
     exec.from_storage = from_storage;
-    let asked = asked.unwrap_or_else(|_| {
-        lose_burst(exec, me, node.node(), entered(exec) - before, from);
-        NextRun::At(exec.now + AFTER_PANIC)
-    });
+    let asked = match asked {
+        Ok(asked) => asked,
+        Err(_) => {
+            lose_burst(exec, me, node.node(), entered(exec) - before, from);
+            NextRun::At(exec.now + AFTER_PANIC)
+        }
+    };
     graph.slots[me].node = Some(node);
     asked
 }
