@@ -14,11 +14,14 @@ pub struct RuleError {
 }
 
 impl RuleError {
-    pub(crate) fn new(offset: usize, message: impl Into<String>) -> Self {
+    /// An error at a byte offset in the rule's text.
+    pub fn new(offset: usize, message: impl Into<String>) -> Self {
         RuleError { offset, message: message.into(), help: None }
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+    /// The same error with a correct form.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }

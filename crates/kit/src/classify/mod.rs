@@ -9,6 +9,7 @@
 
 mod bytecode;
 mod bytes;
+mod conjunctions;
 mod dispatch;
 mod error;
 mod estimate;
@@ -30,6 +31,7 @@ mod steps;
 mod table;
 mod terms;
 
+pub use conjunctions::{Conjunction, ConjunctionsError, HeaderLength, MaskedWord};
 pub use error::RuleError;
 pub use names::{Names, NoNames};
 pub use pattern::{Base, Pattern, Test};

@@ -11,7 +11,7 @@ use super::table::{Lookups, RuleTable};
 use super::{Program, Rule, RuleError};
 
 /// Evaluates the pattern's expression on a packet.
-fn evaluate(pattern: &Pattern, headers: [&[u8]; 4]) -> bool {
+pub(super) fn evaluate(pattern: &Pattern, headers: [&[u8]; 4]) -> bool {
     let mut values: Vec<bool> = Vec::new();
     for expr in &pattern.nodes {
         let value = |id: u32| values[id as usize];
