@@ -1,0 +1,20 @@
+//! SplitBox: network functions whose policy the middleboxes that compute them cannot read
+//! (SUPERFLUIDITY I5.1, section 3).
+//!
+//! An *entry* A blinds the header string of each packet and sends it to t ≥ 2 *processors* B(1..t)
+//! and to the *client* C. Processors compare it with hashed matches and add up their shares of the
+//! actions; the client puts the shares together and applies the result. Neither the entry nor fewer
+//! than t processors learn matches or actions.
+
+#![forbid(unsafe_code)]
+
+pub mod bits;
+pub mod digest;
+pub mod epoch;
+pub mod function;
+pub mod header;
+pub mod party;
+pub mod policy;
+pub mod private;
+pub mod secret;
+pub mod share;
