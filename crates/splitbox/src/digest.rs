@@ -59,6 +59,8 @@ impl HashKind {
 pub struct ProjectionHash {
     kind: HashKind,
     key: Key,
+    /// Bytes up to the last one that has a bit of the projection; the others of a masked string are 0.
+    len: usize,
 }
 
 impl ProjectionHash {
@@ -67,17 +69,20 @@ impl ProjectionHash {
     pub fn new(kind: HashKind, key: &Key, epoch: u64, projection: &Bits) -> ProjectionHash {
         let purpose = "castanet splitbox 1 hash of a projection";
         let key = key.derive(purpose, &[&epoch.to_be_bytes(), &projection.0]);
-        ProjectionHash { kind, key }
+        let len = projection.0.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+        ProjectionHash { kind, key, len }
     }
 
-    /// The digest of a masked header string.
+    /// The digest of a header string that is masked by the projection. Up to 55 bytes are one block of
+    /// SHA-1.
     pub fn digest(&self, masked: &Bits) -> Digest {
         const { assert!(HEADER_BYTES == blake3::BLOCK_LEN, "a header string is one block") };
+        let bytes = masked.0.get(..self.len).unwrap_or_default();
         match self.kind {
             HashKind::Blake3 => {
-                Digest::truncated(blake3::keyed_hash(self.key.expose(), &masked.0).as_bytes())
+                Digest::truncated(blake3::keyed_hash(self.key.expose(), bytes).as_bytes())
             }
-            HashKind::Sha1 => Digest::truncated(&Sha1::digest(masked.0)),
+            HashKind::Sha1 => Digest::truncated(&Sha1::digest(bytes)),
         }
     }
 }
@@ -95,7 +100,7 @@ mod tests {
     #[test]
     fn digests_depend_on_key_epoch_and_projection_except_sha1() {
         let keys = [1, 2].map(|byte| Key::from_bytes([byte; 32]));
-        let (some, other) = (Bits::first(8), Bits::first(9));
+        let (some, other) = (Bits::first(8), Bits::first(7));
         let masked = Bits::first(4);
         for kind in [HashKind::Blake3, HashKind::Sha1] {
             let digest = |key: &Key, epoch, projection: &Bits| {

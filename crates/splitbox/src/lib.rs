@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod datagram;
 pub mod digest;
 pub mod epoch;
 pub mod function;
@@ -16,5 +17,6 @@ pub mod header;
 pub mod party;
 pub mod policy;
 pub mod private;
+pub mod replay;
 pub mod secret;
 pub mod share;

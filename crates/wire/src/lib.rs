@@ -33,6 +33,7 @@ pub mod options;
 pub mod pcap;
 pub mod print;
 pub mod sketch;
+pub mod splitbox;
 pub mod summary;
 pub mod tcp;
 pub mod tcpdump;

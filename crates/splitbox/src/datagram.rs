@@ -1,0 +1,263 @@
+//! Datagrams between the parties: sealed by AES-256-GCM, so that nobody else reads, forges or changes
+//! them.
+
+use crate::secret::Key;
+use castanet_wire::splitbox::SplitBoxHeader;
+use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
+use std::fmt::{Debug, Display, Formatter};
+
+/// Bytes of the tag behind the payload.
+pub const TAG_BYTES: usize = 16;
+/// Bytes that a datagram adds to its payload.
+pub const OVERHEAD: usize = SplitBoxHeader::LEN + TAG_BYTES;
+
+/// The payload of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DatagramKind {
+    /// A blinded header string, for a processor.
+    Match,
+    /// A blinded header string and the rest of its packet, for the client.
+    Rest,
+    /// A processor's share of a result, for the client.
+    Share,
+}
+
+impl DatagramKind {
+    fn number(self) -> u8 {
+        match self {
+            DatagramKind::Match => SplitBoxHeader::MATCH,
+            DatagramKind::Rest => SplitBoxHeader::REST,
+            DatagramKind::Share => SplitBoxHeader::SHARE,
+        }
+    }
+}
+
+/// A link on which datagrams go one way.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Link {
+    /// The payload of its datagrams.
+    pub kind: DatagramKind,
+    /// The processor at one end; 0 for [`DatagramKind::Rest`].
+    pub processor: u8,
+}
+
+/// A datagram that is refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DatagramError {
+    /// It is shorter than header and tag.
+    Truncated,
+    /// It has another version.
+    Version(u8),
+    /// It has a kind that does not exist, or reserved bits.
+    Format,
+    /// It is for another link or another epoch than the key.
+    Link,
+    /// Its tag is wrong: it was forged, changed, or sealed with another key.
+    Tag,
+}
+
+impl Display for DatagramError {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        match self {
+            DatagramError::Truncated => f.write_str("a truncated datagram"),
+            DatagramError::Version(version) => {
+                let own = SplitBoxHeader::V1;
+                write!(f, "a datagram of version {version}; this is version {own}")
+            }
+            DatagramError::Format => f.write_str("a datagram of an unknown kind"),
+            DatagramError::Link => f.write_str("a datagram of another link or epoch"),
+            DatagramError::Tag => f.write_str("a forged or changed datagram"),
+        }
+    }
+}
+
+impl std::error::Error for DatagramError {}
+
+/// The header of a datagram as far as it tells which key it is for. It is not authentic yet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatagramInfo {
+    /// The link.
+    pub link: Link,
+    /// The epoch.
+    pub epoch: u64,
+    /// The packet in the epoch.
+    pub counter: u64,
+}
+
+impl DatagramInfo {
+    /// Reads the header of a datagram.
+    ///
+    /// # Errors
+    /// The datagram is truncated, or of a version or kind that does not exist.
+    #[inline]
+    pub fn of(datagram: &[u8]) -> Result<DatagramInfo, DatagramError> {
+        let (header, rest) =
+            SplitBoxHeader::from_prefix(datagram).ok_or(DatagramError::Truncated)?;
+        if rest.len() < TAG_BYTES {
+            return Err(DatagramError::Truncated);
+        }
+        if header.version() != SplitBoxHeader::V1 {
+            return Err(DatagramError::Version(header.version()));
+        }
+        let kind = match (header.kind(), header.reserved()) {
+            (SplitBoxHeader::MATCH, 0) => DatagramKind::Match,
+            (SplitBoxHeader::REST, 0) => DatagramKind::Rest,
+            (SplitBoxHeader::SHARE, 0) => DatagramKind::Share,
+            _ => return Err(DatagramError::Format),
+        };
+        let link = Link { kind, processor: header.processor() };
+        Ok(DatagramInfo { link, epoch: header.epoch(), counter: header.counter() })
+    }
+}
+
+/// The key of a link for an epoch. A counter must be sealed once at most.
+pub struct LinkKey {
+    aead: LessSafeKey,
+    link: Link,
+    epoch: u64,
+}
+
+impl LinkKey {
+    /// The key of a link, from the secret that both ends of it have. `None` if the library refuses
+    /// the key, which it does not for keys of this length.
+    pub fn new(secret: &Key, link: Link, epoch: u64) -> Option<LinkKey> {
+        let name = [link.kind.number(), link.processor];
+        let purpose = "castanet splitbox 1 datagrams of a link";
+        let key = secret.derive(purpose, &[&name, &epoch.to_be_bytes()]);
+        let key = UnboundKey::new(&AES_256_GCM, key.expose()).ok()?;
+        Some(LinkKey { aead: LessSafeKey::new(key), link, epoch })
+    }
+
+    /// The nonce of a packet: a key is for one link and one epoch, in which no counter comes twice.
+    fn nonce(counter: u64) -> Nonce {
+        let mut nonce = [0; NONCE_LEN];
+        let counter = counter.to_be_bytes();
+        let start = NONCE_LEN - counter.len();
+        nonce.iter_mut().skip(start).zip(counter).for_each(|(to, from)| *to = from);
+        Nonce::assume_unique_for_key(nonce)
+    }
+
+    /// Seals a datagram in place. The payload lies between [`SplitBoxHeader::LEN`] bytes in front of
+    /// it, for the header, and [`TAG_BYTES`] bytes behind it.
+    ///
+    /// # Errors
+    /// There is no room for header and tag, or the payload is too long for the cipher.
+    #[inline]
+    pub fn seal(&self, counter: u64, datagram: &mut [u8]) -> Result<(), DatagramError> {
+        let Link { kind, processor } = self.link;
+        let header = SplitBoxHeader::new(kind.number(), processor, self.epoch, counter);
+        let (place, rest) =
+            SplitBoxHeader::from_prefix_mut(datagram).ok_or(DatagramError::Truncated)?;
+        *place = header;
+        let end = rest.len().checked_sub(TAG_BYTES).ok_or(DatagramError::Truncated)?;
+        let (payload, place) = rest.split_at_mut(end);
+        let nonce = LinkKey::nonce(counter);
+        let sealed =
+            self.aead.seal_in_place_separate_tag(nonce, Aad::from(header.bytes()), payload);
+        let tag = sealed.map_err(|_| DatagramError::Truncated)?;
+        place.copy_from_slice(tag.as_ref());
+        Ok(())
+    }
+
+    /// Opens a datagram in place and returns its payload. `info` is that of the datagram.
+    ///
+    /// # Errors
+    /// It is for another link or epoch, or not authentic. Then its payload is destroyed.
+    #[inline]
+    pub fn open<'d>(
+        &self,
+        info: &DatagramInfo,
+        datagram: &'d mut [u8],
+    ) -> Result<&'d mut [u8], DatagramError> {
+        if info.link != self.link || info.epoch != self.epoch {
+            return Err(DatagramError::Link);
+        }
+        let (header, rest) =
+            SplitBoxHeader::from_prefix_mut(datagram).ok_or(DatagramError::Truncated)?;
+        let end = rest.len().checked_sub(TAG_BYTES).ok_or(DatagramError::Truncated)?;
+        let (payload, tag) = rest.split_at_mut(end);
+        let tag = Tag::try_from(&*tag).map_err(|_| DatagramError::Truncated)?;
+        let (nonce, aad) = (LinkKey::nonce(info.counter), Aad::from(header.bytes()));
+        let opened = self.aead.open_in_place_separate_tag(nonce, aad, tag, payload, 0..);
+        opened.map_err(|_| DatagramError::Tag)
+    }
+}
+
+impl Debug for LinkKey {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        let LinkKey { link, epoch, .. } = self;
+        f.debug_struct("LinkKey").field("link", link).field("epoch", epoch).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LINK: Link = Link { kind: DatagramKind::Share, processor: 2 };
+
+    fn key(link: Link, epoch: u64) -> LinkKey {
+        LinkKey::new(&Key::from_bytes([9; 32]), link, epoch).expect("is a key")
+    }
+
+    fn sealed(payload: &[u8], counter: u64) -> Vec<u8> {
+        let mut datagram = vec![0; SplitBoxHeader::LEN];
+        datagram.extend(payload);
+        datagram.extend([0; TAG_BYTES]);
+        key(LINK, 7).seal(counter, &mut datagram).expect("is sealed");
+        datagram
+    }
+
+    fn open(key: &LinkKey, datagram: &mut [u8]) -> Result<Vec<u8>, DatagramError> {
+        let info = DatagramInfo::of(datagram)?;
+        key.open(&info, datagram).map(|payload| payload.to_vec())
+    }
+
+    proptest! {
+        #[test]
+        fn datagrams_open_unchanged_only(
+            payload in prop::collection::vec(any::<u8>(), 0..100),
+            counter: u64,
+            change in any::<prop::sample::Index>(),
+            bit in 0..8_u32,
+        ) {
+            let whole = sealed(&payload, counter);
+            prop_assert_eq!(whole.len(), payload.len() + OVERHEAD);
+            let info = DatagramInfo::of(&whole);
+            prop_assert_eq!(info, Ok(DatagramInfo { link: LINK, epoch: 7, counter }));
+            prop_assert_eq!(open(&key(LINK, 7), &mut whole.clone()), Ok(payload));
+            let mut changed = whole.clone();
+            changed[change.index(whole.len())] ^= 1 << bit;
+            prop_assert!(open(&key(LINK, 7), &mut changed).is_err());
+            let mut cut = whole[..change.index(whole.len())].to_vec();
+            prop_assert!(open(&key(LINK, 7), &mut cut).is_err());
+        }
+
+        #[test]
+        fn random_bytes_are_refused(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            prop_assert!(open(&key(LINK, 7), &mut bytes.clone()).is_err());
+        }
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong() {
+        let whole = sealed(b"share", 1);
+        let error = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut datagram = whole.clone();
+            change(&mut datagram);
+            open(&key(LINK, 7), &mut datagram).unwrap_err()
+        };
+        assert_eq!(error(&|it| it.truncate(35)), DatagramError::Truncated);
+        assert_eq!(error(&|it| it[SplitBoxHeader::VERSION] = 2), DatagramError::Version(2));
+        assert_eq!(error(&|it| it[SplitBoxHeader::KIND] = 9), DatagramError::Format);
+        assert_eq!(error(&|it| it[SplitBoxHeader::RESERVED] = 1), DatagramError::Format);
+        assert_eq!(error(&|it| it[SplitBoxHeader::PROCESSOR] = 1), DatagramError::Link);
+        assert_eq!(error(&|it| it[SplitBoxHeader::COUNTER] = 1), DatagramError::Tag);
+        let other = Link { processor: 3, ..LINK };
+        assert_eq!(open(&key(other, 7), &mut whole.clone()), Err(DatagramError::Link));
+        assert_eq!(open(&key(LINK, 8), &mut whole.clone()), Err(DatagramError::Link));
+        let debug = format!("{:?}", key(LINK, 7));
+        assert!(!debug.contains("aead"), "{debug}");
+    }
+}
