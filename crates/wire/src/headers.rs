@@ -190,6 +190,35 @@ impl Headers {
         })
     }
 
+    /// Fast path of [`Headers::of`] for whole UDP and TCP packets of IPv6 without extension headers;
+    /// `None` for all others.
+    #[inline(always)]
+    pub fn plain_ip6(bytes: &[u8], network: usize) -> Option<Headers> {
+        let (ip, behind) = Ipv6Header::from_prefix(bytes.get(network..)?)?;
+        let length = ip.payload_len_in(behind.len());
+        let (upper, least, header) = match ip.next_header() {
+            ip_proto::UDP => (Layer::Udp, Udp::LEN, Udp::LEN),
+            ip_proto::TCP => (Layer::Tcp, Tcp::LEN, Tcp::from_prefix(behind)?.0.header_len()),
+            _ => return None,
+        };
+        if ip.version() != 6 || header < least || header > length {
+            return None;
+        }
+        let transport = network + Ipv6Header::LEN;
+        Some(Headers {
+            is_ip6: true,
+            network,
+            end: transport + length,
+            protocol: ip.next_header(),
+            transport,
+            upper,
+            payload: transport + header,
+            is_fragment: false,
+            is_later_fragment: false,
+            extensions: 0,
+        })
+    }
+
     /// The headers of a later fragment together with those that its datagram begins with: in
     /// `bytes` its own end at `divided`, and headers of `protocol` follow.
     pub fn with_first(self, divided: usize, protocol: u8, bytes: &[u8]) -> Headers {
@@ -485,7 +514,8 @@ mod tests {
             });
             let shifted = [&[0x45; 3][..before], &bytes].concat();
             prop_assert_eq!(Headers::of(&shifted, before), expected);
-            if let Some(plain) = Headers::plain(&shifted, before) {
+            let plain = [Headers::plain(&shifted, before), Headers::plain_ip6(&shifted, before)];
+            for plain in plain.into_iter().flatten() {
                 prop_assert_eq!(Some(plain), expected);
             }
         }

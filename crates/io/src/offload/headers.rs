@@ -22,7 +22,10 @@ pub(crate) fn find_headers(frame: &[u8], link: LinkType) -> Option<Headers> {
             let plain = Headers::plain(frame, network);
             plain.or_else(|| Headers::of(with_transport(frame, network, false)?, network))?
         }
-        _ => Headers::of(with_transport(frame, network, true)?, network)?,
+        _ => {
+            let plain = Headers::plain_ip6(frame, network);
+            plain.or_else(|| Headers::of(with_transport(frame, network, true)?, network))?
+        }
     };
     let is_taken = !headers.is_fragment
         && headers.extensions & !SKIPPED == 0
