@@ -537,7 +537,8 @@ impl Packet {
 
     /// The bytes from the transport header on, if that is the header of `protocol`
     /// by the IP header, and the packet is not a fragment other than the first.
-    #[inline]
+    // Elements ask for one protocol after the other: in line the compiler looks at the IP header once.
+    #[inline(always)]
     fn transport_of(&self, protocol: u8) -> Option<&[u8]> {
         let matches = match self.ipv4_header() {
             Some(ip) => ip.protocol() == protocol && ip.is_first_fragment(),
@@ -551,6 +552,7 @@ impl Packet {
 
     /// Whether the IPv6 extension headers lead to a header of `protocol`, and the
     /// transport header is set to its offset.
+    #[inline(never)]
     fn has_upper(&self, protocol: u8) -> bool {
         let Some((ip, rest)) = Ipv6Header::from_prefix(self.network_bytes()) else { return false };
         let upper = extension::upper_layer(ip.next_header(), rest);

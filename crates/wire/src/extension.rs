@@ -104,6 +104,20 @@ pub struct UpperLayer {
 }
 
 impl UpperLayer {
+    /// The upper layer directly behind the IPv6 header.
+    #[inline(always)]
+    fn new(protocol: u8) -> UpperLayer {
+        UpperLayer {
+            protocol,
+            offset: 0,
+            fragment: None,
+            fragment_data: 0,
+            per_fragment_len: 0,
+            last_per_fragment: None,
+            headers: bit(protocol),
+        }
+    }
+
     /// Whether the packet is a fragment other than the first, so that the
     /// upper-layer header is not in it.
     #[inline]
@@ -154,20 +168,17 @@ fn length(protocol: u8, header: &Extension) -> usize {
 /// that are still added to [`UpperLayer::headers`].
 #[inline]
 pub fn upper_layer(next_header: u8, bytes: &[u8]) -> UpperLayer {
-    let plain = UpperLayer {
-        protocol: next_header,
-        offset: 0,
-        fragment: None,
-        fragment_data: 0,
-        per_fragment_len: 0,
-        last_per_fragment: None,
-        headers: bit(next_header),
-    };
-    if is_extension(next_header) { skip_extensions(plain, bytes) } else { plain }
+    // Each path makes its own: one that both had in common would lie in memory, and its readers would
+    // wait for the store.
+    match is_extension(next_header) {
+        true => skip_extensions(next_header, bytes),
+        false => UpperLayer::new(next_header),
+    }
 }
 
-fn skip_extensions(mut upper: UpperLayer, bytes: &[u8]) -> UpperLayer {
-    let (mut protocol, mut offset, mut is_second) = (upper.protocol, 0, false);
+fn skip_extensions(next_header: u8, bytes: &[u8]) -> UpperLayer {
+    let mut upper = UpperLayer::new(next_header);
+    let (mut protocol, mut offset, mut is_second) = (next_header, 0, false);
     while is_extension(protocol) {
         let rest = bytes.get(offset..).unwrap_or_default();
         let Some((header, _)) = Extension::from_prefix(rest) else { return upper };
