@@ -276,7 +276,8 @@ const OPTION_BITS: [u8; 256] = {
 };
 
 /// Returns the option bits of a list, and the values of those options that keys have.
-#[inline]
+// By a call: in line it takes registers from the loop over a burst.
+#[inline(never)]
 fn options(list: &[u8]) -> (u64, u64) {
     let (mut has, mut values) = (0, 0);
     for option in unpadded(list) {
