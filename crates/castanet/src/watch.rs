@@ -95,12 +95,12 @@ impl RateDisplay {
             let it = &graph.elements[i];
             let is_end =
                 it.inputs.is_empty() || it.outputs.is_empty() || it.class.role == Role::Store;
-            let Totals { packets, drops } = Totals::of(new);
+            let totals @ Totals { packets, drops } = Totals::of(new);
             if packets == 0 || !(is_end || drops > 0) {
                 continue;
             }
             let before = self.last.1.get(&it.name).copied().unwrap_or_default();
-            let change = Totals { packets, drops }.since(before);
+            let change = totals.since(before);
             rows.push(ElementRates {
                 element: it.name.clone(),
                 class: it.class.spec.class,

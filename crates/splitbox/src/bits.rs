@@ -60,7 +60,7 @@ impl Bits {
         !(*self & *other).is_zero()
     }
 
-    /// The string, byte by byte.
+    /// Combines two strings byte by byte.
     #[inline]
     fn zip(self, other: Bits, f: impl Fn(u8, u8) -> u8) -> Bits {
         Bits(std::array::from_fn(|at| f(self.0[at], other.0[at])))

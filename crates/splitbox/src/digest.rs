@@ -10,7 +10,7 @@ use subtle::ConstantTimeEq;
 pub const DIGEST_BYTES: usize = 16;
 
 /// A digest, truncated to [`DIGEST_BYTES`].
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Digest(pub [u8; DIGEST_BYTES]);
 
 impl PartialEq for Digest {
@@ -42,16 +42,6 @@ pub enum HashKind {
     Blake3,
     /// SHA-1 without a key, as in the paper (section 3.6); for comparison.
     Sha1,
-}
-
-impl HashKind {
-    /// The name in files and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            HashKind::Blake3 => "blake3",
-            HashKind::Sha1 => "sha1",
-        }
-    }
 }
 
 /// ℍ for the strings of one projection.

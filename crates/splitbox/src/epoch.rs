@@ -10,7 +10,6 @@ use std::ops::Range;
 /// them.
 #[derive(Clone, Debug)]
 pub struct EpochRows {
-    epoch: u64,
     blinds: u64,
     hashes: Vec<ProjectionHash>,
     /// By projection: where its digests lie in a row.
@@ -116,7 +115,6 @@ impl EpochRows {
             .collect();
         let tables = columns.iter().map(|it| ColumnTable::new(blinds as usize, it.len()));
         EpochRows {
-            epoch,
             blinds,
             hashes: function.projections().iter().map(hash).collect(),
             tables: tables.collect(),
@@ -137,11 +135,6 @@ impl EpochRows {
                 }
             }
         }
-    }
-
-    /// The number of the epoch.
-    pub fn epoch(&self) -> u64 {
-        self.epoch
     }
 
     /// The number of blinds l.

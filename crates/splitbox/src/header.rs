@@ -46,21 +46,17 @@ pub struct HeaderField {
     pub at: usize,
     /// Its width in bits.
     pub width: usize,
-    /// Whether actions may change it.
-    pub is_writable: bool,
 }
 
 impl HeaderField {
-    const fn bytes(at: usize, count: usize, is_writable: bool) -> HeaderField {
-        HeaderField { at: 8 * at, width: 8 * count, is_writable }
+    const fn bytes(at: usize, count: usize) -> HeaderField {
+        HeaderField { at: 8 * at, width: 8 * count }
     }
 }
 
 /// The fields of one address family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HeaderFields {
-    /// Bytes from the start of a header string up to the end of the ports.
-    pub len: usize,
     /// TOS or traffic class.
     pub tos: HeaderField,
     /// TTL or hop limit.
@@ -81,14 +77,13 @@ pub struct HeaderFields {
 pub const IP4: HeaderFields = {
     let transport = NETWORK + Ipv4Header::LEN;
     HeaderFields {
-        len: transport + PORTS,
-        tos: HeaderField::bytes(NETWORK + Ipv4Header::TOS, 1, true),
-        ttl: HeaderField::bytes(NETWORK + Ipv4Header::TTL, 1, true),
-        protocol: HeaderField::bytes(NETWORK + Ipv4Header::PROTOCOL, 1, false),
-        src: HeaderField::bytes(NETWORK + Ipv4Header::SRC, 4, true),
-        dst: HeaderField::bytes(NETWORK + Ipv4Header::DST, 4, true),
-        sport: HeaderField::bytes(transport, 2, true),
-        dport: HeaderField::bytes(transport + 2, 2, true),
+        tos: HeaderField::bytes(NETWORK + Ipv4Header::TOS, 1),
+        ttl: HeaderField::bytes(NETWORK + Ipv4Header::TTL, 1),
+        protocol: HeaderField::bytes(NETWORK + Ipv4Header::PROTOCOL, 1),
+        src: HeaderField::bytes(NETWORK + Ipv4Header::SRC, 4),
+        dst: HeaderField::bytes(NETWORK + Ipv4Header::DST, 4),
+        sport: HeaderField::bytes(transport, 2),
+        dport: HeaderField::bytes(transport + 2, 2),
     }
 };
 
@@ -96,29 +91,16 @@ pub const IP4: HeaderFields = {
 pub const IP6: HeaderFields = {
     let transport = NETWORK + Ipv6Header::LEN;
     HeaderFields {
-        len: transport + PORTS,
         // Behind the version.
-        tos: HeaderField { at: 8 * NETWORK + 4, width: 8, is_writable: true },
-        ttl: HeaderField::bytes(NETWORK + Ipv6Header::HOP_LIMIT, 1, true),
-        protocol: HeaderField::bytes(NETWORK + Ipv6Header::NEXT_HEADER, 1, false),
-        src: HeaderField::bytes(NETWORK + Ipv6Header::SRC, 16, true),
-        dst: HeaderField::bytes(NETWORK + Ipv6Header::DST, 16, true),
-        sport: HeaderField::bytes(transport, 2, true),
-        dport: HeaderField::bytes(transport + 2, 2, true),
+        tos: HeaderField { at: 8 * NETWORK + 4, width: 8 },
+        ttl: HeaderField::bytes(NETWORK + Ipv6Header::HOP_LIMIT, 1),
+        protocol: HeaderField::bytes(NETWORK + Ipv6Header::NEXT_HEADER, 1),
+        src: HeaderField::bytes(NETWORK + Ipv6Header::SRC, 16),
+        dst: HeaderField::bytes(NETWORK + Ipv6Header::DST, 16),
+        sport: HeaderField::bytes(transport, 2),
+        dport: HeaderField::bytes(transport + 2, 2),
     }
 };
-
-/// The bits that actions may change, of a family's header strings.
-pub fn writable(fields: &HeaderFields) -> Bits {
-    let HeaderFields { tos, ttl, protocol, src, dst, sport, dport, .. } = fields;
-    let mut bits = Bits::ZERO;
-    for field in [tos, ttl, protocol, src, dst, sport, dport] {
-        if field.is_writable {
-            (field.at..field.at + field.width).for_each(|at| bits.set(at));
-        }
-    }
-    bits
-}
 
 fn network_len(headers: &Headers) -> usize {
     if headers.is_ip6 { Ipv6Header::LEN } else { Ipv4Header::LEN }
@@ -159,8 +141,8 @@ pub fn header_string(bytes: &[u8], headers: &Headers) -> Bits {
     Bits(string)
 }
 
-/// Writes a changed header string to the packet that it is of, with its checksums. Fields that
-/// actions must not change stay as they are.
+/// Writes TOS, TTL, addresses and ports of a changed header string to the packet that it is of, with
+/// the checksums. All other fields stay as they are.
 pub fn write_header_string(bytes: &mut [u8], headers: &Headers, changed: &Bits) {
     let len = network_len(headers);
     let (network, behind) = changed.0[NETWORK..].split_at(len);

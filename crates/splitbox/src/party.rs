@@ -124,11 +124,6 @@ impl Setup {
         })
     }
 
-    /// The options.
-    pub fn options(&self) -> &SetupOptions {
-        &self.options
-    }
-
     /// The entry for an epoch.
     pub fn entry(&self, epoch: u64) -> Entry {
         Entry {

@@ -63,7 +63,9 @@ impl Key {
             hasher.update(part);
         }
         let mut key = Key([0; KEY_BYTES]);
-        hasher.finalize_xof().fill(&mut key.0);
+        let mut output = hasher.finalize_xof();
+        output.fill(&mut key.0);
+        output.zeroize();
         hasher.zeroize();
         key
     }

@@ -470,6 +470,7 @@ fn man_pages_and_completions() {
 fn explain_lists_state_that_workers_share() {
     let config = "a :: InfiniteSource -> MarkIPHeader -> c :: Counter -> r :: RoundRobinSwitch
                       -> k :: Counter(COUNT_CALL 9 stop)
+                      -> s :: Script(TYPE PACKET, return 0)
                       -> m :: Middlebox(add-stateful proto udp accept)
                       -> n :: IPRewriter(drop) -> Discard;
                   b :: InfiniteSource -> MarkIPHeader -> c; r[1] -> Discard;
@@ -479,6 +480,7 @@ fn explain_lists_state_that_workers_share() {
         "  c  {0,1}  several workers: each has its own state, handlers add them up",
         "  r  {0,1}  several workers: they have one state, locked per burst",
         "  k  {0,1}  several workers: they have one state, locked per burst",
+        "  s  {0,1}  several workers: each has its own state, handlers add them up",
         "  m  {0,1}  several workers: all read one state at a time, one changes it",
         "  n  {0,1}  several workers: all read one state at a time, one changes it",
     ] {

@@ -39,7 +39,7 @@ pub struct Conjunction {
     pub lengths: Vec<HeaderLength>,
 }
 
-/// A pattern that has no such conjunctions.
+/// The reason why a pattern has no list of conjunctions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConjunctionsError {
     /// There would be more conjunctions than the limit.
@@ -105,7 +105,8 @@ impl Conjunction {
 }
 
 impl Pattern {
-    /// Alternatives of which a packet meets one exactly if it matches the pattern.
+    /// The pattern as a list of conjunctions: a packet matches the pattern exactly if it meets at
+    /// least one of them.
     ///
     /// # Errors
     /// There would be more than `limit`, or bits are compared that cannot be.
@@ -133,9 +134,9 @@ fn of_node(
 ) -> Result<Vec<Conjunction>, ConjunctionsError> {
     let of = |id: Id, holds: bool| &built[id as usize][usize::from(!holds)][..];
     let both = |a: &[Conjunction], b: &[Conjunction]| {
-        let all: Vec<Conjunction> =
-            a.iter().flat_map(|a| b.iter().filter_map(|b| a.and(b))).collect();
-        limited(all, limit)
+        let all = a.iter().flat_map(|a| b.iter().filter_map(|b| a.and(b)));
+        // No more than tell that there are too many.
+        limited(all.take(limit.saturating_add(1)).collect(), limit)
     };
     match expr {
         Expr::Const(truth) if truth == holds => Ok(vec![Conjunction::default()]),

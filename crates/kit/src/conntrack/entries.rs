@@ -68,7 +68,8 @@ impl<E: Entry> Node<E> {
 const FREE: u32 = u32::MAX;
 /// The next link of the last free entry.
 const NONE: u32 = u32::MAX - 1;
-/// The entries of one allocation. A chunk is built on the stack and must be much smaller.
+/// The entries of one allocation. [`Entries::add`] builds a chunk on the stack, so a chunk must be much
+/// smaller than that.
 const CHUNK: usize = 1024;
 
 /// Entries from the start of a cache line on: those of 64 bytes take one line each.

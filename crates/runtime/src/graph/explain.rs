@@ -151,8 +151,8 @@ pub fn vectors(graph: &Graph, plan: &assign::Assignment) -> String {
             (_, 1) if it.class.sharing == StateSharing::PerWorker => {
                 "one worker: nothing is shared"
             }
-            // An element that calls handlers has one state, so that each call is made once.
-            _ if order::calls(graph, i) => LOCKED,
+            // An element whose counts call handlers has one state, so that each call is made once.
+            _ if !it.class.called_by.is_empty() && order::calls(graph, i) => LOCKED,
             _ => match it.class.sharing {
                 StateSharing::PerWorker => {
                     "several workers: each has its own state, handlers add them up"
