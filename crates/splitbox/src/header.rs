@@ -5,15 +5,19 @@
 //! | bytes | IPv4 | IPv6 |
 //! |---|---|---|
 //! | 0 | [kind](kind) | kind |
-//! | network header | 1 to 20, without options | 1 to 40, with the protocol of the transport header as next header |
-//! | transport header, its first 16 bytes | 21 to 36 | 41 to 56 |
+//! | [source hash](SourceHash) | 1, 2 | 1, 2 |
+//! | network header | 3 to 22, without options | 3 to 42, with the protocol of the transport header as next header |
+//! | transport header, its first 16 bytes | 23 to 38 | 43 to 58 |
 //!
 //! Bytes that a packet does not have are 0.
 
 use crate::bits::{Bits, HEADER_BYTES};
+use crate::secret::Key;
 use castanet_wire::checksum::{Delta, Sum};
 use castanet_wire::headers::{Headers, Layer};
 use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, ip_proto, transport};
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_seeded};
+use std::fmt::{Debug, Formatter};
 use std::ops::Range;
 
 /// Bits of the first byte of a header string.
@@ -32,8 +36,10 @@ pub mod kind {
     pub const PACKET: u8 = 0x01;
 }
 
+/// The hash of the source address, for functions that distribute packets.
+pub const SOURCE_HASH: HeaderField = HeaderField::bytes(1, 2);
 /// Offset of the network header in a header string.
-const NETWORK: usize = 1;
+const NETWORK: usize = 3;
 /// Bytes of the transport header that a header string has.
 pub const TRANSPORT_BYTES: usize = 16;
 /// Bytes of both ports.
@@ -102,6 +108,36 @@ pub const IP6: HeaderFields = {
     }
 };
 
+/// The hash of source addresses that the entry puts into header strings. It has a key, so that strangers
+/// cannot choose addresses with one hash.
+#[derive(Clone)]
+pub struct SourceHash(RapidSecrets);
+
+impl SourceHash {
+    /// The hash with a key.
+    pub fn new(key: &Key) -> SourceHash {
+        let key = key.derive("castanet splitbox 1 hash of sources", &[]);
+        let seed = key.expose().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        SourceHash(RapidSecrets::seed(seed))
+    }
+
+    /// Puts the hash of a packet's source address into its header string.
+    #[inline]
+    pub fn put(&self, headers: &Headers, string: &mut Bits) {
+        let src = if headers.is_ip6 { IP6.src } else { IP4.src };
+        let src = string.0.get(src.at / 8..(src.at + src.width) / 8).unwrap_or_default();
+        let hash = rapidhash_v3_seeded(src, &self.0) as u16;
+        let at = SOURCE_HASH.at / 8;
+        string.0.iter_mut().skip(at).zip(hash.to_be_bytes()).for_each(|(to, from)| *to = from);
+    }
+}
+
+impl Debug for SourceHash {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        f.write_str("SourceHash(..)")
+    }
+}
+
 fn network_len(headers: &Headers) -> usize {
     if headers.is_ip6 { Ipv6Header::LEN } else { Ipv4Header::LEN }
 }
@@ -112,7 +148,7 @@ fn ports(headers: &Headers) -> Option<Range<usize>> {
     has_ports.then_some(headers.transport..headers.transport + PORTS)
 }
 
-/// The header string of a packet, whose headers these are.
+/// The header string of a packet, whose headers these are, with 0 for its source hash.
 pub fn header_string(bytes: &[u8], headers: &Headers) -> Bits {
     let mut string = [0; HEADER_BYTES];
     let flags = [
@@ -247,7 +283,23 @@ mod tests {
         let changed = set(set(Ternary::ANY, IP4.dst, 1), IP4.dport, 9).apply(string);
         write_header_string(&mut bytes, &headers, &changed);
         assert_eq!(bytes[20..], before);
-        assert_eq!(header_string(&bytes, &headers).0[17..21], [0, 0, 0, 1]);
+        assert_eq!(header_string(&bytes, &headers).0[19..23], [0, 0, 0, 1]);
+    }
+
+    #[test]
+    fn source_hashes_depend_on_source_and_key() {
+        let hash = |text: &str, key: u8| {
+            let (bytes, headers) = build(text);
+            let mut string = header_string(&bytes, &headers);
+            let before = string;
+            SourceHash::new(&Key::from_bytes([key; 32])).put(&headers, &mut string);
+            assert_eq!(string.0[3..], before.0[3..]);
+            string.0[1..3].to_vec()
+        };
+        let first = hash("1.0.0.1:5 > 2.0.0.2:80 udp", 1);
+        assert_eq!(first, hash("1.0.0.1:6 > 2.0.0.3:81 tcp", 1));
+        assert_ne!(first, hash("1.0.0.1:5 > 2.0.0.2:80 udp", 2));
+        assert_ne!(hash("[::1]:5 > [::2]:6 udp", 1), hash("[::3]:5 > [::2]:6 udp", 1));
     }
 
     #[test]

@@ -19,4 +19,5 @@ pub mod policy;
 pub mod private;
 pub mod replay;
 pub mod secret;
+pub mod setup;
 pub mod share;

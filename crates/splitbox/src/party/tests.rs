@@ -1,8 +1,11 @@
 //! All parties together, against the plain function; and the views of single parties.
 
 use super::*;
-use crate::bits::HEADER_BYTES;
-use crate::function::{Node, Policy};
+use crate::bits::{HEADER_BYTES, Ternary};
+use crate::digest::HashKind;
+use crate::function::{NetworkFunction, Node, Policy};
+use crate::secret::Key;
+use crate::setup::{BlindUse, Setup, SetupOptions};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -72,12 +75,20 @@ fn header() -> impl Strategy<Value = Bits> {
 }
 
 fn options(processors: usize, hash: HashKind) -> SetupOptions {
-    SetupOptions { processors, hash, header_bits: WIDTH, blinds: 7 }
+    SetupOptions {
+        processors,
+        hash,
+        header_bits: WIDTH,
+        blinds: 7,
+        blind_use: BlindUse::Again,
+        lanes: 1,
+        has_constant_work: false,
+    }
 }
 
 /// Results of all parties for packets, by both traversals.
 fn private_results(setup: &Setup, epoch: u64, headers: &[Bits]) -> Vec<[Bits; 2]> {
-    let mut processors = setup.processors(setup.rows(epoch).into());
+    let mut processors = setup.processors(&setup.rows(epoch).into());
     let (mut entry, mut client) = (setup.entry(epoch), setup.client(epoch));
     let results = headers.iter().map(|&header| {
         let packet = entry.split(header);
@@ -112,7 +123,7 @@ proptest! {
         absent: Index,
     ) {
         let setup = Setup::new(&function, options(3, HashKind::Blake3)).expect("is possible");
-        let mut processors = setup.processors(setup.rows(0).into());
+        let mut processors = setup.processors(&setup.rows(0).into());
         let (mut entry, mut client) = (setup.entry(0), setup.client(0));
         let packet = entry.split(packet);
         let mut shares: Vec<_> = processors.iter_mut().map(|it| it.process(&packet)).collect();
@@ -133,7 +144,7 @@ fn one_million_packets_through_a_firewall() {
     for processors in [2, 3, 5] {
         let setup =
             Setup::new(&function, options(processors, HashKind::Blake3)).expect("is possible");
-        let mut parties = setup.processors(setup.rows(1).into());
+        let mut parties = setup.processors(&setup.rows(1).into());
         let (mut entry, mut client) = (setup.entry(1), setup.client(1));
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let (mut dropped, mut shares) = (0, Vec::new());
@@ -175,7 +186,7 @@ fn setups_that_cannot_be_private_or_exact_are_refused() {
     let policy = Policy { condition: Ternary::ANY.with(90, 8, 1), action: Ternary::ANY };
     let function = NetworkFunction::first_match(vec![policy]);
     let message = |options| Setup::new(&function, options).map(|_| ()).unwrap_err().to_string();
-    let right = SetupOptions { header_bits: 98, ..options(2, HashKind::Blake3) };
+    let right = SetupOptions { header_bits: 104, ..options(2, HashKind::Blake3) };
     assert!(Setup::new(&function, right).is_ok());
     for (changed, expected) in [
         (
@@ -183,7 +194,15 @@ fn setups_that_cannot_be_private_or_exact_are_refused() {
             "1 processors: at least 2 are needed, as the only share of an action would be the action itself",
         ),
         (SetupOptions { processors: 65, ..right }, "65 processors: at most 64 are possible"),
-        (SetupOptions { blinds: 0, ..right }, "0 blinds: an epoch has from 1 to 2147483648"),
+        (
+            SetupOptions { blinds: 1, lanes: 2, ..right },
+            "1 blinds: an epoch has at least one for each lane, and at most 2147483648",
+        ),
+        (SetupOptions { lanes: 0, ..right }, "0 lanes: there are 1 to 64"),
+        (
+            SetupOptions { header_bits: 98, ..right },
+            "98 bits of a header string: n is a multiple of 8, at most 512",
+        ),
         (
             SetupOptions { header_bits: WIDTH, ..right },
             "policy 1 is about bits behind the first 96",
