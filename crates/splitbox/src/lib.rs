@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod counter;
 pub mod datagram;
 pub mod digest;
 pub mod epoch;
