@@ -5,6 +5,10 @@ use crate::bits::{Bits, Ternary};
 use crate::function::{NetworkFunction, Node, NodeId};
 use std::collections::{BTreeMap, HashMap};
 
+mod parts;
+
+pub use parts::PrivateFunctionError;
+
 /// Number of a distinct match.
 pub type MatchId = u32;
 /// Number of an action, which is that of its policy.
