@@ -2,8 +2,8 @@
 //! them.
 
 use crate::secret::Key;
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use castanet_wire::splitbox::SplitBoxHeader;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
 use std::fmt::{Debug, Display, Formatter};
 
 /// Bytes of the tag behind the payload.
@@ -139,7 +139,7 @@ impl DatagramInfo {
 }
 
 /// The key of a link for an epoch or a session. A part of a counter must be sealed once at most, or with
-/// the same payload each time.
+/// the same payload each time. The library wipes its key schedule when it goes.
 pub struct LinkKey {
     aead: LessSafeKey,
     setup: u32,
@@ -216,9 +216,8 @@ impl LinkKey {
             SplitBoxHeader::from_prefix_mut(datagram).ok_or(DatagramError::Truncated)?;
         let end = rest.len().checked_sub(TAG_BYTES).ok_or(DatagramError::Truncated)?;
         let (payload, tag) = rest.split_at_mut(end);
-        let tag = Tag::try_from(&*tag).map_err(|_| DatagramError::Truncated)?;
         let (nonce, aad) = (LinkKey::nonce(info.counter, info.part), Aad::from(header.bytes()));
-        let opened = self.aead.open_in_place_separate_tag(nonce, aad, tag, payload, 0..);
+        let opened = self.aead.open_in_place_separate_tag(nonce, aad, tag, payload);
         opened.map_err(|_| DatagramError::Tag)
     }
 }

@@ -7,7 +7,7 @@ use super::{FileInfo, FileProblem, PartyFileError, PartyRole};
 use crate::secret::{Key, fill_random};
 use crate::setup::SetupInfo;
 use postcard::ser_flavors::Size;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
