@@ -2,7 +2,7 @@
 
 use crate::bits::{Bits, HEADER_BITS, Ternary};
 use crate::digest::HashKind;
-use crate::epoch::{EpochRows, EpochSecrets};
+use crate::epoch::{EpochRows, EpochSecrets, TooLarge};
 use crate::function::NetworkFunction;
 use crate::party::{Client, Entry, Processor};
 use crate::private::PrivateFunction;
@@ -266,7 +266,10 @@ impl Setup {
     }
 
     /// The rows of an epoch, for all processors.
-    pub fn rows(&self, epoch: u64) -> EpochRows {
+    ///
+    /// # Errors
+    /// There is not as much memory.
+    pub fn rows(&self, epoch: u64) -> Result<EpochRows, TooLarge> {
         let ClientParty { info, function, blind_key, hash_key, .. } = &self.client;
         let (function, matches) = PrivateFunction::new(function);
         let secrets = EpochSecrets { blinds: blind_key, hash: hash_key };
@@ -274,9 +277,9 @@ impl Setup {
         EpochRows::new(&function, &matches, secrets, hash, epoch, blinds)
     }
 
-    /// The entry for an epoch.
+    /// The first lane of the entry for an epoch.
     pub fn entry(&self, epoch: u64) -> Entry {
-        Entry::new(&self.entry, epoch)
+        Entry::new(&self.entry, 0, epoch)
     }
 
     /// The processors for an epoch.

@@ -413,7 +413,6 @@ proptest! {
             1 => {
                 if let Ok(Ok(party)) = postcard::from_bytes::<ProcessorBody>(&body).map(|it| it.party(1, 2, 0)) {
                     let mut sum = 0;
-                    party.function.traverse_by_projections(&mut Vec::new(), |_| None, |action| sum += action as usize);
                     party.function.traverse(|_| true, |action| sum += party.shares[action as usize].value.0.len());
                 }
             }

@@ -1,6 +1,6 @@
 //! Private functions from their parts, such as those of a processor's file.
 
-use super::{MatchId, PrivateFunction, PrivateNode};
+use super::{Chains, MatchId, PrivateFunction, PrivateNode};
 use crate::bits::Bits;
 use crate::function::NodeId;
 use std::fmt::{Display, Formatter};
@@ -74,10 +74,8 @@ impl PrivateFunction {
                 return Err(PrivateFunctionError::Child { node });
             }
         }
-        let (heads, chains) = (vec![None; nodes.len()], Vec::new());
-        let mut private = PrivateFunction { projections, matches, nodes, chains, heads };
-        private.build_chains();
-        Ok(private)
+        let chains = Chains::new(&nodes, &matches);
+        Ok(PrivateFunction { projections, matches, nodes, chains })
     }
 
     /// The nodes; the first one is the root.

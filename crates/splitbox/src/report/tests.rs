@@ -118,7 +118,7 @@ fn costs_follow_from_matches_and_projections() {
     let cost = SetupCost::new(function, &setup.entry.info.options);
     assert_eq!(cost.row_bytes, 16 * cost.matches as u64);
     assert_eq!(cost.digest_bytes, 100 * cost.row_bytes);
-    let rows = setup.rows(1);
+    let rows = setup.rows(1).expect("is small");
     assert_eq!(cost.row_bytes, 16 * rows.row(0).len() as u64);
     let rate = cost.packets_per_second(1e9);
     assert!((rate * cost.row_bytes as f64 * 8.0 - 1e9).abs() < 1.0);
