@@ -209,15 +209,15 @@ fn rows(report: &Report) -> Result<(), Box<dyn Error>> {
 
 fn datagrams(report: &Report) -> Result<(), Box<dyn Error>> {
     let link = Link { kind: DatagramKind::Share, processor: 1 };
-    let key = LinkKey::new(&Key::from_bytes([1; 32]), link, 1).ok_or("the key is refused")?;
+    let key = LinkKey::new(&Key::from_bytes([1; 32]), 1, link, 1).ok_or("the key is refused")?;
     for payload in [64, 128, 1024] {
         let mut sealed = vec![0; payload + OVERHEAD];
         report.measure(&format!("datagram seal, {payload} bytes"), 1000, || {
             for counter in 0..1000 {
-                black_box(key.seal(counter, black_box(&mut sealed)).is_ok());
+                black_box(key.seal(counter, 0, black_box(&mut sealed)).is_ok());
             }
         })?;
-        key.seal(7, &mut sealed)?;
+        key.seal(7, 0, &mut sealed)?;
         let mut datagram = sealed.clone();
         report.measure(&format!("datagram open, {payload} bytes, with a copy"), 1000, || {
             for _ in 0..1000 {

@@ -29,7 +29,7 @@ impl LaneCounter {
     /// The counter as one number.
     #[inline]
     pub fn number(self) -> u64 {
-        u64::from(self.lane) << SEQUENCE_BITS | self.sequence % LaneCounter::SEQUENCES
+        (u64::from(self.lane) << SEQUENCE_BITS) | (self.sequence % LaneCounter::SEQUENCES)
     }
 }
 
