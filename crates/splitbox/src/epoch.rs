@@ -4,19 +4,19 @@ mod chunks;
 mod index;
 mod layout;
 mod maker;
+mod search;
 
 pub use chunks::{CHUNK_DIGESTS, ChunkError, RowChunks};
 pub use maker::RowMaker;
+pub(crate) use search::Searches;
 
 use crate::bits::{Bits, Ternary};
 use crate::digest::{DIGEST_BYTES, Digest, HashKind, ProjectionHash};
 use crate::private::{MatchId, PrivateFunction};
 use crate::secret::{Key, MAX_BLINDS};
 use chunks::ChunkRecord;
-use index::{ColumnIndex, Home};
+use index::ColumnIndex;
 use layout::Layout;
-use std::hint::black_box;
-use subtle::ConstantTimeEq;
 use zerocopy::FromZeros;
 
 /// The secrets from which the rows of an epoch are made.
@@ -74,27 +74,6 @@ pub struct EpochRows {
     index: ColumnIndex,
     record: ChunkRecord,
 }
-
-/// A search for the match of a projection whose digest a packet has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Lookup {
-    /// The packet that asks, for the caller.
-    pub(crate) asker: u8,
-    pub(crate) projection: u32,
-    digest: Digest,
-    home: Home,
-    /// Number of the digest of the projection's first column.
-    row: usize,
-    /// The slots of the first bucket that may have the digest, and whether the next bucket may.
-    slots: u32,
-    has_more: bool,
-    /// The match, when it has been found.
-    pub(crate) found: Option<MatchId>,
-}
-
-/// Candidates that [`EpochRows::find_constant`] compares with a digest, as long as no more than these
-/// look like it.
-const CONSTANT_COMPARISONS: u32 = 2;
 
 fn hashes(
     function: &PrivateFunction,
@@ -176,8 +155,10 @@ impl EpochRows {
     pub fn memory_bytes(function: &PrivateFunction, blinds: u64) -> u64 {
         let Layout { columns, matches, .. } = Layout::new(function);
         let digests = blinds.saturating_mul((matches.len() * size_of::<Digest>()) as u64);
-        let chunks = digests / (CHUNK_DIGESTS * DIGEST_BYTES as u64);
-        digests.saturating_add(ColumnIndex::memory_bytes(&columns, blinds) + chunks / 8)
+        let chunks = RowChunks::new(blinds.saturating_mul(matches.len() as u64));
+        digests
+            .saturating_add(ColumnIndex::memory_bytes(&columns, blinds))
+            .saturating_add(ChunkRecord::memory_bytes(chunks))
     }
 
     /// The chunks of the digests.
@@ -255,103 +236,12 @@ impl EpochRows {
         row[self.layout.column_of[id as usize] as usize] == digest
     }
 
-    /// The search for a digest of a projection, in the row of a blind.
+    /// The match of a column, which is counted from the first one of the projection.
     #[inline]
-    pub(crate) fn lookup(
-        &self,
-        asker: u8,
-        blind: u64,
-        projection: usize,
-        digest: Digest,
-    ) -> Lookup {
-        let blind = blind as usize;
-        Lookup {
-            asker,
-            projection: projection as u32,
-            digest,
-            home: self.index.home(blind, projection, &digest),
-            row: blind * self.layout.width() + self.layout.columns[projection].start,
-            slots: 0,
-            has_more: false,
-            found: None,
-        }
-    }
-
-    /// Finds matches. All searches go on together, step by step, so that the processor waits for
-    /// the memory of many of them at once.
-    pub(crate) fn find_all(&self, lookups: &mut [Lookup], work: &mut Work) {
-        let touched = lookups.iter().fold(0, |all, it| all ^ self.index.touch(it.home));
-        black_box(touched);
-        let mut touched = 0;
-        for it in lookups.iter_mut() {
-            let projection = it.projection as usize;
-            (it.slots, it.has_more) = self.index.slots(projection, it.home, 0, &it.digest);
-            let slot = it.slots.trailing_zeros();
-            let column = self.index.column(projection, it.home, 0, slot);
-            let place = it.row.wrapping_add(column as usize);
-            touched ^= self.digests.get(place).map_or(0, |it| it.0[0]);
-        }
-        black_box(touched);
-        work.probes += lookups.len() as u64;
-        for it in lookups {
-            it.found = self.finish(it, work);
-        }
-    }
-
-    /// Compares the digests that may be the one of a search, whose first bucket has been looked at.
-    #[inline]
-    fn finish(&self, lookup: &Lookup, work: &mut Work) -> Option<MatchId> {
-        let Lookup { projection, home, digest, mut slots, mut has_more, .. } = *lookup;
-        let mut step = 0;
-        loop {
-            while slots != 0 {
-                work.comparisons += 1;
-                let column =
-                    self.index.column(projection as usize, home, step, slots.trailing_zeros());
-                if self.digests[lookup.row + column as usize] == digest {
-                    return Some(self.id(projection, column));
-                }
-                slots &= slots - 1;
-            }
-            if !has_more {
-                return None;
-            }
-            step += 1;
-            work.probes += 1;
-            (slots, has_more) = self.index.slots(projection as usize, home, step, &digest);
-        }
-    }
-
     fn id(&self, projection: u32, column: u32) -> MatchId {
         self.layout.matches[self.layout.columns[projection as usize].start + column as usize]
     }
-
-    /// Finds a match with work that does not depend on which one it is, nor on whether there is one:
-    /// it looks at all buckets that any digest of the projection may be in, and compares
-    /// [`CONSTANT_COMPARISONS`] digests. A bucket has a part of each digest, at least 16 bits for up to
-    /// 65 535 matches of a projection; only if more digests than these have the part that is
-    /// searched, more are compared.
-    pub(crate) fn find_constant(&self, lookup: &mut Lookup, work: &mut Work) {
-        let Lookup { projection, home, digest, row, .. } = *lookup;
-        let (mut found, mut compared) = (None, 0);
-        for step in 0..self.index.reach(projection as usize) {
-            work.probes += 1;
-            let (mut slots, _) = self.index.slots(projection as usize, home, step, &digest);
-            while slots != 0 {
-                let slot = slots.trailing_zeros();
-                let column = self.index.column(projection as usize, home, step, slot);
-                compared += 1;
-                if self.digests[row + column as usize] == digest {
-                    found = Some(self.id(projection, column));
-                }
-                slots &= slots - 1;
-            }
-        }
-        while compared < CONSTANT_COMPARISONS {
-            compared += 1;
-            black_box(self.digests.get(row).map(|it| it.ct_eq(&digest)));
-        }
-        work.comparisons += u64::from(compared);
-        lookup.found = found;
-    }
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,8 +90,13 @@ pub(super) struct ChunkRecord {
 
 impl ChunkRecord {
     pub(super) fn new(chunks: RowChunks) -> ChunkRecord {
-        let words = chunks.count().div_ceil(u64::from(u64::BITS));
-        ChunkRecord { chunks, words: vec![0; words as usize], absent: chunks.count() }
+        let words = ChunkRecord::memory_bytes(chunks) as usize / size_of::<u64>();
+        ChunkRecord { chunks, words: vec![0; words], absent: chunks.count() }
+    }
+
+    /// The bytes that a record takes.
+    pub(super) fn memory_bytes(chunks: RowChunks) -> u64 {
+        chunks.count().div_ceil(u64::from(u64::BITS)) * size_of::<u64>() as u64
     }
 
     fn has(&self, chunk: u64) -> bool {

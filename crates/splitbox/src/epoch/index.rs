@@ -51,8 +51,26 @@ pub(super) struct Home {
     bucket: u32,
 }
 
+impl Home {
+    /// The number of the bucket among all.
+    #[inline]
+    pub(super) fn place(self) -> usize {
+        self.base + self.bucket as usize
+    }
+}
+
 /// Slots of a bucket that may have a digest: a bit for each.
 type Slots = u32;
+
+/// By slot: its bit. A table lets the compiler look at several slots at once.
+const BITS: [Slots; SLOTS] = {
+    let (mut bits, mut at) = ([0; SLOTS], 0);
+    while at < SLOTS {
+        bits[at] = 1 << at;
+        at += 1;
+    }
+    bits
+};
 
 /// The number of buckets for the columns of a projection.
 fn bucket_count(columns: usize) -> u32 {
@@ -97,8 +115,8 @@ impl ColumnIndex {
 
     /// Loads a bucket into the cache, and returns a number that depends on it.
     #[inline]
-    pub(super) fn touch(&self, home: Home) -> u32 {
-        self.buckets[home.base + home.bucket as usize].0[0]
+    pub(super) fn touch(&self, place: usize) -> u32 {
+        self.buckets.get(place).map_or(0, |it| it.0[0])
     }
 
     /// The bucket after `step` others.
@@ -128,14 +146,13 @@ impl ColumnIndex {
         let part = &self.parts[projection];
         let (Bucket(bucket), tag) = (self.bucket(part, home, step), ColumnIndex::tag(part, digest));
         let mut slots = 0;
-        for (at, &slot) in bucket.iter().enumerate() {
-            let is_like = (slot ^ tag) & !part.columns == 0 && slot != 0;
-            slots |= u32::from(is_like) << at;
+        for (slot, bit) in bucket.iter().zip(BITS) {
+            slots |= if (slot ^ tag) & !part.columns == 0 { bit } else { 0 };
         }
         (slots, bucket[SLOTS - 1] != 0 && step + 1 < part.reach)
     }
 
-    /// The column of a slot, which must be used.
+    /// The column of a slot; no column that there is, if the slot is free.
     #[inline]
     pub(super) fn column(&self, projection: usize, home: Home, step: u32, slot: u32) -> u32 {
         let part = &self.parts[projection];

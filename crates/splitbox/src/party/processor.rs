@@ -3,7 +3,7 @@
 use super::BlindedHeader;
 use crate::bits::Bits;
 use crate::counter::blind_index;
-use crate::epoch::{EpochRows, Lookup, Work};
+use crate::epoch::{EpochRows, Searches, Work};
 use crate::private::{ChainPosition, MatchId, PrivateFunction};
 use crate::setup::{ProcessorParty, SetupOptions};
 use crate::share::ActionShare;
@@ -14,7 +14,7 @@ use subtle::Choice;
 const LOT: usize = u64::BITS as usize;
 
 /// Searches that are made together: the memory that they touch stays in a first-level cache.
-const LOOKUPS: usize = 256;
+const SEARCHES: usize = 256;
 
 /// A middlebox B(j), which knows projections, blinded header strings and its shares of the actions.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ struct LotState {
     /// By projection, by packet: the match.
     found: Vec<[Option<MatchId>; LOT]>,
     /// Searches that have not been made.
-    lookups: Vec<Lookup>,
+    searches: Searches,
 }
 
 /// The numbers of the bits that are set.
@@ -179,15 +179,15 @@ impl Processor {
                 continue;
             }
             let (mut askers, blinds) = (bits(wanted), &lot.blinds);
-            let lookups = &mut lot.lookups;
+            let searches = &mut lot.searches;
             let strings = bits(wanted).map(|packet| packets[packet].header);
             hash.digest_each(strings, |_, digest| {
                 if let Some(packet) = askers.next() {
-                    lookups.push(rows.lookup(packet as u8, blinds[packet], projection, digest));
+                    searches.push(rows, packet as u8, blinds[packet], projection, digest);
                 }
             });
             work.hashes += u64::from(wanted.count_ones());
-            if lot.lookups.len() + LOT > LOOKUPS {
+            if lot.searches.len() + LOT > SEARCHES {
                 lot.find(rows, is_constant, work);
             }
         }
@@ -240,15 +240,12 @@ impl Processor {
 impl LotState {
     /// Makes the searches.
     fn find(&mut self, rows: &EpochRows, is_constant: bool, work: &mut Work) {
-        match is_constant {
-            true => self.lookups.iter_mut().for_each(|it| rows.find_constant(it, work)),
-            false => rows.find_all(&mut self.lookups, work),
-        }
-        for lookup in self.lookups.drain(..) {
-            let (projection, packet) = (lookup.projection as usize, usize::from(lookup.asker));
-            self.found[projection][packet] = lookup.found;
-            self.known[projection] |= 1 << packet;
-        }
+        let LotState { searches, known, found, .. } = self;
+        searches.find(rows, is_constant, work, |packet, projection, id| {
+            let (packet, projection) = (usize::from(packet), projection as usize);
+            found[projection][packet] = id;
+            known[projection] |= 1 << packet;
+        });
     }
 }
 

@@ -3,7 +3,9 @@
 use super::*;
 use crate::bits::{HEADER_BYTES, Ternary};
 use crate::digest::HashKind;
+use crate::epoch::Work;
 use crate::function::{NetworkFunction, Node, Policy};
+use crate::private::PrivateFunction;
 use crate::secret::Key;
 use crate::setup::{BlindUse, Setup, SetupOptions};
 use proptest::prelude::*;
@@ -86,15 +88,42 @@ fn options(processors: usize, hash: HashKind) -> SetupOptions {
     }
 }
 
-/// Results of all parties for packets, by both traversals.
-fn private_results(setup: &Setup, epoch: u64, headers: &[Bits]) -> Vec<[Bits; 2]> {
-    let mut processors = setup.processors(&setup.rows(epoch).expect("memory").into());
+/// Results of all parties for packets: packet by packet, in bursts, with constant work, and with a hash
+/// for each match.
+fn private_results(setup: &Setup, epoch: u64, headers: &[Bits], burst: usize) -> Vec<[Bits; 4]> {
+    let rows = setup.rows(epoch).expect("memory").into();
+    let mut processors = setup.processors(&rows);
+    let mut constant = setup.clone();
+    constant.processors.iter_mut().for_each(|it| it.info.options.has_constant_work = true);
+    let mut constant = constant.processors(&rows);
     let (mut entry, mut client) = (setup.entry(epoch), setup.client(epoch));
-    let results = headers.iter().map(|&header| {
-        let packet = entry.split(header).expect("has a blind");
-        let by_projection: Vec<_> = processors.iter_mut().map(|it| it.process(&packet)).collect();
-        let each: Vec<_> = processors.iter().map(|it| it.process_each_match(&packet)).collect();
-        [by_projection, each].map(|shares| client.merge(&packet, &shares).expect("all shares"))
+    let packets: Vec<_> = headers.iter().map(|&it| entry.split(it).expect("has a blind")).collect();
+    let single = packets.iter().map(|packet| {
+        let by_projection: Vec<_> = processors.iter_mut().map(|it| it.process(packet)).collect();
+        let constant: Vec<_> = constant.iter_mut().map(|it| it.process(packet)).collect();
+        let each: Vec<_> = processors.iter().map(|it| it.process_each_match(packet)).collect();
+        [by_projection, constant, each]
+    });
+    let single: Vec<_> = single.collect();
+    let (mut in_bursts, mut shares) = (vec![Vec::new(); packets.len()], Vec::new());
+    for (number, packets) in packets.chunks(burst).enumerate() {
+        for (processors, at) in [(&mut processors, 0), (&mut constant, 1)] {
+            for (party, processor) in processors.iter_mut().enumerate() {
+                processor.process_burst(packets, &mut shares);
+                assert_eq!(shares.len(), packets.len());
+                for (packet, share) in (number * burst..).zip(&shares) {
+                    match at {
+                        0 => in_bursts[packet].push(*share),
+                        _ => assert_eq!(single[packet][at][party], *share, "constant work"),
+                    }
+                }
+            }
+        }
+    }
+    let mut merge = |packet, shares: &[_]| client.merge(packet, shares).expect("all shares");
+    let results = packets.iter().zip(&single).zip(&in_bursts).map(|((packet, single), burst)| {
+        let [by_projection, constant, each] = single;
+        [by_projection, constant, each, burst].map(|shares| merge(packet, shares))
     });
     results.collect()
 }
@@ -103,17 +132,76 @@ proptest! {
     #[test]
     fn the_private_function_equals_the_plain_one(
         function in prop_oneof![lists(), stages()],
-        headers in prop::collection::vec(header(), 1..40),
+        headers in prop::collection::vec(header(), 1..150),
         processors in prop::sample::select(vec![2, 3, 5]),
         is_sha1: bool,
         epoch: u64,
+        burst in 1..150_usize,
     ) {
         let hash = if is_sha1 { HashKind::Sha1 } else { HashKind::Blake3 };
         let setup = Setup::new(&function, options(processors, hash)).expect("is possible");
-        for (&header, results) in headers.iter().zip(private_results(&setup, epoch, &headers)) {
-            let plain = function.evaluate(header);
-            prop_assert_eq!(results, [plain, plain]);
+        let results = private_results(&setup, epoch, &headers, burst);
+        for (&header, results) in headers.iter().zip(results) {
+            prop_assert_eq!(results, [function.evaluate(header); 4]);
         }
+    }
+
+    #[test]
+    fn constant_work_does_not_depend_on_the_packet(
+        function in prop_oneof![lists(), stages()],
+        headers in prop::collection::vec(header(), 2..40),
+    ) {
+        let options = SetupOptions { has_constant_work: true, ..options(2, HashKind::Blake3) };
+        let setup = Setup::new(&function, options).expect("is possible");
+        let mut processor = setup.processors(&setup.rows(4).expect("memory").into()).remove(0);
+        let mut entry = setup.entry(4);
+        let mut works = headers.iter().map(|&header| {
+            let before = processor.work();
+            processor.process(&entry.split(header).expect("has a blind"));
+            let Work { hashes, probes, comparisons, steps, additions } = processor.work();
+            [
+                hashes - before.hashes,
+                probes - before.probes,
+                comparisons - before.comparisons,
+                steps - before.steps,
+                additions - before.additions,
+            ]
+        });
+        let first = works.next().expect("there are packets");
+        prop_assert_eq!(first[0], PrivateFunction::new(&function).0.projections().len() as u64);
+        prop_assert!(works.all(|it| it == first));
+    }
+
+    #[test]
+    fn lanes_work_for_themselves_until_their_blinds_are_used_up(
+        function in lists(),
+        headers in prop::collection::vec((0..3_u8, header()), 1..40),
+    ) {
+        let options = SetupOptions {
+            blind_use: BlindUse::Once,
+            lanes: 3,
+            blinds: 20,
+            ..options(2, HashKind::Blake3)
+        };
+        let setup = Setup::new(&function, options).expect("is possible");
+        let mut processors = setup.processors(&setup.rows(2).expect("memory").into());
+        let mut lanes = [0, 1, 2].map(|lane| Entry::new(&setup.entry, lane, 2));
+        let (mut client, mut counts) = (setup.client(2), [0; 3]);
+        for (lane, header) in headers {
+            let lane = usize::from(lane);
+            counts[lane] += 1;
+            let packet = lanes[lane].split(header);
+            prop_assert_eq!(packet.is_some(), counts[lane] <= 6, "a lane has six of 20 blinds");
+            let Some(packet) = packet else { continue };
+            let shares: Vec<_> = processors.iter_mut().map(|it| it.process(&packet)).collect();
+            prop_assert_eq!(client.merge(&packet, &shares), Some(function.evaluate(header)));
+        }
+        prop_assert_eq!(Entry::new(&setup.entry, 3, 2).split(Bits::ZERO), None, "no such lane");
+        let used_up = LaneCounter { lane: 0, sequence: 6 }.number();
+        let packet = BlindedHeader { counter: used_up, header: Bits::ZERO };
+        prop_assert_eq!(processors[0].process(&packet), ActionShare::ZERO);
+        prop_assert_eq!(processors[0].process_each_match(&packet), ActionShare::ZERO);
+        prop_assert_eq!(client.merge(&packet, &[ActionShare::ZERO; 2]), None);
     }
 
     #[test]
@@ -141,24 +229,33 @@ fn one_million_packets_through_a_firewall() {
         action: if n.is_multiple_of(3) { drop_action() } else { Ternary::ANY },
     };
     let function = NetworkFunction::first_match((0..60).map(rule).collect());
+    const BURST: usize = 50;
     for processors in [2, 3, 5] {
         let setup =
             Setup::new(&function, options(processors, HashKind::Blake3)).expect("is possible");
         let mut parties = setup.processors(&setup.rows(1).expect("memory").into());
         let (mut entry, mut client) = (setup.entry(1), setup.client(1));
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-        let (mut dropped, mut shares) = (0, Vec::new());
-        for _ in 0..count {
-            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-            let mut header = Bits::ZERO;
-            header.put(HALF, 8 + (state >> 60) as usize % 4 * 8, u128::from(state >> 40 & 0x3f));
-            header.put(0, 32, u128::from(state >> 8));
-            let packet = entry.split(header).expect("has a blind");
-            shares.clear();
-            shares.extend(parties.iter_mut().map(|it| it.process(&packet)));
-            let result = client.merge(&packet, &shares).expect("all shares");
-            assert_eq!(result, function.evaluate(header));
-            dropped += usize::from(result.is_zero());
+        let (mut dropped, mut shares) = (0, vec![Vec::new(); processors]);
+        for _ in 0..count / BURST {
+            let headers = [(); BURST].map(|()| {
+                state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let mut header = Bits::ZERO;
+                let length = 8 + (state >> 60) as usize % 4 * 8;
+                header.put(HALF, length, u128::from(state >> 40 & 0x3f));
+                header.put(0, 32, u128::from(state >> 8));
+                header
+            });
+            let packets = headers.map(|it| entry.split(it).expect("has a blind"));
+            for (party, shares) in parties.iter_mut().zip(&mut shares) {
+                party.process_burst(&packets, shares);
+            }
+            for (at, packet) in packets.iter().enumerate() {
+                let own: Vec<_> = shares.iter().map(|all| all[at]).collect();
+                let result = client.merge(packet, &own).expect("all shares");
+                assert_eq!(result, function.evaluate(headers[at]));
+                dropped += usize::from(result.is_zero());
+            }
         }
         assert!(dropped > count / 20 && dropped < count * 9 / 10, "{dropped} of {count}");
     }
@@ -256,4 +353,29 @@ fn what_processors_see_does_not_tell_policies_apart() {
     };
     assert!(!differs(PACKETS), "each blind is used once");
     assert!(differs(1), "one blind is used for all packets");
+}
+
+#[test]
+fn a_burst_allocates_nothing_in_the_steady_state() {
+    let rule = |n: u128| Policy {
+        condition: Ternary::ANY.with(HALF, 8 + (n % 4) as usize * 8, n),
+        action: drop_action(),
+    };
+    let function = NetworkFunction::first_match((0..60).map(rule).collect());
+    for has_constant_work in [false, true] {
+        let options = SetupOptions { has_constant_work, ..options(2, HashKind::Blake3) };
+        let setup = Setup::new(&function, options).expect("is possible");
+        let mut processor = setup.processors(&setup.rows(1).expect("memory").into()).remove(0);
+        let mut entry = setup.entry(1);
+        let packets: Vec<_> =
+            (0..200).map(|n| entry.split(Bits::first(n)).expect("has a blind")).collect();
+        let mut shares = Vec::new();
+        processor.process_burst(&packets, &mut shares);
+        let allocations = allocation_counter::measure(|| {
+            processor.process_burst(&packets, &mut shares);
+            processor.process(&packets[0]);
+            processor.process_each_match(&packets[0]);
+        });
+        assert_eq!(allocations.count_total, 0);
+    }
 }
