@@ -62,6 +62,14 @@ enum Command {
   castanet middlebox --check rules.mmb
 The rules are in docs/middlebox.md; the shell says `help`.")]
     Middlebox(commands::middlebox::Arguments),
+    /// Divide a policy among clouds that cannot read it, and show what each can know
+    #[command(after_help = "Examples:
+  castanet splitbox key splitbox.key
+  castanet splitbox setup rules.txt --clouds 2 --out parties --key-file splitbox.key
+  castanet splitbox inspect parties/processor-1.splitbox --key-file splitbox.key
+  castanet splitbox rotate parties/client.splitbox --out parties --force --key-file splitbox.key
+Files of the entry, of each processor and of the client are for one party each; docs/splitbox.md says more.")]
+    Splitbox(commands::splitbox::Arguments),
     /// Measure; each benchmark prints its limit beside it
     Bench(commands::bench::Arguments),
     /// Make links by the names of Click and its tools, such as click-flatten
@@ -245,6 +253,7 @@ pub(crate) fn main() -> i32 {
         Command::Elements(arguments) => commands::elements::list(&arguments),
         Command::Element(arguments) => commands::elements::page(&arguments),
         Command::Middlebox(arguments) => commands::middlebox::main(&arguments),
+        Command::Splitbox(arguments) => commands::splitbox::main(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),
         Command::Completions { shell, name } => completions(shell, &name),

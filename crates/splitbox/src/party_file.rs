@@ -207,19 +207,33 @@ pub fn save(
     store::write_all(dir, &files, replaces)
 }
 
+/// Seals the file of a party with another key, such as one that this party alone has.
+///
+/// # Errors
+/// Those of [`load`], or the new key cannot be read, or the file cannot be replaced.
+pub fn reseal(path: &Path, unlock: &Unlock, new: &Unlock) -> Result<(), PartyFileError> {
+    let party = load(path, unlock)?;
+    let master = new.seal(PassphraseCost::RECOMMENDED)?;
+    let sealed = match &party {
+        Party::Entry(party) => seal::<EntryBody>(party, &master),
+        Party::Processor(party) => seal::<ProcessorBody>(party, &master),
+        Party::Client(party) => seal::<ClientBody>(party, &master),
+    };
+    let sealed = sealed.map_err(|problem| problem.at(path))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    store::write_all(dir, &[(name, sealed)], true).map(|_| ())
+}
+
 /// The names and the bytes of all files of a setup.
 fn seal_all(setup: &Setup, master: &MasterKey) -> Result<Vec<(String, Vec<u8>)>, FileProblem> {
     let Setup { entry, processors, client } = setup;
-    let mut files = Vec::with_capacity(processors.len() + 2);
-    let mut add = |role: PartyRole, sealed: Vec<u8>| files.push((role.file_name(), sealed));
-    let (role, info) = (PartyRole::Entry, &entry.info);
-    add(role, seal(role, info, &EntryBody::new(entry), master)?);
+    let mut files = vec![(PartyRole::Entry.file_name(), seal::<EntryBody>(entry, master)?)];
     for party in processors {
-        let role = PartyRole::Processor(party.number);
-        add(role, seal(role, &party.info, &ProcessorBody::new(party), master)?);
+        let name = PartyRole::Processor(party.number).file_name();
+        files.push((name, seal::<ProcessorBody>(party, master)?));
     }
-    let role = PartyRole::Client;
-    add(role, seal(role, &client.info, &ClientBody::new(client), master)?);
+    files.push((PartyRole::Client.file_name(), seal::<ClientBody>(client, master)?));
     Ok(files)
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod check;
+mod control_client;
 pub(crate) mod elements;
 pub(crate) mod explain;
 mod explanation;
@@ -9,6 +10,7 @@ pub(crate) mod graph;
 pub(crate) mod man;
 pub(crate) mod middlebox;
 pub(crate) mod run;
+pub(crate) mod splitbox;
 pub(crate) mod text;
 
 use crate::cli::Configuration;

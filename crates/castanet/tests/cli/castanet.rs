@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The commands that users call.
-pub(crate) const COMMANDS: [&str; 11] = [
+pub(crate) const COMMANDS: [&str; 12] = [
     "run",
     "check",
     "explain",
@@ -14,6 +14,7 @@ pub(crate) const COMMANDS: [&str; 11] = [
     "pretty",
     "elements",
     "element",
+    "splitbox",
     "install-links",
     "completions",
     "man",

@@ -20,5 +20,6 @@ mod refused_swaps;
 mod script;
 mod shell;
 mod sockets;
+mod splitbox;
 mod tools;
 mod write_errors;

@@ -19,8 +19,8 @@ const PROMPT: &str = "middlebox> ";
 
 type TerminalOutput = Arc<(Mutex<String>, Condvar)>;
 
-/// A shell on a pseudo terminal, which script(1) makes.
-struct Shell {
+/// A program on a pseudo terminal, which script(1) makes.
+pub(crate) struct Shell {
     child: Child,
     keys: ChildStdin,
     seen: TerminalOutput,
@@ -30,9 +30,17 @@ struct Shell {
 
 impl Shell {
     fn new(it: &MiddleboxProcess, state: &PathBuf) -> Shell {
+        let words = format!("middlebox --connect {}", it.socket.display());
+        let mut shell = Shell::start(&words, state);
+        shell.sees(PROMPT);
+        shell
+    }
+
+    /// Runs `castanet` with these words.
+    pub(crate) fn start(words: &str, state: &PathBuf) -> Shell {
         let program = command().get_program().to_str().unwrap().to_owned();
         // The shell that runs it would die of Ctrl-C afterwards.
-        let line = format!("exec {program} middlebox --connect {}", it.socket.display());
+        let line = format!("exec {program} {words}");
         let mut script = std::process::Command::new("script");
         script.args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"]);
         script.env("XDG_STATE_HOME", state).env("TERM", "xterm").env("SHELL", "/bin/sh");
@@ -48,18 +56,16 @@ impl Shell {
                 shared.1.notify_all();
             }
         });
-        let mut shell = Shell { child, keys, seen, at: 0 };
-        shell.sees(PROMPT);
-        shell
+        Shell { child, keys, seen, at: 0 }
     }
 
-    fn press(&mut self, keys: &str) {
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
     /// Waits until that is seen, behind what was seen before; gives what came up to it.
-    fn sees(&mut self, text: &str) -> String {
+    pub(crate) fn sees(&mut self, text: &str) -> String {
         let deadline = Instant::now() + SOON;
         let mut seen = self.seen.0.lock().unwrap();
         loop {
@@ -82,7 +88,7 @@ impl Shell {
     }
 
     /// The exit status, once it has ended by itself.
-    fn ends(mut self) -> Option<i32> {
+    pub(crate) fn ends(mut self) -> Option<i32> {
         let deadline = Instant::now() + SOON;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {

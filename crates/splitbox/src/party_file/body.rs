@@ -2,6 +2,7 @@
 //!
 //! These types are the format of version 1, by postcard; those of the parties may change without it.
 
+use super::PartyRole;
 use super::list::List;
 use crate::bits::{Bits, HEADER_BITS, HEADER_BYTES, Ternary};
 use crate::digest::HashKind;
@@ -127,6 +128,9 @@ pub(super) trait Body: Serialize + for<'de> Deserialize<'de> {
     /// The party.
     type Party;
 
+    /// The kind and the setup of a party.
+    fn role(party: &Self::Party) -> (PartyRole, SetupInfo);
+
     /// The contents for a party.
     fn new(party: &Self::Party) -> Self;
 
@@ -146,6 +150,10 @@ pub(super) struct EntryBody {
 
 impl Body for EntryBody {
     type Party = EntryParty;
+
+    fn role(party: &EntryParty) -> (PartyRole, SetupInfo) {
+        (PartyRole::Entry, party.info)
+    }
 
     fn new(party: &EntryParty) -> EntryBody {
         EntryBody {
@@ -189,6 +197,10 @@ pub(super) struct ProcessorBody {
 
 impl Body for ProcessorBody {
     type Party = ProcessorParty;
+
+    fn role(party: &ProcessorParty) -> (PartyRole, SetupInfo) {
+        (PartyRole::Processor(party.number), party.info)
+    }
 
     fn new(party: &ProcessorParty) -> ProcessorBody {
         let node = |node: &PrivateNode| match *node {
@@ -287,6 +299,10 @@ pub(super) struct ClientBody {
 
 impl Body for ClientBody {
     type Party = ClientParty;
+
+    fn role(party: &ClientParty) -> (PartyRole, SetupInfo) {
+        (PartyRole::Client, party.info)
+    }
 
     fn new(party: &ClientParty) -> ClientBody {
         let node = |node: &Node| match *node {

@@ -5,7 +5,6 @@ use super::preamble::{FILE_SALT_BYTES, PREAMBLE_BYTES, Preamble};
 use super::unlock::{KeySource, MasterKey, Unlock};
 use super::{FileInfo, FileProblem, PartyFileError, PartyRole};
 use crate::secret::{Key, fill_random};
-use crate::setup::SetupInfo;
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use postcard::ser_flavors::Size;
 use std::fs::File;
@@ -32,12 +31,8 @@ fn nonce() -> Nonce {
 }
 
 /// The bytes of a party's file.
-pub(super) fn seal(
-    role: PartyRole,
-    info: &SetupInfo,
-    body: &impl Body,
-    master: &MasterKey,
-) -> Result<Vec<u8>, FileProblem> {
+pub(super) fn seal<B: Body>(party: &B::Party, master: &MasterKey) -> Result<Vec<u8>, FileProblem> {
+    let ((role, info), body) = (B::role(party), &B::new(party));
     let content = |error: postcard::Error| FileProblem::Content(error.to_string());
     let size = postcard::serialize_with_flavor(body, Size::default()).map_err(content)?;
     let len = size + AES_256_GCM.tag_len();

@@ -166,6 +166,24 @@ fn passphrases_open_what_they_seal() {
 }
 
 #[test]
+fn a_file_gets_a_key_of_its_own() {
+    let dir = Directory::new();
+    let (all, own) = (dir.key("all"), dir.key("own"));
+    let paths = save(&setup(3, 2), &dir.0, &all, false).expect("can be written");
+    for path in &paths {
+        let before = format!("{:?}", load(path, &all).expect("is right").info());
+        reseal(path, &all, &own).expect("can be replaced");
+        assert!(matches!(load(path, &all).expect_err("another key").problem, FileProblem::Seal));
+        assert_eq!(format!("{:?}", load(path, &own).expect("is right").info()), before);
+        let mode = std::fs::metadata(path).expect("is there").permissions().mode();
+        assert_eq!(mode & 0o7777, 0o600);
+    }
+    assert!(reseal(&paths[0], &all, &own).is_err());
+    assert!(load(&paths[0], &own).is_ok(), "nothing has changed");
+    assert_eq!(dir.names().len(), 6);
+}
+
+#[test]
 fn a_file_cannot_ask_for_much_memory() {
     let dir = Directory::new();
     let path = dir.0.join("file");

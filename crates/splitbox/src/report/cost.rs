@@ -6,7 +6,7 @@ use crate::setup::SetupOptions;
 use serde::Serialize;
 
 /// Sizes of a setup and its rates, for both uses of blinds.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct SetupCost {
     /// Distinct matches: a packet with a blind of its own needs a digest for each.
     pub matches: usize,

@@ -35,7 +35,10 @@ fn names(is_ip6: bool) -> Vec<FieldName> {
         flag("IP version", kind::IP6),
         flag("fragment", kind::FRAGMENT),
         flag("later fragment", kind::LATER_FRAGMENT),
-        name("length of the transport header", kind::LENGTHS[0].1.leading_zeros() as usize, 4),
+        flag("has a transport header", kind::LENGTHS[0].1),
+        flag("has ports", kind::LENGTHS[1].1),
+        flag("has TCP flags", kind::LENGTHS[2].1),
+        flag("has a TCP window", kind::LENGTHS[3].1),
         flag("packet", kind::PACKET),
         named("source hash", SOURCE_HASH),
     ];

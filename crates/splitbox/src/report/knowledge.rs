@@ -37,48 +37,43 @@ pub(super) fn entry(info: &SetupInfo) -> Knowledge {
 
 pub(super) fn processor(info: &SetupInfo, function: &FunctionReport) -> Knowledge {
     let options = &info.options;
-    let (l, t, n) = (options.blinds, options.processors, options.header_bits);
+    let (l, n) = (options.blinds, options.header_bits);
     let FunctionReport { matches, actions, .. } = function;
-    let again = match options.blind_use {
-        BlindUse::Again => format!(
-            "for two packets with the same blind, which come {l} packets apart, in which of the {n} \
-             bits they differ: more of them than l tell more"
-        ),
-        BlindUse::Once => "no differences of packets: no blind is used twice".to_owned(),
-    };
     let mut known = vec![
-        "the number of packets and dummies together, and when each of them came".to_owned(),
-        format!(
-            "which of the {matches} matches each packet has, and that two packets have the same"
-        ),
+        "the number of packets and dummies together, and the time at which each came".to_owned(),
+        format!("which of the {matches} matches each packet has, and so which packets have the same"),
         "the projections above, and the tree: which match is tried after which".to_owned(),
-        again,
-        "by a brute force of one digest: a match and its blind by exclusive or, and so in which \
-         bits of the projection a packet with this blind differs from the match, and in which bits \
+        "by a brute force of one digest: a match and its blind by exclusive or; so the bits of the \
+         projection in which a packet with this blind differs from the match, and those in which \
          two matches of the projection differ"
             .to_owned(),
-        "the values of a match, if it knows these bits of a packet besides: the guesses above are \
-         those of a processor that knows nothing about packets"
+        "the value of a match, if it knows the same bits of a packet from elsewhere: the guesses \
+         above are those of a processor that knows nothing about packets"
             .to_owned(),
-        format!("its own share of each of {actions} actions, which is a random string"),
+        format!("its own share of each of the {actions} actions, which is a random string"),
     ];
+    let mut hidden = vec![
+        "packets, beside their matches and differences: header strings are blinded, and the rest \
+         of a packet does not come here"
+            .to_owned(),
+        "the values of matches, beside those that are found as above".to_owned(),
+        "actions and results, and whether a packet is dropped: it takes the shares of all \
+         processors"
+            .to_owned(),
+    ];
+    match options.blind_use {
+        BlindUse::Again => known.push(format!(
+            "in which of the {n} bits two packets with one blind differ: packets of an epoch whose \
+             numbers differ by a multiple of {l}"
+        )),
+        BlindUse::Once => hidden.push("differences of packets: no blind is used twice".to_owned()),
+    }
     if !options.has_constant_work {
         known.push(
-            "others that measure its work learn something about matches too: it depends on them"
+            "others that measure its time for a packet learn something about the packet's matches"
                 .to_owned(),
         );
     }
-    let hidden = vec![
-        "packets, beside the differences above: their header strings are blinded, and the rest of \
-         them does not come here"
-            .to_owned(),
-        "the values of matches, as long as nobody makes the guesses above".to_owned(),
-        format!(
-            "actions and results, and whether a packet is dropped: all {t} processors together \
-             could, {} could not",
-            t - 1
-        ),
-    ];
     (known, hidden)
 }
 

@@ -47,8 +47,12 @@ fn processors_know_projections_and_guesses() {
     assert_eq!(of(32).ip4, ["IP version", "dst"]);
     assert!((of(32).seconds - 4.294_967_296).abs() < 1e-9);
     let text = report.to_string();
-    assert!(text.contains("     2 matches on   9 bits, 2^8 guesses (less than 1 ms): "), "{text}");
-    assert!(text.contains("which come 100 packets apart"), "{text}");
+    assert!(
+        text.contains("\n  2 matches on IP version, src/8: 9 bits, 2^8 guesses (less than 1 ms)\n"),
+        "{text}"
+    );
+    assert!(text.contains("  1 match on IP version: 1 bits, nothing to guess\n"), "{text}");
+    assert!(text.contains("whose numbers differ by a multiple of 100"), "{text}");
     assert!(report.dummies_per_million.is_none());
 }
 

@@ -1,6 +1,7 @@
 //! Leakage reports as text.
 
-use super::{FunctionReport, LeakageReport, ProjectionReport};
+use super::{FunctionReport, LeakageReport, LowWeightMatches, ProjectionReport};
+use std::cmp::Ordering;
 use std::fmt::{Display, Formatter};
 
 /// Hashes in a second, for which times of a brute force are stated.
@@ -25,18 +26,39 @@ pub fn guess_time(bits: u32) -> String {
     }
 }
 
+/// A number of matches.
+fn matches_text(count: usize) -> String {
+    if count == 1 { "1 match".to_owned() } else { format!("{count} matches") }
+}
+
+/// Guesses of so many bits, and their time.
+fn guesses_text(bits: u32) -> String {
+    match bits {
+        0 => "nothing to guess".to_owned(),
+        _ => format!("2^{bits} guesses ({})", guess_time(bits)),
+    }
+}
+
+impl ProjectionReport {
+    /// The fields for the family that the projection is about, as far as one can tell: bits of one
+    /// family are odd masks of fields of the other.
+    fn fields_text(&self) -> String {
+        let masks = |fields: &[String]| fields.iter().filter(|it| it.contains(" & ")).count();
+        let text = |fields: &[String]| fields.join(", ");
+        match masks(&self.ip4).cmp(&masks(&self.ip6)) {
+            _ if self.ip4.is_empty() => "no bits".to_owned(),
+            _ if self.ip4 == self.ip6 => text(&self.ip4),
+            Ordering::Less => text(&self.ip4),
+            Ordering::Greater => format!("IPv6: {}", text(&self.ip6)),
+            Ordering::Equal => format!("{}; or IPv6: {}", text(&self.ip4), text(&self.ip6)),
+        }
+    }
+}
+
 impl Display for ProjectionReport {
     fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
-        let or_any = |fields: &[String]| match fields {
-            [] => "nothing".to_owned(),
-            fields => fields.join(", "),
-        };
-        write!(f, "{:>6} matches on {:>3} bits", self.matches, self.bits)?;
-        write!(f, ", 2^{} guesses ({}): ", self.guess_bits, guess_time(self.guess_bits))?;
-        match self.ip4 == self.ip6 {
-            true => write!(f, "{}", or_any(&self.ip4)),
-            false => write!(f, "{} (IPv6: {})", or_any(&self.ip4), or_any(&self.ip6)),
-        }
+        let (matches, guesses) = (matches_text(self.matches), guesses_text(self.guess_bits));
+        write!(f, "  {matches} on {}: {} bits, {guesses}", self.fields_text(), self.bits)
     }
 }
 
@@ -75,5 +97,12 @@ impl Display for LeakageReport {
         self.known.iter().try_for_each(|line| writeln!(f, "  {line}"))?;
         writeln!(f, "it cannot know:")?;
         self.hidden.iter().try_for_each(|line| writeln!(f, "  {line}"))
+    }
+}
+
+impl Display for LowWeightMatches {
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        let (matches, guesses) = (matches_text(self.matches), guesses_text(self.guess_bits));
+        write!(f, "{matches} on {}: {guesses}", self.fields.join(", "))
     }
 }
