@@ -114,7 +114,7 @@ impl From<RandomError> for SetupError {
     }
 }
 
-/// What all parties of a setup know.
+/// The part of a setup that all parties know.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SetupInfo {
     /// A random number, which tells datagrams and files of different setups apart.
@@ -123,7 +123,7 @@ pub struct SetupInfo {
     pub options: SetupOptions,
 }
 
-/// What the entry has.
+/// The part of the entry.
 #[derive(Clone, Debug)]
 pub struct EntryParty {
     /// The setup.
@@ -140,7 +140,7 @@ pub struct EntryParty {
     pub processor_secrets: Vec<Key>,
 }
 
-/// What a processor has.
+/// The part of a processor.
 #[derive(Clone, Debug)]
 pub struct ProcessorParty {
     /// The setup.
@@ -159,7 +159,7 @@ pub struct ProcessorParty {
     pub client_secret: Key,
 }
 
-/// What the client has.
+/// The part of the client.
 #[derive(Clone)]
 pub struct ClientParty {
     /// The setup.

@@ -1,7 +1,7 @@
 //! The shell of `castanet middlebox` on a terminal: keys and the output that they cause.
 
 use crate::middlebox::MiddleboxProcess;
-use crate::program::{command, folder};
+use crate::program::{command, folder, wait_until};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Stdio};
@@ -78,6 +78,19 @@ impl Shell {
             assert!(!left.is_zero(), "no {text:?} in {:?}", &seen[self.at..]);
             seen = self.seen.1.wait_timeout(seen, left).unwrap().0;
         }
+    }
+
+    /// Waits until the terminal shows no keys any more: the program may ask first, and hide then.
+    pub(crate) fn hides_keys(&self) {
+        let children = format!("/proc/{0}/task/{0}/children", self.child.id());
+        wait_until("the terminal shows keys", || {
+            let children = std::fs::read_to_string(&children).unwrap_or_default();
+            let child = children.split_whitespace().next().unwrap_or_default();
+            let terminal = format!("/proc/{child}/fd/0");
+            let stty = std::process::Command::new("stty").args(["-F", &terminal, "-a"]).output();
+            let settings = String::from_utf8_lossy(&stty.expect("stty(1)").stdout).into_owned();
+            settings.split_whitespace().any(|word| word == "-echo")
+        });
     }
 
     /// Presses keys, and waits until something is seen and the next line can be typed.

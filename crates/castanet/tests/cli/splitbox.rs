@@ -104,8 +104,8 @@ fn a_setup_makes_a_file_for_each_party_and_each_tells_its_own() {
     for (file, party, words) in [
         (FILES[0], "the client", "everything: rules"),
         (FILES[1], "the entry", "n = 216 bits"),
-        (FILES[2], "processor 1 of 2", "2^96 guesses"),
-        (FILES[3], "processor 2 of 2", "its own share of each of 4 actions"),
+        (FILES[2], "processor 1 of 2", "2^101 guesses"),
+        (FILES[3], "processor 2 of 2", "its own share of each of the 4 actions"),
     ] {
         let file = format!("out/{file}");
         let result = place.run("inspect", &file, &[]);
@@ -320,9 +320,11 @@ fn passphrases_are_asked_on_a_terminal_without_echo() {
         format!("splitbox setup {} --clouds 2 --out {}", place.path("rules"), place.path("out"));
     let mut shell = Shell::start(&setup, &place.0);
     shell.sees("Passphrase of the party files: ");
+    shell.hides_keys();
     shell.press("correct horse\r");
     let echo = shell.sees("The same passphrase again: ");
     assert!(!echo.contains("horse"), "{echo}");
+    shell.hides_keys();
     shell.press("correct horsE\r");
     shell.sees("castanet: the passphrases differ");
     assert_eq!(shell.ends(), Some(1));
@@ -330,6 +332,7 @@ fn passphrases_are_asked_on_a_terminal_without_echo() {
     let mut shell = Shell::start(&setup, &place.0);
     for prompt in ["Passphrase of the party files: ", "The same passphrase again: "] {
         shell.sees(prompt);
+        shell.hides_keys();
         shell.press("correct horse\r");
     }
     let rest = shell.sees("4 files");
@@ -341,6 +344,7 @@ fn passphrases_are_asked_on_a_terminal_without_echo() {
     {
         let mut shell = Shell::start(&inspect, &place.0);
         shell.sees("Passphrase of the party file: ");
+        shell.hides_keys();
         shell.press(&format!("{passphrase}\r"));
         shell.sees(text);
         assert_eq!(shell.ends(), Some(status));
