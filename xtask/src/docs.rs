@@ -15,6 +15,7 @@ pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
     let mut rooms = castanet_elements::ROOMS.to_vec();
     rooms.push(("io", castanet_io::elements::CLASSES));
     rooms.push(("middlebox", castanet_middlebox::CLASSES));
+    rooms.push(("splitbox", castanet_splitbox::CLASSES));
     rooms
 }
 

@@ -264,8 +264,12 @@ const SHARING: &[&str] = &[
 ];
 
 /// Where elements stand.
-const ELEMENTS: &[&str] =
-    &["crates/elements/src", "crates/io/src/elements", "crates/middlebox/src"];
+const ELEMENTS: &[&str] = &[
+    "crates/elements/src",
+    "crates/io/src/elements",
+    "crates/middlebox/src",
+    "crates/splitbox/src",
+];
 
 /// Files of elements that need such a type all the same, and why.
 const SHARING_ALLOWED: &[(&str, &str, &str)] = &[

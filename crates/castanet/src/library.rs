@@ -7,6 +7,7 @@ pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
     let mut rooms = castanet_elements::ROOMS.to_vec();
     rooms.push(("io", castanet_io::elements::CLASSES));
     rooms.push(("middlebox", castanet_middlebox::CLASSES));
+    rooms.push(("splitbox", castanet_splitbox::CLASSES));
     rooms
 }
 

@@ -2,8 +2,8 @@
 //! them.
 
 use crate::secret::Key;
+use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use castanet_wire::splitbox::SplitBoxHeader;
-use ring::aead::{AES_256_GCM, Aad, LessSafeKey, NONCE_LEN, Nonce, Tag, UnboundKey};
 use std::fmt::{Debug, Display, Formatter};
 
 /// Bytes of the tag behind the payload.
@@ -16,19 +16,39 @@ pub const OVERHEAD: usize = SplitBoxHeader::LEN + TAG_BYTES;
 pub enum DatagramKind {
     /// A blinded header string, for a processor.
     Match,
-    /// A blinded header string and the rest of its packet, for the client.
+    /// A packet or a part of one, for the client.
     Rest,
     /// A processor's share of a result, for the client.
     Share,
+    /// A chunk of the rows of an epoch, for a processor.
+    Rows,
+    /// The rows that a processor has, for the client.
+    Status,
+    /// The epochs that the entry has, for the client.
+    Hello,
+    /// The permission to use an epoch, for the entry.
+    Grant,
 }
+
+/// All kinds, with their numbers.
+const KINDS: [(DatagramKind, u8); 7] = [
+    (DatagramKind::Match, SplitBoxHeader::MATCH),
+    (DatagramKind::Rest, SplitBoxHeader::REST),
+    (DatagramKind::Share, SplitBoxHeader::SHARE),
+    (DatagramKind::Rows, SplitBoxHeader::ROWS),
+    (DatagramKind::Status, SplitBoxHeader::STATUS),
+    (DatagramKind::Hello, SplitBoxHeader::HELLO),
+    (DatagramKind::Grant, SplitBoxHeader::GRANT),
+];
 
 impl DatagramKind {
     fn number(self) -> u8 {
-        match self {
-            DatagramKind::Match => SplitBoxHeader::MATCH,
-            DatagramKind::Rest => SplitBoxHeader::REST,
-            DatagramKind::Share => SplitBoxHeader::SHARE,
-        }
+        KINDS.iter().find(|it| it.0 == self).map_or(0, |it| it.1)
+    }
+
+    #[inline]
+    fn of(number: u8) -> Option<DatagramKind> {
+        KINDS.get(usize::from(number).wrapping_sub(1)).filter(|it| it.1 == number).map(|it| it.0)
     }
 }
 
@@ -37,7 +57,7 @@ impl DatagramKind {
 pub struct Link {
     /// The payload of its datagrams.
     pub kind: DatagramKind,
-    /// The processor at one end; 0 for [`DatagramKind::Rest`].
+    /// The processor at one end; 0 between the entry and the client.
     pub processor: u8,
 }
 
@@ -48,8 +68,10 @@ pub enum DatagramError {
     Truncated,
     /// It has another version.
     Version(u8),
-    /// It has a kind that does not exist, or reserved bits.
-    Format,
+    /// It has a kind that does not exist.
+    Kind,
+    /// It is of another setup.
+    Setup,
     /// It is for another link or another epoch than the key.
     Link,
     /// Its tag is wrong: it was forged, changed, or sealed with another key.
@@ -64,7 +86,8 @@ impl Display for DatagramError {
                 let own = SplitBoxHeader::V1;
                 write!(f, "a datagram of version {version}; this is version {own}")
             }
-            DatagramError::Format => f.write_str("a datagram of an unknown kind"),
+            DatagramError::Kind => f.write_str("a datagram of an unknown kind"),
+            DatagramError::Setup => f.write_str("a datagram of another setup"),
             DatagramError::Link => f.write_str("a datagram of another link or epoch"),
             DatagramError::Tag => f.write_str("a forged or changed datagram"),
         }
@@ -78,10 +101,14 @@ impl std::error::Error for DatagramError {}
 pub struct DatagramInfo {
     /// The link.
     pub link: Link,
-    /// The epoch.
+    /// The number of the setup.
+    pub setup: u32,
+    /// The epoch or session.
     pub epoch: u64,
-    /// The packet in the epoch.
+    /// The packet in the epoch, the chunk, or the datagram in the session.
     pub counter: u64,
+    /// The part of the packet.
+    pub part: u8,
 }
 
 impl DatagramInfo {
@@ -99,38 +126,43 @@ impl DatagramInfo {
         if header.version() != SplitBoxHeader::V1 {
             return Err(DatagramError::Version(header.version()));
         }
-        let kind = match (header.kind(), header.reserved()) {
-            (SplitBoxHeader::MATCH, 0) => DatagramKind::Match,
-            (SplitBoxHeader::REST, 0) => DatagramKind::Rest,
-            (SplitBoxHeader::SHARE, 0) => DatagramKind::Share,
-            _ => return Err(DatagramError::Format),
-        };
+        let kind = DatagramKind::of(header.kind()).ok_or(DatagramError::Kind)?;
         let link = Link { kind, processor: header.processor() };
-        Ok(DatagramInfo { link, epoch: header.epoch(), counter: header.counter() })
+        Ok(DatagramInfo {
+            link,
+            setup: header.setup(),
+            epoch: header.epoch(),
+            counter: header.counter(),
+            part: header.part(),
+        })
     }
 }
 
-/// The key of a link for an epoch. A counter must be sealed once at most.
+/// The key of a link for an epoch or a session. A part of a counter must be sealed once at most, or with
+/// the same payload each time. The library wipes its key schedule when it goes.
 pub struct LinkKey {
     aead: LessSafeKey,
+    setup: u32,
     link: Link,
     epoch: u64,
 }
 
 impl LinkKey {
-    /// The key of a link, from the secret that both ends of it have. `None` if the library refuses
-    /// the key, which it does not for keys of this length.
-    pub fn new(secret: &Key, link: Link, epoch: u64) -> Option<LinkKey> {
+    /// The key of a link of a setup, from the secret that both ends of it have. `None` if the library
+    /// refuses the key, which it does not for keys of this length.
+    pub fn new(secret: &Key, setup: u32, link: Link, epoch: u64) -> Option<LinkKey> {
         let name = [link.kind.number(), link.processor];
         let purpose = "castanet splitbox 1 datagrams of a link";
         let key = secret.derive(purpose, &[&name, &epoch.to_be_bytes()]);
         let key = UnboundKey::new(&AES_256_GCM, key.expose()).ok()?;
-        Some(LinkKey { aead: LessSafeKey::new(key), link, epoch })
+        Some(LinkKey { aead: LessSafeKey::new(key), setup, link, epoch })
     }
 
-    /// The nonce of a packet: a key is for one link and one epoch, in which no counter comes twice.
-    fn nonce(counter: u64) -> Nonce {
+    /// The nonce of a datagram: a key is for one link and one epoch, in which no part of a counter comes
+    /// twice.
+    fn nonce(counter: u64, part: u8) -> Nonce {
         let mut nonce = [0; NONCE_LEN];
+        nonce[0] = part;
         let counter = counter.to_be_bytes();
         let start = NONCE_LEN - counter.len();
         nonce.iter_mut().skip(start).zip(counter).for_each(|(to, from)| *to = from);
@@ -143,15 +175,20 @@ impl LinkKey {
     /// # Errors
     /// There is no room for header and tag, or the payload is too long for the cipher.
     #[inline]
-    pub fn seal(&self, counter: u64, datagram: &mut [u8]) -> Result<(), DatagramError> {
+    pub fn seal(&self, counter: u64, part: u8, datagram: &mut [u8]) -> Result<(), DatagramError> {
         let Link { kind, processor } = self.link;
-        let header = SplitBoxHeader::new(kind.number(), processor, self.epoch, counter);
+        let mut header = SplitBoxHeader::new(kind.number());
+        header.set_processor(processor);
+        header.set_part(part);
+        header.set_setup(self.setup);
+        header.set_epoch(self.epoch);
+        header.set_counter(counter);
         let (place, rest) =
             SplitBoxHeader::from_prefix_mut(datagram).ok_or(DatagramError::Truncated)?;
         *place = header;
         let end = rest.len().checked_sub(TAG_BYTES).ok_or(DatagramError::Truncated)?;
         let (payload, place) = rest.split_at_mut(end);
-        let nonce = LinkKey::nonce(counter);
+        let nonce = LinkKey::nonce(counter, part);
         let sealed =
             self.aead.seal_in_place_separate_tag(nonce, Aad::from(header.bytes()), payload);
         let tag = sealed.map_err(|_| DatagramError::Truncated)?;
@@ -169,6 +206,9 @@ impl LinkKey {
         info: &DatagramInfo,
         datagram: &'d mut [u8],
     ) -> Result<&'d mut [u8], DatagramError> {
+        if info.setup != self.setup {
+            return Err(DatagramError::Setup);
+        }
         if info.link != self.link || info.epoch != self.epoch {
             return Err(DatagramError::Link);
         }
@@ -176,9 +216,8 @@ impl LinkKey {
             SplitBoxHeader::from_prefix_mut(datagram).ok_or(DatagramError::Truncated)?;
         let end = rest.len().checked_sub(TAG_BYTES).ok_or(DatagramError::Truncated)?;
         let (payload, tag) = rest.split_at_mut(end);
-        let tag = Tag::try_from(&*tag).map_err(|_| DatagramError::Truncated)?;
-        let (nonce, aad) = (LinkKey::nonce(info.counter), Aad::from(header.bytes()));
-        let opened = self.aead.open_in_place_separate_tag(nonce, aad, tag, payload, 0..);
+        let (nonce, aad) = (LinkKey::nonce(info.counter, info.part), Aad::from(header.bytes()));
+        let opened = self.aead.open_in_place_separate_tag(nonce, aad, tag, payload);
         opened.map_err(|_| DatagramError::Tag)
     }
 }
@@ -198,14 +237,14 @@ mod tests {
     const LINK: Link = Link { kind: DatagramKind::Share, processor: 2 };
 
     fn key(link: Link, epoch: u64) -> LinkKey {
-        LinkKey::new(&Key::from_bytes([9; 32]), link, epoch).expect("is a key")
+        LinkKey::new(&Key::from_bytes([9; 32]), 5, link, epoch).expect("is a key")
     }
 
     fn sealed(payload: &[u8], counter: u64) -> Vec<u8> {
         let mut datagram = vec![0; SplitBoxHeader::LEN];
         datagram.extend(payload);
         datagram.extend([0; TAG_BYTES]);
-        key(LINK, 7).seal(counter, &mut datagram).expect("is sealed");
+        key(LINK, 7).seal(counter, 3, &mut datagram).expect("is sealed");
         datagram
     }
 
@@ -225,7 +264,8 @@ mod tests {
             let whole = sealed(&payload, counter);
             prop_assert_eq!(whole.len(), payload.len() + OVERHEAD);
             let info = DatagramInfo::of(&whole);
-            prop_assert_eq!(info, Ok(DatagramInfo { link: LINK, epoch: 7, counter }));
+            let expected = DatagramInfo { link: LINK, setup: 5, epoch: 7, counter, part: 3 };
+            prop_assert_eq!(info, Ok(expected));
             prop_assert_eq!(open(&key(LINK, 7), &mut whole.clone()), Ok(payload));
             let mut changed = whole.clone();
             changed[change.index(whole.len())] ^= 1 << bit;
@@ -248,10 +288,12 @@ mod tests {
             change(&mut datagram);
             open(&key(LINK, 7), &mut datagram).unwrap_err()
         };
-        assert_eq!(error(&|it| it.truncate(35)), DatagramError::Truncated);
+        assert_eq!(error(&|it| it.truncate(39)), DatagramError::Truncated);
         assert_eq!(error(&|it| it[SplitBoxHeader::VERSION] = 2), DatagramError::Version(2));
-        assert_eq!(error(&|it| it[SplitBoxHeader::KIND] = 9), DatagramError::Format);
-        assert_eq!(error(&|it| it[SplitBoxHeader::RESERVED] = 1), DatagramError::Format);
+        assert_eq!(error(&|it| it[SplitBoxHeader::KIND] = 9), DatagramError::Kind);
+        assert_eq!(error(&|it| it[SplitBoxHeader::KIND] = 0), DatagramError::Kind);
+        assert_eq!(error(&|it| it[SplitBoxHeader::SETUP] = 1), DatagramError::Setup);
+        assert_eq!(error(&|it| it[SplitBoxHeader::PART] = 1), DatagramError::Tag);
         assert_eq!(error(&|it| it[SplitBoxHeader::PROCESSOR] = 1), DatagramError::Link);
         assert_eq!(error(&|it| it[SplitBoxHeader::COUNTER] = 1), DatagramError::Tag);
         let other = Link { processor: 3, ..LINK };

@@ -9,15 +9,24 @@
 #![forbid(unsafe_code)]
 
 pub mod bits;
+pub mod counter;
 pub mod datagram;
 pub mod digest;
+pub mod elements;
 pub mod epoch;
+pub mod epochs;
 pub mod function;
 pub mod header;
+pub mod merge_window;
 pub mod party;
+pub mod party_file;
 pub mod policy;
 pub mod private;
+pub mod random;
 pub mod replay;
+pub mod report;
 pub mod secret;
 pub mod setup;
 pub mod share;
+
+pub use elements::CLASSES;

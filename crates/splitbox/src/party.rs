@@ -1,129 +1,88 @@
 //! The algorithms of the parties in one epoch (paper, figure 21).
 
+mod processor;
+
+pub use processor::Processor;
+
 use crate::bits::Bits;
-use crate::epoch::EpochRows;
-use crate::private::{MatchId, PrivateFunction};
+use crate::counter::{LaneCounter, blind_index};
 use crate::secret::BlindStream;
-use crate::setup::{ClientParty, EntryParty, ProcessorParty};
+use crate::setup::{ClientParty, EntryParty, SetupOptions};
 use crate::share::ActionShare;
-use std::sync::Arc;
 
 /// A blinded header string, for the processors and for the client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlindedHeader {
-    /// Number of the packet in its epoch.
+    /// The packet in its epoch: a [`LaneCounter`] as one number.
     pub counter: u64,
     /// The header string and the blind, by exclusive or.
     pub header: Bits,
 }
 
-/// The middlebox A, which knows the packets and nothing of the policy.
+/// A lane of the middlebox A, which knows the packets and nothing of the policy.
 #[derive(Debug)]
 pub struct Entry {
     stream: BlindStream,
     within: Bits,
-    blinds: u64,
-    counter: u64,
+    options: SetupOptions,
+    next: LaneCounter,
 }
 
 impl Entry {
-    /// The entry in an epoch.
-    pub fn new(party: &EntryParty, epoch: u64) -> Entry {
-        let options = &party.info.options;
+    /// A lane of the entry in an epoch. Lanes count from 0.
+    pub fn new(party: &EntryParty, lane: u8, epoch: u64) -> Entry {
+        let options = party.info.options;
         Entry {
             stream: BlindStream::new(&party.blind_key, epoch),
             within: Bits::first(options.header_bits),
-            blinds: options.blinds,
-            counter: 0,
+            options,
+            next: LaneCounter { lane, sequence: 0 },
         }
     }
 
-    /// Blinds the header string of the next packet (paper, algorithm Split Packet).
-    pub fn split(&mut self, header: Bits) -> BlindedHeader {
-        let counter = self.counter;
-        self.counter += 1;
-        let blind = self.stream.blind(counter % self.blinds);
-        BlindedHeader { counter, header: (header ^ blind) & self.within }
-    }
-}
-
-/// A middlebox B(j), which knows projections, blinded header strings and its shares of the actions.
-#[derive(Clone, Debug)]
-pub struct Processor {
-    function: Arc<PrivateFunction>,
-    shares: Arc<[ActionShare]>,
-    rows: Arc<EpochRows>,
-    /// Scratch buffer of the traversal.
-    found: Vec<Option<Option<MatchId>>>,
-}
-
-impl Processor {
-    /// A processor in the epoch of these rows.
-    pub fn new(party: &ProcessorParty, rows: Arc<EpochRows>) -> Processor {
-        let ProcessorParty { function, shares, .. } = party;
-        Processor { function: function.clone(), shares: shares.clone(), rows, found: Vec::new() }
-    }
-
-    /// The processor's share of the result for a packet: each projection is hashed once, and all
-    /// matches of the projection are looked up at once.
-    pub fn process(&mut self, packet: &BlindedHeader) -> ActionShare {
-        let Processor { function, shares, rows, found } = self;
-        let blind = packet.counter % rows.blinds();
-        let mut sum = ActionShare::ZERO;
-        function.traverse_by_projections(
-            found,
-            |at| rows.find(blind, (at, &function.projections()[at]), packet.header),
-            |action| sum = sum.plus(&shares[action as usize]),
-        );
-        sum
-    }
-
-    /// The same as the paper has it: a hash for each match that is tried (algorithms Private
-    /// Traversal, Compute Match and Compute Action).
-    pub fn process_each_match(&self, packet: &BlindedHeader) -> ActionShare {
-        let Processor { function, shares, rows, .. } = self;
-        let blind = packet.counter % rows.blinds();
-        let mut sum = ActionShare::ZERO;
-        function.traverse(
-            |id| {
-                let at = function.matches()[id as usize];
-                rows.is_match(blind, id, (at, &function.projections()[at]), packet.header)
-            },
-            |action| sum = sum.plus(&shares[action as usize]),
-        );
-        sum
+    /// Blinds the header string of the next packet (paper, algorithm Split Packet); `None` when the
+    /// blinds of the lane are used up, or the setup has no such lane.
+    #[inline]
+    pub fn split(&mut self, header: Bits) -> Option<BlindedHeader> {
+        let counter = self.next.number();
+        let blind = self.stream.blind(blind_index(counter, &self.options)?);
+        self.next.sequence += 1;
+        Some(BlindedHeader { counter, header: (header ^ blind) & self.within })
     }
 }
 
 /// The middlebox C, which knows everything.
 #[derive(Debug)]
 pub struct Client {
-    stream: BlindStream,
+    /// By lane: the blinds, as packets of one lane have neighbouring ones.
+    streams: Vec<BlindStream>,
     within: Bits,
-    processors: usize,
-    blinds: u64,
+    options: SetupOptions,
 }
 
 impl Client {
     /// The client in an epoch.
     pub fn new(party: &ClientParty, epoch: u64) -> Client {
-        let options = &party.info.options;
+        let options = party.info.options;
+        let stream = |_| BlindStream::new(&party.blind_key, epoch);
         Client {
-            stream: BlindStream::new(&party.blind_key, epoch),
+            streams: (0..options.lanes).map(stream).collect(),
             within: Bits::first(options.header_bits),
-            processors: options.processors,
-            blinds: options.blinds,
+            options,
         }
     }
 
     /// The result of the function for a packet, from the entry's part and from one share of each
     /// processor (paper, algorithm Merge Shares); `None` unless there are as many shares as
-    /// processors.
+    /// processors, and the packet has a blind.
+    #[inline]
     pub fn merge(&mut self, packet: &BlindedHeader, shares: &[ActionShare]) -> Option<Bits> {
-        if shares.len() != self.processors {
+        if shares.len() != self.options.processors {
             return None;
         }
-        let blind = self.stream.blind(packet.counter % self.blinds) & self.within;
+        let index = blind_index(packet.counter, &self.options)?;
+        let stream = self.streams.get_mut(usize::from(LaneCounter::of(packet.counter).lane))?;
+        let blind = stream.blind(index) & self.within;
         let sum = shares.iter().fold(ActionShare::ZERO, |sum, share| sum.plus(share));
         Some(sum.apply(packet.header ^ blind))
     }

@@ -1,9 +1,17 @@
 //! ψ_priv: a network function whose matches and actions are numbers (paper, section 3.4), and its
-//! traversal by projections.
+//! traversal.
+
+mod chains;
+
+pub(crate) use chains::{ChainPosition, Chains};
 
 use crate::bits::{Bits, Ternary};
 use crate::function::{NetworkFunction, Node, NodeId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+
+mod parts;
+
+pub use parts::PrivateFunctionError;
 
 /// Number of a distinct match.
 pub type MatchId = u32;
@@ -28,23 +36,6 @@ pub enum PrivateNode {
     },
 }
 
-/// Nodes that a packet visits as long as none of them matches.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-struct Chain {
-    /// In order.
-    nodes: Vec<NodeId>,
-    /// The chain and the position at which packets go on that match none; `None` at a leaf.
-    next: Option<ChainPosition>,
-    /// By projection that occurs: positions by match, in order.
-    positions: Vec<(usize, Vec<(MatchId, u32)>)>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct ChainPosition {
-    chain: usize,
-    position: u32,
-}
-
 /// The tree as processors have it: they know projections and which packets match, and neither
 /// matches nor actions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,9 +44,7 @@ pub struct PrivateFunction {
     /// By match: the index of its projection.
     matches: Vec<usize>,
     nodes: Vec<PrivateNode>,
-    chains: Vec<Chain>,
-    /// By node: where packets that come to it go on.
-    heads: Vec<Option<ChainPosition>>,
+    chains: Chains,
 }
 
 impl PrivateFunction {
@@ -82,55 +71,9 @@ impl PrivateFunction {
         projections.sort_unstable();
         projections.dedup();
         let index = |of: Bits| projections.partition_point(|it| *it < of);
-        let by_match = all.map(index).collect();
-        let mut private = PrivateFunction {
-            projections,
-            matches: by_match,
-            heads: vec![None; nodes.len()],
-            nodes,
-            chains: Vec::new(),
-        };
-        private.build_chains();
-        (private, matches)
-    }
-
-    /// Puts each node into one chain: the root, and the nodes that follow a match, begin chains.
-    fn build_chains(&mut self) {
-        let follows = self.nodes.iter().filter_map(|node| match *node {
-            PrivateNode::Match { matched, .. } => Some(matched),
-            PrivateNode::Leaf => None,
-        });
-        let starts: Vec<NodeId> = std::iter::once(0).chain(follows).collect();
-        for start in starts {
-            let (mut chain, index) = (Chain::default(), self.chains.len());
-            let mut node = start;
-            while let PrivateNode::Match { otherwise, .. } = self.nodes[node] {
-                if self.heads[node].is_some() {
-                    chain.next = self.heads[node];
-                    break;
-                }
-                let position = chain.nodes.len() as u32;
-                self.heads[node] = Some(ChainPosition { chain: index, position });
-                chain.nodes.push(node);
-                node = otherwise;
-            }
-            if !chain.nodes.is_empty() {
-                self.index_chain(&mut chain);
-                self.chains.push(chain);
-            }
-        }
-    }
-
-    fn index_chain(&self, chain: &mut Chain) {
-        let mut positions: BTreeMap<usize, Vec<(MatchId, u32)>> = BTreeMap::new();
-        for (position, &node) in chain.nodes.iter().enumerate() {
-            if let PrivateNode::Match { id, .. } = self.nodes[node] {
-                let projection = self.matches[id as usize];
-                positions.entry(projection).or_default().push((id, position as u32));
-            }
-        }
-        positions.values_mut().for_each(|list| list.sort_unstable());
-        chain.positions = positions.into_iter().collect();
+        let by_match: Vec<usize> = all.map(index).collect();
+        let chains = Chains::new(&nodes, &by_match);
+        (PrivateFunction { projections, matches: by_match, nodes, chains }, matches)
     }
 
     /// The distinct projections.
@@ -162,35 +105,11 @@ impl PrivateFunction {
         }
     }
 
-    /// Traverses the tree by projections: `find` answers which match of a projection the packet has,
-    /// which is one at most, as matches of one projection exclude each other. It is asked at most
-    /// once for each projection, and its answers stay in `found`, a buffer of the caller. The actions
-    /// are those of [`PrivateFunction::traverse`], in the same order.
-    pub fn traverse_by_projections(
-        &self,
-        found: &mut Vec<Option<Option<MatchId>>>,
-        mut find: impl FnMut(usize) -> Option<MatchId>,
-        mut act: impl FnMut(ActionId),
-    ) {
-        found.clear();
-        found.resize(self.projections.len(), None);
-        let mut at = self.heads.first().copied().flatten();
-        while let Some(ChainPosition { chain, position }) = at {
-            let chain = &self.chains[chain];
-            let first = chain.positions.iter().filter_map(|(projection, list)| {
-                let id = (*found[*projection].get_or_insert_with(|| find(*projection)))?;
-                let next = list.partition_point(|&it| it < (id, position));
-                list.get(next).filter(|it| it.0 == id).map(|it| it.1)
-            });
-            let Some(first) = first.min() else {
-                at = chain.next;
-                continue;
-            };
-            let node = chain.nodes[first as usize];
-            let PrivateNode::Match { action, matched, .. } = self.nodes[node] else { return };
-            act(action);
-            at = self.heads[matched];
-        }
+    /// The tree for a traversal by projections, whose actions are those of
+    /// [`PrivateFunction::traverse`], in the same order.
+    #[inline]
+    pub(crate) fn chains(&self) -> &Chains {
+        &self.chains
     }
 }
 
@@ -229,21 +148,41 @@ mod tests {
             let (private, matches) = PrivateFunction::new(&function);
             let mut header = Bits::ZERO;
             header.put(0, 8, byte.into());
-            let (mut plain, mut by_projections, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut plain, mut by_projections) = (Vec::new(), Vec::new());
             private.traverse(|id| matches[id as usize].matches(header), |it| plain.push(it));
-            let find = |projection: usize| {
-                asked.push(projection);
-                let own = (0..matches.len()).filter(|&id| private.matches()[id] == projection);
-                own.map(|id| id as MatchId).find(|&id| matches[id as usize].matches(header))
-            };
-            let mut found = Vec::new();
-            private.traverse_by_projections(&mut found, find, |it| by_projections.push(it));
+            let (chains, mut steps) = (private.chains(), 0);
+            let mut at = chains.root();
+            while let Some(position) = at {
+                let step = chains.step(position, |projection| {
+                    assert!(chains.projections(position).contains(&(projection as u32)));
+                    let own = (0..matches.len()).filter(|&id| private.matches()[id] == projection);
+                    own.map(|id| id as MatchId).find(|&id| matches[id as usize].matches(header))
+                });
+                by_projections.extend(step.action);
+                at = step.next;
+                steps += 1;
+            }
             prop_assert_eq!(plain, by_projections);
-            asked.sort_unstable();
-            let count = asked.len();
-            asked.dedup();
-            prop_assert_eq!(asked.len(), count, "each projection is asked once");
+            prop_assert!(steps <= chains.longest());
         }
+    }
+
+    #[test]
+    fn the_longest_traversal_of_a_list_has_one_step_and_of_stages_one_each() {
+        let policy = |(at, value)| Policy {
+            condition: Ternary::ANY.with(at, 4, value),
+            action: Ternary::ANY,
+        };
+        let policies: Vec<Policy> = [(0, 1), (4, 2), (0, 3), (8, 4)].map(policy).to_vec();
+        let longest =
+            |function: &NetworkFunction| PrivateFunction::new(function).0.chains().longest();
+        assert_eq!(longest(&NetworkFunction::first_match(policies.clone())), 1);
+        assert_eq!(longest(&NetworkFunction::first_match(Vec::new())), 0);
+        let node = |policy, matched, otherwise| Node::Match { policy, matched, otherwise };
+        let nodes = vec![node(0, 2, 1), node(1, 2, 2), node(2, 4, 3), node(3, 4, 4), Node::Leaf];
+        let stages =
+            NetworkFunction::new(policies, nodes).expect("identity actions do not overlap");
+        assert_eq!(longest(&stages), 2);
     }
 
     #[test]

@@ -77,9 +77,18 @@ impl Debug for Key {
     }
 }
 
+/// Blinds that a stream makes at once: a seek and the first block cost as much as several blocks.
+const RUN: usize = 16;
+
 /// The blinds of an epoch, the table S of the paper without the table: blind `i` is block `i` of a
-/// ChaCha20 key stream, so that the entry and the client compute it when they need it.
-pub struct BlindStream(ChaCha20);
+/// ChaCha20 key stream, so that the entry and the client compute it when they need it. They are made
+/// in runs of neighbours; the last run stays until another one is needed, and is wiped at the end.
+pub struct BlindStream {
+    cipher: ChaCha20,
+    run: [Bits; RUN],
+    /// Number of the run, if there is one: its first blind divided by [`RUN`].
+    run_number: Option<u64>,
+}
 
 /// Maximum number of blinds of an epoch: half of the blocks of a ChaCha20 stream, whose last one cannot
 /// be used.
@@ -90,24 +99,42 @@ impl BlindStream {
     pub fn new(key: &Key, epoch: u64) -> BlindStream {
         let key = key.derive("castanet splitbox 1 blinds of an epoch", &[&epoch.to_be_bytes()]);
         // The key is used for this stream alone.
-        BlindStream(ChaCha20::new(key.expose().into(), &[0; 12].into()))
+        let cipher = ChaCha20::new(key.expose().into(), &[0; 12].into());
+        BlindStream { cipher, run: [Bits::ZERO; RUN], run_number: None }
     }
 
     /// The blinds from `first` on, which must be less than [`MAX_BLINDS`] together with their
     /// number.
     pub fn fill(&mut self, first: u64, blinds: &mut [Bits]) {
-        self.0.seek(first * HEADER_BYTES as u64);
-        for blind in blinds {
-            *blind = Bits::ZERO;
-            self.0.apply_keystream(&mut blind.0);
-        }
+        fill_blinds(&mut self.cipher, first, blinds);
     }
 
-    /// Blind number `index`.
+    /// Blind number `index`, which must be less than [`MAX_BLINDS`].
+    #[inline]
     pub fn blind(&mut self, index: u64) -> Bits {
-        let mut blind = [Bits::ZERO];
-        self.fill(index, &mut blind);
-        blind[0]
+        let (number, at) = (index / RUN as u64, (index % RUN as u64) as usize);
+        if self.run_number != Some(number) {
+            fill_blinds(&mut self.cipher, number * RUN as u64, &mut self.run);
+            self.run_number = Some(number);
+        }
+        self.run[at]
+    }
+}
+
+fn fill_blinds(cipher: &mut ChaCha20, first: u64, blinds: &mut [Bits]) {
+    cipher.seek(first * HEADER_BYTES as u64);
+    // One call for several blinds lets the cipher make several blocks at once.
+    for part in blinds.chunks_mut(RUN) {
+        let mut bytes = [[0; HEADER_BYTES]; RUN];
+        cipher.apply_keystream(bytes[..part.len()].as_flattened_mut());
+        part.iter_mut().zip(bytes).for_each(|(blind, bytes)| *blind = Bits(bytes));
+        bytes.zeroize();
+    }
+}
+
+impl Drop for BlindStream {
+    fn drop(&mut self) {
+        self.run.zeroize();
     }
 }
 
@@ -129,6 +156,11 @@ mod tests {
         let mut stream = BlindStream::new(&key, 3);
         for (number, blind) in run.iter().enumerate().rev() {
             assert_eq!(stream.blind(10 + number as u64), *blind);
+        }
+        let mut many = vec![Bits::ZERO; 100];
+        stream.fill(3, &mut many);
+        for number in [0, 99, 12, 13, 14, 60, 28, 29] {
+            assert_eq!(stream.blind(3 + number as u64), many[number], "{number}");
         }
         assert_ne!(stream.blind(0), BlindStream::new(&key, 4).blind(0), "epochs differ");
         assert_eq!(stream.blind(MAX_BLINDS - 1), stream.blind(MAX_BLINDS - 1));

@@ -2,7 +2,7 @@
 
 use crate::bits::{Bits, HEADER_BITS, Ternary};
 use crate::digest::HashKind;
-use crate::epoch::{EpochRows, EpochSecrets};
+use crate::epoch::{EpochRows, EpochSecrets, TooLarge};
 use crate::function::NetworkFunction;
 use crate::party::{Client, Entry, Processor};
 use crate::private::PrivateFunction;
@@ -45,6 +45,8 @@ pub struct SetupOptions {
 pub const MAX_PROCESSORS: usize = 64;
 /// The maximum number of lanes.
 pub const MAX_LANES: usize = 64;
+/// The packets in which dummies are counted.
+const MILLION: u32 = 1_000_000;
 
 /// A setup that is refused.
 #[derive(Debug)]
@@ -64,6 +66,8 @@ pub enum SetupError {
         /// n.
         header_bits: usize,
     },
+    /// The dummy packets in a million packets are no less than a million.
+    Dummies(u32),
     /// The system has no random numbers.
     Random(RandomError),
 }
@@ -93,6 +97,9 @@ impl Display for SetupError {
             SetupError::Width { policy, header_bits } => {
                 let policy = policy + 1;
                 write!(f, "policy {policy} is about bits behind the first {header_bits}")
+            }
+            SetupError::Dummies(count) => {
+                write!(f, "{count} dummies in a million packets: fewer than {MILLION} are possible")
             }
             SetupError::Random(error) => write!(f, "{error}"),
         }
@@ -153,7 +160,7 @@ pub struct ProcessorParty {
 }
 
 /// What the client has.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ClientParty {
     /// The setup.
     pub info: SetupInfo,
@@ -169,6 +176,13 @@ pub struct ClientParty {
     pub entry_secret: Key,
     /// The secrets of the links from the processors.
     pub processor_secrets: Vec<Key>,
+}
+
+impl std::fmt::Debug for ClientParty {
+    /// Without the function, which is secret too.
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        f.debug_struct("ClientParty").field("info", &self.info).finish_non_exhaustive()
+    }
 }
 
 /// All parties of a setup (paper, algorithm Global Setup).
@@ -188,8 +202,9 @@ impl Setup {
     /// # Errors
     /// The options or a policy are outside of what is possible, or the system has no random numbers.
     pub fn new(function: &NetworkFunction, options: SetupOptions) -> Result<Setup, SetupError> {
-        check(function, &options)?;
+        options.check()?;
         let SetupOptions { processors: count, header_bits, .. } = options;
+        check_width(function, header_bits)?;
         let within = Bits::first(header_bits);
         let policies = function.policies();
         let mut shares = vec![Vec::with_capacity(policies.len()); count];
@@ -239,8 +254,22 @@ impl Setup {
         })
     }
 
+    /// The same setup, whose entry sends so many dummy packets in a million packets.
+    ///
+    /// # Errors
+    /// There would be no other packets.
+    pub fn with_dummies(mut self, per_million: u32) -> Result<Setup, SetupError> {
+        check_dummies(per_million)?;
+        self.entry.dummies_per_million = per_million;
+        self.client.dummies_per_million = per_million;
+        Ok(self)
+    }
+
     /// The rows of an epoch, for all processors.
-    pub fn rows(&self, epoch: u64) -> EpochRows {
+    ///
+    /// # Errors
+    /// There is not as much memory.
+    pub fn rows(&self, epoch: u64) -> Result<EpochRows, TooLarge> {
         let ClientParty { info, function, blind_key, hash_key, .. } = &self.client;
         let (function, matches) = PrivateFunction::new(function);
         let secrets = EpochSecrets { blinds: blind_key, hash: hash_key };
@@ -248,9 +277,9 @@ impl Setup {
         EpochRows::new(&function, &matches, secrets, hash, epoch, blinds)
     }
 
-    /// The entry for an epoch.
+    /// The first lane of the entry for an epoch.
     pub fn entry(&self, epoch: u64) -> Entry {
-        Entry::new(&self.entry, epoch)
+        Entry::new(&self.entry, 0, epoch)
     }
 
     /// The processors for an epoch.
@@ -264,25 +293,47 @@ impl Setup {
     }
 }
 
-fn check(function: &NetworkFunction, options: &SetupOptions) -> Result<(), SetupError> {
-    let &SetupOptions { processors, header_bits, blinds, lanes, .. } = options;
-    if !(2..=MAX_PROCESSORS).contains(&processors) {
-        return Err(SetupError::Processors(processors));
+impl SetupOptions {
+    /// Whether sizes are within their limits.
+    ///
+    /// # Errors
+    /// The first size that is not.
+    pub fn check(&self) -> Result<(), SetupError> {
+        let &SetupOptions { processors, header_bits, blinds, lanes, .. } = self;
+        if !(2..=MAX_PROCESSORS).contains(&processors) {
+            return Err(SetupError::Processors(processors));
+        }
+        if !(1..=MAX_LANES).contains(&lanes) {
+            return Err(SetupError::Lanes(lanes));
+        }
+        if !(lanes as u64..=MAX_BLINDS).contains(&blinds) {
+            return Err(SetupError::Blinds(blinds));
+        }
+        if !header_bits.is_multiple_of(8) || !(8..=HEADER_BITS).contains(&header_bits) {
+            return Err(SetupError::HeaderBits(header_bits));
+        }
+        Ok(())
     }
-    if !(1..=MAX_LANES).contains(&lanes) {
-        return Err(SetupError::Lanes(lanes));
-    }
-    if !(lanes as u64..=MAX_BLINDS).contains(&blinds) {
-        return Err(SetupError::Blinds(blinds));
-    }
-    if !header_bits.is_multiple_of(8) || !(8..=HEADER_BITS).contains(&header_bits) {
-        return Err(SetupError::HeaderBits(header_bits));
-    }
+}
+
+/// Whether a function is about the first `header_bits` bits of header strings alone.
+pub(crate) fn check_width(
+    function: &NetworkFunction,
+    header_bits: usize,
+) -> Result<(), SetupError> {
     let within = Bits::first(header_bits);
     let is_outside = |string: &Ternary| string.projection().overlaps(&!within);
     let mut policies = function.policies().iter();
     match policies.position(|it| is_outside(&it.condition) || is_outside(&it.action)) {
         Some(policy) => Err(SetupError::Width { policy, header_bits }),
         None => Ok(()),
+    }
+}
+
+/// Whether a share of dummy packets leaves room for others.
+pub(crate) fn check_dummies(per_million: u32) -> Result<(), SetupError> {
+    match per_million < MILLION {
+        true => Ok(()),
+        false => Err(SetupError::Dummies(per_million)),
     }
 }

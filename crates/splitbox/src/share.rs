@@ -5,12 +5,18 @@ use crate::secret::{RandomError, fill_random};
 
 /// A share of an action α and of its projection. All shares of an action together give both; fewer
 /// are independent of the action.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ActionShare {
     /// The share of α, whose bits are 0 where α is `*`.
     pub value: Bits,
     /// The share of the projection of α.
     pub projection: Bits,
+}
+
+impl std::fmt::Debug for ActionShare {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("ActionShare(..)")
+    }
 }
 
 impl ActionShare {

@@ -352,6 +352,7 @@ Idle -> a -> Discard;
 /// Every class there is.
 fn classes() -> Vec<&'static str> {
     let io = castanet_io::elements::CLASSES.iter().chain(castanet_middlebox::CLASSES);
+    let io = io.chain(castanet_splitbox::CLASSES);
     let rooms = castanet_elements::ROOMS.iter().flat_map(|(_, classes)| classes.iter());
     rooms.chain(io).map(|class| class.spec.class).collect()
 }

@@ -88,10 +88,10 @@ fn options(processors: usize, hash: HashKind) -> SetupOptions {
 
 /// Results of all parties for packets, by both traversals.
 fn private_results(setup: &Setup, epoch: u64, headers: &[Bits]) -> Vec<[Bits; 2]> {
-    let mut processors = setup.processors(&setup.rows(epoch).into());
+    let mut processors = setup.processors(&setup.rows(epoch).expect("memory").into());
     let (mut entry, mut client) = (setup.entry(epoch), setup.client(epoch));
     let results = headers.iter().map(|&header| {
-        let packet = entry.split(header);
+        let packet = entry.split(header).expect("has a blind");
         let by_projection: Vec<_> = processors.iter_mut().map(|it| it.process(&packet)).collect();
         let each: Vec<_> = processors.iter().map(|it| it.process_each_match(&packet)).collect();
         [by_projection, each].map(|shares| client.merge(&packet, &shares).expect("all shares"))
@@ -123,9 +123,9 @@ proptest! {
         absent: Index,
     ) {
         let setup = Setup::new(&function, options(3, HashKind::Blake3)).expect("is possible");
-        let mut processors = setup.processors(&setup.rows(0).into());
+        let mut processors = setup.processors(&setup.rows(0).expect("memory").into());
         let (mut entry, mut client) = (setup.entry(0), setup.client(0));
-        let packet = entry.split(packet);
+        let packet = entry.split(packet).expect("has a blind");
         let mut shares: Vec<_> = processors.iter_mut().map(|it| it.process(&packet)).collect();
         shares.remove(absent.index(3));
         prop_assert_eq!(client.merge(&packet, &shares), None);
@@ -144,7 +144,7 @@ fn one_million_packets_through_a_firewall() {
     for processors in [2, 3, 5] {
         let setup =
             Setup::new(&function, options(processors, HashKind::Blake3)).expect("is possible");
-        let mut parties = setup.processors(&setup.rows(1).into());
+        let mut parties = setup.processors(&setup.rows(1).expect("memory").into());
         let (mut entry, mut client) = (setup.entry(1), setup.client(1));
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let (mut dropped, mut shares) = (0, Vec::new());
@@ -153,7 +153,7 @@ fn one_million_packets_through_a_firewall() {
             let mut header = Bits::ZERO;
             header.put(HALF, 8 + (state >> 60) as usize % 4 * 8, u128::from(state >> 40 & 0x3f));
             header.put(0, 32, u128::from(state >> 8));
-            let packet = entry.split(header);
+            let packet = entry.split(header).expect("has a blind");
             shares.clear();
             shares.extend(parties.iter_mut().map(|it| it.process(&packet)));
             let result = client.merge(&packet, &shares).expect("all shares");
@@ -176,7 +176,8 @@ fn the_view_of_the_entry_does_not_depend_on_the_policy() {
     let views = setups.each_ref().map(|setup| {
         let key = Key::from_bytes([5; 32]);
         let mut entry = Entry { stream: BlindStream::new(&key, 9), ..setup.entry(9) };
-        [Bits::ZERO, Bits::first(50), Bits::first(51)].map(|header| entry.split(header))
+        [Bits::ZERO, Bits::first(50), Bits::first(51)]
+            .map(|header| entry.split(header).expect("has a blind"))
     });
     assert_eq!(views[0], views[1]);
 }
@@ -214,12 +215,12 @@ fn setups_that_cannot_be_private_or_exact_are_refused() {
 
 /// The view of a processor: how often each of its bits was set.
 fn ones_in_view(setup: &Setup, packets: u64) -> Vec<u64> {
-    let (rows, mut entry) = (setup.rows(3), setup.entry(3));
+    let (rows, mut entry) = (setup.rows(3).expect("memory"), setup.entry(3));
     let mut ones = Vec::new();
     for number in 0..packets {
         let mut header = Bits::ZERO;
         header.put(0, 64, u128::from(number % 5 * 0x0101_0101_0101));
-        let packet = entry.split(header);
+        let packet = entry.split(header).expect("has a blind");
         let mut view = packet.header.0[..WIDTH / 8].to_vec();
         rows.row(packet.counter % rows.blinds()).iter().for_each(|it| view.extend(it.0));
         ones.resize(8 * view.len(), 0);

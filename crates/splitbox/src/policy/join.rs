@@ -5,6 +5,7 @@ use super::stage::{MAX_POLICIES, family, fields};
 use super::{CompiledPolicy, PolicyError, drop_action, function_error};
 use crate::bits::Ternary;
 use crate::function::{NetworkFunction, Node, NodeId, Policy};
+use crate::report::guess_bits;
 use castanet_kit::address::Address;
 use std::fmt::{Display, Formatter};
 use std::net::IpAddr;
@@ -98,7 +99,7 @@ fn parse_prefix(text: &str) -> Option<(bool, u128, u32)> {
 }
 
 impl JoinField {
-    /// The function in which matches of fewer than `least_bits` bits have the field too: each becomes one
+    /// The function in which matches with fewer than `least_bits` bits to guess have the field too: each becomes one
     /// match for each value of the field. Packets with another value are dropped; all others have the
     /// same results. Matches of all packets stay, as they have nothing to guess.
     ///
@@ -110,11 +111,14 @@ impl JoinField {
         least_bits: u32,
     ) -> Result<CompiledPolicy, JoinError> {
         let function = &policy.function;
-        let is_short = |it: &Policy| (1..least_bits).contains(&it.condition.projection().weight());
+        let is_short = |it: &Policy| {
+            let projection = it.condition.projection();
+            !projection.is_zero() && guess_bits(&projection) < least_bits
+        };
         if !function.policies().iter().any(is_short) {
             return Ok(policy.clone());
         }
-        let field = self.values.iter().map(|it| it.projection().weight()).min().unwrap_or(0);
+        let field = self.values.iter().map(|it| guess_bits(&it.projection())).min().unwrap_or(0);
         if field < least_bits {
             return Err(JoinError::Bits { field, least: least_bits });
         }

@@ -153,14 +153,14 @@ fn run(
     let options = options(processors, function.policy.header_bits);
     let setup = Setup::new(&function.policy.function, options).expect("is possible");
     let hash = SourceHash::new(&setup.entry.source_key);
-    let mut parties = setup.processors(&setup.rows(1).into());
+    let mut parties = setup.processors(&setup.rows(1).expect("memory").into());
     let (mut entry, mut client) = (setup.entry(1), setup.client(1));
     let (mut shares, mut dropped, mut changed) = (Vec::new(), 0, 0);
     for _ in 0..count {
         let (bytes, headers) = packets.next();
         let mut string = header_string(&bytes, &headers);
         hash.put(&headers, &mut string);
-        let packet = entry.split(string & within);
+        let packet = entry.split(string & within).expect("has a blind");
         shares.clear();
         shares.extend(parties.iter_mut().map(|it| it.process(&packet)));
         let result = client.merge(&packet, &shares).expect("all shares");

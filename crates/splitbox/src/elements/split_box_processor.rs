@@ -1,0 +1,282 @@
+//! `SplitBoxProcessor`: computes shares of a function that it cannot read.
+
+use super::datagram_packet::{HEADER, clear_headers, sealed};
+use super::exit::ProcessorExit as Exit;
+use super::party_args::PartyArgs;
+use crate::bits::Bits;
+use crate::counter::LaneCounter;
+use crate::datagram::{DatagramInfo, DatagramKind, Link, LinkKey};
+use crate::epoch::EpochRows;
+use crate::epochs::{MAX_EPOCHS, ProcessorEpoch, ProcessorEpochs};
+use crate::party::{BlindedHeader, Processor};
+use crate::party_file;
+use crate::replay::Freshness;
+use crate::setup::ProcessorParty;
+use crate::share::ActionShare;
+use castanet_element::prelude::*;
+use std::sync::Arc;
+
+/// Computes shares of a network function for packets that it cannot read.
+///
+/// The element is a cloud middlebox B(j) of SplitBox (SUPERFLUIDITY I5.1, section 3). Its input takes
+/// datagrams of the entry, with blinded header strings, and of the client, with the rows of epochs. Its
+/// output gives datagrams for the client, with shares of results: payloads for UDP, whose paint
+/// annotation is the number of the lane.
+///
+/// The element learns the projections of the policies and which packets match, and neither matches,
+/// actions nor packets; `castanet splitbox inspect` tells what that comes to. `SplitBoxEntry` has an
+/// example.
+#[derive(Clone, Element)]
+#[element(room = "splitbox", args = SplitBoxProcessorArgs, alias = "Processor", methods)]
+#[element(ports = "1/1", processing = "h/h", flow = "x/x")]
+pub struct SplitBoxProcessor {
+    party: Arc<ProcessorParty>,
+    epochs: RwShared<ProcessorEpochs>,
+    /// The session of the reports to the client, and the number of the next one.
+    session: Shared<(u64, u64)>,
+}
+
+#[derive(Args)]
+pub struct SplitBoxProcessorArgs {
+    #[arg(flatten)]
+    party: PartyArgs,
+    /// Megabytes that the rows of epochs may take.
+    #[arg(keyword, default = 4096)]
+    memory: u64,
+}
+
+/// Time between reports.
+const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// Time between reports while rows are missing.
+const SHORT_REPORT_INTERVAL: Duration = Duration::from_millis(10);
+
+impl Build for SplitBoxProcessor {
+    type Args = SplitBoxProcessorArgs;
+
+    fn build(args: SplitBoxProcessorArgs, _: &Setup) -> Result<Self, ArgError> {
+        let unlock = args.party.unlock()?;
+        let party = party_file::load_processor(args.party.path(), &unlock, None);
+        let party = party.map_err(|error| ArgError::new(error.to_string()))?;
+        let bytes = EpochRows::memory_bytes(&party.function, party.info.options.blinds);
+        let (needed, limit) = (bytes.saturating_mul(MAX_EPOCHS as u64), args.memory << 20);
+        if needed > limit {
+            let megabytes = needed.div_ceil(1 << 20);
+            let message =
+                format!("the rows of {MAX_EPOCHS} epochs take {megabytes} MB, more than MEMORY");
+            return Err(ArgError::new(message).help("fewer blinds or fewer matches take less"));
+        }
+        let (epochs, session) = (RwShared::default(), Shared::default());
+        Ok(SplitBoxProcessor { party: party.into(), epochs, session })
+    }
+}
+
+/// The work of one worker.
+#[derive(Default, Local)]
+pub struct SplitBoxProcessorState {
+    /// By epoch: the tree with rows and scratch buffers.
+    processors: Vec<(u64, Processor)>,
+    headers: Vec<BlindedHeader>,
+    shares: Vec<ActionShare>,
+    packets: Batch,
+    rows: Batch,
+}
+
+#[handlers]
+impl SplitBoxProcessor {
+    /// The epochs, and whether their rows are complete, a line each.
+    #[read]
+    fn epochs(&self) -> String {
+        let line = |epoch: &ProcessorEpoch| {
+            let state = if epoch.rows().is_some() { "complete" } else { "incomplete" };
+            format!("epoch {} {state}\n", epoch.number)
+        };
+        self.epochs.read(|all| all.all().iter().map(line).collect())
+    }
+    /// Number of the setup, the same at all parties.
+    #[read]
+    fn setup(&self) -> String {
+        format!("{:08x}", self.party.info.id)
+    }
+}
+
+impl SplitBoxProcessor {
+    /// Opens the datagram of a header string in an epoch.
+    fn open(
+        &self,
+        epoch: &ProcessorEpoch,
+        info: &DatagramInfo,
+        packet: &mut Packet,
+    ) -> Result<BlindedHeader, Exit> {
+        let LaneCounter { lane, sequence } = LaneCounter::of(info.counter);
+        let freshness = epoch.with_lane(lane, |lane| lane.check(sequence));
+        match freshness {
+            Some(Freshness::New) => {}
+            Some(freshness) => return Err(freshness.into()),
+            None => return Err(Exit::Malformed),
+        }
+        let payload = epoch.match_key.open(info, packet.bytes_mut())?;
+        if payload.len() != self.party.info.options.header_bits / 8 {
+            return Err(Exit::Malformed);
+        }
+        let mut header = Bits::ZERO;
+        header.0.iter_mut().zip(payload).for_each(|(to, from)| *to = *from);
+        match epoch.with_lane(lane, |lane| lane.accept(sequence)) {
+            Some(Freshness::New) => Ok(BlindedHeader { counter: info.counter, header }),
+            _ => Err(Exit::Replayed),
+        }
+    }
+
+    /// Processes packets of one epoch, which have been opened.
+    fn process(&self, state: &mut SplitBoxProcessorState, epoch: &ProcessorEpoch, cx: &mut Cx) {
+        let Some(rows) = epoch.rows() else { return };
+        let SplitBoxProcessorState { processors, headers, shares, packets, .. } = state;
+        if !processors.iter().any(|it| it.0 == epoch.number) {
+            if processors.len() >= MAX_EPOCHS {
+                processors.remove(0);
+            }
+            processors.push((epoch.number, Processor::new(&self.party, rows.clone())));
+        }
+        let Some((_, processor)) = processors.iter_mut().find(|it| it.0 == epoch.number) else {
+            return;
+        };
+        shares.clear();
+        processor.process_burst(headers, shares);
+        let len = self.party.info.options.header_bits / 8;
+        for ((mut packet, header), share) in packets.drain().zip(headers.iter()).zip(shares.iter())
+        {
+            packet.put_back(len);
+            clear_headers(&mut packet);
+            let payload = packet.bytes_mut().get_mut(HEADER..).unwrap_or_default();
+            let halves = share.value.0.iter().take(len).chain(share.projection.0.iter().take(len));
+            payload.iter_mut().zip(halves).for_each(|(to, from)| *to = *from);
+            // The packet has room for header and tag.
+            _ = epoch.share_key.seal(header.counter, 0, packet.bytes_mut());
+            packet.set_paint(LaneCounter::of(header.counter).lane);
+            cx.emit(Exit::Out(0), packet);
+        }
+        headers.clear();
+    }
+
+    /// Takes the datagrams of header strings, epoch by epoch.
+    fn push(
+        &self,
+        state: &mut SplitBoxProcessorState,
+        batch: Batch,
+        epochs: &ProcessorEpochs,
+        cx: &mut Cx,
+    ) {
+        let own = Link { kind: DatagramKind::Match, processor: self.party.number };
+        let mut current: Option<&ProcessorEpoch> = None;
+        for mut packet in batch {
+            let info = match DatagramInfo::of(packet.bytes()) {
+                Ok(info) => info,
+                Err(error) => {
+                    cx.emit(Exit::from(error), packet);
+                    continue;
+                }
+            };
+            if info.link.kind == DatagramKind::Rows {
+                state.rows.push(packet);
+                continue;
+            }
+            if info.setup != self.party.info.id || info.link != own {
+                cx.emit(Exit::Foreign, packet);
+                continue;
+            }
+            if current.is_none_or(|it| it.number != info.epoch) {
+                current.into_iter().for_each(|it| self.process(state, it, cx));
+                current = epochs.find(info.epoch).filter(|it| it.rows().is_some());
+            }
+            let opened =
+                current.ok_or(Exit::NoEpoch).and_then(|it| self.open(it, &info, &mut packet));
+            match opened {
+                Ok(header) => {
+                    state.headers.push(header);
+                    state.packets.push(packet);
+                }
+                Err(exit) => cx.emit(exit, packet),
+            }
+        }
+        current.into_iter().for_each(|it| self.process(state, it, cx));
+    }
+
+    /// Takes chunks of rows.
+    fn take_rows(&self, rows: Batch, cx: &mut Cx) {
+        let mut is_report_due = false;
+        self.epochs.change(|epochs| {
+            for mut packet in rows {
+                let taken = DatagramInfo::of(packet.bytes())
+                    .map_err(Exit::from)
+                    .and_then(|info| Ok(epochs.insert(&self.party, &info, packet.bytes_mut())?));
+                match taken {
+                    Ok(is_complete) => {
+                        is_report_due |= is_complete;
+                        cx.count_consumed(1);
+                    }
+                    Err(exit) => cx.emit(exit, packet),
+                }
+            }
+        });
+        if is_report_due {
+            self.report(cx);
+        }
+    }
+
+    /// Emits a report for the client.
+    fn report(&self, cx: &mut Cx) {
+        let now = cx.now().nanos();
+        let (session, counter) = self.session.with(|session| {
+            if session.0 == 0 {
+                session.0 = now;
+            }
+            session.1 += 1;
+            *session
+        });
+        let link = Link { kind: DatagramKind::Status, processor: self.party.number };
+        let key = LinkKey::new(&self.party.client_secret, self.party.info.id, link, session);
+        let status = self.epochs.read(ProcessorEpochs::status);
+        if let Some(key) = key
+            && let Some(packet) = sealed(&status.encode(), &key, (counter, 0), cx)
+        {
+            cx.emit(Exit::Out(0), packet);
+        }
+    }
+}
+
+impl PerBatch for SplitBoxProcessor {
+    type On = on::Any;
+    type Local = SplitBoxProcessorState;
+    type Fate = Exit;
+
+    fn init(&self, _: &mut SplitBoxProcessorState, cx: &mut Cx) -> Result<(), ArgError> {
+        cx.set_timer(cx.now());
+        Ok(())
+    }
+
+    fn after_take_state(&self, _: &mut SplitBoxProcessorState, cx: &mut Cx) {
+        cx.set_timer(cx.now());
+    }
+
+    fn can_take_state(&self, before: &Self) -> bool {
+        self.party.info == before.party.info && self.party.number == before.party.number
+    }
+
+    fn merged_config(&self, before: &Self) -> Option<Self> {
+        let SplitBoxProcessor { epochs, session, .. } = before.clone();
+        Some(SplitBoxProcessor { epochs, session, ..self.clone() })
+    }
+
+    fn run_timer(&self, _: &mut SplitBoxProcessorState, cx: &mut Cx) {
+        self.report(cx);
+        let is_incomplete = self.epochs.read(ProcessorEpochs::is_incomplete);
+        let next = if is_incomplete { SHORT_REPORT_INTERVAL } else { REPORT_INTERVAL };
+        cx.set_timer(cx.now() + next);
+    }
+
+    fn batch(&self, state: &mut SplitBoxProcessorState, _: usize, batch: Batch, cx: &mut Cx) {
+        self.epochs.read(|epochs| self.push(state, batch, epochs, cx));
+        if !state.rows.is_empty() {
+            self.take_rows(std::mem::take(&mut state.rows), cx);
+        }
+    }
+}

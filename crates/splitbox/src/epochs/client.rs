@@ -1,0 +1,361 @@
+//! The epochs that the client makes, sends to the processors, and permits the entry to use.
+
+use super::AHEAD;
+use super::messages::{Hello, Status};
+use crate::datagram::{DatagramKind, Link, LinkKey};
+use crate::digest::DIGEST_BYTES;
+use crate::epoch::{CHUNK_DIGESTS, EpochSecrets, RowMaker};
+use crate::private::PrivateFunction;
+use crate::replay::Freshness;
+use crate::setup::{BlindUse, ClientParty};
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The keys of an epoch that the entry may use.
+#[derive(Debug)]
+pub struct ClientEpoch {
+    /// Its number.
+    pub number: u64,
+    /// The key of packets from the entry.
+    pub rest_key: LinkKey,
+    /// By processor: the key of shares.
+    pub share_keys: Vec<LinkKey>,
+}
+
+impl ClientEpoch {
+    fn new(party: &ClientParty, number: u64) -> Option<ClientEpoch> {
+        let setup = party.info.id;
+        let key = |(processor, secret)| {
+            let link = Link { kind: DatagramKind::Share, processor: processor as u8 };
+            LinkKey::new(secret, setup, link, number)
+        };
+        let rest = Link { kind: DatagramKind::Rest, processor: 0 };
+        Some(ClientEpoch {
+            number,
+            rest_key: LinkKey::new(&party.entry_secret, setup, rest, number)?,
+            share_keys: party
+                .processor_secrets
+                .iter()
+                .enumerate()
+                .map(key)
+                .collect::<Option<_>>()?,
+        })
+    }
+}
+
+/// An epoch with its rows.
+struct PreparedEpoch {
+    keys: Arc<ClientEpoch>,
+    maker: RowMaker,
+    transfers: Vec<RowTransfer>,
+    /// The session of the entry that may use it.
+    session: Option<u64>,
+}
+
+/// The rows of an epoch on their way to a processor.
+struct RowTransfer {
+    key: LinkKey,
+    is_complete: bool,
+    /// Ranges of chunks that are to be sent.
+    pending: VecDeque<Range<u32>>,
+    /// When the last chunk was sent, in nanoseconds.
+    sent_at: u64,
+}
+
+/// A chunk of rows to be sent.
+pub struct RowDatagram<'k> {
+    /// The processor that it is for.
+    pub processor: usize,
+    /// The key of its datagram.
+    pub key: &'k LinkKey,
+    /// Its number, which is the counter of the datagram.
+    pub chunk: u32,
+}
+
+/// A processor as the client sees it.
+#[derive(Clone, Copy, Default)]
+struct Peer {
+    session: u64,
+    /// One more than the number of the last report in the session.
+    next_report: u64,
+    heard_at: u64,
+}
+
+impl Peer {
+    /// Whether a report is new; then it is the last one.
+    fn accept(&mut self, now: u64, session: u64, report: u64) -> Freshness {
+        if (session, report) < (self.session, self.next_report) {
+            return if session < self.session { Freshness::Old } else { Freshness::Replayed };
+        }
+        (self.session, self.next_report, self.heard_at) = (session, report + 1, now);
+        Freshness::New
+    }
+}
+
+/// The answer to a report of the entry.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct EntryReport {
+    /// Epochs that the entry may use and does not know yet, in order.
+    pub grants: Vec<u64>,
+    /// Whether it must not use any other epoch.
+    pub is_now: bool,
+}
+
+/// All epochs of the client.
+pub struct ClientEpochs {
+    party: Arc<ClientParty>,
+    function: PrivateFunction,
+    matches: Vec<crate::bits::Ternary>,
+    /// By number.
+    epochs: Vec<PreparedEpoch>,
+    entry: Peer,
+    /// Epochs that the entry may use and does not use yet, as far as its last report says.
+    unused: usize,
+    processors: Vec<Peer>,
+    last_number: u64,
+    /// Blinds are used again until then, in nanoseconds.
+    rotation_at: u64,
+    rotation: u64,
+}
+
+/// Epochs that are kept for packets on their way, the present one included.
+const KEPT: usize = 4;
+/// A processor that has not reported for so long is not sent rows, in nanoseconds.
+const SILENCE: u64 = 1_000_000_000;
+/// A processor's report is about all chunks that were sent so long before, in nanoseconds.
+const TRANSIT: u64 = 20_000_000;
+
+impl ClientEpochs {
+    /// No epoch yet. Where blinds are used again, an epoch lasts for `rotation` nanoseconds.
+    pub fn new(party: Arc<ClientParty>, rotation: u64) -> ClientEpochs {
+        let (function, matches) = PrivateFunction::new(&party.function);
+        let processors = vec![Peer::default(); party.info.options.processors];
+        ClientEpochs {
+            party,
+            function,
+            matches,
+            epochs: Vec::new(),
+            entry: Peer::default(),
+            unused: 0,
+            processors,
+            last_number: 0,
+            rotation_at: u64::MAX,
+            rotation,
+        }
+    }
+
+    fn is_once(&self) -> bool {
+        self.party.info.options.blind_use == BlindUse::Once
+    }
+
+    /// Number of chunks of an epoch.
+    fn chunks(&self) -> u32 {
+        let digests = self.party.info.options.blinds * self.matches.len() as u64;
+        digests.div_ceil(CHUNK_DIGESTS) as u32
+    }
+
+    /// The epochs that the entry may use, and that it used a short time ago.
+    pub fn usable(&self) -> Vec<Arc<ClientEpoch>> {
+        let granted = self.epochs.iter().filter(|it| it.session.is_some());
+        granted.map(|it| it.keys.clone()).collect()
+    }
+
+    /// Begins the next epoch at a time in nanoseconds since the Unix epoch, if there are not enough, and
+    /// forgets the oldest. Numbers of epochs are milliseconds, so that they grow when the client starts
+    /// again.
+    pub fn prepare(&mut self, now: u64) {
+        let spare = self.epochs.iter().filter(|it| it.session.is_none()).count();
+        let wanted = if self.is_once() { AHEAD.saturating_sub(self.unused) } else { 1 };
+        if spare < wanted {
+            self.begin(now);
+        }
+        let used = self.epochs.iter().filter(|it| it.session.is_some()).count();
+        // Older ones are all in use: the entry is permitted no epoch behind a newer one.
+        let limit = KEPT + if self.is_once() { AHEAD } else { 0 };
+        self.epochs.drain(..used.saturating_sub(limit));
+    }
+
+    fn begin(&mut self, now: u64) {
+        let number = (now / 1_000_000).max(self.last_number + 1);
+        let ClientParty { info, blind_key, hash_key, processor_secrets, .. } = &*self.party;
+        let Some(keys) = ClientEpoch::new(&self.party, number) else { return };
+        let transfer = |(processor, secret)| {
+            let link = Link { kind: DatagramKind::Rows, processor: processor as u8 };
+            let key = LinkKey::new(secret, info.id, link, number)?;
+            let pending = std::iter::once(0..self.chunks()).collect();
+            Some(RowTransfer { key, is_complete: false, pending, sent_at: 0 })
+        };
+        let transfers = processor_secrets.iter().enumerate().map(transfer).collect::<Option<_>>();
+        let Some(transfers) = transfers else { return };
+        let secrets = EpochSecrets { blinds: blind_key, hash: hash_key };
+        let (function, matches) = (&self.function, &self.matches[..]);
+        let maker = RowMaker::new(
+            function,
+            matches,
+            secrets,
+            info.options.hash,
+            number,
+            info.options.blinds,
+        );
+        self.last_number = number;
+        self.epochs.push(PreparedEpoch { keys: keys.into(), maker, transfers, session: None });
+    }
+
+    /// Sends up to `count` chunks to each processor: `send` gets where they go, and their bytes.
+    pub fn send_rows(&mut self, now: u64, count: usize, mut send: impl FnMut(RowDatagram, &[u8])) {
+        let digests = self.party.info.options.blinds * self.matches.len() as u64;
+        let mut bytes = [0; CHUNK_DIGESTS as usize * DIGEST_BYTES];
+        for (processor, peer) in self.processors.iter().enumerate() {
+            if peer.session == 0 || now.saturating_sub(peer.heard_at) > SILENCE {
+                continue;
+            }
+            let mut left = count;
+            for PreparedEpoch { maker, transfers, .. } in &mut self.epochs {
+                let transfer = &mut transfers[processor];
+                while let Some(range) = transfer.pending.front_mut().filter(|_| left > 0) {
+                    let chunk = range.start;
+                    range.start += 1;
+                    if range.start >= range.end {
+                        transfer.pending.pop_front();
+                    }
+                    let first = u64::from(chunk) * CHUNK_DIGESTS;
+                    let len = digests.saturating_sub(first).min(CHUNK_DIGESTS) as usize;
+                    let bytes = &mut bytes[..len * DIGEST_BYTES];
+                    maker.fill(first, bytes);
+                    send(RowDatagram { processor, key: &transfer.key, chunk }, bytes);
+                    transfer.sent_at = now;
+                    left -= 1;
+                }
+            }
+        }
+    }
+
+    /// Whether chunks wait to be sent to a processor that listens.
+    pub fn is_sending(&self, now: u64) -> bool {
+        let mut pending =
+            self.epochs.iter().flat_map(|it| it.transfers.iter().zip(&self.processors));
+        pending.any(|(transfer, peer)| {
+            !transfer.pending.is_empty() && now.saturating_sub(peer.heard_at) <= SILENCE
+        })
+    }
+
+    /// Takes the report of a processor.
+    pub fn take_status(
+        &mut self,
+        now: u64,
+        processor: usize,
+        (session, report): (u64, u64),
+        status: &Status,
+    ) -> Freshness {
+        let chunks = self.chunks();
+        let Some(peer) = self.processors.get_mut(processor) else { return Freshness::Old };
+        let freshness = peer.accept(now, session, report);
+        if freshness != Freshness::New {
+            return freshness;
+        }
+        for epoch in &mut self.epochs {
+            let transfer = &mut epoch.transfers[processor];
+            let known = status.epochs.iter().find(|it| it.epoch == epoch.keys.number);
+            transfer.is_complete = known.is_some_and(|it| it.missing.is_empty());
+            let is_settled =
+                transfer.pending.is_empty() && now.saturating_sub(transfer.sent_at) > TRANSIT;
+            if transfer.is_complete {
+                transfer.pending.clear();
+            } else if is_settled {
+                let within = |it: &Range<u32>| it.start.min(chunks)..it.end.min(chunks);
+                transfer.pending = match known {
+                    Some(known) => known.missing.iter().map(within).collect(),
+                    None => std::iter::once(0..chunks).collect(),
+                };
+                transfer.pending.retain(|it| it.start < it.end);
+            }
+        }
+        freshness
+    }
+
+    /// Takes the report of the entry. With `Ok` the answer tells which epochs it may use.
+    ///
+    /// # Errors
+    /// The report is not new.
+    pub fn take_hello(
+        &mut self,
+        now: u64,
+        (session, report): (u64, u64),
+        hello: &Hello,
+    ) -> Result<EntryReport, Freshness> {
+        match self.entry.accept(now, session, report) {
+            Freshness::New => {}
+            freshness => return Err(freshness),
+        }
+        self.permit(now, hello);
+        let new = self.granted_after(hello.newest).collect();
+        let is_known =
+            hello.current == 0 || self.epochs.iter().any(|it| it.keys.number == hello.current);
+        Ok(EntryReport { grants: new, is_now: !is_known })
+    }
+
+    /// The epochs that the entry may use in its present session, from those with a greater number on.
+    fn granted_after(&self, number: u64) -> impl Iterator<Item = u64> + '_ {
+        let own = self.epochs.iter().filter(|it| it.session == Some(self.entry.session));
+        own.map(|it| it.keys.number).filter(move |&it| it > number)
+    }
+
+    /// Permits epochs whose rows all processors have: where blinds are used once as many as the entry
+    /// should have ahead, else one when the present one has lasted long enough.
+    fn permit(&mut self, now: u64, hello: &Hello) {
+        let session = self.entry.session;
+        let unused = usize::from(hello.unused) + self.granted_after(hello.newest).count();
+        let has_any = self.epochs.iter().any(|it| it.session == Some(session));
+        let count = match self.is_once() {
+            true => AHEAD.saturating_sub(unused),
+            false => usize::from(!has_any || now >= self.rotation_at),
+        };
+        let is_ready = |it: &PreparedEpoch| {
+            it.session.is_none() && it.transfers.iter().all(|transfer| transfer.is_complete)
+        };
+        let (mut newest, mut permitted) = (0, 0);
+        for epoch in self.epochs.iter_mut().filter(|it| is_ready(it)).take(count) {
+            epoch.session = Some(session);
+            (newest, permitted) = (epoch.keys.number, permitted + 1);
+            self.rotation_at = now.saturating_add(self.rotation);
+        }
+        self.epochs.retain(|it| it.session.is_some() || it.keys.number > newest);
+        self.unused = unused + permitted;
+    }
+
+    /// Has the next epoch begin as soon as all processors have its rows.
+    pub fn rotate(&mut self) {
+        self.rotation_at = 0;
+    }
+
+    /// The entry, the processors and the epochs, a line each.
+    pub fn state(&self, now: u64) -> String {
+        let heard = |peer: &Peer| match peer.session {
+            0 => "not heard yet".to_owned(),
+            _ => {
+                let tenths = now.saturating_sub(peer.heard_at) / 100_000_000;
+                format!("heard {}.{} s ago", tenths / 10, tenths % 10)
+            }
+        };
+        let mut text = format!("entry {}\n", heard(&self.entry));
+        for (processor, peer) in self.processors.iter().enumerate() {
+            _ = writeln!(text, "processor {} {}", processor + 1, heard(peer));
+        }
+        for epoch in &self.epochs {
+            let has = epoch
+                .transfers
+                .iter()
+                .map(|it| if it.is_complete { " complete" } else { " incomplete" });
+            let state = if epoch.session.is_some() { "in use" } else { "prepared" };
+            _ = writeln!(
+                text,
+                "epoch {} {state}, rows{}",
+                epoch.keys.number,
+                has.collect::<String>()
+            );
+        }
+        text
+    }
+}

@@ -1,0 +1,247 @@
+//! The parties' epochs over a network that loses datagrams, with parties that start again.
+
+use super::*;
+use crate::bits::Ternary;
+use crate::datagram::{DatagramInfo, DatagramKind, Link, LinkKey, TAG_BYTES};
+use crate::digest::HashKind;
+use crate::function::{NetworkFunction, Policy};
+use crate::setup::{BlindUse, ClientParty, Setup, SetupOptions};
+use castanet_wire::splitbox::SplitBoxHeader;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+const MILLISECOND: u64 = 1_000_000;
+
+/// All parties, and a network between them.
+struct Network {
+    setup: Setup,
+    client_party: Arc<ClientParty>,
+    client: ClientEpochs,
+    entry: EntryEpochs,
+    processors: Vec<ProcessorEpochs>,
+    /// By processor: its session and the number of its next report.
+    sessions: Vec<(u64, u64)>,
+    now: u64,
+    /// Datagrams of a hundred that are lost.
+    loss: u64,
+    random: u64,
+}
+
+impl Network {
+    fn new(blind_use: BlindUse, loss: u64, random: u64) -> Network {
+        let policy = |value| Policy {
+            condition: Ternary::ANY.with(24, 16, value),
+            action: Ternary::ANY.with(0, 8, value & 7),
+        };
+        let function = NetworkFunction::first_match((0..7).map(policy).collect());
+        let options = SetupOptions {
+            processors: 2,
+            hash: HashKind::Blake3,
+            header_bits: 96,
+            blinds: 64,
+            blind_use,
+            lanes: 1,
+            has_constant_work: false,
+        };
+        let setup = Setup::new(&function, options).expect("is possible");
+        let client_party = Arc::new(setup.client.clone());
+        let now = 1_700_000_000_000 * MILLISECOND;
+        Network {
+            client: ClientEpochs::new(client_party.clone(), 60_000 * MILLISECOND),
+            client_party,
+            setup,
+            entry: EntryEpochs::new(now),
+            processors: (0..2).map(|_| ProcessorEpochs::default()).collect(),
+            sessions: vec![(now, 0); 2],
+            now,
+            loss,
+            random,
+        }
+    }
+
+    fn is_lost(&mut self) -> bool {
+        self.random =
+            self.random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (self.random >> 33) % 100 < self.loss
+    }
+
+    /// One millisecond.
+    fn step(&mut self) {
+        self.now += MILLISECOND;
+        let now = self.now;
+        self.client.prepare(now);
+        let mut rows = Vec::new();
+        self.client.send_rows(now, 4, |row, bytes| {
+            let mut datagram = vec![0; SplitBoxHeader::LEN];
+            datagram.extend(bytes);
+            datagram.extend([0; TAG_BYTES]);
+            row.key.seal(row.chunk.into(), 0, &mut datagram).expect("is sealed");
+            rows.push((row.processor, datagram));
+        });
+        for (processor, mut datagram) in rows {
+            if !self.is_lost() {
+                let info = DatagramInfo::of(&datagram).expect("is a datagram");
+                let party = &self.setup.processors[processor];
+                // Chunks that are sent twice are refused.
+                _ = self.processors[processor].insert(party, &info, &mut datagram);
+            }
+        }
+        if (now / MILLISECOND).is_multiple_of(10) {
+            self.report();
+        }
+    }
+
+    fn report(&mut self) {
+        let now = self.now;
+        for processor in 0..2 {
+            self.sessions[processor].1 += 1;
+            if !self.is_lost() {
+                let (status, session) =
+                    (self.processors[processor].status(), self.sessions[processor]);
+                self.client.take_status(now, processor, session, &status);
+            }
+        }
+        let (report, hello) = self.entry.report();
+        if self.is_lost() {
+            return;
+        }
+        let session = self.entry.session();
+        let answer = self.client.take_hello(now, (session, report), &hello).expect("is new");
+        for epoch in answer.grants {
+            let all_have_rows = self
+                .processors
+                .iter()
+                .filter(|it| it.find(epoch).is_some_and(|it| it.rows().is_some()));
+            assert!(hello.newest != 0 || all_have_rows.count() == 2, "permitted with rows only");
+            if !self.is_lost() {
+                self.entry.grant(&self.setup.entry, epoch, answer.is_now);
+            }
+        }
+    }
+
+    /// Lets time pass until the entry may use an epoch behind `epoch`, and goes on with it.
+    fn next_epoch(&mut self, epoch: u64) -> u64 {
+        for _ in 0..3000 {
+            self.step();
+            if let Some(next) = self.entry.next_after(epoch) {
+                return next.number;
+            }
+        }
+        panic!("no epoch behind {epoch}\n{}", self.client.state(self.now));
+    }
+
+    /// Whether the client accepts datagrams of an epoch.
+    fn is_usable(&self, epoch: u64) -> bool {
+        self.client.usable().iter().any(|it| it.number == epoch)
+    }
+
+    fn has_rows(&self, processor: usize, epoch: u64) -> bool {
+        self.processors[processor].find(epoch).is_some_and(|it| it.rows().is_some())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+
+    #[test]
+    fn each_party_may_start_again(is_once: bool, loss in 0..30_u64, random: u64) {
+        let blind_use = if is_once { BlindUse::Once } else { BlindUse::Again };
+        let mut network = Network::new(blind_use, loss, random);
+        let first = network.next_epoch(0);
+        prop_assert!(network.is_usable(first));
+        prop_assert!(network.has_rows(0, first) && network.has_rows(1, first));
+
+        // A processor that starts again gets the rows of the present epoch.
+        network.processors[1] = ProcessorEpochs::default();
+        network.sessions[1] = (network.now, 0);
+        for _ in 0..3000 {
+            network.step();
+            if network.has_rows(1, first) {
+                break;
+            }
+        }
+        prop_assert!(network.has_rows(1, first), "{}", network.client.state(network.now));
+
+        // An entry that starts again gets an epoch that it has not used.
+        network.entry = EntryEpochs::new(network.now);
+        let second = network.next_epoch(0);
+        prop_assert!(second > first && network.is_usable(second));
+
+        // A client that starts again makes new epochs, and the entry goes on with them.
+        network.client = ClientEpochs::new(network.client_party.clone(), 60_000 * MILLISECOND);
+        let mut third = second;
+        for _ in 0..30 {
+            third = network.next_epoch(third);
+            if network.is_usable(third) {
+                break;
+            }
+        }
+        prop_assert!(third > second && network.is_usable(third));
+        prop_assert!(network.entry.is_over(second), "older epochs are not used any more");
+    }
+
+    #[test]
+    fn epochs_follow_each_other_where_blinds_are_used_once(loss in 0..30_u64, random: u64) {
+        let mut network = Network::new(BlindUse::Once, loss, random);
+        let mut epoch = 0;
+        for _ in 0..12 {
+            let next = network.next_epoch(epoch);
+            prop_assert!(next > epoch && network.is_usable(next));
+            prop_assert!(network.has_rows(0, next) && network.has_rows(1, next));
+            epoch = next;
+        }
+    }
+}
+
+#[test]
+fn epochs_change_in_time_and_on_demand_where_blinds_are_used_again() {
+    let mut network = Network::new(BlindUse::Again, 0, 0);
+    let first = network.next_epoch(0);
+    (0..1000).for_each(|_| network.step());
+    assert!(network.entry.next_after(first).is_none(), "an epoch lasts a minute");
+    network.client.rotate();
+    let second = network.next_epoch(first);
+    assert!(network.entry.is_over(first) && second > first);
+    network.now += 60_000 * MILLISECOND;
+    assert!(network.next_epoch(second) > second);
+}
+
+#[test]
+fn reports_are_taken_once_and_of_the_newest_session() {
+    use crate::replay::Freshness;
+    let mut network = Network::new(BlindUse::Again, 0, 0);
+    let status = Status::default();
+    let mut take = |session, report| network.client.take_status(1, 0, (session, report), &status);
+    assert_eq!(take(5, 3), Freshness::New);
+    assert_eq!(take(5, 3), Freshness::Replayed);
+    assert_eq!(take(5, 2), Freshness::Replayed);
+    assert_eq!(take(4, 9), Freshness::Old);
+    assert_eq!(take(6, 0), Freshness::New);
+    assert_eq!(take(5, 4), Freshness::Old);
+}
+
+#[test]
+fn chunks_are_refused_unless_they_are_of_the_client() {
+    let network = Network::new(BlindUse::Again, 0, 0);
+    let party = &network.setup.processors[0];
+    let link = Link { kind: DatagramKind::Rows, processor: 0 };
+    let insert = |secret, setup, link, epoch, chunk, change: fn(&mut Vec<u8>)| {
+        let mut epochs = ProcessorEpochs::default();
+        let key = LinkKey::new(secret, setup, link, epoch).expect("is a key");
+        let mut datagram = vec![0; SplitBoxHeader::LEN + 75 * 16 + TAG_BYTES];
+        key.seal(chunk, 0, &mut datagram).expect("is sealed");
+        change(&mut datagram);
+        let info = DatagramInfo::of(&datagram).expect("is a datagram");
+        let refusal = epochs.insert(party, &info, &mut datagram);
+        assert_eq!(epochs.all().is_empty(), refusal.is_err());
+        refusal
+    };
+    let (secret, setup) = (&party.client_secret, party.info.id);
+    let other = Link { processor: 1, ..link };
+    assert_eq!(insert(secret, setup, link, 9, 0, |_| {}), Ok(false));
+    assert_eq!(insert(secret, setup, link, 9, 99, |_| {}), Err(RowsRefusal::Malformed));
+    assert_eq!(insert(secret, setup, other, 9, 0, |_| {}), Err(RowsRefusal::Foreign));
+    assert_eq!(insert(secret, setup ^ 1, link, 9, 0, |_| {}), Err(RowsRefusal::Foreign));
+    assert_eq!(insert(&party.entry_secret, setup, link, 9, 0, |_| {}), Err(RowsRefusal::Forged));
+    assert_eq!(insert(secret, setup, link, 9, 0, |it| it[99] ^= 1), Err(RowsRefusal::Forged));
+}

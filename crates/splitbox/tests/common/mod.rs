@@ -1,0 +1,48 @@
+//! The folder with the files of all parties, in which the examples of the manual run.
+
+use castanet_splitbox::digest::HashKind;
+use castanet_splitbox::party_file::{self, Unlock};
+use castanet_splitbox::policy;
+use castanet_splitbox::setup::{BlindUse, Setup, SetupOptions};
+use std::path::Path;
+use std::sync::Once;
+
+/// The sizes of the setups of these tests.
+pub(crate) const OPTIONS: SetupOptions = SetupOptions {
+    processors: 2,
+    hash: HashKind::Blake3,
+    header_bits: 0,
+    blinds: 64,
+    blind_use: BlindUse::Again,
+    lanes: 2,
+    has_constant_work: false,
+};
+
+/// Makes the files of a firewall that lets port 80 pass, and goes to their folder. `folder` is one for
+/// each test program.
+pub(crate) fn enter(folder: &str) {
+    static ENTERED: Once = Once::new();
+    ENTERED.call_once(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+        _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder).expect("a folder");
+        std::env::set_current_dir(&folder).expect("is there");
+        party_file::make_key_file(Path::new("key")).expect("a key");
+        let variants = [
+            ("", BlindUse::Again, 0),
+            ("once", BlindUse::Once, 0),
+            ("dummies", BlindUse::Again, 300_000),
+        ];
+        for (name, blind_use, dummies) in variants {
+            let policy = policy::ip_filter(&["allow tcp dst port 80", "deny all"]).expect("rules");
+            let header_bits = policy.header_bits;
+            let options = SetupOptions { blind_use, header_bits, ..OPTIONS };
+            let mut setup = Setup::new(&policy.function, options).expect("a setup");
+            setup.entry.dummies_per_million = dummies;
+            let folder = Path::new(".").join(name);
+            std::fs::create_dir_all(&folder).expect("a folder");
+            party_file::save(&setup, &folder, &Unlock::KeyFile("key".into()), false)
+                .expect("files");
+        }
+    });
+}
