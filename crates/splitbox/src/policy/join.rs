@@ -101,7 +101,8 @@ fn parse_prefix(text: &str) -> Option<(bool, u128, u32)> {
 impl JoinField {
     /// The function in which matches with fewer than `least_bits` bits to guess have the field too: each becomes one
     /// match for each value of the field. Packets with another value are dropped; all others have the
-    /// same results. Matches of all packets stay, as they have nothing to guess.
+    /// same results. Matches of all packets stay, as they have nothing to guess; a function without
+    /// matches of too few bits stays as it is.
     ///
     /// # Errors
     /// There would be too many policies, or still too few bits, or matches test what actions change.

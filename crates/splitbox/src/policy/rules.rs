@@ -229,4 +229,4 @@ fn is_excess(count: usize) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -76,7 +76,11 @@ const PACKETS: &[&str] = &[
 ];
 
 /// The packet after all rules, as `Middlebox` applies them; `None` if it is dropped.
-fn reference(rules: &[&str], bytes: &[u8], headers: &Headers) -> Option<Vec<u8>> {
+pub(in crate::policy) fn reference(
+    rules: &[&str],
+    bytes: &[u8],
+    headers: &Headers,
+) -> Option<Vec<u8>> {
     let rules = rules.iter().map(|text| rule(text, false).expect(text));
     let view = PacketView { bytes, headers, input: "", output: "" };
     let plans: Vec<RulePlan> =
