@@ -103,7 +103,7 @@ impl Predicate {
     }
 
     /// Whether the predicate tests only for the header, which every packet of that layer has.
-    pub(crate) fn tests_layer_only(&self) -> bool {
+    pub fn tests_layer_only(&self) -> bool {
         let spec = self.field.spec();
         let always = matches!(
             spec.location,

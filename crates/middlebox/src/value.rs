@@ -73,7 +73,7 @@ impl Condition {
     }
 
     /// The condition that allows what this one does not, if that is wanted.
-    pub(crate) fn inverse_if(self, is_inverse: bool) -> Condition {
+    pub fn inverse_if(self, is_inverse: bool) -> Condition {
         match self {
             _ if !is_inverse => self,
             Condition::Equal => Condition::Unequal,

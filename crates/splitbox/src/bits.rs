@@ -140,6 +140,29 @@ impl Ternary {
         Ternary::new(self.value, self.projection)
     }
 
+    /// Whether no header string matches both.
+    pub fn excludes(&self, other: &Ternary) -> bool {
+        (self.value ^ other.value).overlaps(&(self.projection & other.projection))
+    }
+
+    /// Whether each header string that matches `other` matches this string too.
+    pub fn contains(&self, other: &Ternary) -> bool {
+        self.projection & other.projection == self.projection && self.matches(other.value)
+    }
+
+    /// The match of header strings that match both; `None` if there are none.
+    pub fn and(&self, other: &Ternary) -> Option<Ternary> {
+        let both = Ternary::new(self.value | other.value, self.projection | other.projection);
+        (!self.excludes(other)).then_some(both)
+    }
+
+    /// The bits that both have in common; `*` elsewhere.
+    #[must_use]
+    pub fn common(&self, other: &Ternary) -> Ternary {
+        let is_equal = !(self.value ^ other.value);
+        Ternary::new(self.value, self.projection & other.projection & is_equal)
+    }
+
     /// Whether a header string equals this string where that is not `*`: m(x).
     #[inline]
     pub fn matches(&self, header: Bits) -> bool {
@@ -183,6 +206,37 @@ mod tests {
         assert!(string.matches(header));
         let changed = Ternary::ANY.with(0, 6, 0b010_001).apply(header);
         assert_eq!(changed.0[..2], [0b0100_0110, 0b0101_0000]);
+    }
+
+    #[test]
+    fn strings_are_compared_as_sets_of_header_strings() {
+        let strings: Vec<Ternary> = (0..27)
+            .map(|n| {
+                [n % 3, n / 3 % 3, n / 9].into_iter().enumerate().fold(
+                    Ternary::ANY,
+                    |all, (at, it)| {
+                        if it < 2 { all.with(at, 1, it) } else { all }
+                    },
+                )
+            })
+            .collect();
+        let set = |string: &Ternary| -> Vec<bool> {
+            let header = |n: u8| Ternary::ANY.with(0, 3, n.into()).value();
+            (0..8).map(|n| string.matches(header(n))).collect()
+        };
+        for a in &strings {
+            for b in &strings {
+                let (in_a, in_b) = (set(a), set(b));
+                let both: Vec<bool> = in_a.iter().zip(&in_b).map(|(a, b)| a & b).collect();
+                assert_eq!(a.excludes(b), !both.contains(&true));
+                assert_eq!(a.contains(b), both == in_b);
+                assert_eq!(a.and(b).map(|it| set(&it)), both.contains(&true).then_some(both));
+                let common = a.common(b);
+                assert!(common.contains(a) && common.contains(b));
+                let fixed = a.projection() & b.projection() & !(a.value() ^ b.value());
+                assert_eq!(common.projection(), fixed);
+            }
+        }
     }
 
     #[test]

@@ -145,26 +145,81 @@ impl NetworkFunction {
         if self.nodes.is_empty() {
             return Err(FunctionError::Empty);
         }
-        // By node: the bits that actions on a path to it change; a node comes behind its parents.
-        let mut changed = vec![Bits::ZERO; self.nodes.len()];
+        // By node; a node comes behind its parents.
+        let mut arrivals = vec![Arrivals::default(); self.nodes.len()];
+        arrivals[0].add(Paths { changed: Bits::ZERO, known: Ternary::ANY });
         for (node, &it) in self.nodes.iter().enumerate() {
             let Node::Match { policy: index, matched, otherwise } = it else { continue };
             let policy = self.policies.get(index).ok_or(FunctionError::Policy { node })?;
             if matched.min(otherwise) <= node || matched.max(otherwise) >= self.nodes.len() {
                 return Err(FunctionError::Child { node });
             }
-            if policy.condition.projection().overlaps(&changed[node]) {
-                return Err(FunctionError::Chaining { node, policy: index });
-            }
             let acts = policy.action.projection();
-            if acts.overlaps(&changed[node]) {
-                return Err(FunctionError::Overlap { node, policy: index });
+            for paths in std::mem::take(&mut arrivals[node]).0 {
+                if let Some(after) = paths.without(&policy.condition) {
+                    arrivals[otherwise].add(after);
+                }
+                let Some(known) = paths.known.and(&policy.condition) else { continue };
+                if policy.condition.projection().overlaps(&paths.changed) {
+                    return Err(FunctionError::Chaining { node, policy: index });
+                }
+                if acts.overlaps(&paths.changed) {
+                    return Err(FunctionError::Overlap { node, policy: index });
+                }
+                arrivals[matched].add(Paths { changed: paths.changed | acts, known });
             }
-            let before = changed[node];
-            changed[matched] = changed[matched] | before | acts;
-            changed[otherwise] = changed[otherwise] | before;
         }
         Ok(())
+    }
+}
+
+/// Paths to a node whose actions change the same bits.
+#[derive(Clone, Copy)]
+struct Paths {
+    changed: Bits,
+    /// Bits of all packets that take one of these paths, as far as matches tell.
+    known: Ternary,
+}
+
+impl Paths {
+    /// The paths for packets that do not match; `None` if there are none.
+    fn without(mut self, condition: &Ternary) -> Option<Paths> {
+        if condition.contains(&self.known) {
+            return None;
+        }
+        // If one bit alone decides, it is the opposite.
+        let open = condition.projection() & !self.known.projection();
+        if open.weight() == 1 && !condition.excludes(&self.known) {
+            let opposite = Ternary::new(!condition.value(), open);
+            self.known = self.known.and(&opposite).unwrap_or(self.known);
+        }
+        Some(self)
+    }
+}
+
+/// The paths to a node, in groups that change different bits. So that the check takes polynomial time,
+/// little is kept of many paths: the check may refuse a tree for a path that no packet takes, but
+/// accepts none that is wrong.
+#[derive(Clone, Default)]
+struct Arrivals(Vec<Paths>);
+
+/// Maximum number of groups of paths to a node.
+const MAX_PATHS: usize = 64;
+
+impl Arrivals {
+    fn add(&mut self, new: Paths) {
+        let Arrivals(all) = self;
+        match all.iter_mut().find(|it| it.changed == new.changed) {
+            Some(it) => it.known = it.known.common(&new.known),
+            None => all.push(new),
+        }
+        if all.len() > MAX_PATHS {
+            let merge = |all: Paths, it: Paths| Paths {
+                changed: all.changed | it.changed,
+                known: all.known.common(&it.known),
+            };
+            *all = all.drain(..).reduce(merge).into_iter().collect();
+        }
     }
 }
 
@@ -194,6 +249,30 @@ mod tests {
     }
 
     #[test]
+    fn packets_without_a_match_of_one_bit_have_the_opposite() {
+        // 0: bit 0 or not; 1: for those with bit 0; 2: for all; 3: changes what 1 changes.
+        let function = |last: Ternary| {
+            let policies = vec![
+                policy(0, Ternary::ANY),
+                policy(1, Ternary::ANY.with(8, 1, 1)),
+                Policy { condition: last, action: Ternary::ANY.with(8, 1, 0) },
+            ];
+            let nodes = vec![
+                Node::Match { policy: 0, matched: 1, otherwise: 2 },
+                Node::Match { policy: 1, matched: 2, otherwise: 2 },
+                Node::Match { policy: 2, matched: 3, otherwise: 3 },
+                Node::Leaf,
+            ];
+            NetworkFunction::new(policies, nodes).map(|_| ())
+        };
+        let overlap = Err(FunctionError::Overlap { node: 2, policy: 2 });
+        assert_eq!(function(Ternary::ANY.with(0, 1, 0)), Ok(()));
+        assert_eq!(function(Ternary::ANY.with(0, 1, 1)), overlap);
+        assert_eq!(function(Ternary::ANY.with(1, 1, 0)), Ok(()));
+        assert_eq!(function(Ternary::ANY), overlap);
+    }
+
+    #[test]
     fn trees_that_cannot_be_private_are_refused() {
         let chain = |first, second| {
             let nodes = vec![
@@ -209,6 +288,12 @@ mod tests {
         assert_eq!(overlap, Err(FunctionError::Overlap { node: 1, policy: 1 }));
         let chaining = chain(policy(0, set(8)), policy(8, set(9)));
         assert_eq!(chaining, Err(FunctionError::Chaining { node: 1, policy: 1 }));
+        // The second match excludes the first, or tests a bit that must be what it is.
+        let at =
+            |value, bit| Policy { condition: Ternary::ANY.with(0, 2, value), action: set(bit) };
+        assert_eq!(chain(at(1, 8), at(2, 8)), Ok(()));
+        assert_eq!(chain(at(1, 2), Policy { condition: set(2).with(0, 2, 2), ..at(2, 9) }), Ok(()));
+        assert_eq!(chain(at(1, 8), at(1, 8)), overlap);
         let bad = |nodes| NetworkFunction::new(vec![policy(0, set(8))], nodes).map(|_| ());
         assert_eq!(bad(vec![]), Err(FunctionError::Empty));
         let to = |policy, child| Node::Match { policy, matched: child, otherwise: child };

@@ -1,58 +1,114 @@
 //! Rules of `IPFilter` as a network function.
 
-use super::{CompiledPolicy, PolicyError, drop_action};
-use crate::bits::{Bits, HEADER_BITS, Ternary};
-use crate::function::{NetworkFunction, Policy};
+use super::stage::{Effect, Entry, Stage, Target, build, family};
+use super::{CompiledPolicy, PolicyError};
+use crate::bits::Ternary;
 use crate::header::{IP4, TRANSPORT_BYTES, kind};
-use castanet_kit::classify::{Base, Conjunction, HeaderLength, MaskedWord, Rule, RuleError};
+use castanet_kit::classify::{
+    Base, Conjunction, HeaderLength, MaskedWord, Pattern, Rule, RuleError,
+};
 use castanet_wire::Ipv4Header;
 
 /// Maximum number of policies that a rule may need, as ranges and alternatives become several.
-const MAX_POLICIES_PER_RULE: usize = 4096;
+pub(super) const MAX_POLICIES_PER_RULE: usize = 4096;
 
 /// Compiles the arguments of an `IPFilter` with one output. Packets of rules that deny, of no rule, and
-/// packets that are not IPv4 are dropped.
+/// packets that are not IPv4 are dropped. Places of errors and policies are those in the rules as lines
+/// of a text.
 ///
 /// # Errors
 /// All rules that are no rules of `IPFilter`, or that test bytes behind a header string.
 pub fn ip_filter(rules: &[&str]) -> Result<CompiledPolicy, Vec<PolicyError>> {
-    let (mut compiled, mut errors) = (Vec::new(), Vec::new());
-    for (rule, text) in rules.iter().enumerate() {
-        match conditions(text) {
-            Ok(rule) => compiled.push(rule),
-            Err(error) => errors.push(PolicyError { rule, error }),
-        }
-    }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    let tested = |bits: Bits, it: &Ternary| bits | it.projection();
-    let all = compiled.iter().flat_map(|(conditions, _)| conditions).fold(Bits::ZERO, tested);
-    let last = (0..HEADER_BITS).rev().find(|&at| all.get(at)).map_or(0, |at| at + 1);
-    let header_bits = last.max(IP4.dst.at + IP4.dst.width).next_multiple_of(8);
-    let action = |is_dropped| if is_dropped { drop_action(header_bits) } else { Ternary::ANY };
-    let policies = compiled.into_iter().flat_map(|(conditions, is_dropped)| {
-        conditions
-            .into_iter()
-            .map(move |condition| Policy { condition, action: action(is_dropped) })
+    let mut next = 0;
+    let rules = rules.iter().map(|rule| {
+        let start = next;
+        next += rule.len() + 1;
+        (start, *rule)
     });
-    let rest = Policy { condition: Ternary::ANY, action: drop_action(header_bits) };
-    let function = NetworkFunction::first_match(policies.chain([rest]).collect());
-    Ok(CompiledPolicy { function, header_bits })
+    of_lines(rules, filter)
 }
 
-/// The matches of a rule, and whether its packets are dropped.
-fn conditions(text: &str) -> Result<(Vec<Ternary>, bool), RuleError> {
-    let Rule { pattern, output } = Rule::filter(text, 1)?;
-    let conjunctions = pattern.conjunctions(MAX_POLICIES_PER_RULE);
+/// Compiles a text of rules of `IPFilter`, one a line, with comments.
+pub(super) fn filter_text(text: &str) -> Result<CompiledPolicy, Vec<PolicyError>> {
+    of_lines(lines(text), filter)
+}
+
+/// Compiles a text of patterns of `IPClassifier`, one a line, with comments: packets of any pattern
+/// pass.
+pub(super) fn classifier_text(text: &str) -> Result<CompiledPolicy, Vec<PolicyError>> {
+    of_lines(lines(text), |text| Ok(Rule::new(Pattern::ip(text)?, Some(0))))
+}
+
+/// A rule of `IPFilter`.
+pub(super) fn filter(text: &str) -> Result<Rule, RuleError> {
+    Rule::filter(text, 1)
+}
+
+/// The lines of a text that are neither empty nor comments, each with its offset. The text after a `#`
+/// is a comment.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut next = 0;
+    let lines = text.split_inclusive('\n').map(move |line| {
+        let start = next;
+        next += line.len();
+        let line = line.split('#').next().unwrap_or_default().trim_end();
+        let indent = line.len() - line.trim_start().len();
+        (start + indent, line.trim_start())
+    });
+    lines.filter(|(_, line)| !line.is_empty())
+}
+
+fn of_lines<'t>(
+    lines: impl Iterator<Item = (usize, &'t str)>,
+    parse: impl Fn(&str) -> Result<Rule, RuleError>,
+) -> Result<CompiledPolicy, Vec<PolicyError>> {
+    build(&[Stage { entries: entries(lines, parse, 1)?, rest: 1 }])
+}
+
+/// The entries of rules, each with its place in the text: packets that pass go to a stage.
+pub(super) fn entries<'t>(
+    lines: impl Iterator<Item = (usize, &'t str)>,
+    parse: impl Fn(&str) -> Result<Rule, RuleError>,
+    passed: Target,
+) -> Result<Vec<Entry>, Vec<PolicyError>> {
+    let (mut entries, mut errors, mut last) = (Vec::new(), Vec::new(), 0..0);
+    for (start, text) in lines {
+        last = start..start + text.len();
+        let rule = parse(text).map_err(|error| PolicyError::of_rule(error, text, start));
+        let rule = rule.and_then(|rule| {
+            let at_rule = |error: RuleError| PolicyError {
+                range: last.clone(),
+                message: error.message,
+                help: error.help,
+            };
+            Ok((conditions(&rule).map_err(at_rule)?, rule.output))
+        });
+        match rule {
+            Ok((conditions, output)) => entries.extend(conditions.into_iter().map(|condition| {
+                let effect = match output {
+                    Some(_) => Effect::Set(Ternary::ANY, passed),
+                    None => Effect::Drop,
+                };
+                Entry { condition, effect, range: last.clone() }
+            })),
+            Err(error) => errors.push(error),
+        }
+    }
+    // Packets of no rule; an error about them is at the last rule.
+    entries.push(Entry { condition: Ternary::ANY, effect: Effect::Drop, range: last });
+    if errors.is_empty() { Ok(entries) } else { Err(errors) }
+}
+
+/// The matches of a rule.
+fn conditions(rule: &Rule) -> Result<Vec<Ternary>, RuleError> {
+    let conjunctions = rule.pattern.conjunctions(MAX_POLICIES_PER_RULE);
     let conjunctions = conjunctions.map_err(|error| RuleError::new(0, error.to_string()))?;
-    let conditions: Result<Vec<_>, RuleError> = conjunctions.iter().map(condition).collect();
-    Ok((conditions?.into_iter().flatten().collect(), output.is_none()))
+    conjunctions.iter().filter_map(|it| condition(it).transpose()).collect()
 }
 
 /// The match of a conjunction; `None` if no IPv4 packet meets it.
 fn condition(conjunction: &Conjunction) -> Result<Option<Ternary>, RuleError> {
-    let mut condition = Ternary::new(Bits::ZERO, Bits::ZERO).with(0, 1, 0);
+    let mut condition = family(false);
     for word in &conjunction.words {
         condition = add_word(condition, word)?;
     }
@@ -118,6 +174,7 @@ fn length_bit(length: &HeaderLength) -> Result<LengthCondition, RuleError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::Bits;
     use crate::header::header_string;
     use castanet_kit::classify::Program;
     use castanet_wire::headers::Headers;
@@ -186,11 +243,35 @@ mod tests {
         let errors =
             ip_filter(&["allow tcp", "allow prot 6", "deny src host 1.0.0.1"]).unwrap_err();
         assert_eq!(errors.len(), 1);
-        assert_eq!(errors[0].rule, 1);
+        assert_eq!(
+            (errors[0].range.clone(), errors[0].line("allow tcp\nallow prot 6")),
+            (16..20, 2)
+        );
         let many = "allow src port >= 1 and src port <= 65534 and dst port > 0 and dst port < 65535 \
                     and ip len > 0 and ip len < 65535";
-        let errors = ip_filter(&[many]).unwrap_err();
-        let message = "rule 1: the pattern needs more than 4096 comparisons of bits";
-        assert_eq!(errors[0].to_string(), message);
+        let errors = ip_filter(&["allow tcp", many]).unwrap_err();
+        let message = "the pattern needs more than 4096 comparisons of bits";
+        assert_eq!(
+            (errors[0].to_string().as_str(), errors[0].range.clone()),
+            (message, 10..10 + many.len())
+        );
+    }
+
+    #[test]
+    fn texts_have_lines_and_comments() {
+        let text = "# addresses\n  deny src host 1.0.0.1 # one\n\nallow tcp\n";
+        let of_text = filter_text(text).expect("are rules");
+        let of_rules = ip_filter(&["deny src host 1.0.0.1", "allow tcp"]).expect("are rules");
+        assert_eq!(of_text.function, of_rules.function);
+        let places = |policy: &CompiledPolicy, text: &str| -> Vec<String> {
+            policy.ranges.iter().map(|it| text[it.clone()].to_owned()).collect()
+        };
+        let expected = ["deny src host 1.0.0.1", "allow tcp", "allow tcp"];
+        assert_eq!(places(&of_text, text), expected);
+        let patterns = classifier_text("tcp\ndst port 53 # both\n").expect("are patterns");
+        let rules = ip_filter(&["allow tcp", "allow dst port 53"]).expect("are rules");
+        assert_eq!(patterns.function, rules.function);
+        let errors = classifier_text("tcp\ndst prot 5\n  nothing at all").unwrap_err();
+        assert_eq!(errors.iter().map(|it| it.range.start).collect::<Vec<_>>(), [4, 17]);
     }
 }
