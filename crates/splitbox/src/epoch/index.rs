@@ -62,7 +62,7 @@ impl Home {
 /// Slots of a bucket that may have a digest: a bit for each.
 type Slots = u32;
 
-/// By slot: its bit. A table lets the compiler look at several slots at once.
+/// By slot: its bit.
 const BITS: [Slots; SLOTS] = {
     let (mut bits, mut at) = ([0; SLOTS], 0);
     while at < SLOTS {
@@ -145,11 +145,13 @@ impl ColumnIndex {
     ) -> (Slots, bool) {
         let part = &self.parts[projection];
         let (Bucket(bucket), tag) = (self.bucket(part, home, step), ColumnIndex::tag(part, digest));
-        let mut slots = 0;
-        for (slot, bit) in bucket.iter().zip(BITS) {
+        // One loop for both, so that the compiler looks at several slots at once.
+        let (mut slots, mut free) = (0, 0);
+        for (&slot, bit) in bucket.iter().zip(BITS) {
             slots |= if (slot ^ tag) & !part.columns == 0 { bit } else { 0 };
+            free |= if slot == 0 { bit } else { 0 };
         }
-        (slots, bucket[SLOTS - 1] != 0 && step + 1 < part.reach)
+        (slots & !free, free == 0 && step + 1 < part.reach)
     }
 
     /// The column of a slot; no column that there is, if the slot is free.

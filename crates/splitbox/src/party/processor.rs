@@ -4,9 +4,10 @@ use super::BlindedHeader;
 use crate::bits::Bits;
 use crate::counter::blind_index;
 use crate::epoch::{EpochRows, Searches, Work};
-use crate::private::{ChainPosition, MatchId, PrivateFunction};
+use crate::private::{ActionId, ChainPosition, Chains, MatchId, PrivateFunction};
 use crate::setup::{ProcessorParty, SetupOptions};
 use crate::share::ActionShare;
+use std::hint::black_box;
 use std::sync::Arc;
 use subtle::Choice;
 
@@ -42,6 +43,8 @@ struct LotState {
     found: Vec<[Option<MatchId>; LOT]>,
     /// Searches that have not been made.
     searches: Searches,
+    /// Actions whose shares have not been added: the packet, and the action.
+    actions: Vec<(u8, ActionId)>,
 }
 
 /// The numbers of the bits that are set.
@@ -148,8 +151,12 @@ impl Processor {
     fn process_lot(&mut self, packets: &[BlindedHeader], shares: &mut [ActionShare]) {
         while self.want_next() {
             self.search(packets);
-            for (packet, sum) in shares.iter_mut().enumerate() {
-                self.advance(packet, sum);
+            (0..packets.len()).for_each(|packet| self.advance(packet));
+            // In a loop of their own, as the shares of many actions are not in a cache.
+            for (packet, action) in self.lot.actions.drain(..) {
+                let sum = &mut shares[usize::from(packet)];
+                *sum = sum.plus(&self.shares[action as usize]);
+                self.work.additions += 1;
             }
         }
     }
@@ -172,7 +179,7 @@ impl Processor {
     /// Finds the matches that are wanted.
     fn search(&mut self, packets: &[BlindedHeader]) {
         let Processor { rows, lot, work, options, .. } = self;
-        let is_constant = options.has_constant_work;
+        let (is_constant, chains) = (options.has_constant_work, self.function.chains());
         for (projection, hash) in rows.hashes().iter().enumerate() {
             let wanted = lot.wanted[projection];
             if wanted == 0 {
@@ -188,16 +195,16 @@ impl Processor {
             });
             work.hashes += u64::from(wanted.count_ones());
             if lot.searches.len() + LOT > SEARCHES {
-                lot.find(rows, is_constant, work);
+                lot.find(rows, chains, is_constant, work);
             }
         }
-        lot.find(rows, is_constant, work);
+        lot.find(rows, chains, is_constant, work);
     }
 
     /// Steps of a packet through the tree, as far as its matches are known.
     #[inline]
-    fn advance(&mut self, packet: usize, sum: &mut ActionShare) {
-        let Processor { lot, work, shares, .. } = self;
+    fn advance(&mut self, packet: usize) {
+        let Processor { lot, work, .. } = self;
         let chains = self.function.chains();
         while let Some(at) = lot.at[packet] {
             if !chains.projections(at).iter().all(|&it| lot.is_known(it, packet)) {
@@ -205,10 +212,7 @@ impl Processor {
             }
             let step = chains.step(at, |projection| lot.found[projection][packet]);
             work.steps += 1;
-            if let Some(action) = step.action {
-                *sum = sum.plus(&shares[action as usize]);
-                work.additions += 1;
-            }
+            lot.actions.extend(step.action.map(|action| (packet as u8, action)));
             lot.at[packet] = step.next;
         }
     }
@@ -239,13 +243,15 @@ impl Processor {
 
 impl LotState {
     /// Makes the searches.
-    fn find(&mut self, rows: &EpochRows, is_constant: bool, work: &mut Work) {
-        let LotState { searches, known, found, .. } = self;
+    fn find(&mut self, rows: &EpochRows, chains: &Chains, is_constant: bool, work: &mut Work) {
+        let (LotState { searches, known, found, .. }, mut touched) = (self, 0);
         searches.find(rows, is_constant, work, |packet, projection, id| {
             let (packet, projection) = (usize::from(packet), projection as usize);
+            touched ^= id.map_or(0, |id| chains.touch(id));
             found[projection][packet] = id;
             known[projection] |= 1 << packet;
         });
+        black_box(touched);
     }
 }
 

@@ -29,6 +29,14 @@ struct Occurrence {
     next: Option<ChainPosition>,
 }
 
+/// The occurrences of a match. The first one is here, as most matches occur once, and a search for
+/// them takes one cache line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Place {
+    first: Occurrence,
+    others: Range<u32>,
+}
+
 /// A step of the traversal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Step {
@@ -43,9 +51,10 @@ pub(crate) struct Step {
 pub(crate) struct Chains {
     chains: Vec<Chain>,
     root: Option<ChainPosition>,
-    /// By match: its occurrences in `occurrences`, in order.
-    occurrences_of: Vec<Range<u32>>,
-    occurrences: Vec<Occurrence>,
+    /// By match: its occurrences; `None` if no packet comes to one.
+    places: Vec<Option<Place>>,
+    /// By match: its occurrences but for the first one, in order.
+    others: Vec<Occurrence>,
     longest: usize,
 }
 
@@ -79,9 +88,9 @@ impl Chains {
                 chains.push(chain);
             }
         }
-        let (occurrences_of, occurrences) = occurrences(nodes, &heads, projections.len());
+        let (places, others) = places(nodes, &heads, projections.len());
         let longest = longest(nodes, &heads);
-        Chains { chains, root: heads[0], occurrences_of, occurrences, longest }
+        Chains { chains, root: heads[0], places, others, longest }
     }
 
     /// Where the traversal begins; `None` if the tree is a leaf.
@@ -122,18 +131,28 @@ impl Chains {
     /// The first occurrence of a match from a position on, in the same chain.
     #[inline]
     fn occurrence(&self, id: MatchId, at: ChainPosition) -> Option<&Occurrence> {
-        let Range { start, end } = self.occurrences_of[id as usize];
-        let own = &self.occurrences[start as usize..end as usize];
-        let first = own.partition_point(|it| it.at < at);
-        own.get(first).filter(|it| it.at.chain == at.chain)
+        let Place { first, others } = self.places[id as usize].as_ref()?;
+        let is_own = |it: &&Occurrence| it.at.chain == at.chain;
+        if first.at >= at {
+            return Some(first).filter(is_own);
+        }
+        let others = &self.others[others.start as usize..others.end as usize];
+        others.get(others.partition_point(|it| it.at < at)).filter(is_own)
+    }
+
+    /// Loads the occurrences of a match into the cache, and returns a number that depends on it.
+    #[inline]
+    pub(crate) fn touch(&self, id: MatchId) -> u32 {
+        self.places.get(id as usize).map_or(0, |it| it.as_ref().map_or(0, |it| it.first.action))
     }
 }
 
-fn occurrences(
+/// The occurrences of all matches.
+fn places(
     nodes: &[PrivateNode],
     heads: &[Option<ChainPosition>],
     matches: usize,
-) -> (Vec<Range<u32>>, Vec<Occurrence>) {
+) -> (Vec<Option<Place>>, Vec<Occurrence>) {
     let occurrence = |(node, head): (&PrivateNode, &Option<ChainPosition>)| match *node {
         PrivateNode::Match { id, action, matched, .. } => {
             Some((id, Occurrence { at: (*head)?, action, next: heads[matched] }))
@@ -142,9 +161,14 @@ fn occurrences(
     };
     let mut all: Vec<_> = nodes.iter().zip(heads).filter_map(occurrence).collect();
     all.sort_unstable_by_key(|(id, it)| (*id, it.at));
-    let start = |of: usize| all.partition_point(|(id, _)| (*id as usize) < of) as u32;
-    let ranges = (0..matches).map(|id| start(id)..start(id + 1)).collect();
-    (ranges, all.into_iter().map(|(_, it)| it).collect())
+    let (mut places, mut others) = (vec![None; matches], Vec::new());
+    for own in all.chunk_by(|a, b| a.0 == b.0) {
+        let start = others.len() as u32;
+        others.extend(own[1..].iter().map(|it| it.1));
+        let place = Place { first: own[0].1, others: start..others.len() as u32 };
+        places[own[0].0 as usize] = Some(place);
+    }
+    (places, others)
 }
 
 /// The maximum number of steps from the root to a leaf. The children of a node come behind it.
