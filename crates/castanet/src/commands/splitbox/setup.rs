@@ -1,25 +1,22 @@
 //! `castanet splitbox setup`: a policy becomes a file for each party.
 
 use super::keys::KeyArguments;
-use super::policy::{PolicyFormat, compile};
+use super::policy::{PolicyArguments, PolicyFile};
 use super::summary::Summary;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
 use crate::terminal::complain;
 use castanet_splitbox::digest::HashKind;
 use castanet_splitbox::party_file::save;
 use castanet_splitbox::report::{LowWeightMatches, low_weight};
-use castanet_splitbox::setup::{BlindUse, Setup, SetupOptions};
+use castanet_splitbox::setup::{BlindUse, Setup, SetupError, SetupOptions};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// Arguments of `castanet splitbox setup`.
 #[derive(Args)]
 pub(super) struct Arguments {
-    /// The file of the policy
-    policy: PathBuf,
-    /// The language of the policy
-    #[arg(long, value_enum, default_value_t = PolicyFormat::IpFilter)]
-    format: PolicyFormat,
+    #[command(flatten)]
+    policy: PolicyArguments,
     /// The number of processors, each in a cloud of its own; 2 or more
     #[arg(long, value_name = "T")]
     clouds: usize,
@@ -83,7 +80,8 @@ fn per_million(text: &str) -> Result<u32, String> {
 
 /// Makes the files of a policy.
 pub(super) fn main(arguments: &Arguments) -> CommandResult {
-    let compiled = compile(&arguments.policy, arguments.format)?;
+    let file = PolicyFile::new(&arguments.policy, arguments.min_weight)?;
+    let compiled = &file.policy;
     let low = low_weight(&compiled.function, arguments.min_weight);
     check_weights(&low, arguments)?;
     let options = SetupOptions {
@@ -102,10 +100,13 @@ pub(super) fn main(arguments: &Arguments) -> CommandResult {
     options.check().map_err(|error| error.to_string())?;
     let setup = Setup::new(&compiled.function, options);
     let setup = setup.and_then(|it| it.with_dummies(arguments.dummies));
-    let setup = setup.map_err(|error| error.to_string())?;
+    let setup = setup.map_err(|error| match error {
+        SetupError::Width { policy, .. } => file.report(&compiled.error_at(policy, error)),
+        error => error.to_string().into(),
+    })?;
     let key = arguments.key.for_new_files()?;
     let files = save(&setup, &arguments.out, &key, arguments.force)?;
-    let summary = Summary::new(&setup, files, low);
+    let summary = Summary::new(&setup, files, low, file.order);
     match arguments.json {
         true => write_json(&summary),
         false => write_out(None, &summary.to_string()),

@@ -3,6 +3,7 @@
 use castanet_splitbox::bits::Bits;
 use castanet_splitbox::digest::ProjectionHash;
 use castanet_splitbox::party_file::Party;
+use castanet_splitbox::policy::OrderReport;
 use castanet_splitbox::report::{FunctionReport, LeakageReport, LowWeightMatches, SetupCost};
 use castanet_splitbox::secret::Key;
 use castanet_splitbox::setup::{BlindUse, Setup, SetupOptions};
@@ -26,6 +27,8 @@ pub(super) struct Summary {
     uses_blinds_once: bool,
     function: Option<FunctionReport>,
     low_weight: Vec<LowWeightMatches>,
+    /// Expected matches for a packet, before and after the order for a traffic profile.
+    expected_matches: Option<[f64; 2]>,
     cost: SetupCost,
     /// A hash of this machine, in nanoseconds.
     hash_ns: f64,
@@ -63,7 +66,12 @@ struct Once {
 
 impl Summary {
     /// The summary of a setup that is in these files.
-    pub(super) fn new(setup: &Setup, files: Vec<PathBuf>, low: Vec<LowWeightMatches>) -> Summary {
+    pub(super) fn new(
+        setup: &Setup,
+        files: Vec<PathBuf>,
+        low: Vec<LowWeightMatches>,
+        order: Option<OrderReport>,
+    ) -> Summary {
         let options = &setup.client.info.options;
         let (cost, hash_ns) = match setup.processors.first() {
             Some(it) => (SetupCost::new(&it.function, options), measure(setup)),
@@ -83,6 +91,7 @@ impl Summary {
             uses_blinds_once: options.blind_use == BlindUse::Once,
             function: report.function,
             low_weight: low,
+            expected_matches: order.map(|it| [it.before, it.after]),
             hash_ns,
             blinds_again: Again {
                 epoch_bytes: cost.epoch_bytes(),
@@ -142,6 +151,9 @@ impl Display for Summary {
         self.files.iter().try_for_each(|file| writeln!(f, "  {}", file.display()))?;
         if let Some(function) = &self.function {
             write!(f, "{function}")?;
+        }
+        if let Some([before, after]) = self.expected_matches {
+            writeln!(f, "matches for a packet of the profile: {after:.1}, {before:.1} as written")?;
         }
         let Summary { blinds, cost, hash_ns, .. } = self;
         let SetupCost { matches, projections, .. } = cost;
