@@ -119,6 +119,13 @@ impl ColumnIndex {
         self.buckets.get(place).map_or(0, |it| it.0[0])
     }
 
+    /// Loads the buckets behind the first one that a search may look at.
+    #[inline]
+    pub(super) fn touch_next(&self, projection: usize, home: Home) -> u32 {
+        let part = &self.parts[projection];
+        (1..part.reach).fold(0, |all, step| all ^ self.bucket(part, home, step).0[0])
+    }
+
     /// The bucket after `step` others.
     #[inline]
     fn bucket(&self, part: &Part, home: Home, step: u32) -> &Bucket {

@@ -81,7 +81,7 @@ impl Searches {
         work: &mut Work,
         mut answer: impl FnMut(u8, u32, Option<MatchId>),
     ) {
-        self.load_buckets(rows);
+        self.load_buckets(rows, is_constant);
         self.load_digests(rows, is_constant);
         for search in &self.list {
             let found = match is_constant {
@@ -94,8 +94,11 @@ impl Searches {
         self.places.clear();
     }
 
-    fn load_buckets(&self, rows: &EpochRows) {
+    fn load_buckets(&self, rows: &EpochRows, is_constant: bool) {
         black_box(self.places.iter().fold(0, |all, &place| all ^ rows.index.touch(place)));
+        let more = if is_constant { &self.list[..] } else { &[] };
+        let next = |it: &Search| rows.index.touch_next(it.projection as usize, it.home);
+        black_box(more.iter().fold(0, |all, it| all ^ next(it)));
     }
 
     /// Looks at the first bucket of each search, and loads the digest that it is compared with first.
