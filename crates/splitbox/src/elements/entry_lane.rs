@@ -26,7 +26,7 @@ const HEADROOM: usize = 128;
 /// Bytes of IPv6 and UDP headers.
 const CARRIER: usize = 48;
 
-/// What a lane needs of the element.
+/// The parts of the element that its lanes use.
 pub(super) struct EntryContext<'e> {
     pub party: &'e EntryParty,
     pub source_hash: &'e SourceHash,
