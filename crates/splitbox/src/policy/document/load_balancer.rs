@@ -1,6 +1,7 @@
 //! Load balancers: a service's packets go to backends by the hash of their source.
 
 use super::endpoint::{Endpoint, Side};
+use super::nat::Direction;
 use super::{Protocol, Rest, Translation};
 use crate::header::SOURCE_HASH;
 use crate::policy::PolicyError;
@@ -12,6 +13,9 @@ use toml::Spanned;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LoadBalancer {
+    /// Requests to the service if nothing is said, or replies of the backends.
+    #[serde(default)]
+    direction: Direction,
     service: Spanned<String>,
     protocol: Option<Protocol>,
     buckets: Spanned<u32>,
@@ -67,6 +71,9 @@ impl LoadBalancer {
         let (Some(service), Some(bits), true) = (service, bits, errors.is_empty()) else {
             return Err(errors);
         };
+        if self.direction == Direction::Outbound {
+            return Ok((self.replies(&service, &backends), self.rest, self.service.span()));
+        }
         let weights: Vec<u32> = self.backend.iter().map(|it| it.get_ref().weight).collect();
         let packets = service.condition(Side::Destination, self.protocol);
         let entry = |run: Run| {
@@ -81,6 +88,21 @@ impl LoadBalancer {
         };
         let entries = runs(&shares(&weights, 1 << bits)).into_iter().map(entry).collect();
         Ok((entries, self.rest, self.service.span()))
+    }
+
+    /// The entries of replies, which get the source that requests went to.
+    fn replies(&self, service: &Endpoint, backends: &[Endpoint]) -> Vec<Entry> {
+        let entry = |(backend, range): (&Endpoint, &Spanned<Backend>)| {
+            let from = Endpoint { port: backend.port.or(service.port), ..*backend };
+            // A port that requests keep is not restored either.
+            let to = Endpoint { port: backend.port.and(service.port), ..*service };
+            Entry {
+                condition: from.condition(Side::Source, self.protocol),
+                effect: Effect::Set(to.action(Side::Source), 0),
+                range: range.span(),
+            }
+        };
+        backends.iter().zip(&self.backend).map(entry).collect()
     }
 
     fn check_service(&self, service: Endpoint) -> Result<Endpoint, PolicyError> {

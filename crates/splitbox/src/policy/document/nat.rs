@@ -18,10 +18,11 @@ pub(super) struct Nat {
 }
 
 /// The packets that a function is for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Direction {
+pub(super) enum Direction {
     /// From outside: destinations are translated.
+    #[default]
     Inbound,
     /// From inside: sources are translated.
     Outbound,

@@ -238,6 +238,33 @@ proptest! {
     }
 
     #[test]
+    fn replies_of_backends_come_from_the_service(
+        bytes in packets(),
+        hash: u16,
+    ) {
+        let requests = compiled(BALANCER);
+        let replies = compiled(&BALANCER.replace("buckets", "direction = \"outbound\"\nbuckets"));
+        let headers = Headers::of(&bytes, 0).expect("has headers");
+        let mut string = header_string(&bytes, &headers);
+        string.put(SOURCE_HASH.at, SOURCE_HASH.width, hash.into());
+        let string = string & Bits::first(requests.header_bits.max(replies.header_bits));
+        let exchanged = |string: Bits| {
+            let mut bytes = string.0;
+            let ends = [true, false].map(|is_source| end(&bytes, &headers, is_source));
+            put_end(&mut bytes, &headers, true, &ends[1]);
+            put_end(&mut bytes, &headers, false, &ends[0]);
+            Bits(bytes)
+        };
+        let has_ports = !headers.is_later_fragment && matches!(headers.protocol, ip_proto::TCP);
+        let request = requests.function.evaluate(string);
+        if request != string {
+            prop_assert!(has_ports);
+            let reply = replies.function.evaluate(exchanged(request));
+            prop_assert_eq!(reply, exchanged(string));
+        }
+    }
+
+    #[test]
     fn shares_are_in_proportion_and_runs_are_prefixes(
         weights in prop::collection::vec(0..50_u32, 1..40),
         bits in 6..13_u32,
