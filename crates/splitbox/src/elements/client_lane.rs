@@ -87,17 +87,19 @@ impl ClientLane {
             DatagramKind::Rest => (Some(&epoch.rest_key), DatagramPlace::Part(info.part)),
             _ => (epoch.share_keys.get(usize::from(processor)), DatagramPlace::Share(processor)),
         };
+        let Some(key) = key else {
+            return cx.emit(Exit::Foreign, packet);
+        };
         let sequence = LaneCounter::of(info.counter).sequence;
         let at = self.window(epoch.number, setup, limits, cx);
         let freshness = self.windows[at].1.check(sequence, place);
         if freshness != Freshness::New {
             return cx.emit(Exit::from(freshness), packet);
         }
-        let opened =
-            key.ok_or(Exit::Foreign).and_then(|key| Ok(key.open(info, packet.bytes_mut())?));
+        let opened = key.open(info, packet.bytes_mut());
         let payload = match opened {
             Ok(payload) => payload,
-            Err(exit) => return cx.emit(exit, packet),
+            Err(error) => return cx.emit(Exit::from(error), packet),
         };
         let deadline = cx.now().nanos() + limits.timeout;
         match place {

@@ -293,7 +293,12 @@ impl PerBatch for SplitBoxClient {
 
     fn merged_config(&self, before: &Self) -> Option<Self> {
         let SplitBoxClient { control, usable, lanes, .. } = before.clone();
-        Some(SplitBoxClient { control, usable, lanes, ..self.clone() })
+        self.can_take_state(before).then(|| SplitBoxClient {
+            control,
+            usable,
+            lanes,
+            ..self.clone()
+        })
     }
 
     fn run_timer(&self, _: &mut SplitBoxClientState, cx: &mut Cx) {

@@ -175,7 +175,7 @@ impl PerBatch for SplitBoxEntry {
 
     fn merged_config(&self, before: &Self) -> Option<Self> {
         let SplitBoxEntry { epochs, lanes, .. } = before.clone();
-        Some(SplitBoxEntry { epochs, lanes, ..self.clone() })
+        self.can_take_state(before).then(|| SplitBoxEntry { epochs, lanes, ..self.clone() })
     }
 
     fn run_timer(&self, _: &mut (), cx: &mut Cx) {

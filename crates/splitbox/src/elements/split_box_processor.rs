@@ -263,7 +263,7 @@ impl PerBatch for SplitBoxProcessor {
 
     fn merged_config(&self, before: &Self) -> Option<Self> {
         let SplitBoxProcessor { epochs, session, .. } = before.clone();
-        Some(SplitBoxProcessor { epochs, session, ..self.clone() })
+        self.can_take_state(before).then(|| SplitBoxProcessor { epochs, session, ..self.clone() })
     }
 
     fn run_timer(&self, _: &mut SplitBoxProcessorState, cx: &mut Cx) {

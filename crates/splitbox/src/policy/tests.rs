@@ -8,7 +8,7 @@ use crate::header::{SourceHash, header_string, write_header_string};
 use crate::setup::{BlindUse, Setup, SetupError, SetupOptions};
 use castanet_kit::classify::{Program, Rule};
 use castanet_wire::headers::Headers;
-use castanet_wire::{Ipv4Header, Ipv6Header, sketch};
+use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, sketch};
 use proptest::prelude::*;
 use std::net::IpAddr;
 use std::path::Path;
@@ -106,16 +106,33 @@ fn functions() -> Vec<Function> {
     ]
 }
 
-/// A source of packets: sketches with other addresses and ports, and random bytes.
+/// The IP packets of a capture that the entry takes.
+fn captured() -> Vec<Vec<u8>> {
+    let capture = include_bytes!("../../../../conf/sample.pcap");
+    let mut reader = castanet_wire::pcap::Reader::new(&capture[..]).expect("is a capture");
+    let mut packets = Vec::new();
+    while let Some(packet) = reader.next_packet().expect("is whole") {
+        let ip = packet.data.get(Ethernet::LEN..).unwrap_or_default();
+        if Headers::of(ip, 0).is_some_and(|it| !it.is_cut()) {
+            packets.push(ip.to_vec());
+        }
+    }
+    packets
+}
+
+/// A source of packets: sketches and captured packets, with other addresses and ports, and random bytes.
 struct PacketSource {
     packets: Vec<Vec<u8>>,
+    captured: Vec<Vec<u8>>,
     state: u64,
 }
 
 impl PacketSource {
     fn new(state: u64) -> PacketSource {
         let build = |text: &&str| sketch::build(text).expect("is a packet").bytes;
-        PacketSource { packets: PACKETS.iter().map(build).collect(), state }
+        let captured = captured();
+        assert!(captured.len() > 10, "the capture has packets");
+        PacketSource { packets: PACKETS.iter().map(build).collect(), captured, state }
     }
 
     fn random(&mut self) -> u64 {
@@ -127,7 +144,9 @@ impl PacketSource {
     fn next(&mut self) -> (Vec<u8>, Headers) {
         loop {
             let which = self.random() as usize;
-            let mut bytes = self.packets[which % self.packets.len()].clone();
+            let is_captured = self.random().is_multiple_of(8);
+            let packets = if is_captured { &self.captured } else { &self.packets };
+            let mut bytes = packets[which % packets.len()].clone();
             match self.random() % 4 {
                 0 => bytes[1..].iter_mut().for_each(|it| *it = self.random() as u8),
                 1 => {}
