@@ -5,7 +5,7 @@
 set -e
 corpus=$(realpath -m "${1:-$(dirname "$0")/corpus}")
 cd "$(dirname "$0")/.."
-for target in language captures patterns router transform arguments control rules; do
+for target in language captures patterns router transform arguments control rules splitbox; do
     mkdir -p "$corpus/$target"
 done
 cp crates/lang/corpus/* conf/*.click conf/examples/*.click "$corpus/language"
@@ -73,6 +73,11 @@ awk -v dir="$corpus/arguments" '
         name = dir "/" class "-" ++count
         printf "%s 1 2\n%s%c%s", class, arguments, 0, handlers > name
         close(name) }' docs/elements/*.md
+# Policies of SplitBox: the first byte selects the language.
+for file in conf/splitbox/*.txt conf/splitbox/*.mmb conf/splitbox/*.toml; do
+    case $file in *'*'*) continue ;; *.toml) n=3 ;; *.mmb) n=2 ;; *) n=0 ;; esac
+    { printf "\\00$n" && cat "$file" && printf '\0E....wwww@....udpp'; } > "$corpus/splitbox/$(basename "$file")"
+done
 # One session on each line; its first byte selects the arguments of the socket.
 while read -r session; do
     n=$((n + 1))

@@ -16,6 +16,7 @@ pub mod elements;
 pub mod epoch;
 pub mod epochs;
 pub mod function;
+mod fuzz;
 pub mod header;
 pub mod merge_window;
 pub mod party;
@@ -30,3 +31,4 @@ pub mod setup;
 pub mod share;
 
 pub use elements::CLASSES;
+pub use fuzz::fuzz_entry;
