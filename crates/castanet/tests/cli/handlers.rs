@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 /// The examples that a configuration cannot play for itself, and why.
-const BY_HAND: [(&str, &str); 13] = [
+const BY_HAND: [(&str, &str); 14] = [
     ("AggregateCounter, example 2", "it stops the driver"),
     ("AggregateCounterVector, example 1", "it stops the driver"),
     ("FromIPSummaryDump, example 1", "it stops the driver"),
@@ -22,6 +22,7 @@ const BY_HAND: [(&str, &str); 13] = [
     ("ReplayUnqueue, example 2", "it stops the driver"),
     ("ResetIPChecksum, example 1", "a Discard does not look at checksums, so they are left"),
     ("Script, example 2", "it prints what it is asked"),
+    ("SplitBoxEntry, example 1", "it needs the files of parties"),
 ];
 
 /// An example of the manual, made into a configuration that plays itself.
