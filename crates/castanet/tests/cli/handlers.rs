@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 /// The examples that a configuration cannot play for itself, and why.
-const BY_HAND: [(&str, &str); 14] = [
+const BY_HAND: [(&str, &str); 16] = [
     ("AggregateCounter, example 2", "it stops the driver"),
     ("AggregateCounterVector, example 1", "it stops the driver"),
     ("FromIPSummaryDump, example 1", "it stops the driver"),
@@ -22,7 +22,9 @@ const BY_HAND: [(&str, &str); 14] = [
     ("ReplayUnqueue, example 2", "it stops the driver"),
     ("ResetIPChecksum, example 1", "a Discard does not look at checksums, so they are left"),
     ("Script, example 2", "it prints what it is asked"),
+    ("SplitBoxClient, example 1", "it needs the files of parties"),
     ("SplitBoxEntry, example 1", "it needs the files of parties"),
+    ("SplitBoxProcessor, example 1", "it needs the files of parties"),
 ];
 
 /// An example of the manual, made into a configuration that plays itself.

@@ -25,7 +25,23 @@ use std::sync::Arc;
 /// they are complete.
 ///
 /// The client makes the rows of the next epoch ahead and sends them to the processors. It permits the
-/// entry to use an epoch when all processors have its rows. `SplitBoxEntry` has an example.
+/// entry to use an epoch when all processors have its rows. The example has all parties in one graph:
+///
+/// ```click
+/// a :: SplitBoxEntry(entry.splitbox, KEY_FILE key);
+/// b1 :: SplitBoxProcessor(processor-1.splitbox, KEY_FILE key);
+/// b2 :: SplitBoxProcessor(processor-2.splitbox, KEY_FILE key);
+/// c :: SplitBoxClient(client.splitbox, KEY_FILE key);
+/// in -> a -> c -> out;  a[1] -> b1 -> c[1] -> [1]a;  a[2] -> b2 -> c;  c[2] -> b1;  c[3] -> b2;
+/// + 1s
+/// > in 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// > in 1.0.0.1:5 > 2.0.0.2:23 tcp syn
+/// < out 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// = c.drops.policy 1
+/// = c.packets 2 complete\n0 incomplete\n0 without entry\n0 without processor 1\n0 without processor 2
+/// = c.waiting 0
+/// = c.state entry heard 0.0 s ago\nprocessor 1 heard 0.0 s ago\nprocessor 2 heard 0.0 s ago\nepoch 1000000000000 in use, rows at 2 of 2 processors\nepoch 1000000000010 prepared, rows at 2 of 2 processors
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "splitbox", args = SplitBoxClientArgs, alias = "Client", methods)]
 #[element(ports = "1/4-", processing = "h/h", flow = "x/x")]

@@ -43,9 +43,6 @@ use std::sync::Arc;
 /// = c.drops.policy 1
 /// = a.session 1000000000000000000
 /// = a.epoch 1000000000000
-/// = b1.epochs epoch 1000000000000 complete\nepoch 1000000000010 complete
-/// = c.state entry heard 0.0 s ago\nprocessor 1 heard 0.0 s ago\nprocessor 2 heard 0.0 s ago\nepoch 1000000000000 in use, rows complete complete\nepoch 1000000000010 prepared, rows complete complete
-/// = c.packets 2 complete\n0 incomplete\n0 without entry\n0 without processor 1\n0 without processor 2
 /// ! c.rotate
 /// + 1s
 /// > in 1.0.0.1:5 > 2.0.0.2:80 tcp syn

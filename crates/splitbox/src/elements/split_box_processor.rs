@@ -24,8 +24,22 @@ use std::sync::Arc;
 /// annotation is the number of the lane.
 ///
 /// The element learns the projections of the policies and which packets match, and neither matches,
-/// actions nor packets; `castanet splitbox inspect` tells what that comes to. `SplitBoxEntry` has an
-/// example.
+/// actions nor packets; `castanet splitbox inspect` tells what that comes to. The example has all
+/// parties in one graph:
+///
+/// ```click
+/// a :: SplitBoxEntry(entry.splitbox, KEY_FILE key);
+/// b1 :: SplitBoxProcessor(processor-1.splitbox, KEY_FILE key);
+/// b2 :: SplitBoxProcessor(processor-2.splitbox, KEY_FILE key);
+/// c :: SplitBoxClient(client.splitbox, KEY_FILE key);
+/// in -> a -> c -> out;  a[1] -> b1 -> c[1] -> [1]a;  a[2] -> b2 -> c;  c[2] -> b1;  c[3] -> b2;
+/// > in 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// = a.drops.no_epoch 1
+/// + 1s
+/// = b1.epochs epoch 1000000000000 complete\nepoch 1000000000010 complete
+/// > in 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// < out 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "splitbox", args = SplitBoxProcessorArgs, alias = "Processor", methods)]
 #[element(ports = "1/1", processing = "h/h", flow = "x/x")]

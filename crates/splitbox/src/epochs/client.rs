@@ -344,17 +344,11 @@ impl ClientEpochs {
             _ = writeln!(text, "processor {} {}", processor + 1, heard(peer));
         }
         for epoch in &self.epochs {
-            let has = epoch
-                .transfers
-                .iter()
-                .map(|it| if it.is_complete { " complete" } else { " incomplete" });
+            let (all, has) = (epoch.transfers.len(), epoch.transfers.iter());
+            let has = has.filter(|it| it.is_complete).count();
             let state = if epoch.session.is_some() { "in use" } else { "prepared" };
-            _ = writeln!(
-                text,
-                "epoch {} {state}, rows{}",
-                epoch.keys.number,
-                has.collect::<String>()
-            );
+            let number = epoch.keys.number;
+            _ = writeln!(text, "epoch {number} {state}, rows at {has} of {all} processors");
         }
         text
     }
