@@ -23,8 +23,16 @@ pub(crate) const OPTIONS: SetupOptions = SetupOptions {
 pub(crate) fn enter(folder: &str) {
     static ENTERED: Once = Once::new();
     ENTERED.call_once(|| {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
-        _ = std::fs::remove_dir_all(&folder);
+        let parent = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+        std::fs::create_dir_all(&parent).expect("a folder");
+        // A test may start its own program again, which needs a folder of its own; those of processes that
+        // have ended go.
+        for old in std::fs::read_dir(&parent).expect("is there").flatten() {
+            if !Path::new("/proc").join(old.file_name()).exists() {
+                _ = std::fs::remove_dir_all(old.path());
+            }
+        }
+        let folder = parent.join(std::process::id().to_string());
         std::fs::create_dir_all(&folder).expect("a folder");
         std::env::set_current_dir(&folder).expect("is there");
         party_file::make_key_file(Path::new("key")).expect("a key");
