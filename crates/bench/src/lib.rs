@@ -19,4 +19,5 @@ mod measure;
 pub mod models;
 pub mod router;
 pub mod shared;
+pub mod splitbox;
 mod traffic;

@@ -7,6 +7,7 @@ mod flows;
 mod io;
 mod models;
 mod shared;
+mod splitbox;
 
 use super::{CommandResult, write_json, write_out};
 use crate::library::library;
@@ -46,6 +47,9 @@ enum Benchmark {
     Shared(shared::Arguments),
     /// Rules: what a packet costs against sets of many sizes and kinds
     Classify(classify::Arguments),
+    /// SplitBox: what each party carries, beside the function in the plain
+    #[command(name = "splitbox")]
+    SplitBox(splitbox::Arguments),
     /// Rules by the thousand between interfaces, beside nftables, iptables and Linux
     Firewall(firewall::Arguments),
 }
@@ -86,6 +90,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::Flows(arguments) => flows::main(arguments),
         Benchmark::Shared(arguments) => shared::main(arguments),
         Benchmark::Classify(arguments) => classify::main(arguments),
+        Benchmark::SplitBox(arguments) => splitbox::main(arguments),
         Benchmark::Firewall(arguments) => firewall::main(arguments),
     }
 }

@@ -3,6 +3,7 @@
 
 mod bench_classify;
 mod bench_elements;
+mod bench_splitbox;
 mod castanet;
 mod click;
 mod clients;

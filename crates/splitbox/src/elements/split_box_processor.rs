@@ -48,6 +48,7 @@ pub struct SplitBoxProcessor {
     epochs: RwShared<ProcessorEpochs>,
     /// The session of the reports to the client, and the number of the next one.
     session: Shared<(u64, u64)>,
+    each_match: bool,
 }
 
 #[derive(Args)]
@@ -57,6 +58,10 @@ pub struct SplitBoxProcessorArgs {
     /// Megabytes that the rows of epochs may take.
     #[arg(keyword, default = 4096)]
     memory: u64,
+    /// Whether to hash once for each match that is tried, as the paper has it, and not once for each
+    /// projection; results are the same.
+    #[arg(keyword, default = false)]
+    each_match: bool,
 }
 
 /// Time between reports.
@@ -80,7 +85,8 @@ impl Build for SplitBoxProcessor {
             return Err(ArgError::new(message).help("fewer blinds or fewer matches take less"));
         }
         let (epochs, session) = (RwShared::default(), Shared::default());
-        Ok(SplitBoxProcessor { party: party.into(), epochs, session })
+        let each_match = args.each_match;
+        Ok(SplitBoxProcessor { party: party.into(), epochs, session, each_match })
     }
 }
 
@@ -154,7 +160,10 @@ impl SplitBoxProcessor {
             return;
         };
         shares.clear();
-        processor.process_burst(headers, shares);
+        match self.each_match {
+            true => shares.extend(headers.iter().map(|it| processor.process_each_match(it))),
+            false => processor.process_burst(headers, shares),
+        }
         let len = self.party.info.options.header_bits / 8;
         for ((mut packet, header), share) in packets.drain().zip(headers.iter()).zip(shares.iter())
         {
