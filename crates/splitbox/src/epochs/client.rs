@@ -54,6 +54,15 @@ struct PreparedEpoch {
     session: Option<u64>,
 }
 
+impl PreparedEpoch {
+    /// Whether the entry, which uses `current` in its session, uses this epoch no more. Packets of it may
+    /// be on their way, but processors do not need its rows again: they keep those of few epochs, and
+    /// one that starts again should have those of the present epoch soon.
+    fn is_over(&self, session: u64, current: u64) -> bool {
+        self.session.is_some_and(|of| of != session || self.keys.number < current)
+    }
+}
+
 /// The rows of an epoch on their way to a processor.
 struct RowTransfer {
     key: LinkKey,
@@ -111,6 +120,8 @@ pub struct ClientEpochs {
     /// By number.
     epochs: Vec<PreparedEpoch>,
     entry: Peer,
+    /// The epoch that the entry uses, as its last report says; 0 if there is none.
+    current: u64,
     /// Epochs that the entry may use and does not use yet, as far as its last report says.
     unused: usize,
     processors: Vec<Peer>,
@@ -138,6 +149,7 @@ impl ClientEpochs {
             matches,
             epochs: Vec::new(),
             entry: Peer::default(),
+            current: 0,
             unused: 0,
             processors,
             last_number: 0,
@@ -212,7 +224,11 @@ impl ClientEpochs {
                 continue;
             }
             let mut left = count;
-            for PreparedEpoch { maker, transfers, .. } in &mut self.epochs {
+            for epoch in &mut self.epochs {
+                if epoch.is_over(self.entry.session, self.current) {
+                    continue;
+                }
+                let PreparedEpoch { maker, transfers, .. } = epoch;
                 let transfer = &mut transfers[processor];
                 while let Some(range) = transfer.pending.front_mut().filter(|_| left > 0) {
                     let chunk = range.start;
@@ -234,8 +250,8 @@ impl ClientEpochs {
 
     /// Whether chunks wait to be sent to a processor that listens.
     pub fn is_sending(&self, now: u64) -> bool {
-        let mut pending =
-            self.epochs.iter().flat_map(|it| it.transfers.iter().zip(&self.processors));
+        let epochs = self.epochs.iter().filter(|it| !it.is_over(self.entry.session, self.current));
+        let mut pending = epochs.flat_map(|it| it.transfers.iter().zip(&self.processors));
         pending.any(|(transfer, peer)| {
             !transfer.pending.is_empty() && now.saturating_sub(peer.heard_at) <= SILENCE
         })
@@ -289,6 +305,7 @@ impl ClientEpochs {
             Freshness::New => {}
             freshness => return Err(freshness),
         }
+        self.current = hello.current;
         self.permit(now, hello);
         let new = self.granted_after(hello.newest).collect();
         let is_known =
@@ -344,10 +361,14 @@ impl ClientEpochs {
             _ = writeln!(text, "processor {} {}", processor + 1, heard(peer));
         }
         for epoch in &self.epochs {
+            let number = epoch.keys.number;
+            if epoch.is_over(self.entry.session, self.current) {
+                _ = writeln!(text, "epoch {number} over");
+                continue;
+            }
             let (all, has) = (epoch.transfers.len(), epoch.transfers.iter());
             let has = has.filter(|it| it.is_complete).count();
             let state = if epoch.session.is_some() { "in use" } else { "prepared" };
-            let number = epoch.keys.number;
             _ = writeln!(text, "epoch {number} {state}, rows at {has} of {all} processors");
         }
         text

@@ -207,6 +207,33 @@ fn epochs_change_in_time_and_on_demand_where_blinds_are_used_again() {
 }
 
 #[test]
+fn rows_of_epochs_that_are_over_are_not_sent_again() {
+    let mut network = Network::new(BlindUse::Again, 0, 0);
+    let mut epoch = network.next_epoch(0);
+    for _ in 0..MAX_EPOCHS + 1 {
+        network.client.rotate();
+        epoch = network.next_epoch(epoch);
+    }
+    // The processors have dropped the first epochs, and the client has not.
+    assert!(network.client.usable().iter().any(|it| !network.has_rows(0, it.number)));
+    (0..1000).for_each(|_| network.step());
+    assert!(!network.client.is_sending(network.now), "{}", network.client.state(network.now));
+    assert!(network.has_rows(0, epoch));
+    // A processor that starts again gets the rows of the present epoch and of the next one.
+    network.processors[1] = ProcessorEpochs::default();
+    network.sessions[1] = (network.now, 0);
+    (0..1000).for_each(|_| network.step());
+    let numbers = network.processors[1].all().iter().map(|it| it.number);
+    assert!(network.has_rows(1, epoch) && numbers.clone().count() == 2);
+    assert!(numbers.min() == Some(epoch) && !network.client.is_sending(network.now));
+    // An entry that starts again uses neither it nor older ones.
+    network.entry = EntryEpochs::new(network.now);
+    assert!(network.next_epoch(0) > epoch);
+    let state = network.client.state(network.now);
+    assert!(state.contains(&format!("epoch {epoch} over\n")), "{state}");
+}
+
+#[test]
 fn reports_are_taken_once_and_of_the_newest_session() {
     use crate::replay::Freshness;
     let mut network = Network::new(BlindUse::Again, 0, 0);
