@@ -225,7 +225,7 @@ fn client_text(arguments: &ClientArguments) -> Result<String, CommandError> {
     check(&common.file, "client", Some(processor.len()))?;
     let mut text = format!(
         "client :: SplitBoxClient({}, WINDOW {window}, TIMEOUT {timeout}ms, ROTATION {rotation}s, \
-         ROWS {rows});\nhost :: {};\n{} -> client -> host;\nclient[1] -> {};\n",
+         ROWS {rows});\nhost :: {};\nhost -> Discard;\n{} -> client -> host;\nclient[1] -> {};\n",
         party(common),
         tun(device),
         listener(common),
