@@ -98,7 +98,7 @@ impl Peer {
         if (session, report) < (self.session, self.next_report) {
             return if session < self.session { Freshness::Old } else { Freshness::Replayed };
         }
-        (self.session, self.next_report, self.heard_at) = (session, report + 1, now);
+        (self.session, self.next_report, self.heard_at) = (session, report.saturating_add(1), now);
         Freshness::New
     }
 }
@@ -122,8 +122,6 @@ pub struct ClientEpochs {
     entry: Peer,
     /// The epoch that the entry uses, as its last report says; 0 if there is none.
     current: u64,
-    /// Epochs that the entry may use and does not use yet, as far as its last report says.
-    unused: usize,
     processors: Vec<Peer>,
     last_number: u64,
     /// Blinds are used again until then, in nanoseconds.
@@ -133,6 +131,8 @@ pub struct ClientEpochs {
 
 /// Epochs that are kept for packets on their way, the present one included.
 const KEPT: usize = 4;
+/// Greater numbers of epochs in reports are ignored: no clock has them, and numbers must not overflow.
+const MAX_NUMBER: u64 = 1 << 62;
 /// A processor that has not reported for so long is not sent rows, in nanoseconds.
 const SILENCE: u64 = 1_000_000_000;
 /// A processor's report is about all chunks that were sent so long before, in nanoseconds.
@@ -150,7 +150,6 @@ impl ClientEpochs {
             epochs: Vec::new(),
             entry: Peer::default(),
             current: 0,
-            unused: 0,
             processors,
             last_number: 0,
             rotation_at: u64::MAX,
@@ -179,7 +178,7 @@ impl ClientEpochs {
     /// again.
     pub fn prepare(&mut self, now: u64) {
         let spare = self.epochs.iter().filter(|it| it.session.is_none()).count();
-        let wanted = if self.is_once() { AHEAD.saturating_sub(self.unused) } else { 1 };
+        let wanted = if self.is_once() { AHEAD.saturating_sub(self.unused()) } else { 1 };
         if spare < wanted {
             self.begin(now);
         }
@@ -213,6 +212,15 @@ impl ClientEpochs {
         );
         self.last_number = number;
         self.epochs.push(PreparedEpoch { keys: keys.into(), maker, transfers, session: None });
+    }
+
+    /// Lets epochs that are not in use yet have greater numbers than an epoch that a party knows. The
+    /// clock alone does not see to that if it was set back before the client started.
+    fn number_behind(&mut self, known: u64) {
+        if (self.last_number + 1..MAX_NUMBER).contains(&known) {
+            self.last_number = known;
+            self.epochs.retain(|it| it.session.is_some());
+        }
     }
 
     /// Sends up to `count` chunks to each processor: `send` gets where they go, and their bytes.
@@ -271,6 +279,7 @@ impl ClientEpochs {
         if freshness != Freshness::New {
             return freshness;
         }
+        self.number_behind(status.epochs.iter().map(|it| it.epoch).max().unwrap_or(0));
         for epoch in &mut self.epochs {
             let transfer = &mut epoch.transfers[processor];
             let known = status.epochs.iter().find(|it| it.epoch == epoch.keys.number);
@@ -306,10 +315,11 @@ impl ClientEpochs {
             freshness => return Err(freshness),
         }
         self.current = hello.current;
-        self.permit(now, hello);
+        self.number_behind(hello.newest);
+        // Else the entry has epochs of a client that has started again.
+        let is_known = hello.newest == 0 || self.granted_after(0).any(|it| it == hello.newest);
+        self.permit(now);
         let new = self.granted_after(hello.newest).collect();
-        let is_known =
-            hello.current == 0 || self.epochs.iter().any(|it| it.keys.number == hello.current);
         Ok(EntryReport { grants: new, is_now: !is_known })
     }
 
@@ -319,27 +329,30 @@ impl ClientEpochs {
         own.map(|it| it.keys.number).filter(move |&it| it > number)
     }
 
+    /// Epochs that the entry may use and does not use yet, as far as its last report says.
+    fn unused(&self) -> usize {
+        self.granted_after(self.current).count()
+    }
+
     /// Permits epochs whose rows all processors have: where blinds are used once as many as the entry
     /// should have ahead, else one when the present one has lasted long enough.
-    fn permit(&mut self, now: u64, hello: &Hello) {
+    fn permit(&mut self, now: u64) {
         let session = self.entry.session;
-        let unused = usize::from(hello.unused) + self.granted_after(hello.newest).count();
         let has_any = self.epochs.iter().any(|it| it.session == Some(session));
         let count = match self.is_once() {
-            true => AHEAD.saturating_sub(unused),
+            true => AHEAD.saturating_sub(self.unused()),
             false => usize::from(!has_any || now >= self.rotation_at),
         };
         let is_ready = |it: &PreparedEpoch| {
             it.session.is_none() && it.transfers.iter().all(|transfer| transfer.is_complete)
         };
-        let (mut newest, mut permitted) = (0, 0);
+        let mut newest = 0;
         for epoch in self.epochs.iter_mut().filter(|it| is_ready(it)).take(count) {
             epoch.session = Some(session);
-            (newest, permitted) = (epoch.keys.number, permitted + 1);
+            newest = epoch.keys.number;
             self.rotation_at = now.saturating_add(self.rotation);
         }
         self.epochs.retain(|it| it.session.is_some() || it.keys.number > newest);
-        self.unused = unused + permitted;
     }
 
     /// Has the next epoch begin as soon as all processors have its rows.

@@ -109,9 +109,8 @@ impl EntryEpochs {
 
     /// The next report and its number in the session.
     pub fn report(&mut self) -> (u64, Hello) {
-        let unused = self.epochs.iter().filter(|it| it.number > self.current).count();
         let counter = self.reports;
         self.reports += 1;
-        (counter, Hello { newest: self.newest, current: self.current, unused: unused as u8 })
+        (counter, Hello { newest: self.newest, current: self.current })
     }
 }

@@ -9,31 +9,24 @@ pub struct Hello {
     pub newest: u64,
     /// The epoch that it uses; 0 if there is none.
     pub current: u64,
-    /// The number of epochs that it may use after the present one.
-    pub unused: u8,
 }
 
 impl Hello {
     /// Bytes of the payload.
-    pub const LEN: usize = 17;
+    pub const LEN: usize = 16;
 
     /// The payload.
     pub fn encode(&self) -> [u8; Hello::LEN] {
         let mut bytes = [0; Hello::LEN];
         bytes[..8].copy_from_slice(&self.newest.to_be_bytes());
-        bytes[8..16].copy_from_slice(&self.current.to_be_bytes());
-        bytes[16] = self.unused;
+        bytes[8..].copy_from_slice(&self.current.to_be_bytes());
         bytes
     }
 
     /// The report in a payload; `None` if it has another length.
     pub fn decode(payload: &[u8]) -> Option<Hello> {
         let mut rest = payload;
-        let hello = Hello {
-            newest: take_u64(&mut rest)?,
-            current: take_u64(&mut rest)?,
-            unused: take_u8(&mut rest)?,
-        };
+        let hello = Hello { newest: take_u64(&mut rest)?, current: take_u64(&mut rest)? };
         rest.is_empty().then_some(hello)
     }
 }
@@ -115,10 +108,10 @@ mod tests {
     proptest! {
         #[test]
         fn reports_are_read_as_they_were_written(
-            hello: (u64, u64, u8),
+            hello: (u64, u64),
             epochs in prop::collection::vec((any::<u64>(), prop::collection::vec(any::<(u32, u32)>(), 0..16)), 0..9),
         ) {
-            let hello = Hello { newest: hello.0, current: hello.1, unused: hello.2 };
+            let hello = Hello { newest: hello.0, current: hello.1 };
             prop_assert_eq!(Hello::decode(&hello.encode()), Some(hello));
             let status = |(epoch, ranges): (u64, Vec<(u32, u32)>)| EpochStatus {
                 epoch,

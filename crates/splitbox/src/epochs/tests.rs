@@ -233,6 +233,55 @@ fn rows_of_epochs_that_are_over_are_not_sent_again() {
     assert!(state.contains(&format!("epoch {epoch} over\n")), "{state}");
 }
 
+/// A client that starts again knows none of the epochs that the entry has ahead.
+#[test]
+fn the_entry_leaves_epochs_of_a_client_that_started_again() {
+    for uses_first in [false, true] {
+        let mut network = Network::new(BlindUse::Once, 0, 0);
+        (0..500).for_each(|_| network.step());
+        let before = if uses_first { network.next_epoch(0) } else { 0 };
+        (0..500).for_each(|_| network.step());
+        let newest = network.entry.newest();
+        assert!(newest > before);
+        network.client = ClientEpochs::new(network.client_party.clone(), 60_000 * MILLISECOND);
+        (0..500).for_each(|_| network.step());
+        assert!(network.entry.is_over(before), "{}", network.client.state(network.now));
+        let next = network.next_epoch(before);
+        assert!(next > newest && network.is_usable(next));
+        // An entry without packets gets no more than it should have ahead.
+        let newest = network.entry.newest();
+        (0..500).for_each(|_| network.step());
+        let newest_later = network.entry.newest();
+        (0..500).for_each(|_| network.step());
+        assert!(newest_later >= newest && network.entry.newest() == newest_later);
+    }
+}
+
+/// The other parties remember which epochs there were.
+#[test]
+fn epochs_grow_where_the_clock_of_the_client_was_set_back() {
+    for (blind_use, entry_starts) in
+        [(BlindUse::Again, false), (BlindUse::Once, false), (BlindUse::Again, true)]
+    {
+        let mut network = Network::new(blind_use, 0, 0);
+        let mut epoch = network.next_epoch(0);
+        for _ in 0..MAX_EPOCHS {
+            network.client.rotate();
+            epoch = network.next_epoch(epoch);
+        }
+        (0..500).for_each(|_| network.step());
+        network.client = ClientEpochs::new(network.client_party.clone(), 60_000 * MILLISECOND);
+        if entry_starts {
+            network.entry = EntryEpochs::new(network.now);
+        }
+        network.now -= 1_000_000 * MILLISECOND;
+        (0..500).for_each(|_| network.step());
+        let next = network.next_epoch(if entry_starts { 0 } else { epoch });
+        assert!(next > epoch && network.is_usable(next));
+        assert!(network.has_rows(0, next) && network.has_rows(1, next));
+    }
+}
+
 #[test]
 fn reports_are_taken_once_and_of_the_newest_session() {
     use crate::replay::Freshness;
