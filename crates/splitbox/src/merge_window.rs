@@ -29,6 +29,7 @@ struct Slot<P> {
     number: u64,
     /// Whether the packet is complete or given up.
     is_done: bool,
+    is_given_up: bool,
     /// A bit for each processor whose share has come.
     shares: u64,
     sum: ActionShare,
@@ -74,6 +75,7 @@ impl<P> MergeWindow<P> {
         let slot = || Slot {
             number: 0,
             is_done: true,
+            is_given_up: false,
             shares: 0,
             sum: ActionShare::ZERO,
             parts: Vec::new(),
@@ -100,18 +102,21 @@ impl<P> MergeWindow<P> {
         self.held
     }
 
-    /// The relation of a datagram to those that have come, before it has proved authentic. Sequence
-    /// numbers are less than 2^56.
+    /// The relation of a datagram to those that have come, before it has proved authentic: it is old if
+    /// its packet is given up. Sequence numbers are less than 2^56.
     #[inline]
     pub fn check(&self, sequence: u64, place: DatagramPlace) -> Freshness {
         let slot = &self.slots[self.index(sequence)];
         if slot.number == sequence + 1 {
-            let has_come = slot.is_done
-                || match place {
-                    DatagramPlace::Share(processor) => slot.shares >> processor & 1 != 0,
-                    DatagramPlace::Part(part) => slot.parts.iter().any(|it| it.0 == part),
-                };
-            return if has_come { Freshness::Replayed } else { Freshness::New };
+            let has_come = match place {
+                DatagramPlace::Share(processor) => slot.shares >> processor & 1 != 0,
+                DatagramPlace::Part(part) => slot.parts.iter().any(|it| it.0 == part),
+            };
+            return match (has_come, slot.is_given_up, slot.is_done) {
+                (false, true, _) => Freshness::Old,
+                (false, false, false) => Freshness::New,
+                _ => Freshness::Replayed,
+            };
         }
         let is_old = slot.number > sequence + 1 || sequence + (self.slots.len() as u64) < self.next;
         if is_old { Freshness::Old } else { Freshness::New }
@@ -124,6 +129,7 @@ impl<P> MergeWindow<P> {
             self.give_up(index);
             let slot = &mut self.slots[index];
             (slot.number, slot.is_done, slot.deadline) = (sequence + 1, false, deadline);
+            slot.is_given_up = false;
             (slot.shares, slot.sum, slot.part_count) = (0, ActionShare::ZERO, None);
             self.next = self.next.max(sequence + 1);
             self.first = self.first.min(sequence);
@@ -183,7 +189,7 @@ impl<P> MergeWindow<P> {
         if slot.is_done {
             return;
         }
-        slot.is_done = true;
+        (slot.is_done, slot.is_given_up) = (true, true);
         self.held -= slot.parts.len();
         let is_rest_missing = slot.part_count != Some(slot.parts.len());
         self.given_up.push(IncompletePacket {
@@ -259,6 +265,10 @@ mod tests {
         window.expire(121);
         let missing: Vec<_> = window.take_given_up().map(|it| it.missing_shares).collect();
         assert_eq!(missing, [2, 2]);
+        // The others of a packet that was given up come too late, and are no replays.
+        assert_eq!(window.check(8, DatagramPlace::Share(1)), Freshness::Old);
+        assert_eq!(window.check(8, DatagramPlace::Part(0)), Freshness::Old);
+        assert_eq!(window.check(8, DatagramPlace::Share(0)), Freshness::Replayed);
     }
 
     proptest! {

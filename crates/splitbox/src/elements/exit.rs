@@ -31,9 +31,10 @@ impl Reason {
                 ("forged", "Datagrams that are forged, changed, or sealed with another key.")
             }
             Reason::Replayed => ("replayed", "Datagrams that came already."),
-            Reason::Old => {
-                ("old", "Datagrams older than the window of counters, the session or all epochs.")
-            }
+            Reason::Old => (
+                "old",
+                "Datagrams older than the window of counters, the session or all epochs, or of a packet that was given up.",
+            ),
             Reason::NoEpoch => {
                 ("no_epoch", "Packets and datagrams for which the party has no epoch.")
             }
