@@ -106,10 +106,15 @@ impl Build for SplitBoxEntry {
 
 #[handlers]
 impl SplitBoxEntry {
-    /// Number of the epoch that packets are blinded for; 0 if there is none.
+    /// Number of the epoch for which the last packet was blinded; 0 if there is none.
     #[read]
     fn epoch(&self) -> u64 {
         self.epochs.read(EntryEpochs::current)
+    }
+    /// Number of the newest epoch that the client permits; 0 if there is none. It is for the packets to come.
+    #[read]
+    fn newest_epoch(&self) -> u64 {
+        self.epochs.read(EntryEpochs::newest)
     }
     /// Number of the session, in which the client permits epochs.
     #[read]
