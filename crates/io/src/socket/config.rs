@@ -131,7 +131,10 @@ impl SocketConfig {
             step("setsockopt(SO_SNDBUF)", done)?;
         }
         if let Some(size) = self.receive_buffer {
-            let done = option::set_socket_recv_buffer_size(&fd, size as usize);
+            let size = size as usize;
+            // The system's limit, which is low by default, is for users who may not raise it.
+            let done = option::set_socket_recv_buffer_size_force(&fd, size)
+                .or_else(|_| option::set_socket_recv_buffer_size(&fd, size));
             step("setsockopt(SO_RCVBUF)", done)?;
         }
         Ok(fd)
