@@ -27,6 +27,8 @@ mod replay;
 mod route;
 mod rules;
 mod sockets;
+mod splitbox;
+mod splitbox_network;
 mod testbed;
 mod transfer;
 mod workers;
