@@ -252,3 +252,9 @@ fn all_packets_pass_where_blinds_are_used_once() {
     let script = parties("once", "") + "+ 1s\n" + &format!("{PASSES}{PASSES}+ 100ms\n").repeat(100);
     run(&script);
 }
+
+#[test]
+fn a_function_without_matches_lets_all_packets_pass() {
+    let packet = "1.0.0.1:5 > 2.0.0.2:23 tcp syn";
+    run(&format!("{}+ 1s\n> in {packet}\n< out {packet}\n", parties("open", "")));
+}

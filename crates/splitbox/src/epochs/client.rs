@@ -161,10 +161,11 @@ impl ClientEpochs {
         self.party.info.options.blind_use == BlindUse::Once
     }
 
-    /// Number of chunks of an epoch.
+    /// Number of chunks of an epoch: one, which is empty, for a function without matches, as processors
+    /// learn of an epoch by its chunks.
     fn chunks(&self) -> u32 {
         let digests = self.party.info.options.blinds * self.matches.len() as u64;
-        digests.div_ceil(CHUNK_DIGESTS) as u32
+        digests.div_ceil(CHUNK_DIGESTS).max(1) as u32
     }
 
     /// The epochs that the entry may use, and that it used a short time ago.

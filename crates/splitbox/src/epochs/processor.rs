@@ -55,7 +55,7 @@ impl ProcessorEpoch {
             match_key: key(&party.entry_secret, DatagramKind::Match)?,
             share_key: key(&party.client_secret, DatagramKind::Share)?,
             rows_key,
-            is_complete: rows.is_complete(),
+            is_complete: false,
             rows: Arc::new(rows),
             lanes: (0..options.lanes).map(|_| Shared::default()).collect(),
         })

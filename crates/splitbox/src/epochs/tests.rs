@@ -29,11 +29,16 @@ struct Network {
 
 impl Network {
     fn new(blind_use: BlindUse, loss: u64, random: u64) -> Network {
+        Network::of(7, blind_use, loss, random)
+    }
+
+    /// The parties of a function with so many policies.
+    fn of(policies: u128, blind_use: BlindUse, loss: u64, random: u64) -> Network {
         let policy = |value| Policy {
             condition: Ternary::ANY.with(24, 16, value),
             action: Ternary::ANY.with(0, 8, value & 7),
         };
-        let function = NetworkFunction::first_match((0..7).map(policy).collect());
+        let function = NetworkFunction::first_match((0..policies).map(policy).collect());
         let options = SetupOptions {
             processors: 2,
             hash: HashKind::Blake3,
@@ -204,6 +209,20 @@ fn epochs_change_in_time_and_on_demand_where_blinds_are_used_again() {
     assert!(network.entry.is_over(first) && second > first);
     network.now += 60_000 * MILLISECOND;
     assert!(network.next_epoch(second) > second);
+}
+
+/// Such as a firewall that lets all packets pass.
+#[test]
+fn functions_without_matches_have_epochs() {
+    for loss in [0, 40] {
+        let mut network = Network::of(0, BlindUse::Again, loss, 0);
+        let first = network.next_epoch(0);
+        assert!(network.has_rows(0, first) && network.has_rows(1, first));
+        network.client.rotate();
+        assert!(network.next_epoch(first) > first);
+        (0..1000).for_each(|_| network.step());
+        assert!(!network.client.is_sending(network.now));
+    }
 }
 
 #[test]

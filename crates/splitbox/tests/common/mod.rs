@@ -1,6 +1,7 @@
 //! The folder with the files of all parties, in which the examples of the manual run.
 
 use castanet_splitbox::digest::HashKind;
+use castanet_splitbox::function::NetworkFunction;
 use castanet_splitbox::party_file::{self, Unlock};
 use castanet_splitbox::policy;
 use castanet_splitbox::setup::{BlindUse, Setup, SetupOptions};
@@ -37,12 +38,17 @@ pub(crate) fn enter(folder: &str) {
         std::env::set_current_dir(&folder).expect("is there");
         party_file::make_key_file(Path::new("key")).expect("a key");
         let variants = [
-            ("", BlindUse::Again, 0),
-            ("once", BlindUse::Once, 0),
-            ("dummies", BlindUse::Again, 300_000),
+            ("", BlindUse::Again, 0, true),
+            ("once", BlindUse::Once, 0, true),
+            ("dummies", BlindUse::Again, 300_000, true),
+            ("open", BlindUse::Again, 0, false),
         ];
-        for (name, blind_use, dummies) in variants {
-            let policy = policy::ip_filter(&["allow tcp dst port 80", "deny all"]).expect("rules");
+        for (name, blind_use, dummies, has_rules) in variants {
+            let rules = ["allow tcp dst port 80", "deny all"];
+            let mut policy = policy::ip_filter(&rules).expect("rules");
+            if !has_rules {
+                policy.function = NetworkFunction::first_match(Vec::new());
+            }
             let header_bits = policy.header_bits;
             let options = SetupOptions { blind_use, header_bits, ..OPTIONS };
             let mut setup = Setup::new(&policy.function, options).expect("a setup");
