@@ -201,6 +201,16 @@ impl<P> MergeWindow<P> {
 
     /// Gives up packets whose deadline is not after `now`; with `u64::MAX` all.
     pub fn expire(&mut self, now: u64) {
+        let oldest = self.next.saturating_sub(self.slots.len() as u64);
+        if self.first + (self.slots.len() as u64) < oldest {
+            // After a gap there are fewer slots than numbers.
+            for index in 0..self.slots.len() {
+                if self.slots[index].number <= oldest {
+                    self.give_up(index);
+                }
+            }
+            self.first = oldest;
+        }
         while self.first < self.next {
             let index = self.index(self.first);
             let slot = &self.slots[index];
@@ -269,6 +279,21 @@ mod tests {
         assert_eq!(window.check(8, DatagramPlace::Share(1)), Freshness::Old);
         assert_eq!(window.check(8, DatagramPlace::Part(0)), Freshness::Old);
         assert_eq!(window.check(8, DatagramPlace::Share(0)), Freshness::Replayed);
+    }
+
+    #[test]
+    fn a_gap_in_the_numbers_costs_no_time() {
+        let mut window = MergeWindow::new(4, 1);
+        assert!(window.add_part(0, (0, "a"), true, 10).is_none());
+        assert!(window.add_part(3, (0, "b"), true, 10).is_none());
+        let newest = (1 << 56) - 1;
+        assert!(window.add_part(newest, (0, "c"), true, 20).is_none());
+        assert!(window.add_part(newest - 1, (0, "d"), true, 20).is_none());
+        window.expire(15);
+        let parts: Vec<_> = window.take_given_up().flat_map(|it| it.parts).collect();
+        assert_eq!(parts, ["b", "a"]);
+        window.expire(20);
+        assert_eq!((window.take_given_up().count(), window.held()), (2, 0));
     }
 
     proptest! {

@@ -258,3 +258,9 @@ fn a_function_without_matches_lets_all_packets_pass() {
     let packet = "1.0.0.1:5 > 2.0.0.2:23 tcp syn";
     run(&format!("{}+ 1s\n> in {packet}\n< out {packet}\n", parties("open", "")));
 }
+
+#[test]
+fn packets_may_wait_for_ever() {
+    let text = parties(".", "TIMEOUT 18446744000");
+    run(&format!("{text}+ 1s{PASSES}"));
+}

@@ -101,7 +101,7 @@ impl ClientLane {
             Ok(payload) => payload,
             Err(error) => return cx.emit(Exit::from(error), packet),
         };
-        let deadline = cx.now().nanos() + limits.timeout;
+        let deadline = cx.now().nanos().saturating_add(limits.timeout);
         match place {
             DatagramPlace::Share(_) => {
                 let Some(share) = read_share(payload, setup.options.header_bits / 8) else {
