@@ -35,7 +35,7 @@ pub(super) struct LaneCounts {
     pub without_rest: u64,
 }
 
-/// The packets of a lane, by epoch.
+/// The packets of a lane, by number of the epoch.
 #[derive(Default)]
 pub(super) struct ClientLane {
     windows: Vec<(u64, MergeWindow<(Packet, u8)>)>,
@@ -53,11 +53,12 @@ impl ClientLane {
         self.windows.iter().map(|it| it.1.held()).sum()
     }
 
-    /// The packets of an epoch.
+    /// The packets of an epoch, of which an authentic datagram has come: forged ones take no memory.
     fn window(&mut self, epoch: u64, info: &SetupInfo, limits: LaneLimits, cx: &mut Cx) -> usize {
-        if let Some(at) = self.windows.iter().rposition(|it| it.0 == epoch) {
-            return at;
-        }
+        let mut at = match self.windows.binary_search_by_key(&epoch, |it| it.0) {
+            Ok(at) => return at,
+            Err(at) => at,
+        };
         let options = &info.options;
         let size = match options.blind_use {
             BlindUse::Again => limits.window,
@@ -67,11 +68,14 @@ impl ClientLane {
             }
         };
         if self.windows.len() >= MAX_WINDOWS {
+            // The oldest epoch, whichever came last: the others may be usable, and their windows tell
+            // replays.
             self.expire_at(0, u64::MAX, cx);
             self.windows.remove(0);
+            at = at.saturating_sub(1);
         }
-        self.windows.push((epoch, MergeWindow::new(size, options.processors)));
-        self.windows.len() - 1
+        self.windows.insert(at, (epoch, MergeWindow::new(size, options.processors)));
+        at
     }
 
     /// Takes a datagram of the entry or of a processor.
@@ -91,8 +95,8 @@ impl ClientLane {
             return cx.emit(Exit::Foreign, packet);
         };
         let sequence = LaneCounter::of(info.counter).sequence;
-        let at = self.window(epoch.number, setup, limits, cx);
-        let freshness = self.windows[at].1.check(sequence, place);
+        let at = self.windows.binary_search_by_key(&epoch.number, |it| it.0);
+        let freshness = at.map_or(Freshness::New, |at| self.windows[at].1.check(sequence, place));
         if freshness != Freshness::New {
             return cx.emit(Exit::from(freshness), packet);
         }
@@ -101,6 +105,7 @@ impl ClientLane {
             Ok(payload) => payload,
             Err(error) => return cx.emit(Exit::from(error), packet),
         };
+        let at = self.window(epoch.number, setup, limits, cx);
         let deadline = cx.now().nanos().saturating_add(limits.timeout);
         match place {
             DatagramPlace::Share(_) => {
