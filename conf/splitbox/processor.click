@@ -15,7 +15,7 @@ frames[0] -> ARPResponder($ip $dev:eth) -> to_dev;
 frames[1] -> [1] arp;
 frames[2] -> Strip(14)
     -> CheckIPHeader
-    -> packets :: IPClassifier(dst host $ip and dst udp port $port0 or dst udp port $port1, -);
+    -> packets :: IPClassifier(dst host $ip and (dst udp port $port0 or dst udp port $port1), -);
 frames[3] -> Discard;
 packets[1] -> Discard;
 

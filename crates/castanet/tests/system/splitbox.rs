@@ -108,7 +108,7 @@ fn each_party_may_be_killed_and_started_again() {
         println!("{party:?} killed: {lost} packets lost, at 500 in a second {} ms", lost * 2);
         missing = now.missing;
         let state = split_box.control(Party::Client).read("client.state");
-        assert!(state.contains("in use, rows complete complete complete"), "{state}");
+        assert!(state.contains("in use, rows at 3 of 3 processors"), "{state}");
         assert!(!state.contains("not heard"), "{state}");
     }
     let sent = stream.stop();

@@ -336,7 +336,7 @@ pub(crate) struct NumberedStream {
 
 /// Datagrams that the receiver of a stream has got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Received {
+pub(crate) struct StreamCounts {
     /// Different ones.
     pub(crate) count: u64,
     /// Those with other contents.
@@ -365,7 +365,7 @@ impl NumberedStream {
     }
 
     /// Datagrams that have come so far.
-    pub(crate) fn received(&mut self) -> Received {
+    pub(crate) fn received(&mut self) -> StreamCounts {
         self.questions += 1;
         let head = format!("answer {} ", self.questions);
         self.receiver.write_line("?").unwrap();
@@ -374,11 +374,11 @@ impl NumberedStream {
         let line = output.lines().find(|line| line.starts_with(&head)).unwrap();
         let numbers: Vec<u64> = line.split(' ').skip(2).map(|it| it.parse().unwrap()).collect();
         let [count, wrong, doubled, missing] = numbers[..] else { panic!("{line}") };
-        Received { count, wrong, doubled, missing }
+        StreamCounts { count, wrong, doubled, missing }
     }
 
     /// Waits until `count` more datagrams have come.
-    pub(crate) fn wait_for(&mut self, count: u64) -> Received {
+    pub(crate) fn wait_for(&mut self, count: u64) -> StreamCounts {
         let first = self.received();
         let limit = std::time::Instant::now() + LATER;
         loop {
@@ -392,7 +392,7 @@ impl NumberedStream {
     }
 
     /// Waits until `count` datagrams in a row have come.
-    pub(crate) fn wait_for_whole(&mut self, count: u64) -> Received {
+    pub(crate) fn wait_for_whole(&mut self, count: u64) -> StreamCounts {
         let limit = std::time::Instant::now() + LATER;
         loop {
             let (first, last) = (self.received(), self.wait_for(count));
