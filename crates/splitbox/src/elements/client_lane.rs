@@ -48,6 +48,12 @@ pub(super) struct ClientLane {
 const MAX_WINDOWS: usize = 8;
 
 impl ClientLane {
+    /// Has room for counts of so many processors.
+    pub(super) fn count_shares_of(&mut self, processors: usize) {
+        let count = processors.max(self.without_share.len());
+        self.without_share.resize(count, 0);
+    }
+
     /// Datagrams that wait.
     pub(super) fn held(&self) -> usize {
         self.windows.iter().map(|it| it.1.held()).sum()

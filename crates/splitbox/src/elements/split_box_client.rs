@@ -52,6 +52,8 @@ pub struct SplitBoxClient {
     usable: RwShared<Vec<Arc<ClientEpoch>>>,
     lanes: Vec<Shared<ClientLane>>,
     limits: LaneLimits,
+    /// Nanoseconds between epochs, where blinds are used again.
+    rotation: u64,
     /// Chunks of rows that are sent to each processor in a millisecond.
     rows: usize,
 }
@@ -95,12 +97,12 @@ impl Build for SplitBoxClient {
             )));
         }
         let nanos = |it: Duration| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX);
-        let control = Shared::default();
-        let epochs = ClientEpochs::new(party.clone(), nanos(args.rotation));
+        let (control, rotation) = (Shared::default(), nanos(args.rotation));
+        let epochs = ClientEpochs::new(party.clone(), rotation);
         control.with(|it| *it = Some(epochs));
         let lane = |_| {
             let lane: Shared<ClientLane> = Shared::default();
-            lane.with(|it| it.without_share = vec![0; options.processors]);
+            lane.with(|it| it.count_shares_of(options.processors));
             lane
         };
         Ok(SplitBoxClient {
@@ -108,6 +110,7 @@ impl Build for SplitBoxClient {
             usable: RwShared::default(),
             lanes: (0..options.lanes).map(lane).collect(),
             limits: LaneLimits { window: args.window as usize, timeout: nanos(args.timeout) },
+            rotation,
             rows: args.rows as usize,
             party,
         })
@@ -300,6 +303,7 @@ impl PerBatch for SplitBoxClient {
     }
 
     fn after_take_state(&self, _: &mut SplitBoxClientState, cx: &mut Cx) {
+        self.with_control(|all| all.set_rotation(self.rotation));
         cx.set_timer(cx.now());
     }
 
@@ -308,13 +312,17 @@ impl PerBatch for SplitBoxClient {
     }
 
     fn merged_config(&self, before: &Self) -> Option<Self> {
-        let SplitBoxClient { control, usable, lanes, .. } = before.clone();
-        self.can_take_state(before).then(|| SplitBoxClient {
-            control,
-            usable,
-            lanes,
-            ..self.clone()
-        })
+        let SplitBoxClient { control, usable, mut lanes, .. } = before.clone();
+        if self.can_take_state(before) {
+            return Some(SplitBoxClient { control, usable, lanes, ..self.clone() });
+        }
+        // The file is of another setup now. Packets of the one before wait until their time has passed.
+        for lane in &lanes {
+            let processors = self.party.info.options.processors;
+            lane.with(|lane| lane.count_shares_of(processors));
+        }
+        lanes.extend(self.lanes.iter().skip(lanes.len()).cloned());
+        Some(SplitBoxClient { lanes, ..self.clone() })
     }
 
     fn run_timer(&self, _: &mut SplitBoxClientState, cx: &mut Cx) {

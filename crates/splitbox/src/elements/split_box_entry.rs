@@ -149,10 +149,17 @@ impl SplitBoxEntry {
 
     /// Emits a report for the client; returns when the next one is due.
     fn report(&self, cx: &mut Cx) -> Duration {
-        let session = self.epochs.read(EntryEpochs::session);
+        let now = cx.now().nanos();
+        let (session, counter, hello) = self.epochs.change(|all| {
+            if all.session() == 0 {
+                // Not in `init`: the element may go on for one with the file of another setup.
+                *all = EntryEpochs::new(now);
+            }
+            let (counter, hello) = all.report();
+            (all.session(), counter, hello)
+        });
         let link = Link { kind: DatagramKind::Hello, processor: 0 };
         let key = LinkKey::new(&self.party.client_secret, self.party.info.id, link, session);
-        let (counter, hello) = self.epochs.change(EntryEpochs::report);
         if let Some(key) = key
             && let Some(packet) = sealed(&hello.encode(), &key, (counter, 0), cx)
         {
@@ -171,8 +178,6 @@ impl PerBatch for SplitBoxEntry {
     type Fate = Exit;
 
     fn init(&self, _: &mut (), cx: &mut Cx) -> Result<(), ArgError> {
-        let now = cx.now().nanos();
-        self.epochs.change(|all| *all = EntryEpochs::new(now));
         cx.set_timer(cx.now());
         Ok(())
     }

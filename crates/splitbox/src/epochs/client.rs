@@ -356,6 +356,12 @@ impl ClientEpochs {
         self.epochs.retain(|it| it.session.is_some() || it.keys.number > newest);
     }
 
+    /// Lets epochs last for so many nanoseconds, the present one included.
+    pub fn set_rotation(&mut self, rotation: u64) {
+        let before = std::mem::replace(&mut self.rotation, rotation);
+        self.rotation_at = self.rotation_at.saturating_sub(before).saturating_add(rotation);
+    }
+
     /// Has the next epoch begin as soon as all processors have its rows.
     pub fn rotate(&mut self) {
         self.rotation_at = 0;
