@@ -226,23 +226,26 @@ impl SplitBoxProcessor {
     /// Takes chunks of rows.
     fn take_rows(&self, rows: Batch, cx: &mut Cx) {
         let mut is_report_due = false;
-        self.epochs.change(|epochs| {
-            for mut packet in rows {
-                let taken = DatagramInfo::of(packet.bytes())
-                    .map_err(Exit::from)
-                    .and_then(|info| Ok(epochs.insert(&self.party, &info, packet.bytes_mut())?));
-                match taken {
-                    Ok(is_complete) => {
-                        is_report_due |= is_complete;
-                        cx.count_consumed(1);
-                    }
-                    Err(exit) => cx.emit(exit, packet),
+        for mut packet in rows {
+            match self.take_chunk(packet.bytes_mut()) {
+                Ok(is_complete) => {
+                    is_report_due |= is_complete;
+                    cx.count_consumed(1);
                 }
+                Err(exit) => cx.emit(exit, packet),
             }
-        });
+        }
         if is_report_due {
             self.report(cx);
         }
+    }
+
+    /// Takes a chunk of rows; returns whether it makes its epoch complete. Other workers wait for
+    /// authentic chunks alone.
+    fn take_chunk(&self, datagram: &mut [u8]) -> Result<bool, Exit> {
+        let (party, info) = (&*self.party, DatagramInfo::of(datagram)?);
+        let payload = self.epochs.read(|epochs| epochs.open(party, &info, datagram))?;
+        Ok(self.epochs.change(|epochs| epochs.insert(party, &info, payload))?)
     }
 
     /// Emits a report for the client.

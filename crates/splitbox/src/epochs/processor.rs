@@ -90,6 +90,13 @@ impl ProcessorEpoch {
     }
 }
 
+/// The key of rows from the client.
+fn rows_key(party: &ProcessorParty, epoch: u64) -> Result<LinkKey, RowsRefusal> {
+    let link = Link { kind: DatagramKind::Rows, processor: party.number };
+    let key = LinkKey::new(&party.client_secret, party.info.id, link, epoch);
+    key.ok_or(RowsRefusal::Forged)
+}
+
 /// The newest epochs of a processor.
 #[derive(Default)]
 pub struct ProcessorEpochs {
@@ -109,31 +116,51 @@ impl ProcessorEpochs {
         &self.epochs
     }
 
-    /// Takes a datagram with a chunk of rows; returns whether it makes its epoch complete.
+    /// Opens a datagram with a chunk of rows, for [`ProcessorEpochs::insert`].
     ///
     /// # Errors
     /// The datagram is refused.
+    pub fn open<'d>(
+        &self,
+        party: &ProcessorParty,
+        info: &DatagramInfo,
+        datagram: &'d mut [u8],
+    ) -> Result<&'d [u8], RowsRefusal> {
+        if info.setup != party.info.id || info.link.processor != party.number {
+            return Err(RowsRefusal::Foreign);
+        }
+        let opened = match self.find(info.epoch) {
+            Some(epoch) if epoch.is_complete => return Err(RowsRefusal::Replayed),
+            Some(epoch) => epoch.rows_key.open(info, datagram),
+            None if self.is_old(info.epoch) => return Err(RowsRefusal::Old),
+            None => rows_key(party, info.epoch)?.open(info, datagram),
+        };
+        opened.map(|payload| &*payload).map_err(|_| RowsRefusal::Forged)
+    }
+
+    /// Whether all epochs that the processor may have are newer than this one.
+    fn is_old(&self, number: u64) -> bool {
+        self.epochs.len() >= MAX_EPOCHS && self.epochs.first().is_some_and(|it| number < it.number)
+    }
+
+    /// Takes the payload of a datagram with a chunk of rows; returns whether it makes its epoch complete.
+    ///
+    /// # Errors
+    /// The chunk is refused.
     pub fn insert(
         &mut self,
         party: &ProcessorParty,
         info: &DatagramInfo,
-        datagram: &mut [u8],
+        payload: &[u8],
     ) -> Result<bool, RowsRefusal> {
-        if info.setup != party.info.id || info.link.processor != party.number {
-            return Err(RowsRefusal::Foreign);
-        }
         let at = self.epochs.partition_point(|it| it.number < info.epoch);
         if let Some(epoch) = self.epochs.get_mut(at).filter(|it| it.number == info.epoch) {
-            let payload = epoch.rows_key.open(info, datagram).map_err(|_| RowsRefusal::Forged)?;
             return epoch.insert(info.counter, payload);
         }
-        if at == 0 && self.epochs.len() >= MAX_EPOCHS {
+        if self.is_old(info.epoch) {
             return Err(RowsRefusal::Old);
         }
-        let link = Link { kind: DatagramKind::Rows, processor: party.number };
-        let key = LinkKey::new(&party.client_secret, party.info.id, link, info.epoch);
-        let key = key.ok_or(RowsRefusal::Forged)?;
-        let payload = key.open(info, datagram).map_err(|_| RowsRefusal::Forged)?;
+        let key = rows_key(party, info.epoch)?;
         let mut epoch = ProcessorEpoch::new(party, info.epoch, key).ok_or(RowsRefusal::Forged)?;
         let is_complete = epoch.insert(info.counter, payload)?;
         self.epochs.insert(at, epoch);

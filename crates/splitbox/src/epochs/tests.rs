@@ -88,7 +88,10 @@ impl Network {
                 let info = DatagramInfo::of(&datagram).expect("is a datagram");
                 let party = &self.setup.processors[processor];
                 // Chunks that are sent twice are refused.
-                _ = self.processors[processor].insert(party, &info, &mut datagram);
+                let epochs = &mut self.processors[processor];
+                if let Ok(payload) = epochs.open(party, &info, &mut datagram) {
+                    _ = epochs.insert(party, &info, payload);
+                }
             }
         }
         if (now / MILLISECOND).is_multiple_of(10) {
@@ -327,7 +330,8 @@ fn chunks_are_refused_unless_they_are_of_the_client() {
         key.seal(chunk, 0, &mut datagram).expect("is sealed");
         change(&mut datagram);
         let info = DatagramInfo::of(&datagram).expect("is a datagram");
-        let refusal = epochs.insert(party, &info, &mut datagram);
+        let opened = epochs.open(party, &info, &mut datagram);
+        let refusal = opened.and_then(|payload| epochs.insert(party, &info, payload));
         assert_eq!(epochs.all().is_empty(), refusal.is_err());
         refusal
     };
