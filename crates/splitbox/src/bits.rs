@@ -2,6 +2,7 @@
 
 use std::fmt::{Debug, Display, Formatter};
 use std::ops::{BitAnd, BitOr, BitXor, Not};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 use zeroize::Zeroize;
 
 /// Bytes of a header string.
@@ -11,8 +12,21 @@ pub const HEADER_BITS: usize = 8 * HEADER_BYTES;
 
 /// A string of `HEADER_BITS` bits. Bit 0 is the first one on the wire, the highest bit of the first
 /// byte. Strings of fewer bits end in zeros.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Zeroize)]
-#[repr(align(64))]
+#[derive(
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Zeroize,
+    FromBytes,
+    Immutable,
+    IntoBytes,
+    KnownLayout,
+)]
+#[repr(C, align(64))]
 pub struct Bits(pub [u8; HEADER_BYTES]);
 
 impl Bits {

@@ -163,7 +163,8 @@ pub fn header_string(bytes: &[u8], headers: &Headers) -> Bits {
     let all = flags.iter().chain(&lengths).filter(|it| it.0);
     string[0] = all.fold(0, |all, it| all | it.1);
     let mut put = |at: usize, part: &[u8]| {
-        string.iter_mut().skip(at).zip(part).for_each(|(to, from)| *to = *from);
+        let place = string.get_mut(at..at + part.len());
+        place.into_iter().for_each(|place| place.copy_from_slice(part));
     };
     let len = network_len(headers);
     put(NETWORK, bytes.get(headers.network..headers.network + len).unwrap_or_default());

@@ -4,6 +4,7 @@ use crate::bits::{Bits, HEADER_BYTES};
 use chacha20::ChaCha20;
 use chacha20::cipher::{KeyIvInit, StreamCipher, StreamCipherSeek};
 use std::fmt::{Debug, Formatter};
+use zerocopy::IntoBytes;
 use zeroize::{Zeroize, ZeroizeOnDrop};
 
 /// Bytes of a key.
@@ -123,13 +124,10 @@ impl BlindStream {
 
 fn fill_blinds(cipher: &mut ChaCha20, first: u64, blinds: &mut [Bits]) {
     cipher.seek(first * HEADER_BYTES as u64);
-    // One call for several blinds lets the cipher make several blocks at once.
-    for part in blinds.chunks_mut(RUN) {
-        let mut bytes = [[0; HEADER_BYTES]; RUN];
-        cipher.apply_keystream(bytes[..part.len()].as_flattened_mut());
-        part.iter_mut().zip(bytes).for_each(|(blind, bytes)| *blind = Bits(bytes));
-        bytes.zeroize();
-    }
+    // One call for all blinds lets the cipher make several blocks at once.
+    let bytes = blinds.as_mut_bytes();
+    bytes.fill(0);
+    cipher.apply_keystream(bytes);
 }
 
 impl Drop for BlindStream {
