@@ -131,8 +131,7 @@ impl ClientLane {
                 };
                 strip(&mut packet);
                 packet.pull_front(1);
-                let held = self.held();
-                let Some(packet) = cx.keep_one(packet, || held) else { return };
+                let Some(packet) = cx.keep_one(packet, || self.held()) else { return };
                 let is_last = flags & rest::LAST != 0;
                 let window = &mut self.windows[at].1;
                 let part = (part, (packet, flags));
@@ -172,11 +171,10 @@ fn read_share(payload: &[u8], len: usize) -> Option<ActionShare> {
     let (value, projection) = payload.split_at_checked(len)?;
     let bits = |bytes: &[u8]| {
         let mut bits = Bits::ZERO;
-        bits.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-        bits
+        bits.0.get_mut(..len).filter(|it| it.len() == bytes.len())?.copy_from_slice(bytes);
+        Some(bits)
     };
-    let share = ActionShare { value: bits(value), projection: bits(projection) };
-    (projection.len() == len).then_some(share)
+    Some(ActionShare { value: bits(value)?, projection: bits(projection)? })
 }
 
 /// Applies the result of the function to a packet, and emits it.

@@ -117,10 +117,13 @@ impl Build for SplitBoxClient {
     }
 }
 
-/// Scratch buffer of a worker, and whether it is the one that reports for all.
+/// Scratch buffers of a worker, and whether it is the one that reports for all.
 #[derive(Default, Local)]
 pub struct SplitBoxClientState {
     reports: Batch,
+    /// Datagrams of one lane, and what their headers say.
+    datagrams: Batch,
+    infos: Vec<DatagramInfo>,
     is_home: bool,
 }
 
@@ -189,6 +192,7 @@ impl SplitBoxClient {
         cx: &mut Cx,
     ) {
         let setup = &self.party.info;
+        let mut current = 0;
         for packet in batch {
             let info = match DatagramInfo::of(packet.bytes()) {
                 Ok(info) => info,
@@ -197,21 +201,19 @@ impl SplitBoxClient {
                     continue;
                 }
             };
+            let lane = usize::from(LaneCounter::of(info.counter).lane);
             let exit = match info.link.kind {
                 _ if info.setup != setup.id => Exit::Foreign,
-                DatagramKind::Rest | DatagramKind::Share => {
-                    let lane = self.lanes.get(usize::from(LaneCounter::of(info.counter).lane));
-                    let epoch = usable.iter().rev().find(|it| it.number == info.epoch);
-                    match (lane, epoch) {
-                        (Some(lane), Some(epoch)) => {
-                            let (context, datagram) = ((setup, self.limits), (&**epoch, &info));
-                            lane.with(|lane| lane.take(context, datagram, packet, cx));
-                            continue;
-                        }
-                        (None, _) => Exit::Malformed,
-                        (_, None) => Exit::NoEpoch,
+                DatagramKind::Rest | DatagramKind::Share if lane < self.lanes.len() => {
+                    if lane != current {
+                        self.take_all(state, current, usable, cx);
+                        current = lane;
                     }
+                    state.infos.push(info);
+                    state.datagrams.push(packet);
+                    continue;
                 }
+                DatagramKind::Rest | DatagramKind::Share => Exit::Malformed,
                 DatagramKind::Hello | DatagramKind::Status => {
                     state.reports.push(packet);
                     continue;
@@ -220,6 +222,28 @@ impl SplitBoxClient {
             };
             cx.emit(exit, packet);
         }
+        self.take_all(state, current, usable, cx);
+    }
+
+    /// Takes the datagrams of a lane that wait: the lane is locked once for all of them.
+    fn take_all(
+        &self,
+        state: &mut SplitBoxClientState,
+        lane: usize,
+        usable: &[Arc<ClientEpoch>],
+        cx: &mut Cx,
+    ) {
+        let SplitBoxClientState { datagrams, infos, .. } = state;
+        let Some(lane) = self.lanes.get(lane).filter(|_| !infos.is_empty()) else { return };
+        let setup = (&self.party.info, self.limits);
+        lane.with(|lane| {
+            for (info, packet) in infos.drain(..).zip(datagrams.drain()) {
+                match usable.iter().rev().find(|it| it.number == info.epoch) {
+                    Some(epoch) => lane.take(setup, (epoch, &info), packet, cx),
+                    None => cx.emit(Exit::NoEpoch, packet),
+                }
+            }
+        });
     }
 
     /// Takes a report of the entry or of a processor.

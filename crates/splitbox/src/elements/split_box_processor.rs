@@ -10,7 +10,7 @@ use crate::epoch::EpochRows;
 use crate::epochs::{MAX_EPOCHS, ProcessorEpoch, ProcessorEpochs};
 use crate::party::{BlindedHeader, Processor};
 use crate::party_file;
-use crate::replay::Freshness;
+use crate::replay::{Freshness, ReplayWindow};
 use crate::setup::ProcessorParty;
 use crate::share::ActionShare;
 use castanet_element::prelude::*;
@@ -95,6 +95,9 @@ impl Build for SplitBoxProcessor {
 pub struct SplitBoxProcessorState {
     /// By epoch: the tree with rows and scratch buffers.
     processors: Vec<(u64, Processor)>,
+    /// Datagrams that have not been opened, and what their headers say.
+    datagrams: Batch,
+    infos: Vec<DatagramInfo>,
     headers: Vec<BlindedHeader>,
     shares: Vec<ActionShare>,
     packets: Batch,
@@ -120,30 +123,54 @@ impl SplitBoxProcessor {
 }
 
 impl SplitBoxProcessor {
-    /// Opens the datagram of a header string in an epoch.
+    /// Opens the datagram of a header string in an epoch; `window` has the counters of its lane.
     fn open(
         &self,
-        epoch: &ProcessorEpoch,
+        (epoch, window): (&ProcessorEpoch, &mut ReplayWindow),
         info: &DatagramInfo,
         packet: &mut Packet,
     ) -> Result<BlindedHeader, Exit> {
-        let LaneCounter { lane, sequence } = LaneCounter::of(info.counter);
-        let freshness = epoch.with_lane(lane, |lane| lane.check(sequence));
-        match freshness {
-            Some(Freshness::New) => {}
-            Some(freshness) => return Err(freshness.into()),
-            None => return Err(Exit::Malformed),
+        let sequence = LaneCounter::of(info.counter).sequence;
+        match window.check(sequence) {
+            Freshness::New => {}
+            freshness => return Err(freshness.into()),
         }
         let payload = epoch.match_key.open(info, packet.bytes_mut())?;
-        if payload.len() != self.party.info.options.header_bits / 8 {
-            return Err(Exit::Malformed);
-        }
         let mut header = Bits::ZERO;
-        header.0.iter_mut().zip(payload).for_each(|(to, from)| *to = *from);
-        match epoch.with_lane(lane, |lane| lane.accept(sequence)) {
-            Some(Freshness::New) => Ok(BlindedHeader { counter: info.counter, header }),
+        match header.0.get_mut(..self.party.info.options.header_bits / 8) {
+            Some(bytes) if bytes.len() == payload.len() => bytes.copy_from_slice(payload),
+            _ => return Err(Exit::Malformed),
+        }
+        match window.accept(sequence) {
+            Freshness::New => Ok(BlindedHeader { counter: info.counter, header }),
             _ => Err(Exit::Replayed),
         }
+    }
+
+    /// Opens the datagrams that wait, which are of one epoch and one lane: the lane is locked once for
+    /// all of them.
+    fn open_all(
+        &self,
+        state: &mut SplitBoxProcessorState,
+        (epoch, lane): (&ProcessorEpoch, u8),
+        cx: &mut Cx,
+    ) {
+        let SplitBoxProcessorState { infos, datagrams, headers, packets, .. } = state;
+        let opened = epoch.with_lane(lane, |window| {
+            for (info, mut packet) in infos.drain(..).zip(datagrams.drain()) {
+                match self.open((epoch, window), &info, &mut packet) {
+                    Ok(header) => {
+                        headers.push(header);
+                        packets.push(packet);
+                    }
+                    Err(exit) => cx.emit(exit, packet),
+                }
+            }
+        });
+        if opened.is_none() {
+            datagrams.drain().for_each(|packet| cx.emit(Exit::Malformed, packet));
+        }
+        infos.clear();
     }
 
     /// Processes packets of one epoch, which have been opened.
@@ -170,8 +197,7 @@ impl SplitBoxProcessor {
             packet.put_back(len);
             clear_headers(&mut packet);
             let payload = packet.bytes_mut().get_mut(HEADER..).unwrap_or_default();
-            let halves = share.value.0.iter().take(len).chain(share.projection.0.iter().take(len));
-            payload.iter_mut().zip(halves).for_each(|(to, from)| *to = *from);
+            write_share(share, len, payload);
             // The packet has room for header and tag.
             _ = epoch.share_key.seal(header.counter, 0, packet.bytes_mut());
             packet.set_paint(LaneCounter::of(header.counter).lane);
@@ -189,8 +215,8 @@ impl SplitBoxProcessor {
         cx: &mut Cx,
     ) {
         let own = Link { kind: DatagramKind::Match, processor: self.party.number };
-        let mut current: Option<&ProcessorEpoch> = None;
-        for mut packet in batch {
+        let mut current: Option<(&ProcessorEpoch, u8)> = None;
+        for packet in batch {
             let info = match DatagramInfo::of(packet.bytes()) {
                 Ok(info) => info,
                 Err(error) => {
@@ -206,21 +232,27 @@ impl SplitBoxProcessor {
                 cx.emit(Exit::Foreign, packet);
                 continue;
             }
-            if current.is_none_or(|it| it.number != info.epoch) {
-                current.into_iter().for_each(|it| self.process(state, it, cx));
-                current = epochs.find(info.epoch).filter(|it| it.rows().is_some());
-            }
-            let opened =
-                current.ok_or(Exit::NoEpoch).and_then(|it| self.open(it, &info, &mut packet));
-            match opened {
-                Ok(header) => {
-                    state.headers.push(header);
-                    state.packets.push(packet);
+            let lane = LaneCounter::of(info.counter).lane;
+            if current.is_none_or(|it| (it.0.number, it.1) != (info.epoch, lane)) {
+                current.into_iter().for_each(|it| self.open_all(state, it, cx));
+                if current.is_none_or(|it| it.0.number != info.epoch) {
+                    current.into_iter().for_each(|it| self.process(state, it.0, cx));
                 }
-                Err(exit) => cx.emit(exit, packet),
+                let epoch = epochs.find(info.epoch).filter(|it| it.rows().is_some());
+                current = epoch.map(|it| (it, lane));
+            }
+            match current {
+                Some(_) => {
+                    state.infos.push(info);
+                    state.datagrams.push(packet);
+                }
+                None => cx.emit(Exit::NoEpoch, packet),
             }
         }
-        current.into_iter().for_each(|it| self.process(state, it, cx));
+        if let Some((epoch, lane)) = current {
+            self.open_all(state, (epoch, lane), cx);
+            self.process(state, epoch, cx);
+        }
     }
 
     /// Takes chunks of rows.
@@ -265,6 +297,15 @@ impl SplitBoxProcessor {
             && let Some(packet) = sealed(&status.encode(), &key, (counter, 0), cx)
         {
             cx.emit(Exit::Out(0), packet);
+        }
+    }
+}
+
+/// Writes a share to the beginning of a payload: two strings of `len` bytes.
+fn write_share(share: &ActionShare, len: usize, payload: &mut [u8]) {
+    for (half, string) in payload.chunks_exact_mut(len).zip([&share.value, &share.projection]) {
+        if let Some(bytes) = string.0.get(..len) {
+            half.copy_from_slice(bytes);
         }
     }
 }
