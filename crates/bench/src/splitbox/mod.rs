@@ -7,7 +7,7 @@ mod delay_sink;
 mod paced_source;
 mod policy;
 
-use crate::measure::{is_selected, ticks_per_ns};
+use crate::measure::{Run, is_selected, median, middle, ticks_per_ns, watched};
 use crate::router::{count, run_counted};
 use castanet_element::class::{Class, Library, per_batch, source};
 use castanet_runtime::console::SilentConsole;
@@ -39,6 +39,8 @@ const PAPER: (usize, f64) = (60, 2.0);
 
 /// Maximum of the memory for rows, in bytes; cases that need more are left out.
 const MAX_ROW_BYTES: u64 = 1 << 30;
+/// Memory of a rule and a blind: its digest and its part of the index, in two epochs of two processors.
+const ROW_BYTES: u64 = 48;
 /// Traversed rules that are hashed one by one at most, so that a run ends.
 const MAX_AS_WRITTEN: usize = 1000;
 
@@ -117,40 +119,73 @@ struct Case {
     workers: usize,
 }
 
-/// Measures every case; `on_record` gets each record as it is made, `progress` what is measured.
+/// The receiver of what is measured.
+pub trait Reporter {
+    /// The case that is being measured.
+    fn progress(&mut self, doing: &str);
+    /// A record, as soon as it is made.
+    fn row(&mut self, record: Record);
+    /// A case that is left out, and the reason.
+    fn missing(&mut self, case: &str, why: &str);
+}
+
+impl Case {
+    fn hash_name(&self) -> &'static str {
+        match self.hash {
+            HashKind::Blake3 => "BLAKE3",
+            HashKind::Sha1 => "SHA-1",
+        }
+    }
+
+    /// The reason why a case is left out, if it is.
+    fn obstacle(&self) -> Option<String> {
+        let bytes = self.blinds.saturating_mul(self.rules as u64).saturating_mul(ROW_BYTES);
+        if self.is_each_match && self.rules > MAX_AS_WRITTEN {
+            return Some(format!("more than {MAX_AS_WRITTEN} hashes a packet take too long"));
+        }
+        (bytes > MAX_ROW_BYTES).then(|| {
+            let limit = MAX_ROW_BYTES >> 20;
+            format!("the rows of all epochs take {} MB, more than {limit} MB", bytes >> 20)
+        })
+    }
+}
+
+/// Measures every case.
 ///
 /// # Errors
 /// A router cannot be built, or packets are lost.
-pub fn run(
-    plan: &Plan,
-    library: &Library,
-    progress: &mut dyn FnMut(&str),
-    on_record: &mut dyn FnMut(Record),
-) -> Result<(), String> {
+pub fn run(plan: &Plan, library: &Library, reporter: &mut dyn Reporter) -> Result<(), String> {
     let mut library = library.clone();
     library.add(&SOURCE);
     library.add(&SINK);
     let bench = Bench { plan, library, packet: packet(plan.packet)?, ticks: ticks_per_ns() };
     for &workers in &plan.workers {
         for &rules in &plan.rules {
-            let plain = bench.plain(rules, workers, progress)?;
+            let plain = bench.plain(rules, workers, reporter)?;
             for &blinds in &plan.blinds {
                 for (name, hash, is_each_match) in CASES {
                     let case = Case { name, hash, is_each_match, rules, blinds, workers };
-                    let is_long = is_each_match && rules > MAX_AS_WRITTEN;
-                    let is_large = blinds * rules as u64 * 48 > MAX_ROW_BYTES;
-                    if is_selected(&plan.cases, name) && !is_long && !is_large {
-                        progress(&format!(
-                            "{name}, {rules} rules, {blinds} blinds, {workers} workers"
-                        ));
-                        on_record(bench.bandwidth(&case, plain)?);
+                    if !is_selected(&plan.cases, name) {
+                        continue;
+                    }
+                    let what = format!(
+                        "{name}, {}, {rules} rules, {blinds} blinds, {workers} workers",
+                        case.hash_name()
+                    );
+                    match case.obstacle() {
+                        Some(why) => reporter.missing(&what, &why),
+                        None => {
+                            reporter.progress(&what);
+                            let record = bench.bandwidth(&case, plain)?;
+                            reporter.row(record);
+                        }
                     }
                 }
             }
         }
     }
     if is_selected(&plan.cases, "delay") {
-        bench.delays(progress, on_record)?;
+        bench.delays(reporter)?;
     }
     Ok(())
 }
@@ -232,37 +267,33 @@ impl Bench<'_> {
         Err(format!("no epoch\n{}", router.read("client.state").map_err(|e| e.to_string())?))
     }
 
-    /// Nanoseconds of elements for a packet, by name, in the median of the rounds; and of a worker.
+    /// Nanoseconds of elements for a packet, by name, and of a worker: in the median of the rounds that
+    /// nothing disturbed, or of all if there are none.
     fn costs(&self, router: &mut Router, workers: usize, names: &[&str]) -> (Vec<f64>, f64) {
-        let mut rounds: Vec<Vec<f64>> = vec![Vec::new(); names.len() + 1];
-        router.costs();
+        let ticks = |router: &mut Router| -> Vec<u64> {
+            let costs = router.costs();
+            let elements = &router.graph().elements;
+            let index = |name: &str| elements.iter().position(|it| it.name == name);
+            let of = |name: &&str| index(name).and_then(|at| costs.get(at));
+            names.iter().map(|name| of(name).map_or(0, |it| it.transfers.ticks)).collect()
+        };
+        let mut rounds: Vec<Vec<(f64, bool)>> = vec![Vec::new(); names.len()];
+        let mut runs: Vec<Run> = Vec::new();
         for _ in 0..self.plan.rounds {
-            let ticks = |router: &mut Router| -> Vec<u64> {
-                let costs = router.costs();
-                let elements = &router.graph().elements;
-                let index = |name: &str| elements.iter().position(|it| it.name == name);
-                let of = |name: &&str| index(name).and_then(|at| costs.get(at));
-                names.iter().map(|name| of(name).map_or(0, |it| it.transfers.ticks)).collect()
-            };
-            let before = ticks(router);
-            let started = std::time::Instant::now();
-            let packets = run_counted(router, self.plan.time, |it| count(it, "sink.count")).max(1);
-            let wall = started.elapsed().as_nanos() as f64 * workers as f64;
+            let (before, mut packets) = (ticks(router), 0);
+            let run = watched(workers, || {
+                packets = run_counted(router, self.plan.time, |it| count(it, "sink.count"));
+                packets
+            });
             for (round, (after, before)) in rounds.iter_mut().zip(ticks(router).iter().zip(&before))
             {
-                round.push((after - before) as f64 / self.ticks / packets as f64);
+                let ns = (after - before) as f64 / self.ticks / packets as f64;
+                round.push((ns, run.undisturbed));
             }
-            if let Some(last) = rounds.last_mut() {
-                last.push(wall / packets as f64);
-            }
+            runs.push(run);
         }
-        let median = |round: &mut Vec<f64>| {
-            round.sort_by(f64::total_cmp);
-            round.get(round.len() / 2).copied().unwrap_or(f64::NAN)
-        };
-        let mut medians: Vec<f64> = rounds.iter_mut().map(median).collect();
-        let all = medians.pop().unwrap_or(f64::NAN);
-        (medians, all)
+        let costs = rounds.into_iter().map(|round| middle(round.into_iter()).0);
+        (costs.collect(), median(&runs))
     }
 
     fn party_costs(&self, case: &Case, folder: &PartyFolder) -> Result<PartyCosts, String> {
@@ -297,10 +328,7 @@ impl Bench<'_> {
             case: case.name,
             rules: case.rules,
             projections: case.rules.min(PROJECTIONS),
-            hash: match case.hash {
-                HashKind::Blake3 => "BLAKE3",
-                HashKind::Sha1 => "SHA-1",
-            },
+            hash: case.hash_name(),
             l: case.blinds,
             packet: self.packet.len(),
             workers: case.workers,
@@ -323,7 +351,7 @@ impl Bench<'_> {
         &self,
         rules: usize,
         workers: usize,
-        progress: &mut dyn FnMut(&str),
+        reporter: &mut dyn Reporter,
     ) -> Result<[f64; 2], String> {
         let elements = [
             format!("IPFilter({})", filter_rules(rules).join(", ")),
@@ -331,7 +359,7 @@ impl Bench<'_> {
         ];
         let mut results = [f64::NAN; 2];
         for (element, result) in elements.iter().zip(&mut results) {
-            progress(&format!("the plain function, {rules} rules"));
+            reporter.progress(&format!("the plain function, {rules} rules"));
             let mut text = format!("plain :: {element};\nplain -> sink :: DelaySink;\n");
             for worker in 0..workers {
                 text += &self.source(worker, 0);
@@ -345,18 +373,14 @@ impl Bench<'_> {
     }
 
     /// Delays from entry to client at shares of the load that one worker carries for all parties.
-    fn delays(
-        &self,
-        progress: &mut dyn FnMut(&str),
-        on_record: &mut dyn FnMut(Record),
-    ) -> Result<(), String> {
+    fn delays(&self, reporter: &mut dyn Reporter) -> Result<(), String> {
         let (rules, blinds) = (60, 1024);
         let (name, hash, is_each_match) = ("delay", HashKind::Blake3, false);
         let case = Case { name, hash, is_each_match, rules, blinds, workers: 1 };
         let folder = PartyFolder::new(rules, hash, blinds, 1)?;
         let costs = self.party_costs(&case, &folder)?;
         for &load in &self.plan.loads {
-            progress(&format!("delays at a load of {load} %"));
+            reporter.progress(&format!("delays at a load of {load} %"));
             let rate = (1e9 / costs.all * load as f64 / 100.0) as u64;
             let mut router = self.start(&case, &folder, rate.max(1))?;
             router.write("sink.reset", "").map_err(|e| e.to_string())?;
@@ -366,7 +390,7 @@ impl Bench<'_> {
             let mut delay = |name: &str| Some(count(&mut router, name) as f64 / self.ticks / 1e3);
             let (p50_us, p99_us) = (delay("sink.p50"), delay("sink.p99"));
             let record = self.record(&case, &costs, [f64::NAN; 2]);
-            on_record(Record { load: Some(load), p50_us, p99_us, ..record });
+            reporter.row(Record { load: Some(load), p50_us, p99_us, ..record });
         }
         Ok(())
     }

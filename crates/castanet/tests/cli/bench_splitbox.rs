@@ -24,3 +24,19 @@ fn records_of_small_cases() {
         assert_eq!(record["projections"].as_u64().unwrap(), rules.min(4), "{record}");
     }
 }
+
+#[test]
+fn cases_that_are_too_large_are_named() {
+    let words = "bench splitbox --case by-projection --rules 1000 --blinds 1000000 -j 1 --rounds 1 \
+                 --milliseconds 5 --json";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let result = castanet(&words, b"");
+    assert_eq!((result.status, result.out.trim()), (Some(0), "[]"), "{}", result.err);
+    let why = "the rows of all epochs take 45776 MB, more than 1024 MB";
+    let line = |hash| {
+        format!(
+            "castanet: without by-projection, {hash}, 1000 rules, 1000000 blinds, 1 workers: {why}\n"
+        )
+    };
+    assert_eq!(result.err, line("BLAKE3") + &line("SHA-1"));
+}

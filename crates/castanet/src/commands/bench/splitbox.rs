@@ -1,8 +1,9 @@
 //! `castanet bench splitbox`.
 
-use crate::commands::CommandResult;
+use crate::commands::{CommandResult, write_json, write_out};
 use crate::library::library;
-use castanet_bench::splitbox::{NAMES, Plan, RULES, Record, run};
+use crate::terminal::complain;
+use castanet_bench::splitbox::{NAMES, Plan, RULES, Record, Reporter, run};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::time::Duration;
@@ -24,7 +25,7 @@ of each party, which has cores of its own; the slowest one gives the bandwidth.
 
 Beside them: an IPFilter and a Middlebox with the same rules, and the paper's bandwidth
 where its text states it. Cases that need more than 1 GB for rows, and more than 1000
-rules as written, are left out.",
+rules as written, are left out, and standard error says so.",
     after_help = "Examples:
   castanet bench splitbox
   castanet bench splitbox --case by-projection --rules 60,10000 --blinds 1024 -j 1 --json"
@@ -71,14 +72,47 @@ pub(super) fn main(arguments: &Arguments) -> CommandResult {
         rounds: arguments.rounds.max(1),
         time: Duration::from_millis(arguments.milliseconds.max(1)),
     };
-    let result = super::run_and_print(arguments.json, &heading(), row, |on_record| {
-        run(&plan, &library(), &mut |doing| super::show_progress(doing), &mut |record| {
-            super::show_progress("");
-            on_record(record);
-        })
-    });
+    let mut reporter = TableReporter { json: arguments.json, records: Vec::new(), written: Ok(()) };
+    reporter.print(&heading());
+    let done = run(&plan, &library(), &mut reporter);
     super::show_progress("");
-    result
+    done?;
+    match arguments.json {
+        true => write_json(&reporter.records),
+        false => reporter.written,
+    }
+}
+
+/// Writes the table line by line, and on a terminal the case that is under way.
+struct TableReporter {
+    json: bool,
+    records: Vec<Record>,
+    written: CommandResult,
+}
+
+impl TableReporter {
+    fn print(&mut self, text: &str) {
+        if !self.json && self.written.is_ok() {
+            self.written = write_out(None, text);
+        }
+    }
+}
+
+impl Reporter for TableReporter {
+    fn progress(&mut self, doing: &str) {
+        super::show_progress(doing);
+    }
+
+    fn row(&mut self, record: Record) {
+        self.progress("");
+        self.print(&row(&record));
+        self.records.push(record);
+    }
+
+    fn missing(&mut self, case: &str, why: &str) {
+        self.progress("");
+        complain(format_args!("castanet: without {case}: {why}"));
+    }
 }
 
 fn heading() -> String {
