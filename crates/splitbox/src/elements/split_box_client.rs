@@ -8,6 +8,7 @@ use crate::counter::LaneCounter;
 use crate::datagram::{DatagramInfo, DatagramKind, Link, LinkKey};
 use crate::epochs::{ClientEpoch, ClientEpochs, Hello, Status};
 use crate::party_file;
+use crate::replay::Freshness;
 use crate::setup::ClientParty;
 use castanet_element::prelude::*;
 use std::fmt::Write;
@@ -264,22 +265,19 @@ impl SplitBoxClient {
             let processor = usize::from(info.link.processor);
             let taken = self.with_control(|all| all.take_status(now, processor, number, &status));
             return match taken {
-                Some(freshness) if freshness != crate::replay::Freshness::New => {
-                    Err(freshness.into())
-                }
+                Some(freshness) if freshness != Freshness::New => Err(freshness.into()),
                 _ => Ok(()),
             };
         }
         let hello = Hello::decode(payload).ok_or(Exit::Malformed)?;
-        let taken = self.with_control(|all| {
-            let report = all.take_hello(now, number, &hello)?;
-            Ok((report, all.usable()))
-        });
+        let taken = self.with_control(|all| all.take_hello(now, number, &hello));
         let Some(taken) = taken else { return Ok(()) };
-        let (report, usable) =
-            taken.map_err(|freshness: crate::replay::Freshness| Exit::from(freshness))?;
+        let report = taken.map_err(Exit::from)?;
         if !report.grants.is_empty() {
-            self.usable.change(|all| *all = usable);
+            // In one step, as workers take reports at the same time: none puts an older list in place.
+            self.usable.change(|all| {
+                *all = self.with_control(|control| control.usable()).unwrap_or_default();
+            });
         }
         let link = Link { kind: DatagramKind::Grant, processor: 0 };
         let key = LinkKey::new(entry_secret, setup.id, link, info.epoch).ok_or(Exit::Forged)?;

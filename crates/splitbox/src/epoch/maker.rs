@@ -7,6 +7,7 @@ use crate::bits::{Bits, Ternary};
 use crate::digest::{DIGEST_BYTES, HashKind, ProjectionHash};
 use crate::private::PrivateFunction;
 use crate::secret::{BlindStream, MAX_BLINDS};
+use std::fmt::{Debug, Formatter};
 use std::ops::Range;
 use zeroize::Zeroize;
 
@@ -16,7 +17,6 @@ const PIECE: usize = 1024;
 /// Makes the digests of an epoch (paper, algorithm Setup Lookup Tables). It stores none of them, and
 /// makes the same ones as often as they are asked for. Digests are numbered in row order: blind by
 /// blind, and within a blind column by column.
-#[derive(Debug)]
 pub struct RowMaker {
     stream: BlindStream,
     hashes: Vec<ProjectionHash>,
@@ -27,6 +27,13 @@ pub struct RowMaker {
     digests: u64,
     /// Scratch buffer: the blinds of a piece.
     blinds: Vec<Bits>,
+}
+
+impl Debug for RowMaker {
+    /// Without the matches, which are secret.
+    fn fmt(&self, f: &mut Formatter) -> std::fmt::Result {
+        f.debug_struct("RowMaker").field("digests", &self.digests).finish_non_exhaustive()
+    }
 }
 
 impl RowMaker {
