@@ -37,7 +37,7 @@ pub(super) fn entry(info: &SetupInfo) -> Knowledge {
 
 pub(super) fn processor(info: &SetupInfo, function: &FunctionReport) -> Knowledge {
     let options = &info.options;
-    let (l, n) = (options.blinds, options.header_bits);
+    let (l, n) = (options.blinds / options.lanes.max(1) as u64, options.header_bits);
     let FunctionReport { matches, actions, .. } = function;
     let mut known = vec![
         "the number of packets and dummies together, and the time at which each came".to_owned(),
@@ -62,11 +62,26 @@ pub(super) fn processor(info: &SetupInfo, function: &FunctionReport) -> Knowledg
             .to_owned(),
     ];
     match options.blind_use {
-        BlindUse::Again => known.push(format!(
-            "in which of the {n} bits two packets with one blind differ: packets of an epoch whose \
-             numbers differ by a multiple of {l}"
-        )),
+        BlindUse::Again => {
+            let of_lane = if options.lanes > 1 { " and of one lane" } else { "" };
+            known.push(format!(
+                "in which of the {n} bits two packets with one blind differ: packets of an \
+                 epoch{of_lane} whose numbers differ by a multiple of {l}"
+            ));
+            known.push(
+                "which packets are dummies, if many packets have one blind: a dummy differs from the \
+                 others in bits that all packets have in common"
+                    .to_owned(),
+            );
+        }
         BlindUse::Once => hidden.push("differences of packets: no blind is used twice".to_owned()),
+    }
+    if options.lanes > 1 {
+        known.push(
+            "the lane of each packet, which is the worker of the entry that took it: something about \
+             the flow, if a device gives all packets of a flow to one worker"
+                .to_owned(),
+        );
     }
     if !options.has_constant_work {
         known.push(

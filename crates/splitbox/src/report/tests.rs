@@ -57,6 +57,23 @@ fn processors_know_projections_and_guesses() {
 }
 
 #[test]
+fn processors_know_lanes_and_mostly_dummies() {
+    let text = |lanes, blind_use| {
+        let mut party = setup().processors.remove(0);
+        let options = &mut party.info.options;
+        (options.lanes, options.blind_use) = (lanes, blind_use);
+        LeakageReport::new(&Party::Processor(party.into())).to_string()
+    };
+    // Each of four lanes has 25 of the 100 blinds.
+    let four = text(4, BlindUse::Again);
+    assert!(four.contains("of one lane whose numbers differ by a multiple of 25"), "{four}");
+    assert!(four.contains("the lane of each packet"), "{four}");
+    assert!(!text(1, BlindUse::Once).contains("the lane of each packet"));
+    let dummies = |text: &str| text.contains("which packets are dummies");
+    assert!(dummies(&four) && !dummies(&text(4, BlindUse::Once)));
+}
+
+#[test]
 fn entries_know_no_function_and_clients_know_all() {
     let setup = setup();
     let entry = LeakageReport::new(&Party::Entry(setup.entry.clone().into()));
