@@ -159,8 +159,9 @@ impl EntryLane {
         for part in (1..count).rev() {
             let start = part * part_len;
             let tail = packet.bytes().get(start..).unwrap_or_default();
-            let Some(mut more) = cx.copy_in_after(HEADROOM, tail) else { continue };
+            let more = cx.copy_in_after(HEADROOM, tail);
             packet.truncate(start);
+            let Some(mut more) = more else { continue };
             let is_last = part + 1 == count;
             more.push_front(1)[0] = flags | if is_last { rest::LAST } else { 0 };
             self.emit_part(&epoch.rest_key, (counter, part as u8), more, cx);

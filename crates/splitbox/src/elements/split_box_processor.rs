@@ -178,9 +178,6 @@ impl SplitBoxProcessor {
         let Some(rows) = epoch.rows() else { return };
         let SplitBoxProcessorState { processors, headers, shares, packets, .. } = state;
         if !processors.iter().any(|it| it.0 == epoch.number) {
-            if processors.len() >= MAX_EPOCHS {
-                processors.remove(0);
-            }
             processors.push((epoch.number, Processor::new(&self.party, rows.clone())));
         }
         let Some((_, processor)) = processors.iter_mut().find(|it| it.0 == epoch.number) else {
@@ -214,6 +211,10 @@ impl SplitBoxProcessor {
         epochs: &ProcessorEpochs,
         cx: &mut Cx,
     ) {
+        // Rows of epochs that the processor has no more take no memory.
+        if state.processors.len() > epochs.all().len() {
+            state.processors.retain(|it| epochs.find(it.0).is_some());
+        }
         let own = Link { kind: DatagramKind::Match, processor: self.party.number };
         let mut current: Option<(&ProcessorEpoch, u8)> = None;
         for packet in batch {

@@ -9,6 +9,9 @@ use clap::{Args, Subcommand};
 use std::net::SocketAddrV4;
 use std::path::{Path, PathBuf};
 
+/// Maximum length of an IP packet with a datagram: that of jumbo frames.
+const MAX_MTU: u32 = 9216;
+
 /// The party to run.
 #[derive(Subcommand)]
 pub(crate) enum Role {
@@ -75,7 +78,8 @@ pub(crate) struct EntryArguments {
     #[command(flatten)]
     device: Device,
     /// The longest IP packet on the way to the client; longer ones are sent in parts
-    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500,
+        value_parser = clap::value_parser!(u32).range(384..=i64::from(MAX_MTU)))]
     mtu: u32,
 }
 
@@ -178,7 +182,7 @@ fn party(common: &Common) -> String {
 /// The socket at which a party listens.
 fn listener(common: &Common) -> String {
     let (address, port) = (common.listen.ip(), common.listen.port());
-    format!("Socket(UDP, {address}, {port}, CLIENT false, RCVBUF 8388608, SNAPLEN 2048)")
+    format!("Socket(UDP, {address}, {port}, CLIENT false, RCVBUF 8388608, SNAPLEN {MAX_MTU})")
 }
 
 /// A socket that sends to another party.

@@ -24,6 +24,7 @@ pub(super) struct Summary {
     processors: usize,
     header_bits: usize,
     blinds: u64,
+    lanes: usize,
     uses_blinds_once: bool,
     function: Option<FunctionReport>,
     low_weight: Vec<LowWeightMatches>,
@@ -88,6 +89,7 @@ impl Summary {
             processors: options.processors,
             header_bits: options.header_bits,
             blinds: options.blinds,
+            lanes: options.lanes,
             uses_blinds_once: options.blind_use == BlindUse::Once,
             function: report.function,
             low_weight: low,
@@ -168,10 +170,11 @@ impl Display for Summary {
         let again = &self.blinds_again;
         writeln!(
             f,
-            "blinds used again{}: two packets that are {blinds} apart have one blind\n  the client \
+            "blinds used again{}: two packets of a lane that are {} apart have one blind\n  the client \
              makes an epoch in {:.3} s; a processor hashes a packet {projections} times, which \
              takes {:.0} ns: {}packets/s a core",
             chosen(!self.uses_blinds_once),
+            blinds / self.lanes as u64,
             again.client_seconds_per_epoch,
             again.processor_ns_per_packet,
             rate(again.packets_per_second),
