@@ -7,8 +7,8 @@ mod delay_sink;
 mod paced_source;
 mod policy;
 
-use crate::measure::{Run, is_selected, median, middle, ticks_per_ns, watched};
-use crate::router::{count, run_counted};
+use crate::measure::{is_selected, middle, ticks_per_ns};
+use crate::router::{Sample, count, rate, run_counted, sample};
 use castanet_element::class::{Class, Library, per_batch, source};
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{Options, Router};
@@ -267,8 +267,8 @@ impl Bench<'_> {
         Err(format!("no epoch\n{}", router.read("client.state").map_err(|e| e.to_string())?))
     }
 
-    /// Nanoseconds of elements for a packet, by name, and of a worker: in the median of the rounds that
-    /// nothing disturbed, or of all if there are none.
+    /// Nanoseconds of elements for a packet, by name, and of a worker by the clock: in the median of the
+    /// rounds that nothing disturbed, or of all if there are none.
     fn costs(&self, router: &mut Router, workers: usize, names: &[&str]) -> (Vec<f64>, f64) {
         let ticks = |router: &mut Router| -> Vec<u64> {
             let costs = router.costs();
@@ -278,22 +278,22 @@ impl Bench<'_> {
             names.iter().map(|name| of(name).map_or(0, |it| it.transfers.ticks)).collect()
         };
         let mut rounds: Vec<Vec<(f64, bool)>> = vec![Vec::new(); names.len()];
-        let mut runs: Vec<Run> = Vec::new();
+        let mut samples: Vec<Sample> = Vec::new();
+        let packets = |router: &mut Router| count(router, "sink.count");
         for _ in 0..self.plan.rounds {
-            let (before, mut packets) = (ticks(router), 0);
-            let run = watched(workers, || {
-                packets = run_counted(router, self.plan.time, |it| count(it, "sink.count"));
-                packets
-            });
-            for (round, (after, before)) in rounds.iter_mut().zip(ticks(router).iter().zip(&before))
+            let before = (ticks(router), packets(router));
+            let sample = sample(router, workers, self.plan.time, packets);
+            let count = (packets(router) - before.1) as f64;
+            for (round, (after, before)) in
+                rounds.iter_mut().zip(ticks(router).iter().zip(before.0))
             {
-                let ns = (after - before) as f64 / self.ticks / packets as f64;
-                round.push((ns, run.undisturbed));
+                let ns = (after - before) as f64 / self.ticks / count;
+                round.push((ns, sample.run.undisturbed));
             }
-            runs.push(run);
+            samples.push(sample);
         }
         let costs = rounds.into_iter().map(|round| middle(round.into_iter()).0);
-        (costs.collect(), median(&runs))
+        (costs.collect(), 1e3 * workers as f64 / rate(&samples))
     }
 
     fn party_costs(&self, case: &Case, folder: &PartyFolder) -> Result<PartyCosts, String> {
@@ -383,7 +383,10 @@ impl Bench<'_> {
             reporter.progress(&format!("delays at a load of {load} %"));
             let rate = (1e9 / costs.all * load as f64 / 100.0) as u64;
             let mut router = self.start(&case, &folder, rate.max(1))?;
-            router.write("sink.reset", "").map_err(|e| e.to_string())?;
+            // Packets that were due while the parties prepared epochs, or while no worker ran, do not count.
+            for handler in ["source0.reset", "sink.reset"] {
+                router.write(handler, "").map_err(|e| e.to_string())?;
+            }
             run_counted(&mut router, self.plan.time * self.plan.rounds as u32, |it| {
                 count(it, "sink.count")
             });

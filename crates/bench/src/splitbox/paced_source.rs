@@ -21,6 +21,7 @@ pub(crate) struct PacedSource {
 
 /// The clock, and the packets that were made since it began.
 #[derive(Local)]
+#[local(methods)]
 pub(crate) struct PacedSourceState {
     clock: quanta::Clock,
     start: Option<u64>,
@@ -32,6 +33,16 @@ pub(crate) struct PacedSourceState {
 impl Default for PacedSourceState {
     fn default() -> PacedSourceState {
         PacedSourceState { clock: quanta::Clock::new(), start: None, made: 0, period: 0.0 }
+    }
+}
+
+#[handlers]
+impl PacedSourceState {
+    /// Begins anew: packets that were due before are not made.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        (self.start, self.made) = (None, 0);
+        Ok(())
     }
 }
 
