@@ -158,6 +158,20 @@ impl LinkKey {
         Some(LinkKey { aead: LessSafeKey::new(key), setup, link, epoch })
     }
 
+    /// The keys of the links of one kind with all processors, from the secrets of these links in order;
+    /// `None` as [`LinkKey::new`].
+    pub fn of_processors(
+        secrets: &[Key],
+        setup: u32,
+        kind: DatagramKind,
+        epoch: u64,
+    ) -> Option<Vec<LinkKey>> {
+        let key = |(processor, secret)| {
+            LinkKey::new(secret, setup, Link { kind, processor: processor as u8 }, epoch)
+        };
+        secrets.iter().enumerate().map(key).collect()
+    }
+
     /// The nonce of a datagram: a key is for one link and one epoch, in which no part of a counter comes
     /// twice.
     fn nonce(counter: u64, part: u8) -> Nonce {

@@ -27,9 +27,7 @@ pub struct MergeWindow<P> {
 struct Slot<P> {
     /// One more than the sequence number of the packet; 0 in slots that no packet has had.
     number: u64,
-    /// Whether the packet is complete or given up.
-    is_done: bool,
-    is_given_up: bool,
+    state: SlotState,
     /// A bit for each processor whose share has come.
     shares: u64,
     sum: ActionShare,
@@ -38,6 +36,14 @@ struct Slot<P> {
     part_count: Option<usize>,
     /// When the packet is given up, in nanoseconds.
     deadline: u64,
+}
+
+/// The state of the packet of a slot; a slot that no packet has had is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SlotState {
+    Waiting,
+    Complete,
+    GivenUp,
 }
 
 /// A packet of which all datagrams have come.
@@ -74,8 +80,7 @@ impl<P> MergeWindow<P> {
     pub fn new(size: usize, processors: usize) -> MergeWindow<P> {
         let slot = || Slot {
             number: 0,
-            is_done: true,
-            is_given_up: false,
+            state: SlotState::Complete,
             shares: 0,
             sum: ActionShare::ZERO,
             parts: Vec::new(),
@@ -112,9 +117,9 @@ impl<P> MergeWindow<P> {
                 DatagramPlace::Share(processor) => slot.shares >> processor & 1 != 0,
                 DatagramPlace::Part(part) => slot.parts.iter().any(|it| it.0 == part),
             };
-            return match (has_come, slot.is_given_up, slot.is_done) {
-                (false, true, _) => Freshness::Old,
-                (false, false, false) => Freshness::New,
+            return match slot.state {
+                SlotState::Waiting if !has_come => Freshness::New,
+                SlotState::GivenUp if !has_come => Freshness::Old,
                 _ => Freshness::Replayed,
             };
         }
@@ -128,8 +133,8 @@ impl<P> MergeWindow<P> {
         if self.slots[index].number != sequence + 1 {
             self.give_up(index);
             let slot = &mut self.slots[index];
-            (slot.number, slot.is_done, slot.deadline) = (sequence + 1, false, deadline);
-            slot.is_given_up = false;
+            (slot.number, slot.state) = (sequence + 1, SlotState::Waiting);
+            slot.deadline = deadline;
             (slot.shares, slot.sum, slot.part_count) = (0, ActionShare::ZERO, None);
             self.next = self.next.max(sequence + 1);
             self.first = self.first.min(sequence);
@@ -178,7 +183,7 @@ impl<P> MergeWindow<P> {
         if slot.shares & all != all || slot.part_count != Some(slot.parts.len()) {
             return None;
         }
-        slot.is_done = true;
+        slot.state = SlotState::Complete;
         slot.parts.sort_unstable_by_key(|it| it.0);
         self.held -= slot.parts.len();
         Some(CompletePacket { sum: slot.sum, parts: slot.parts.drain(..) })
@@ -186,10 +191,10 @@ impl<P> MergeWindow<P> {
 
     fn give_up(&mut self, index: usize) {
         let slot = &mut self.slots[index];
-        if slot.is_done {
+        if slot.state != SlotState::Waiting {
             return;
         }
-        (slot.is_done, slot.is_given_up) = (true, true);
+        slot.state = SlotState::GivenUp;
         self.held -= slot.parts.len();
         let is_rest_missing = slot.part_count != Some(slot.parts.len());
         self.given_up.push(IncompletePacket {
@@ -214,7 +219,7 @@ impl<P> MergeWindow<P> {
         while self.first < self.next {
             let index = self.index(self.first);
             let slot = &self.slots[index];
-            if slot.number == self.first + 1 && !slot.is_done {
+            if slot.number == self.first + 1 && slot.state == SlotState::Waiting {
                 if slot.deadline > now {
                     break;
                 }

@@ -3,6 +3,7 @@
 use castanet_element::prelude::*;
 
 /// Drops packets, and counts them by the ticks of the time-stamp counter since their timestamps.
+/// `TimestampDiff` reads the runtime's clock, which stands still while a packet goes through all parties.
 ///
 /// ```text
 /// in -> d :: DelaySink

@@ -155,12 +155,13 @@ impl ClientLane {
     }
 
     fn drop_given_up(&mut self, at: usize, cx: &mut Cx) {
-        for packet in self.windows[at].1.take_given_up() {
-            self.counts.incomplete += 1;
-            self.counts.without_rest += u64::from(packet.is_rest_missing);
-            let missing =
-                (0..self.without_share.len()).filter(|it| packet.missing_shares >> it & 1 != 0);
-            missing.collect::<Vec<_>>().into_iter().for_each(|it| self.without_share[it] += 1);
+        let ClientLane { windows, counts, without_share } = self;
+        for packet in windows[at].1.take_given_up() {
+            counts.incomplete += 1;
+            counts.without_rest += u64::from(packet.is_rest_missing);
+            for (processor, count) in without_share.iter_mut().enumerate() {
+                *count += packet.missing_shares >> processor & 1;
+            }
             packet.parts.into_iter().for_each(|(part, _)| cx.emit(Exit::Incomplete, part));
         }
     }

@@ -3,7 +3,7 @@
 use super::datagram_packet::{clear_headers, seal, sealed};
 use super::exit::EntryExit as Exit;
 use crate::bits::Bits;
-use crate::datagram::OVERHEAD;
+use crate::datagram::{LinkKey, OVERHEAD};
 use crate::epochs::{EntryEpoch, EntryEpochs};
 use crate::header::{SourceHash, header_string};
 use crate::party::{BlindedHeader, Entry};
@@ -172,7 +172,7 @@ impl EntryLane {
 
     fn emit_part(
         &self,
-        key: &crate::datagram::LinkKey,
+        key: &LinkKey,
         (counter, part): (u64, u8),
         mut packet: Packet,
         cx: &mut Cx,

@@ -2,12 +2,13 @@
 
 use super::AHEAD;
 use super::messages::{Hello, Status};
+use crate::bits::Ternary;
 use crate::datagram::{DatagramKind, Link, LinkKey};
 use crate::digest::DIGEST_BYTES;
 use crate::epoch::{CHUNK_DIGESTS, EpochSecrets, RowMaker};
 use crate::private::PrivateFunction;
 use crate::replay::Freshness;
-use crate::setup::{BlindUse, ClientParty};
+use crate::setup::{BlindUse, ClientParty, SetupOptions};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::ops::Range;
@@ -27,20 +28,16 @@ pub struct ClientEpoch {
 impl ClientEpoch {
     fn new(party: &ClientParty, number: u64) -> Option<ClientEpoch> {
         let setup = party.info.id;
-        let key = |(processor, secret)| {
-            let link = Link { kind: DatagramKind::Share, processor: processor as u8 };
-            LinkKey::new(secret, setup, link, number)
-        };
         let rest = Link { kind: DatagramKind::Rest, processor: 0 };
         Some(ClientEpoch {
             number,
             rest_key: LinkKey::new(&party.entry_secret, setup, rest, number)?,
-            share_keys: party
-                .processor_secrets
-                .iter()
-                .enumerate()
-                .map(key)
-                .collect::<Option<_>>()?,
+            share_keys: LinkKey::of_processors(
+                &party.processor_secrets,
+                setup,
+                DatagramKind::Share,
+                number,
+            )?,
         })
     }
 }
@@ -52,6 +49,12 @@ struct PreparedEpoch {
     transfers: Vec<RowTransfer>,
     /// The session of the entry that may use it.
     session: Option<u64>,
+}
+
+/// Number of chunks of an epoch: one, which is empty, for a function without matches, as processors learn
+/// of an epoch by its chunks.
+fn chunk_count(maker: &RowMaker) -> u32 {
+    maker.chunks().count().max(1) as u32
 }
 
 impl PreparedEpoch {
@@ -83,7 +86,7 @@ pub struct RowDatagram<'k> {
     pub chunk: u32,
 }
 
-/// A processor as the client sees it.
+/// The entry or a processor, as far as the client has heard of it.
 #[derive(Clone, Copy, Default)]
 struct Peer {
     session: u64,
@@ -116,7 +119,8 @@ pub struct EntryReport {
 pub struct ClientEpochs {
     party: Arc<ClientParty>,
     function: PrivateFunction,
-    matches: Vec<crate::bits::Ternary>,
+    /// By number: the distinct matches of the function.
+    matches: Vec<Ternary>,
     /// By number.
     epochs: Vec<PreparedEpoch>,
     entry: Peer,
@@ -161,13 +165,6 @@ impl ClientEpochs {
         self.party.info.options.blind_use == BlindUse::Once
     }
 
-    /// Number of chunks of an epoch: one, which is empty, for a function without matches, as processors
-    /// learn of an epoch by its chunks.
-    fn chunks(&self) -> u32 {
-        let digests = self.party.info.options.blinds * self.matches.len() as u64;
-        digests.div_ceil(CHUNK_DIGESTS).max(1) as u32
-    }
-
     /// The epochs that the entry may use, and that it used a short time ago.
     pub fn usable(&self) -> Vec<Arc<ClientEpoch>> {
         let granted = self.epochs.iter().filter(|it| it.session.is_some());
@@ -193,24 +190,18 @@ impl ClientEpochs {
         let number = (now / 1_000_000).max(self.last_number + 1);
         let ClientParty { info, blind_key, hash_key, processor_secrets, .. } = &*self.party;
         let Some(keys) = ClientEpoch::new(&self.party, number) else { return };
-        let transfer = |(processor, secret)| {
-            let link = Link { kind: DatagramKind::Rows, processor: processor as u8 };
-            let key = LinkKey::new(secret, info.id, link, number)?;
-            let pending = std::iter::once(0..self.chunks()).collect();
-            Some(RowTransfer { key, is_complete: false, pending, sent_at: 0 })
-        };
-        let transfers = processor_secrets.iter().enumerate().map(transfer).collect::<Option<_>>();
-        let Some(transfers) = transfers else { return };
+        let row_keys =
+            LinkKey::of_processors(processor_secrets, info.id, DatagramKind::Rows, number);
+        let Some(row_keys) = row_keys else { return };
         let secrets = EpochSecrets { blinds: blind_key, hash: hash_key };
         let (function, matches) = (&self.function, &self.matches[..]);
-        let maker = RowMaker::new(
-            function,
-            matches,
-            secrets,
-            info.options.hash,
-            number,
-            info.options.blinds,
-        );
+        let SetupOptions { hash, blinds, .. } = info.options;
+        let maker = RowMaker::new(function, matches, secrets, hash, number, blinds);
+        let transfer = |key| {
+            let pending = std::iter::once(0..chunk_count(&maker)).collect();
+            RowTransfer { key, is_complete: false, pending, sent_at: 0 }
+        };
+        let transfers = row_keys.into_iter().map(transfer).collect();
         self.last_number = number;
         self.epochs.push(PreparedEpoch { keys: keys.into(), maker, transfers, session: None });
     }
@@ -226,7 +217,6 @@ impl ClientEpochs {
 
     /// Sends up to `count` chunks to each processor: `send` gets where they go, and their bytes.
     pub fn send_rows(&mut self, now: u64, count: usize, mut send: impl FnMut(RowDatagram, &[u8])) {
-        let digests = self.party.info.options.blinds * self.matches.len() as u64;
         let mut bytes = [0; CHUNK_DIGESTS as usize * DIGEST_BYTES];
         for (processor, peer) in self.processors.iter().enumerate() {
             if peer.session == 0 || now.saturating_sub(peer.heard_at) > SILENCE {
@@ -245,10 +235,9 @@ impl ClientEpochs {
                     if range.start >= range.end {
                         transfer.pending.pop_front();
                     }
-                    let first = u64::from(chunk) * CHUNK_DIGESTS;
-                    let len = digests.saturating_sub(first).min(CHUNK_DIGESTS) as usize;
-                    let bytes = &mut bytes[..len * DIGEST_BYTES];
-                    maker.fill(first, bytes);
+                    let digests = maker.chunks().digests(chunk);
+                    let bytes = &mut bytes[..(digests.end - digests.start) as usize * DIGEST_BYTES];
+                    maker.fill(digests.start, bytes);
                     send(RowDatagram { processor, key: &transfer.key, chunk }, bytes);
                     transfer.sent_at = now;
                     left -= 1;
@@ -274,7 +263,6 @@ impl ClientEpochs {
         (session, report): (u64, u64),
         status: &Status,
     ) -> Freshness {
-        let chunks = self.chunks();
         let Some(peer) = self.processors.get_mut(processor) else { return Freshness::Old };
         let freshness = peer.accept(now, session, report);
         if freshness != Freshness::New {
@@ -282,6 +270,7 @@ impl ClientEpochs {
         }
         self.number_behind(status.epochs.iter().map(|it| it.epoch).max().unwrap_or(0));
         for epoch in &mut self.epochs {
+            let chunks = chunk_count(&epoch.maker);
             let transfer = &mut epoch.transfers[processor];
             let known = status.epochs.iter().find(|it| it.epoch == epoch.keys.number);
             transfer.is_complete = known.is_some_and(|it| it.missing.is_empty());

@@ -20,20 +20,16 @@ pub struct EntryEpoch {
 impl EntryEpoch {
     fn new(party: &EntryParty, number: u64) -> Option<EntryEpoch> {
         let setup = party.info.id;
-        let key = |(processor, secret)| {
-            let link = Link { kind: DatagramKind::Match, processor: processor as u8 };
-            LinkKey::new(secret, setup, link, number)
-        };
         let rest = Link { kind: DatagramKind::Rest, processor: 0 };
         Some(EntryEpoch {
             number,
             rest_key: LinkKey::new(&party.client_secret, setup, rest, number)?,
-            match_keys: party
-                .processor_secrets
-                .iter()
-                .enumerate()
-                .map(key)
-                .collect::<Option<_>>()?,
+            match_keys: LinkKey::of_processors(
+                &party.processor_secrets,
+                setup,
+                DatagramKind::Match,
+                number,
+            )?,
         })
     }
 }

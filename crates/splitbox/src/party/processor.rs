@@ -90,24 +90,24 @@ impl Processor {
         shares.clear();
         shares.resize(packets.len(), ActionShare::ZERO);
         for (packets, shares) in packets.chunks(LOT).zip(shares.chunks_mut(LOT)) {
-            self.begin(packets);
-            match self.options.has_constant_work {
-                true => self.process_constant(packets, shares),
-                false => self.process_lot(packets, shares),
-            }
+            self.process_at_once(packets, shares);
         }
     }
 
     /// The same for one packet.
     pub fn process(&mut self, packet: &BlindedHeader) -> ActionShare {
         let mut share = ActionShare::ZERO;
-        let (packets, shares) = (std::slice::from_ref(packet), std::slice::from_mut(&mut share));
+        self.process_at_once(std::slice::from_ref(packet), std::slice::from_mut(&mut share));
+        share
+    }
+
+    /// The same for a lot: [`LOT`] packets at most, whose shares are 0 before.
+    fn process_at_once(&mut self, packets: &[BlindedHeader], shares: &mut [ActionShare]) {
         self.begin(packets);
         match self.options.has_constant_work {
             true => self.process_constant(packets, shares),
             false => self.process_lot(packets, shares),
         }
-        share
     }
 
     /// The same as the paper has it: a hash for each match that is tried (algorithms Private
