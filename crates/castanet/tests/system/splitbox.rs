@@ -177,10 +177,11 @@ fn links_that_lose_delay_and_reorder_cost_no_more_than_they_lose() {
     assert_eq!((complete + incomplete, end.wrong, end.doubled), (sent, 0, 0), "{end:?}");
     assert_eq!((end.count, end.missing <= incomplete), (complete, true), "{end:?}");
     // A packet has 3 datagrams to the processors, 1 or 2 to the client, and 3 shares: 7 % or so.
-    println!("{incomplete} of {sent} lost");
+    let late = split_box.dropped(Party::Client, "old");
+    println!("{incomplete} of {sent} lost, {late} datagrams came after their packet was given up");
     assert!(incomplete > 0 && incomplete * 100 < sent * 20, "{incomplete} of {sent}");
-    let late = ["old", "replayed"].map(|it| split_box.dropped(Party::Client, it));
-    assert_eq!(late, [0, 0]);
+    // Reports overtake each other too, and are no replays.
+    assert_eq!(split_box.dropped(Party::Client, "replayed"), 0);
     split_box.stop();
 }
 

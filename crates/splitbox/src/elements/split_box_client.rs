@@ -8,7 +8,6 @@ use crate::counter::LaneCounter;
 use crate::datagram::{DatagramInfo, DatagramKind, Link, LinkKey};
 use crate::epochs::{ClientEpoch, ClientEpochs, Hello, Status};
 use crate::party_file;
-use crate::replay::Freshness;
 use crate::setup::ClientParty;
 use castanet_element::prelude::*;
 use std::fmt::Write;
@@ -264,10 +263,7 @@ impl SplitBoxClient {
             let status = Status::decode(payload).ok_or(Exit::Malformed)?;
             let processor = usize::from(info.link.processor);
             let taken = self.with_control(|all| all.take_status(now, processor, number, &status));
-            return match taken {
-                Some(freshness) if freshness != Freshness::New => Err(freshness.into()),
-                _ => Ok(()),
-            };
+            return taken.unwrap_or(Ok(())).map_err(Exit::from);
         }
         let hello = Hello::decode(payload).ok_or(Exit::Malformed)?;
         let taken = self.with_control(|all| all.take_hello(now, number, &hello));

@@ -7,7 +7,7 @@ use crate::datagram::{DatagramKind, Link, LinkKey};
 use crate::digest::DIGEST_BYTES;
 use crate::epoch::{CHUNK_DIGESTS, EpochSecrets, RowMaker};
 use crate::private::PrivateFunction;
-use crate::replay::Freshness;
+use crate::replay::{Freshness, ReplayWindow};
 use crate::setup::{BlindUse, ClientParty, SetupOptions};
 use std::collections::VecDeque;
 use std::fmt::Write;
@@ -87,22 +87,44 @@ pub struct RowDatagram<'k> {
 }
 
 /// The entry or a processor, as far as the client has heard of it.
-#[derive(Clone, Copy, Default)]
 struct Peer {
     session: u64,
-    /// One more than the number of the last report in the session.
+    /// The numbers of the reports of the session that have come.
+    reports: ReplayWindow,
+    /// One more than the number of the newest one.
     next_report: u64,
     heard_at: u64,
 }
 
+/// Reports of a peer in whose order links may change them.
+const REPORT_WINDOW: usize = 1024;
+
 impl Peer {
-    /// Whether a report is new; then it is the last one.
-    fn accept(&mut self, now: u64, session: u64, report: u64) -> Freshness {
-        if (session, report) < (self.session, self.next_report) {
-            return if session < self.session { Freshness::Old } else { Freshness::Replayed };
+    fn new() -> Peer {
+        let reports = ReplayWindow::new(REPORT_WINDOW);
+        Peer { session: 0, reports, next_report: 0, heard_at: 0 }
+    }
+
+    /// Records a report. `Ok` says whether it is the newest one: one that a newer one has overtaken is
+    /// authentic too, but says nothing about the present.
+    ///
+    /// # Errors
+    /// The report has come already, or is of a session that is over.
+    fn accept(&mut self, now: u64, session: u64, report: u64) -> Result<bool, Freshness> {
+        if session < self.session {
+            return Err(Freshness::Old);
         }
-        (self.session, self.next_report, self.heard_at) = (session, report.saturating_add(1), now);
-        Freshness::New
+        if session > self.session {
+            *self = Peer { session, ..Peer::new() };
+        }
+        match self.reports.accept(report) {
+            Freshness::New => {}
+            freshness => return Err(freshness),
+        }
+        self.heard_at = now;
+        let is_newest = report >= self.next_report;
+        self.next_report = self.next_report.max(report + 1);
+        Ok(is_newest)
     }
 }
 
@@ -146,13 +168,13 @@ impl ClientEpochs {
     /// No epoch yet. Where blinds are used again, an epoch lasts for `rotation` nanoseconds.
     pub fn new(party: Arc<ClientParty>, rotation: u64) -> ClientEpochs {
         let (function, matches) = PrivateFunction::new(&party.function);
-        let processors = vec![Peer::default(); party.info.options.processors];
+        let processors = (0..party.info.options.processors).map(|_| Peer::new()).collect();
         ClientEpochs {
             party,
             function,
             matches,
             epochs: Vec::new(),
-            entry: Peer::default(),
+            entry: Peer::new(),
             current: 0,
             processors,
             last_number: 0,
@@ -255,18 +277,20 @@ impl ClientEpochs {
         })
     }
 
-    /// Takes the report of a processor.
+    /// Takes the report of a processor; one that a newer one has overtaken changes nothing.
+    ///
+    /// # Errors
+    /// The report has come already, or is of a session that is over.
     pub fn take_status(
         &mut self,
         now: u64,
         processor: usize,
         (session, report): (u64, u64),
         status: &Status,
-    ) -> Freshness {
-        let Some(peer) = self.processors.get_mut(processor) else { return Freshness::Old };
-        let freshness = peer.accept(now, session, report);
-        if freshness != Freshness::New {
-            return freshness;
+    ) -> Result<(), Freshness> {
+        let peer = self.processors.get_mut(processor).ok_or(Freshness::Old)?;
+        if !peer.accept(now, session, report)? {
+            return Ok(());
         }
         self.number_behind(status.epochs.iter().map(|it| it.epoch).max().unwrap_or(0));
         for epoch in &mut self.epochs {
@@ -287,22 +311,22 @@ impl ClientEpochs {
                 transfer.pending.retain(|it| it.start < it.end);
             }
         }
-        freshness
+        Ok(())
     }
 
-    /// Takes the report of the entry. With `Ok` the answer tells which epochs it may use.
+    /// Takes the report of the entry. With `Ok` the answer tells which epochs it may use; to one that a
+    /// newer one has overtaken it has none.
     ///
     /// # Errors
-    /// The report is not new.
+    /// The report has come already, or is of a session that is over.
     pub fn take_hello(
         &mut self,
         now: u64,
         (session, report): (u64, u64),
         hello: &Hello,
     ) -> Result<EntryReport, Freshness> {
-        match self.entry.accept(now, session, report) {
-            Freshness::New => {}
-            freshness => return Err(freshness),
+        if !self.entry.accept(now, session, report)? {
+            return Ok(EntryReport::default());
         }
         self.current = hello.current;
         self.number_behind(hello.newest);

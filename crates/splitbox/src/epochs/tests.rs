@@ -5,6 +5,7 @@ use crate::bits::Ternary;
 use crate::datagram::{DatagramInfo, DatagramKind, Link, LinkKey, TAG_BYTES};
 use crate::digest::HashKind;
 use crate::function::{NetworkFunction, Policy};
+use crate::replay::Freshness;
 use crate::setup::{BlindUse, ClientParty, Setup, SetupOptions};
 use castanet_wire::splitbox::SplitBoxHeader;
 use proptest::prelude::*;
@@ -106,7 +107,8 @@ impl Network {
             if !self.is_lost() {
                 let (status, session) =
                     (self.processors[processor].status(), self.sessions[processor]);
-                self.client.take_status(now, processor, session, &status);
+                let taken = self.client.take_status(now, processor, session, &status);
+                taken.expect("is new");
             }
         }
         let (report, hello) = self.entry.report();
@@ -306,16 +308,46 @@ fn epochs_grow_where_the_clock_of_the_client_was_set_back() {
 
 #[test]
 fn reports_are_taken_once_and_of_the_newest_session() {
-    use crate::replay::Freshness;
     let mut network = Network::new(BlindUse::Again, 0, 0);
     let status = Status::default();
     let mut take = |session, report| network.client.take_status(1, 0, (session, report), &status);
-    assert_eq!(take(5, 3), Freshness::New);
-    assert_eq!(take(5, 3), Freshness::Replayed);
-    assert_eq!(take(5, 2), Freshness::Replayed);
-    assert_eq!(take(4, 9), Freshness::Old);
-    assert_eq!(take(6, 0), Freshness::New);
-    assert_eq!(take(5, 4), Freshness::Old);
+    assert_eq!(take(5, 3), Ok(()));
+    assert_eq!(take(5, 3), Err(Freshness::Replayed));
+    // Overtaken on its way.
+    assert_eq!(take(5, 2), Ok(()));
+    assert_eq!(take(5, 2), Err(Freshness::Replayed));
+    assert_eq!(take(4, 9), Err(Freshness::Old));
+    assert_eq!(take(6, 0), Ok(()));
+    assert_eq!(take(5, 4), Err(Freshness::Old));
+    assert_eq!(take(6, u64::MAX), Err(Freshness::Old));
+    assert_eq!(take(6, 5000), Ok(()));
+    assert_eq!(take(6, 1), Err(Freshness::Old));
+}
+
+/// Else rows that have come would be sent again, and the entry be told that its epochs are not known.
+#[test]
+fn reports_that_are_overtaken_change_nothing() {
+    let mut network = Network::new(BlindUse::Again, 0, 0);
+    let epoch = network.next_epoch(0);
+    let (session, later) = (network.entry.session(), network.now + 1000 * MILLISECOND);
+    let client = &mut network.client;
+    let used = Hello { newest: epoch, current: epoch };
+    let unknown = Hello { newest: 5, current: 5 };
+    for (report, hello) in [(800, used), (799, unknown)] {
+        client.take_hello(later, (session, report), &hello).expect("is new");
+    }
+    assert!(!client.take_hello(later, (session, 798), &unknown).expect("is new").is_now);
+    let has_all = network.processors[0].status();
+    for (report, status) in [(800, &has_all), (799, &Status::default())] {
+        assert_eq!(client.take_status(later, 0, (session, report), status), Ok(()));
+    }
+    let mut sent = 0;
+    client.send_rows(later, 1000, |row, _| sent += usize::from(row.processor == 0));
+    assert_eq!(sent, 0);
+    // The same report in order does change something.
+    assert_eq!(client.take_status(later, 0, (session, 801), &Status::default()), Ok(()));
+    client.send_rows(later, 1000, |row, _| sent += usize::from(row.processor == 0));
+    assert!(sent > 0);
 }
 
 #[test]
