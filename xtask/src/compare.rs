@@ -5,13 +5,12 @@
 //! with its functions in a different order (`--shuffle-sections` of lld), and the programs run
 //! alternately on the same machine.
 
-use crate::steps::run;
+use crate::steps::{output, run};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Default number of layouts: orders of the functions in which each side is linked.
 pub(crate) const LAYOUTS: usize = 5;
@@ -32,7 +31,7 @@ type Cases = BTreeMap<(String, usize), Results>;
 /// Prints for each case of `castanet bench WORDS` the median of each side over its layouts, with
 /// the least and the greatest, and how much faster or slower the working tree is than `base`.
 pub(crate) fn compare(base: &str, layouts: usize, words: &[&str]) -> Result<(), String> {
-    let commit = output("git", &["rev-parse", "--short", &format!("{base}^{{commit}}")])?;
+    let (commit, _) = output("git", &["rev-parse", "--short", &format!("{base}^{{commit}}")])?;
     let commit = commit.trim();
     let root = std::env::current_dir().map_err(|e| e.to_string())?;
     let folder = root.join("target/compare");
@@ -53,7 +52,7 @@ pub(crate) fn compare(base: &str, layouts: usize, words: &[&str]) -> Result<(), 
             for side in [run % 2, 1 - run % 2] {
                 let program = [programs.0, programs.1][side].display().to_string();
                 let words = [&["bench"], words, &["--json"]].concat();
-                record(&mut cases, side, layout, &output(&program, &words)?)?;
+                record(&mut cases, side, layout, &output(&program, &words)?.0)?;
             }
         }
     }
@@ -92,16 +91,6 @@ fn programs(folder: &Path, into: &Path, layouts: usize) -> Result<Vec<PathBuf>, 
     let words = [&["rustc", "--manifest-path", &manifest], &target[..], &["--", "-C", &linker]];
     run(&cargo, &words.concat())?;
     Ok(programs)
-}
-
-/// Runs a program and returns its standard output; fails unless it succeeds.
-fn output(program: &str, words: &[&str]) -> Result<String, String> {
-    let failed = |why: &dyn std::fmt::Display| format!("{program} {}: {why}", words.join(" "));
-    let done = Command::new(program).args(words).output().map_err(|e| failed(&e))?;
-    if !done.status.success() {
-        return Err(failed(&String::from_utf8_lossy(&done.stderr)));
-    }
-    String::from_utf8(done.stdout).map_err(|e| failed(&e))
 }
 
 /// Adds the results that a benchmark has written as JSON.

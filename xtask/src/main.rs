@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod cost;
 mod steps;
 
 use std::path::Path;
@@ -17,6 +18,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                    `castanet bench BENCHMARK` of the working tree and of commit
                    BASE in turns, each with its functions in LAYOUTS (5) orders:
                    cargo xtask compare HEAD~1 -- io --device net_null
+  cost [--record] [--json] [PATH]...
+                   instructions a packet on the paths of `castanet bench paths`,
+                   counted by callgrind; fails where one grows by more than 3 %
+                   against xtask/cost.json, which --record writes
   packages         install the Debian packages that tests and demo need";
 
 fn main() {
@@ -43,6 +48,10 @@ fn main() {
                 _ => Err(format!("xtask: LAYOUTS is a number from 1 to 99, not {layouts}")),
             }
         }
+        ["cost", words @ ..] => match cost::Options::parse(words) {
+            Some(options) => cost::cost(&options),
+            None => Err(USAGE.into()),
+        },
         ["docs"] => xtask::docs::write(),
         ["docs", "--check"] => xtask::docs::check(),
         ["new", place] => xtask::new::element(place),

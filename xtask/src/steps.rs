@@ -60,3 +60,14 @@ pub(crate) fn run(program: &str, words: &[&str]) -> Result<(), String> {
         Err(e) => Err(format!("cannot run {program}: {e}")),
     }
 }
+
+/// Runs a program and returns its standard output and its standard error; fails unless it succeeds.
+pub(crate) fn output(program: &str, words: &[&str]) -> Result<(String, String), String> {
+    let failed = |why: &dyn std::fmt::Display| format!("{program} {}: {why}", words.join(" "));
+    let done = Command::new(program).args(words).output().map_err(|e| failed(&e))?;
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    if !done.status.success() {
+        return Err(failed(&errors));
+    }
+    Ok((String::from_utf8(done.stdout).map_err(|e| failed(&e))?, errors))
+}

@@ -1,6 +1,6 @@
 //! `BenchRing`: replays packets from memory, and takes them back.
 
-use super::traffic::{FLOWS, Frames, frames};
+use super::traffic::{FLOWS, Frames, Traffic, frames};
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
@@ -18,6 +18,12 @@ pub(crate) struct BenchRing {
     /// Number of frames in use.
     #[arg]
     frames: usize,
+    /// Number of packets to send.
+    #[arg(keyword, default = u64::MAX)]
+    limit: u64,
+    /// Kind of packets.
+    #[arg(keyword, default = Traffic::Plain)]
+    traffic: Traffic,
 }
 
 /// The frames that wait for their turn.
@@ -29,6 +35,9 @@ pub(crate) struct Ring {
     /// Packets sent.
     #[read]
     count: u64,
+    /// Packets that came back.
+    #[read]
+    returned: u64,
 }
 
 impl Source for BenchRing {
@@ -36,7 +45,7 @@ impl Source for BenchRing {
     type Fate = ();
 
     fn init(&self, ring: &mut Ring, cx: &mut Cx) -> Result<(), ArgError> {
-        ring.templates = Some(frames());
+        ring.templates = Some(frames(self.traffic));
         let mut batch = Batch::new();
         for _ in 0..self.frames {
             let packet = cx.pool().alloc();
@@ -52,6 +61,9 @@ impl Source for BenchRing {
     }
 
     fn produce(&self, ring: &mut Ring, _: usize, cx: &mut Cx) -> NextRun {
+        if ring.count >= self.limit {
+            return NextRun::Done;
+        }
         let Some(templates) = &ring.templates else { return NextRun::Done };
         let Some(mut batch) = ring.waiting.pop_front() else { return NextRun::Empty };
         let mut next = ring.next;
@@ -74,6 +86,7 @@ impl PerBatch for BenchRing {
 
     fn batch(&self, ring: &mut Ring, _: usize, mut batch: Batch, cx: &mut Cx) {
         cx.count_consumed(batch.len());
+        ring.returned += batch.len() as u64;
         // Bursts that the path has split are joined again, as in a device's ring.
         match ring.waiting.back_mut() {
             Some(last) if last.len() + batch.len() <= cx.burst() => last.append(&mut batch),

@@ -1,6 +1,6 @@
 //! `BenchSource`: packets as devices hand them over, each in a fresh frame.
 
-use super::traffic::{FLOWS, Frames, frames};
+use super::traffic::{FLOWS, Frames, Traffic, frames};
 use castanet_element::prelude::*;
 
 /// Makes packets without end, in frames of the pool; the element that sends them drops
@@ -27,7 +27,7 @@ impl Source for BenchSource {
     type Fate = ();
 
     fn init(&self, supply: &mut BenchSourceState, _: &mut Cx) -> Result<(), ArgError> {
-        supply.templates = Some(frames());
+        supply.templates = Some(frames(Traffic::Plain));
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //! Packets come in bursts, as from a device: code that reads a packet right after
 //! it was copied waits for the copy, which costs a third of the whole path.
 
-use super::traffic::{FLOWS, FRAME, Frames, frames, routes};
+use super::traffic::{FLOWS, FRAME, Frames, Traffic, frames, routes};
 use castanet_kit::lpm::Lpm;
 use castanet_packet::BURST;
 use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
@@ -48,7 +48,7 @@ impl FusedLoop {
         FusedLoop {
             memory: vec![0; in_use * STRIDE],
             marks: vec![Annotations::default(); in_use],
-            templates: frames(),
+            templates: frames(Traffic::Plain),
             table: Lpm::build(routes(1)),
             ether: Ethernet::new(
                 MacAddr([2, 0, 0, 0, 1, 1]),

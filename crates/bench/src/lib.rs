@@ -17,6 +17,7 @@ mod fused;
 pub mod io;
 mod measure;
 pub mod models;
+pub mod paths;
 pub mod router;
 pub mod shared;
 pub mod splitbox;

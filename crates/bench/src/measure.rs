@@ -42,7 +42,7 @@ pub(crate) fn are_calm() -> bool {
 }
 
 /// Seconds of processor time that this process has had.
-fn processor_time() -> f64 {
+pub(crate) fn processor_time() -> f64 {
     getrusage(UsageWho::RUSAGE_SELF).map_or(0.0, |usage| {
         (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
     })

@@ -231,9 +231,6 @@ pub(crate) fn build(
     fuse: bool,
     library: &Library,
 ) -> Result<Router, String> {
-    let mut library = library.clone();
-    library.add(&RING);
-    library.add(&SUPPLY);
     let mut options = Options::new(Arc::new(SilentConsole));
     options.workers = workers;
     options.pin = true;
@@ -241,5 +238,17 @@ pub(crate) fn build(
     // Room for the workers' caches beside the frames in use, and for what is kept for devices.
     let least = frames.saturating_add(4096 * workers);
     options.frames = Some(least.saturating_add(least / 3));
-    Router::from_text(text, &library, &options)
+    build_with(text, library, &options)
+}
+
+/// The same with these options.
+pub(crate) fn build_with(
+    text: &str,
+    library: &Library,
+    options: &Options,
+) -> Result<Router, String> {
+    let mut library = library.clone();
+    library.add(&RING);
+    library.add(&SUPPLY);
+    Router::from_text(text, &library, options)
 }

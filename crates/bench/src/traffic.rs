@@ -1,8 +1,10 @@
 //! The packets and routes that benchmarks use.
 
+use castanet_element::args::{FromArg, Names};
+use castanet_element::error::ArgError;
 pub(crate) use castanet_io::traffic::FRAME;
 use castanet_io::traffic::frame_between;
-use castanet_wire::MacAddr;
+use castanet_wire::{MacAddr, sketch};
 use std::net::Ipv4Addr;
 
 /// Number of different packets in the traffic.
@@ -23,19 +25,48 @@ impl Rng {
     }
 }
 
-/// Frames of UDP over IPv4 between random hosts.
+/// Frames between random hosts.
 pub(crate) type Frames = Box<[[u8; FRAME]; FLOWS]>;
 
-/// Makes them.
-pub(crate) fn frames() -> Frames {
+/// Kinds of frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Traffic {
+    /// UDP over IPv4 without a UDP checksum.
+    Plain,
+    /// UDP over IPv4.
+    Udp,
+    /// TCP over IPv4.
+    Tcp,
+    /// UDP over IPv6.
+    Udp6,
+    /// Requests for an address by ARP.
+    Arp,
+}
+
+impl FromArg for Traffic {
+    const SYNTAX: &'static str = "plain, udp, tcp, udp6 or arp";
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        Ok(match text {
+            "plain" => Traffic::Plain,
+            "udp" => Traffic::Udp,
+            "tcp" => Traffic::Tcp,
+            "udp6" => Traffic::Udp6,
+            "arp" => Traffic::Arp,
+            _ => return Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))),
+        })
+    }
+}
+
+/// Makes frames of a kind.
+pub(crate) fn frames(traffic: Traffic) -> Frames {
     let mut numbers = Rng(0x1234_5678_9abc_def1);
     let mut frames = Box::new([[0; FRAME]; FLOWS]);
-    frames.iter_mut().for_each(|frame| *frame = one(&mut numbers));
+    frames.iter_mut().for_each(|frame| *frame = one(traffic, &mut numbers));
     frames
 }
 
 /// The next frame.
-fn one(numbers: &mut Rng) -> [u8; FRAME] {
+fn one(traffic: Traffic, numbers: &mut Rng) -> [u8; FRAME] {
     // 1.x.x.x to 223.x.x.x without 10 and 127: unicast, routable.
     let mut address = || loop {
         let a = Ipv4Addr::from(numbers.next() as u32);
@@ -44,8 +75,29 @@ fn one(numbers: &mut Rng) -> [u8; FRAME] {
         }
     };
     let (src, dst) = (address(), address());
-    let mac = |last| MacAddr([2, 0, 0, 0, 0, last]);
-    frame_between((mac(2), src), (mac(1), dst))
+    let in6 = |a: Ipv4Addr| Ipv4Addr::to_ipv6_mapped(&a).segments();
+    let in6 = |a| format!("2001:db8:{:x}:{:x}::1", in6(a)[6], in6(a)[7]);
+    let ends = "eth 2:0:0:0:0:2 > 2:0:0:0:0:1";
+    let text = match traffic {
+        Traffic::Plain => {
+            let mac = |last| MacAddr([2, 0, 0, 0, 0, last]);
+            return frame_between((mac(2), src), (mac(1), dst));
+        }
+        Traffic::Udp => format!("{ends} {src}:53 > {dst}:53 udp len 50"),
+        Traffic::Tcp => format!("{ends} {src}:1024 > {dst}:80 tcp ack 1 len 50"),
+        Traffic::Udp6 => format!("{ends} {}:53 > {}:53 udp pad 2", in6(src), in6(dst)),
+        Traffic::Arp => {
+            let who = format!("arp who-has {dst} tell {src} 2:0:0:0:0:2");
+            format!("eth 2:0:0:0:0:2 > ff:ff:ff:ff:ff:ff {who} pad 22")
+        }
+    };
+    let mut frame = [0; FRAME];
+    // A sketch that cannot be built leaves zeros; a test keeps these right.
+    if let Ok(built) = sketch::build(&text) {
+        let length = built.bytes.len().min(FRAME);
+        frame[..length].copy_from_slice(&built.bytes[..length]);
+    }
+    frame
 }
 
 /// Prefixes (address, length) spread over the unicast space, and one default.
@@ -64,4 +116,27 @@ pub(crate) fn routes(ways: u32) -> Vec<(u32, u32, u32)> {
     routes.sort_unstable();
     routes.dedup_by_key(|r| (r.0, r.1));
     routes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_of_their_kind() {
+        for (text, print) in [
+            ("plain", " udp nocheck "),
+            ("udp", ":53 udp data "),
+            ("tcp", ":80 tcp "),
+            ("udp6", ":53 udp"),
+            ("arp", " arp who-has "),
+        ] {
+            let traffic = Traffic::from_arg(text, &Names::default()).expect(text);
+            let frames = frames(traffic);
+            let sketch = |frame| sketch::print(frame, sketch::Layer::Ethernet);
+            assert!(frames.iter().all(|it| sketch(it).contains(print)), "{}", sketch(&frames[0]));
+            assert_ne!(frames[0], frames[1]);
+        }
+        assert!(Traffic::from_arg("ipx", &Names::default()).is_err());
+    }
 }

@@ -1,11 +1,11 @@
 //! The packets that peers send, as a capture.
 
-use crate::traffic::{Frames, frames};
+use crate::traffic::{Frames, Traffic, frames};
 use std::path::Path;
 
 /// Writes the traffic of `castanet bench router` as a capture.
 pub(super) fn write_capture(path: &Path) -> Result<(), String> {
-    std::fs::write(path, capture(&frames()))
+    std::fs::write(path, capture(&frames(Traffic::Plain)))
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 

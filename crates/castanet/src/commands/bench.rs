@@ -6,6 +6,7 @@ mod firewall;
 mod flows;
 mod io;
 mod models;
+mod paths;
 mod shared;
 mod splitbox;
 
@@ -41,6 +42,8 @@ enum Benchmark {
     Io(io::Arguments),
     /// Ways to divide one path between workers: full push, queues, pipelines
     Models(models::Arguments),
+    /// Short paths for exact numbers of packets, for tools that count instructions
+    Paths(paths::Arguments),
     /// A table of flows: adding, finding and ending them, beside a hash map
     Flows(flows::Arguments),
     /// Connections and mappings that workers share: what they carry together
@@ -87,6 +90,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::Elements(arguments) => elements::main(arguments),
         Benchmark::Io(arguments) => io::main(arguments),
         Benchmark::Models(arguments) => models::main(arguments),
+        Benchmark::Paths(arguments) => paths::main(arguments),
         Benchmark::Flows(arguments) => flows::main(arguments),
         Benchmark::Shared(arguments) => shared::main(arguments),
         Benchmark::Classify(arguments) => classify::main(arguments),
