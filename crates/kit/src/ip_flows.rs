@@ -17,8 +17,37 @@ pub struct Timeouts {
     pub udp: u64,
 }
 
-/// A flow's key: protocol, lesser endpoint, greater endpoint.
-type Key = (u8, Endpoint, Endpoint);
+/// A flow's key: the lesser endpoint with the protocol above it, and the greater endpoint, as words
+/// that are compared and hashed at once.
+type Key = (u64, u64);
+
+/// Bits of an endpoint in a word of a key.
+const ENDPOINT_BITS: u32 = 48;
+
+/// An endpoint as a number, in the order of endpoints.
+#[inline]
+fn packed((address, port): Endpoint) -> u64 {
+    u64::from(address.to_bits()) << 16 | u64::from(port)
+}
+
+/// The endpoint in a word of a key.
+fn unpacked(word: u64) -> Endpoint {
+    (Ipv4Addr::from_bits((word >> 16) as u32), word as u16)
+}
+
+/// The key of a flow, and whether the source is the greater endpoint. Without `symmetric` the source
+/// stands for the lesser one.
+#[inline]
+fn key_of(protocol: u8, (src, dst): (Endpoint, Endpoint), symmetric: bool) -> (Key, bool) {
+    let (src, dst, protocol) = (packed(src), packed(dst), u64::from(protocol) << ENDPOINT_BITS);
+    let swapped = symmetric && src > dst;
+    (if swapped { (protocol | dst, src) } else { (protocol | src, dst) }, swapped)
+}
+
+/// The protocol of a key.
+fn protocol_of(key: &Key) -> u8 {
+    (key.0 >> ENDPOINT_BITS) as u8
+}
 
 /// The state of a flow.
 #[derive(Clone, Copy, Debug)]
@@ -63,7 +92,8 @@ impl Flow {
         *packets = packets.saturating_add(1);
     }
 
-    fn ended(&self, &(_, lesser, greater): &Key) -> EndedFlow {
+    fn ended(&self, &(lesser, greater): &Key) -> EndedFlow {
+        let (lesser, greater) = (unpacked(lesser), unpacked(greater));
         let &Flow { number, reverse, first, last, packets, .. } = self;
         let (src, dst) = if reverse { (greater, lesser) } else { (lesser, greater) };
         EndedFlow { number, src, dst, first, last, packets }
@@ -140,14 +170,13 @@ impl Flows {
     pub fn number(
         &mut self,
         protocol: u8,
-        (src, dst): (Endpoint, Endpoint),
+        ends: (Endpoint, Endpoint),
         symmetric: bool,
         flags: TcpFlags,
         now: u64,
         timeouts: &Timeouts,
     ) -> (u32, bool) {
-        let swapped = symmetric && src > dst;
-        let key = if swapped { (protocol, dst, src) } else { (protocol, src, dst) };
+        let (key, swapped) = key_of(protocol, ends, symmetric);
         let fresh = Flow {
             number: self.next,
             reverse: swapped,
@@ -186,11 +215,10 @@ impl Flows {
     pub fn find(
         &self,
         protocol: u8,
-        (src, dst): (Endpoint, Endpoint),
+        ends: (Endpoint, Endpoint),
         symmetric: bool,
     ) -> Option<(u32, bool)> {
-        let swapped = symmetric && src > dst;
-        let key = if swapped { (protocol, dst, src) } else { (protocol, src, dst) };
+        let (key, swapped) = key_of(protocol, ends, symmetric);
         let flow = self.flows.peek(&key)?;
         Some((flow.number, flow.reverse != swapped))
     }
@@ -199,7 +227,8 @@ impl Flows {
     pub fn expire(&mut self, now: u64, timeouts: &Timeouts) {
         let ended = &mut self.ended;
         self.flows.retain(|key, flow| {
-            let alive = now.saturating_sub(flow.last) <= timeouts.idle_timeout(key.0, flow.done);
+            let alive =
+                now.saturating_sub(flow.last) <= timeouts.idle_timeout(protocol_of(key), flow.done);
             if !alive {
                 ended.push(flow.ended(key));
             }

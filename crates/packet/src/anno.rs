@@ -212,6 +212,18 @@ impl Packet {
         }
     }
 
+    /// Sets all 48 annotation bytes to zero. Does not touch the frame's header if its bytes are
+    /// zero already.
+    #[inline]
+    pub fn clear_annotations(&mut self) {
+        if self.has(COLD) {
+            return self.set_anno_bytes(0, [0; SIZE]);
+        }
+        self.set_dst(Ipv4Addr::UNSPECIFIED);
+        self.set_paint(0);
+        self.set_fix_ip_src(false);
+    }
+
     /// Returns byte `offset` of the annotations, if it lives in the descriptor.
     #[inline]
     fn hot_anno(&self, offset: usize) -> Option<u8> {

@@ -53,3 +53,25 @@ fn an_exhausted_pool_recovers() {
     assert_eq!(pool.in_use(), 0);
     assert!(pool.alloc().is_some());
 }
+
+#[test]
+fn cleared_annotations_are_as_if_set_to_zeros() {
+    for cold in [false, true] {
+        let packets = [(); 2].map(|()| {
+            let mut packet = Packet::from_bytes(b"abc");
+            packet.set_dst([1, 2, 3, 4].into());
+            packet.set_paint(7);
+            packet.set_fix_ip_src(true);
+            if cold {
+                packet.set_anno_u32(anno::AGGREGATE, 9);
+            }
+            packet
+        });
+        let [mut cleared, mut set] = packets;
+        assert_ne!(cleared.annotations(), [0; anno::SIZE]);
+        cleared.clear_annotations();
+        set.set_annotations([0; anno::SIZE]);
+        assert_eq!(cleared.annotations(), [0; anno::SIZE]);
+        assert_eq!(cleared.annotations(), set.annotations());
+    }
+}

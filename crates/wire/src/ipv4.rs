@@ -73,6 +73,7 @@ impl Ipv4Header {
     pub const OFFSET_MASK: u16 = 0x1fff;
 
     /// Makes a header without options: DF clear, TTL 64, correct checksum.
+    #[inline]
     pub fn new(protocol: u8, src: Ipv4Addr, dst: Ipv4Addr, total_len: u16) -> Self {
         let mut header = Ipv4Header([0; 20]);
         header.set_version_ihl(0x45);

@@ -144,6 +144,12 @@ impl Tcp {
         self.set_checksum(sum);
     }
 
+    /// The checksum of `segment`, which begins with this header, whatever the checksum in it.
+    #[inline]
+    pub fn checksum_of(&self, pseudo: Sum, segment: &[u8]) -> u16 {
+        pseudo.slice(segment).without(self.checksum()).checksum()
+    }
+
     /// Updates the checksum incrementally by `delta`.
     #[inline]
     pub fn adjust_checksum(&mut self, delta: Delta) {

@@ -43,6 +43,12 @@ impl Udp {
         self.set_checksum(nonzero(sum));
     }
 
+    /// The checksum of `datagram`, which begins with this header, whatever the checksum in it.
+    #[inline]
+    pub fn checksum_of(&self, pseudo: Sum, datagram: &[u8]) -> u16 {
+        nonzero(pseudo.slice(datagram).without(self.checksum()).checksum())
+    }
+
     /// Updates the checksum incrementally by `delta`, if there is one.
     #[inline]
     pub fn adjust_checksum(&mut self, delta: Delta) {
@@ -97,6 +103,9 @@ mod tests {
             let mut fresh = udp;
             fresh.update_checksum(pseudo, b"abc");
             assert_eq!(udp, fresh, "port {port}");
+            fresh.set_checksum(port);
+            let datagram = [&fresh.0[..], b"abc"].concat();
+            assert_eq!(fresh.checksum_of(pseudo, &datagram), udp.checksum());
         }
         udp.rewrite_src_port(1);
         assert!(udp.checksum_ok(pseudo, b"abc"));

@@ -417,6 +417,20 @@ fn bench_models_gives_records() {
 }
 
 #[test]
+fn bench_paths_runs_each_path_to_its_end() {
+    let text = out(&["bench", "paths", "--packets", "640", "--json"]);
+    let records: Value = serde_json::from_str(&text).unwrap();
+    let records = records.as_array().unwrap();
+    assert!(records.len() >= 20, "{text}");
+    for record in records {
+        // Packets in use come round in bursts.
+        let packets = record["packets"].as_u64().unwrap();
+        assert!((640..=1024).contains(&packets), "{record}");
+        assert!(record["ns_per_packet"].as_f64().is_some_and(|ns| ns > 0.0), "{record}");
+    }
+}
+
+#[test]
 fn bench_shared_gives_records() {
     let words = "bench shared --case nothing,rewriter,new-flows --flows 600 --rounds 1";
     let words = words.split(' ').chain(["--milliseconds", "20", "--json"]);

@@ -152,20 +152,23 @@ impl AggregateIPFlowsState {
     /// Decides whether a packet leaves or must be queued; `now` is its time stamp.
     pub(super) fn classify(&mut self, mut packet: Packet, now: u64) -> Verdict {
         let Some(view) = packet.ipv4() else { return Verdict::Emit(packet, None) };
-        let (ip, first) = (*view, view.is_first_fragment());
-        if let Some((sport, dport)) = ports(ip.protocol(), view.payload())
-            && ip.is_fragment()
+        let (ip, body, first) = (*view, view.payload(), view.is_first_fragment());
+        if ip.is_fragment()
             && first
+            && let Some(ports) = ports(ip.protocol(), body)
         {
-            self.store_ports(datagram_key(&ip), (sport, dport));
+            self.store_ports(datagram_key(&ip), ports);
         }
-        let pair = host_pair(&ip);
+        // Most packets are whole, and nothing waits: they need no look at the queues.
         let waits = self.config.is_some_and(|config| config.2);
-        let queue = self.queues.get(&pair).is_some_and(|queue| !queue.is_empty());
-        if waits && (queue || !first && !self.ports.contains_key(&datagram_key(&ip))) {
-            return Verdict::Queue(packet, pair);
+        if waits && (!first || !self.queues.is_empty()) {
+            let pair = host_pair(&ip);
+            let queue = self.queues.get(&pair).is_some_and(|queue| !queue.is_empty());
+            if queue || !first && !self.ports.contains_key(&datagram_key(&ip)) {
+                return Verdict::Queue(packet, pair);
+            }
         }
-        let flow = self.mark(&mut packet, now);
+        let flow = self.mark(&ip, body, now);
         Verdict::Emit(packet, flow)
     }
 
@@ -227,21 +230,20 @@ impl AggregateIPFlowsState {
             Some(next) => _ = self.heads.insert((next.arrival, pair)),
             None => _ = self.queues.remove(&pair),
         }
-        let flow = self.mark(&mut packet, time);
+        let view = packet.ipv4();
+        let flow = view.and_then(|view| self.mark(&view, view.payload(), time));
         Some((packet, flow))
     }
 
-    /// The flow of a packet, which opens one if there is none.
-    fn mark(&mut self, packet: &mut Packet, now: u64) -> FlowMark {
+    /// The flow of a packet with this header and payload, which opens one if there is none.
+    fn mark(&mut self, ip: &Ipv4Header, body: &[u8], now: u64) -> FlowMark {
         let (symmetric, icmp, waits, timeouts) = self.config?;
-        let view = packet.ipv4()?;
-        let (ip, body) = (*view, view.payload());
         if icmp && ip.protocol() == ip_proto::ICMP {
-            return self.mark_error(&ip, body, symmetric);
+            return self.mark_error(ip, body, symmetric);
         }
         let flow_ports = match ip.is_first_fragment() {
             true => ports(ip.protocol(), body),
-            false if waits => self.ports.get(&datagram_key(&ip)).copied(),
+            false if waits => self.ports.get(&datagram_key(ip)).copied(),
             false => None,
         };
         let (sport, dport) = flow_ports?;

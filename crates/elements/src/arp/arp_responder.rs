@@ -149,7 +149,7 @@ impl ARPResponder {
 /// headers; `len` is the length of the network header.
 pub(crate) fn reset_annotations(packet: &mut Packet, len: usize) {
     let vlan = packet.anno_u16(anno::VLAN_TCI);
-    packet.set_annotations([0; anno::SIZE]);
+    packet.clear_annotations();
     if vlan != 0 {
         packet.set_anno_u16(anno::VLAN_TCI, vlan);
     }

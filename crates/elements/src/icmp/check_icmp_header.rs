@@ -2,7 +2,7 @@
 
 use crate::ip::transport::{Fault, TransportCheck, TransportCheckArgs, TransportProtocol};
 use castanet_element::prelude::*;
-use castanet_element::wire::checksum::Sum;
+use castanet_element::wire::checksum::{self, Sum};
 use castanet_element::wire::{Icmp, ip_proto};
 
 /// Checks the length and checksum of ICMP packets.
@@ -45,6 +45,7 @@ impl TransportProtocol for CheckICMPHeader {
         if !icmp.length_ok(payload.len()) {
             return Err(Fault::Length);
         }
-        if icmp.checksum_ok(payload) { Ok(()) } else { Err(Fault::Checksum) }
+        // Header and payload in one go take fewer instructions than one after the other.
+        if checksum::of(segment) == 0 { Ok(()) } else { Err(Fault::Checksum) }
     }
 }

@@ -104,7 +104,7 @@ impl ErrorMessage {
         packet.push_front(options.len()).copy_from_slice(options);
         packet.push_front(Ipv4Header::LEN).copy_from_slice(ip.bytes());
 
-        packet.set_annotations([0; anno::SIZE]);
+        packet.clear_annotations();
         packet.set_packet_type(PacketType::Host);
         packet.clear_mac_header();
         packet.set_network_header(0, header_len);

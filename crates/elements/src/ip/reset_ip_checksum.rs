@@ -4,7 +4,7 @@ use super::header_checks::complete_header;
 use super::transport::{datagram, segment};
 use castanet_element::packet::PartialChecksums;
 use castanet_element::prelude::*;
-use castanet_element::wire::{Ipv4Header, Tcp, ip_proto};
+use castanet_element::wire::{Ipv4Header, Tcp, Udp, ip_proto};
 
 /// Requests checksum offload of IPv4 headers by the port that sends the packets.
 ///
@@ -102,11 +102,11 @@ fn set_tcp(packet: &mut Packet, leave: bool) -> Option<bool> {
 /// datagram whose UDP length is less.
 fn set_udp(packet: &mut Packet, leave: bool) -> Option<bool> {
     let ip_len = segment(packet)?.1.len();
-    let (mut udp, pseudo, payload) = datagram(packet)?;
+    let (&(mut udp), pseudo, bytes) = datagram(packet)?;
     let leave = leave && usize::from(udp.length()) == ip_len;
     match leave {
         true => udp.set_checksum(!pseudo.checksum()),
-        false => udp.update_checksum(pseudo, payload),
+        false => udp.update_checksum(pseudo, bytes.split_at(Udp::LEN).1),
     }
     *packet.udp()? = udp;
     Some(leave)

@@ -7,21 +7,30 @@ use std::marker::PhantomData;
 
 /// The sum of the pseudo header and the transport segment of an IPv4 packet, of the length that
 /// the IPv4 header gives. `None` for fragments and for packets shorter than that length.
+#[inline]
 pub(crate) fn segment(packet: &Packet) -> Option<(Sum, &[u8])> {
     let ip = packet.ipv4_header()?;
-    let len = usize::from(ip.total_len()).checked_sub(ip.header_len())?;
-    let segment = packet.network_bytes().get(ip.header_len()..)?.get(..len)?;
-    (!ip.is_fragment()).then(|| (ip.pseudo(len), segment))
+    if ip.is_fragment() { None } else { segment_behind(ip, packet) }
+}
+
+/// The same for a packet whose IPv4 header the caller has found, and which may be a fragment.
+#[inline]
+fn segment_behind<'p>(ip: &Ipv4Header, packet: &'p Packet) -> Option<(Sum, &'p [u8])> {
+    let segment = packet.network_bytes().get(ip.header_len()..usize::from(ip.total_len()))?;
+    Some((ip.pseudo(segment.len()), segment))
 }
 
 /// The UDP header of an IPv4 packet, the sum of the pseudo header with the UDP length, and the
-/// payload of that length, which may be less than the length in the IPv4 header. `None` if
+/// datagram of that length, which may be less than the length in the IPv4 header. `None` if
 /// [`segment`] returns `None`, or if the UDP length is wrong.
-pub(crate) fn datagram(packet: &Packet) -> Option<(Udp, Sum, &[u8])> {
-    let (_, bytes) = segment(packet)?;
-    let udp = *Udp::from_prefix(bytes)?.0;
+#[inline]
+pub(crate) fn datagram(packet: &Packet) -> Option<(&Udp, Sum, &[u8])> {
+    let ip = packet.ipv4_header().filter(|ip| !ip.is_fragment())?;
+    let (_, bytes) = segment_behind(ip, packet)?;
+    let (udp, _) = Udp::from_prefix(bytes)?;
     let len = usize::from(udp.length());
-    Some((udp, packet.ipv4_header()?.pseudo(len), bytes.get(Udp::LEN..len)?))
+    let bytes = bytes.get(..len).filter(|_| len >= Udp::LEN)?;
+    Some((udp, ip.pseudo(len), bytes))
 }
 
 /// The fault of an invalid segment.
@@ -103,7 +112,7 @@ where
 
     #[inline]
     fn packet(&self, state: &mut TransportCheckState<P>, ip: Ipv4) -> TransportExit {
-        match check::<P>(ip.packet()) {
+        match check::<P>(&ip) {
             Ok(()) => TransportExit::Good,
             Err(fault) => self.reject(state, fault),
         }
@@ -132,12 +141,14 @@ impl<P: TransportProtocol> TransportCheck<P> {
 }
 
 #[inline(always)]
-fn check<P: TransportProtocol>(packet: &Packet) -> Result<(), Fault> {
-    let ip = packet.ipv4_header().filter(|ip| ip.protocol() == P::NUMBER);
-    if ip.ok_or(Fault::Protocol)?.is_fragment() {
+fn check<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
+    if ip.protocol() != P::NUMBER {
+        return Err(Fault::Protocol);
+    }
+    if ip.is_fragment() {
         return Ok(()); // the checksum covers all fragments of the packet
     }
-    let (pseudo, bytes) = segment(packet).ok_or(Fault::Length)?;
+    let (pseudo, bytes) = segment_behind(ip, ip.packet()).ok_or(Fault::Length)?;
     P::check(pseudo, bytes)
 }
 

@@ -53,7 +53,7 @@ impl ErrorMessage {
         packet.push_front(Icmp::LEN).copy_from_slice(header.bytes());
         packet.push_front(Ipv6Header::LEN).copy_from_slice(ip.bytes());
 
-        packet.set_annotations([0; anno::SIZE]);
+        packet.clear_annotations();
         packet.set_packet_type(PacketType::Host);
         packet.clear_mac_header();
         packet.set_network_header(0, Ipv6Header::LEN);

@@ -41,6 +41,7 @@ impl TransportProtocol for CheckTCPHeader {
     fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
         let (tcp, rest) = Tcp::from_prefix(segment).ok_or(Fault::Length)?;
         tcp.split_options(rest).ok_or(Fault::Length)?;
-        if tcp.checksum_ok(pseudo, rest) { Ok(()) } else { Err(Fault::Checksum) }
+        // Header and data in one go take fewer instructions than one after the other.
+        if pseudo.slice(segment).checksum() == 0 { Ok(()) } else { Err(Fault::Checksum) }
     }
 }

@@ -41,17 +41,16 @@ pub enum SetTCPChecksumExit {
 }
 
 impl SetTCPChecksum {
-    /// The packet's header with a valid checksum. `None` for fragments and invalid lengths.
-    fn updated_header(&self, packet: &Packet) -> Option<Tcp> {
+    /// The checksum of the packet's segment, or the length in bytes that its header must have first.
+    /// `None` for fragments and invalid lengths.
+    fn checksum_or_length(&self, packet: &Packet) -> Option<Result<u16, usize>> {
         let (pseudo, bytes) = segment(packet)?;
         let (tcp, rest) = Tcp::from_prefix(bytes)?;
-        let mut tcp = *tcp;
         if tcp.header_len() > bytes.len() && self.fixoff {
-            tcp.set_header_len(bytes.len());
+            return Some(Err(bytes.len()));
         }
         tcp.split_options(rest)?;
-        tcp.update_checksum(pseudo, rest);
-        Some(tcp)
+        Some(Ok(tcp.checksum_of(pseudo, bytes)))
     }
 }
 
@@ -62,10 +61,15 @@ impl PerPacket for SetTCPChecksum {
 
     #[inline]
     fn packet(&self, _: &mut (), mut tcp: TcpPacket) -> SetTCPChecksumExit {
-        let Some(header) = self.updated_header(tcp.packet()) else {
-            return SetTCPChecksumExit::Malformed;
+        let checksum = match self.checksum_or_length(tcp.packet()) {
+            Some(Err(length)) => {
+                tcp.set_header_len(length);
+                self.checksum_or_length(tcp.packet())
+            }
+            other => other,
         };
-        *tcp = header;
+        let Some(Ok(checksum)) = checksum else { return SetTCPChecksumExit::Malformed };
+        tcp.set_checksum(checksum);
         SetTCPChecksumExit::Right
     }
 }

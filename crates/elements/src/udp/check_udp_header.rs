@@ -43,7 +43,10 @@ impl TransportProtocol for CheckUDPHeader {
 
     fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
         let (udp, _) = Udp::from_prefix(segment).ok_or(Fault::Length)?;
-        let payload = segment.get(Udp::LEN..usize::from(udp.length())).ok_or(Fault::Length)?;
-        if udp.checksum_ok(pseudo, payload) { Ok(()) } else { Err(Fault::Checksum) }
+        let len = usize::from(udp.length());
+        let datagram = segment.get(..len).filter(|_| len >= Udp::LEN).ok_or(Fault::Length)?;
+        // Header and payload in one go take fewer instructions than one after the other.
+        let is_right = udp.checksum() == 0 || pseudo.slice(datagram).checksum() == 0;
+        if is_right { Ok(()) } else { Err(Fault::Checksum) }
     }
 }

@@ -36,11 +36,11 @@ impl PerPacket for SetUDPChecksum {
 
     #[inline]
     fn packet(&self, _: &mut (), mut udp: UdpPacket) -> SetUDPChecksumExit {
-        let Some((mut header, pseudo, payload)) = datagram(udp.packet()) else {
+        let Some((header, pseudo, bytes)) = datagram(udp.packet()) else {
             return SetUDPChecksumExit::Malformed;
         };
-        header.update_checksum(pseudo, payload);
-        *udp = header;
+        let checksum = header.checksum_of(pseudo, bytes);
+        udp.set_checksum(checksum);
         SetUDPChecksumExit::Right
     }
 }

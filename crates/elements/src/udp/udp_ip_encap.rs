@@ -79,7 +79,7 @@ impl PerPacket for UDPIPEncap {
                 udp.update_checksum(ip.pseudo(Udp::LEN + payload.len()), payload);
             }
         }
-        packet.set_network_header(0, Ipv4Header::LEN);
+        packet.mark_ipv4(0, Ipv4Header::LEN as u16, len);
         EncapExit::Encapsulated
     }
 }

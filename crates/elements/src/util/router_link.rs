@@ -1,6 +1,5 @@
 //! `RouterLink`: connects the routers of a combined configuration.
 
-use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 
 /// Connects the routers of a combined configuration: copies packets to all receivers.
@@ -57,7 +56,7 @@ impl PerBatch for RouterLink {
 
     fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
         for packet in &mut batch {
-            packet.set_annotations([0; anno::SIZE]);
+            packet.clear_annotations();
             packet.set_mac_header(0);
             packet.clear_network_header();
             packet.clear_transport_header();
