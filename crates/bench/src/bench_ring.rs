@@ -1,13 +1,13 @@
 //! `BenchRing`: replays packets from memory, and takes them back.
 
-use super::traffic::{FLOWS, Frames, Traffic, frames};
+use super::traffic::{FLOWS, FRAME, Frames, Traffic, frames};
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
 /// Replays packets from memory and takes back what comes round.
 ///
 /// Frames go round in turn, so that as many are in use as are asked for;
-/// each gets its 64 bytes copied in anew, as from a device.
+/// each gets its bytes copied in anew, as from a device.
 ///
 /// ```click
 /// r :: BenchRing(64) -> r
@@ -24,6 +24,9 @@ pub(crate) struct BenchRing {
     /// Kind of packets.
     #[arg(keyword, default = Traffic::Plain)]
     traffic: Traffic,
+    /// Length of the packets in bytes.
+    #[arg(keyword, default = 64, range = 64..=1500)]
+    length: usize,
 }
 
 /// The frames that wait for their turn.
@@ -31,6 +34,8 @@ pub(crate) struct BenchRing {
 pub(crate) struct Ring {
     waiting: VecDeque<Batch>,
     templates: Option<Frames>,
+    /// The same, filled up to the length of the packets, where they are longer.
+    long: Vec<Vec<u8>>,
     next: usize,
     /// Packets sent.
     #[read]
@@ -45,7 +50,12 @@ impl Source for BenchRing {
     type Fate = ();
 
     fn init(&self, ring: &mut Ring, cx: &mut Cx) -> Result<(), ArgError> {
-        ring.templates = Some(frames(self.traffic));
+        let templates = frames(self.traffic);
+        if self.length > FRAME {
+            let filled = |frame: &[u8; FRAME]| [&frame[..], &vec![0; self.length - FRAME]].concat();
+            ring.long = templates.iter().map(filled).collect();
+        }
+        ring.templates = Some(templates);
         let mut batch = Batch::new();
         for _ in 0..self.frames {
             let packet = cx.pool().alloc();
@@ -68,7 +78,10 @@ impl Source for BenchRing {
         let Some(mut batch) = ring.waiting.pop_front() else { return NextRun::Empty };
         let mut next = ring.next;
         for packet in batch.iter_mut() {
-            packet.replace_contents(&templates[next % FLOWS]);
+            match ring.long.get(next % FLOWS) {
+                None => packet.replace_contents(&templates[next % FLOWS]),
+                Some(template) => packet.replace_contents(template),
+            }
             next += 1;
         }
         ring.next = next % FLOWS;

@@ -20,5 +20,6 @@ pub mod models;
 pub mod paths;
 pub mod router;
 pub mod shared;
+pub mod shared_packets;
 pub mod splitbox;
 mod traffic;

@@ -8,6 +8,7 @@ mod io;
 mod models;
 mod paths;
 mod shared;
+mod shared_packets;
 mod splitbox;
 
 use super::{CommandResult, write_json, write_out};
@@ -48,6 +49,8 @@ enum Benchmark {
     Flows(flows::Arguments),
     /// Connections and mappings that workers share: what they carry together
     Shared(shared::Arguments),
+    /// Packets that are shared, kept or made, beside a copy of their bytes by hand
+    SharedPackets(shared_packets::Arguments),
     /// Rules: what a packet costs against sets of many sizes and kinds
     Classify(classify::Arguments),
     /// SplitBox: what each party carries, beside the function in the plain
@@ -93,6 +96,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::Paths(arguments) => paths::main(arguments),
         Benchmark::Flows(arguments) => flows::main(arguments),
         Benchmark::Shared(arguments) => shared::main(arguments),
+        Benchmark::SharedPackets(arguments) => shared_packets::main(arguments),
         Benchmark::Classify(arguments) => classify::main(arguments),
         Benchmark::SplitBox(arguments) => splitbox::main(arguments),
         Benchmark::Firewall(arguments) => firewall::main(arguments),

@@ -450,6 +450,24 @@ fn bench_shared_gives_records() {
 }
 
 #[test]
+fn bench_shared_packets_gives_records() {
+    let words = "bench shared-packets --bytes 64,700 --frames 128 --rounds 1 --milliseconds 5";
+    let text = out(&words.split(' ').chain(["--json"]).collect::<Vec<_>>());
+    let records: Value = serde_json::from_str(&text).unwrap();
+    let record = |r: &Value| (r["case"].as_str().unwrap().to_owned(), r["bytes"].as_u64());
+    let cases: Vec<_> = records.as_array().unwrap().iter().map(record).collect();
+    let names = castanet_bench::shared_packets::names();
+    let both = names.map(|case| [64, 700].map(|bytes| (case.to_owned(), Some(bytes))));
+    assert_eq!(cases, both.concat());
+    for record in records.as_array().unwrap() {
+        assert_eq!(record["frames"], 128);
+        for key in ["ns_per_packet", "copy_ns", "ratio"] {
+            assert!(record[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {text}");
+        }
+    }
+}
+
+#[test]
 fn bench_flows_gives_records() {
     let words = "bench flows --flows 6400,64 -j 2 --rounds 1 --milliseconds 1 --json";
     let text = out(&words.split(' ').collect::<Vec<_>>());
