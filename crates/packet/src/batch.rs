@@ -82,6 +82,20 @@ impl Batch {
         &mut self.packets
     }
 
+    /// Makes `n` batches with a second packet of each of these, as [`Packet::share`], which the
+    /// iterator gives one by one. The owners of each frame are counted once for all.
+    pub fn clones(&mut self, n: u16) -> Clones<'_> {
+        if n > 0 {
+            for packet in self.iter_mut() {
+                if !packet.count_owners(n) {
+                    *packet = packet.copy();
+                    packet.count_owners(n);
+                }
+            }
+        }
+        Clones { packets: &self.packets, left: n }
+    }
+
     /// Removes all packets, in order, and keeps the buffer.
     #[inline]
     pub fn drain(&mut self) -> std::vec::Drain<'_, Packet> {
@@ -353,6 +367,49 @@ impl Drop for Compaction<'_> {
             first.add(self.kept).copy_from(first.add(self.next), rest);
             self.packets.set_len(self.kept + rest);
         }
+    }
+}
+
+/// The clones of a batch, one batch after the other ([`Batch::clones`]).
+#[derive(Debug)]
+pub struct Clones<'b> {
+    packets: &'b [Packet],
+    /// Clones that were counted and not made yet.
+    left: u16,
+}
+
+impl Iterator for Clones<'_> {
+    type Item = Batch;
+
+    #[inline]
+    fn next(&mut self) -> Option<Batch> {
+        let mut batch = Batch::new();
+        self.left.checked_sub(1)?;
+        let count = self.packets.len();
+        batch.reserve(count);
+        self.left -= 1;
+        // SAFETY: `reserve` made room for as many packets. Each duplicate is an owner that `clones`
+        // has counted, and `left` was lowered for it. The packets are borrowed for as long, so
+        // that none has changed its frame since.
+        unsafe {
+            batch.packets.as_mut_ptr().copy_from_nonoverlapping(self.packets.as_ptr(), count);
+            batch.packets.set_len(count);
+        }
+        Some(batch)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left.into(), Some(self.left.into()))
+    }
+}
+
+impl ExactSizeIterator for Clones<'_> {}
+
+impl Drop for Clones<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Owners that were counted have to be dropped.
+        self.for_each(drop);
     }
 }
 

@@ -69,7 +69,7 @@ impl Packet {
     /// If the packet becomes longer than 2 GiB.
     pub fn put_back(&mut self, n: usize) -> &mut [u8] {
         let room = self.tailroom();
-        if self.has(SHARED) || n > room {
+        if n > room || self.has(SHARED) && self.has_other_owners() {
             let tail = if n > room { n.saturating_add(DEFAULT_HEADROOM) } else { room };
             self.relocate(self.data.into(), 0, tail);
         }
@@ -136,7 +136,7 @@ impl Packet {
         self.clear_headers();
         self.len = 0;
         let room = self.limit() - HEADER;
-        if bytes.len() > room || self.has(SHARED) {
+        if bytes.len() > room || self.has_other_owners() {
             self.data = HEADER as u16;
             self.relocate(HEADER, 0, 2 * DEFAULT_HEADROOM + bytes.len());
         }
@@ -154,7 +154,7 @@ impl Packet {
         let fits = data >= (HEADER + stripped) as isize
             && data <= isize::from(i16::MAX)
             && data as usize + self.len() <= self.limit();
-        if fits && !self.has(SHARED) {
+        if fits && !(self.has(SHARED) && self.has_other_owners()) {
             // SAFETY: both ranges lie in the frame, as `fits` says of the new
             // one, and the frame is not shared.
             unsafe {
@@ -172,6 +172,11 @@ impl Packet {
     /// The slow path of `push_front`: moves the packet to another frame.
     #[cold]
     fn grow_front(&mut self, n: usize) {
+        if n <= self.headroom() && !self.has_other_owners() {
+            self.data -= n as u16;
+            self.len += n as u32;
+            return;
+        }
         match self.headroom().checked_sub(n) {
             Some(left) => self.relocate(HEADER + left, n, self.tailroom()),
             None => self.relocate(HEADER + DEFAULT_HEADROOM, n, DEFAULT_HEADROOM),
@@ -219,7 +224,7 @@ impl Packet {
             if self.pool == HEAP {
                 return true;
             }
-            let fresh = pool::packet_like(HEAP, self.end());
+            let fresh = Packet::heap(self.end() - HEADER);
             self.change_frame(fresh, data, 0);
             return true;
         }
@@ -292,9 +297,46 @@ impl Packet {
         pool::packet_like(self.pool, end)
     }
 
+    /// Moves a shared packet to a frame of its own, at the same offset and with the same room:
+    /// copies the contents, stripped headers before them, and the annotations if they are set.
+    pub(crate) fn copy_on_write(&mut self) {
+        let stripped = self.stripped_len().min(self.headroom());
+        let (start, old) = (usize::from(self.data) - stripped, self.frame);
+        let fresh = std::mem::ManuallyDrop::new(pool::packet_like(self.pool, self.limit()));
+        // SAFETY: by invariants 2 and 3 the bytes from `start` to `end` lie in the old frame behind
+        // its header. The new frame is another one, and ends no earlier than the old one
+        // (`packet_like`); nobody else owns it. `self` was an owner of the old frame and now owns the
+        // new one; the old one is recycled if there are no other owners.
+        unsafe {
+            fresh.at(start).copy_from_nonoverlapping(self.at(start), stripped + self.len());
+            if self.has(COLD) {
+                FrameHeader::copy_annotations(old, fresh.frame);
+            }
+            let pool = std::mem::replace(&mut self.pool, fresh.pool);
+            self.frame = fresh.frame;
+            self.limit = fresh.limit;
+            self.flags &= !SHARED;
+            if FrameHeader::remove_owner(old) {
+                pool::recycle(old, pool);
+            }
+        }
+    }
+
+    /// Whether the frame has other owners: marks it as not shared if they have all dropped it.
+    #[cold]
+    #[inline(never)]
+    fn has_other_owners(&mut self) -> bool {
+        // SAFETY: this packet is an owner of the frame.
+        let alone = !self.has(SHARED) || unsafe { FrameHeader::is_alone(self.frame) };
+        if alone {
+            self.flags &= !SHARED;
+        }
+        !alone
+    }
+
     /// Copies the packet into the frame of `fresh`, which must have the room, as
     /// [`Packet::relocate_from`].
-    fn copy_to(&mut self, mut fresh: Packet, data: usize, grow: usize) {
+    fn copy_to(&mut self, fresh: Packet, data: usize, grow: usize) {
         let stripped = self.stripped_len().min((data - HEADER).saturating_add(grow));
         let start = data + grow; // no overflow: no frame is that long
         assert!(HEADER <= data && start + self.len() <= fresh.limit(), "beyond the frame");
@@ -309,8 +351,8 @@ impl Packet {
             );
         }
         if self.has(COLD) {
-            fresh.set_timestamp(self.timestamp());
-            fresh.set_anno_bytes(0, self.annotations());
+            // SAFETY: `self` is an owner of its frame, and `fresh` the only one of another.
+            unsafe { FrameHeader::copy_annotations(self.frame, fresh.frame) };
         }
         self.flags &= !SHARED;
         self.limit = fresh.limit;

@@ -59,35 +59,61 @@ impl FrameHeader {
         unsafe { (&raw const (*frame.as_ptr()).capacity).read() as usize }
     }
 
-    /// Sets the reference count of a frame that becomes shared: two owners.
+    /// Sets the reference count of a frame that becomes shared: `n` owners beside the caller.
     ///
     /// # Safety
     /// The caller must be the only owner of `frame`.
-    pub(crate) unsafe fn begin_sharing(frame: NonNull<FrameHeader>) {
+    #[inline]
+    pub(crate) unsafe fn begin_sharing(frame: NonNull<FrameHeader>, n: u16) {
         // SAFETY: the caller's ownership keeps the frame live. `Relaxed` is
-        // enough: the synchronisation that passes the second packet to another
+        // enough: the synchronisation that passes another packet to another
         // thread orders this store.
-        unsafe { (*refs(frame)).store(2, Ordering::Relaxed) }
+        unsafe { (*refs(frame)).store(1 + u32::from(n), Ordering::Relaxed) }
     }
 
-    /// Counts one more owner of a shared frame; returns `false` if there are too many.
+    /// Counts `n` more owners of a shared frame; returns `false`, and counts none, if there are
+    /// too many.
     ///
     /// # Safety
     /// The caller must be one of the owners of the shared `frame`.
-    pub(crate) unsafe fn add_owner(frame: NonNull<FrameHeader>) -> bool {
+    #[inline]
+    pub(crate) unsafe fn add_owners(frame: NonNull<FrameHeader>, n: u16) -> bool {
         // SAFETY: the caller's ownership keeps the frame live.
         let refs = unsafe { &*refs(frame) };
-        if refs.fetch_add(1, Ordering::Relaxed) < u32::MAX / 2 {
+        // Only an owner can add others: the last one is alone until it does, and needs no atomic
+        // addition. `Acquire`, as in `is_alone`.
+        if refs.load(Ordering::Acquire) == 1 {
+            refs.store(1 + u32::from(n), Ordering::Relaxed);
             return true;
         }
-        refs.fetch_sub(1, Ordering::Relaxed);
+        if refs.fetch_add(n.into(), Ordering::Relaxed) < u32::MAX / 2 {
+            return true;
+        }
+        refs.fetch_sub(n.into(), Ordering::Relaxed);
         false
+    }
+
+    /// Copies timestamp and annotations from another frame.
+    ///
+    /// # Safety
+    /// The caller must be an owner of `from`, and the only one of `to`, which is another frame.
+    #[inline]
+    pub(crate) unsafe fn copy_annotations(from: NonNull<FrameHeader>, to: NonNull<FrameHeader>) {
+        // SAFETY: both frames are live; no owner of a shared frame writes to these fields, and
+        // the caller is the only owner of `to`.
+        unsafe {
+            (&raw mut (*to.as_ptr()).timestamp)
+                .write((&raw const (*from.as_ptr()).timestamp).read());
+            (&raw mut (*to.as_ptr()).annotations)
+                .write((&raw const (*from.as_ptr()).annotations).read());
+        }
     }
 
     /// Whether the caller is the last owner of a shared frame.
     ///
     /// # Safety
     /// The caller must be one of the owners of the shared `frame`.
+    #[inline]
     pub(crate) unsafe fn is_alone(frame: NonNull<FrameHeader>) -> bool {
         // SAFETY: the caller's ownership keeps the frame live. `Acquire` pairs
         // with the `Release` in `remove_owner`: accesses by former owners
@@ -101,6 +127,7 @@ impl FrameHeader {
     /// # Safety
     /// The caller must be an owner of the shared `frame`, and give its ownership
     /// up: afterwards it must not use the frame, except to recycle it.
+    #[inline]
     pub(crate) unsafe fn remove_owner(frame: NonNull<FrameHeader>) -> bool {
         // SAFETY: the caller's ownership keeps the frame live until here.
         let refs = unsafe { &*refs(frame) };

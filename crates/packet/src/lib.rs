@@ -19,7 +19,7 @@ mod pool;
 mod raw;
 mod view;
 
-pub use batch::{BURST, Batch, IntoIter, MAX_BURST};
+pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use packet::{Packet, PacketType, PartialChecksums};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};

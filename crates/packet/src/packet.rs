@@ -176,23 +176,32 @@ impl Packet {
     /// Makes a second packet with the same bytes and annotations, in the same
     /// frame. Each of the two copies before it writes, unless the other one has
     /// been dropped.
+    #[inline]
     pub fn share(&mut self) -> Packet {
+        if !self.count_owners(1) {
+            return self.copy();
+        }
+        // SAFETY: the duplicate is the second owner, which was just counted.
+        unsafe { std::ptr::read(self) }
+    }
+
+    /// Counts `n` more owners of the frame and marks it as shared: `n` duplicates of the
+    /// descriptor are to become packets. Returns `false` and changes nothing if the frame has too
+    /// many owners.
+    #[inline]
+    pub(crate) fn count_owners(&mut self, n: u16) -> bool {
         // SAFETY: this packet is an owner of the frame; the only one, unless the
         // flag `SHARED` is set.
-        let shared = unsafe {
+        let counted = unsafe {
             if self.has(SHARED) {
-                FrameHeader::add_owner(self.frame)
+                FrameHeader::add_owners(self.frame, n)
             } else {
-                FrameHeader::begin_sharing(self.frame);
+                FrameHeader::begin_sharing(self.frame, n);
                 true
             }
         };
-        if !shared {
-            return self.copy();
-        }
-        self.flags |= SHARED;
-        // SAFETY: the duplicate is the second owner, which was just counted.
-        unsafe { std::ptr::read(self) }
+        self.flags |= if counted { SHARED } else { 0 };
+        counted
     }
 
     /// Makes a packet with a copy of the bytes, in a frame of its own.
@@ -411,7 +420,7 @@ impl Packet {
         if unsafe { FrameHeader::is_alone(self.frame) } {
             self.flags &= !SHARED;
         } else {
-            self.relocate(self.data.into(), 0, self.tailroom());
+            self.copy_on_write();
         }
     }
 

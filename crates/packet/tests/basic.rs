@@ -75,3 +75,53 @@ fn cleared_annotations_are_as_if_set_to_zeros() {
         assert_eq!(cleared.annotations(), set.annotations());
     }
 }
+
+#[test]
+fn copies_of_heap_packets_lie_in_the_threads_pool() {
+    let pool = small_pool(8);
+    pool.use_for_copies();
+    let write = |bytes: &[u8]| {
+        let mut packet = Packet::from_bytes(bytes);
+        packet.set_timestamp(5);
+        let mut clone = packet.share();
+        clone.bytes_mut()[0] = 1;
+        assert_eq!((packet.bytes()[0], packet.is_on_heap()), (bytes[0], true));
+        assert_eq!((clone.bytes()[0], clone.timestamp()), (1, 5));
+        clone
+    };
+    let clones: Vec<_> = (0..8).map(|_| write(&[9; 60])).collect();
+    assert!(clones.iter().all(|clone| clone.pool_id() == pool.id()));
+    // No frame is free, or the packet is too long for one.
+    assert!(write(&[9; 60]).is_on_heap());
+    drop(clones);
+    assert!(write(&[9; 9000]).is_on_heap());
+    assert_eq!(write(&[9; 60]).pool_id(), pool.id());
+    assert_eq!(pool.in_use(), 0);
+    drop(pool);
+    assert!(write(&[9; 60]).is_on_heap());
+}
+
+#[test]
+fn a_shared_packet_whose_other_owners_are_gone_is_changed_in_place() {
+    let pool = small_pool(1);
+    let mut packet = pool.copy_in(&[1; 40]).unwrap();
+    let frame = packet.frame();
+    let changes: [fn(&mut Packet); 5] = [
+        |packet| _ = packet.push_front(4),
+        |packet| _ = packet.put_back(4),
+        |packet| packet.shift_data(2),
+        |packet| packet.replace_contents(&[2; 30]),
+        |packet| packet.bytes_mut()[0] = 3,
+    ];
+    for change in changes {
+        drop(packet.share());
+        change(&mut packet);
+        assert_eq!((packet.frame(), packet.is_shared()), (frame, false));
+        let clone = packet.share();
+        let before = clone.bytes().to_vec();
+        change(&mut packet);
+        assert_ne!(packet.frame(), frame);
+        assert_eq!(clone.bytes(), before);
+        packet = clone;
+    }
+}

@@ -144,3 +144,67 @@ fn a_batch_of_several_pools_returns_all_frames() {
     assert_eq!((one.in_use(), two.in_use()), (0, 0));
     assert_eq!(survivor.bytes(), [kept]);
 }
+
+#[test]
+fn clones_share_their_frames_and_are_counted() {
+    let pool = pool(512);
+    let (mut batch, others) = (batch_of(&pool, 40), pool.in_use());
+    // Some packets are shared before, by an owner that stays or is gone.
+    let kept: Vec<_> = batch.iter_mut().step_by(3).map(Packet::share).collect();
+    batch.iter_mut().skip(1).step_by(3).for_each(|packet| drop(packet.share()));
+    let written = |mut clone: Batch, number| {
+        assert_eq!(numbers(&clone), (0..40).collect::<Vec<u8>>());
+        clone.iter_mut().for_each(|packet| packet.bytes_mut()[0] = number);
+        assert!(clone.iter().all(|packet| packet.bytes()[0] == number));
+    };
+    let mut clones = batch.clones(4);
+    assert_eq!(clones.len(), 4);
+    written(clones.next().unwrap(), 100);
+    let second = clones.next().unwrap();
+    // Those that nobody takes are dropped.
+    drop(clones);
+    assert_eq!(pool.in_use(), others);
+    written(second, 101);
+    assert_eq!(batch.clones(0).count(), 0);
+    assert_eq!(numbers(&batch), (0..40).collect::<Vec<u8>>());
+    drop(kept);
+    // All owners but one are gone: a write copies nothing.
+    let frames: Vec<_> = batch.iter().map(Packet::frame).collect();
+    batch.iter_mut().for_each(|packet| packet.bytes_mut()[0] = 1);
+    assert!(batch.iter().map(Packet::frame).eq(frames));
+    assert_eq!(Batch::new().clones(2).map(|clone| clone.len()).sum::<usize>(), 0);
+    drop(batch);
+    assert_eq!(pool.in_use(), 0);
+}
+
+#[test]
+fn batches_of_shared_and_other_packets_are_dropped_in_bulk() {
+    let (one, two) = (pool(512), pool(512));
+    let mut batch = batch_of(&one, 30);
+    batch.append(&mut batch_of(&two, 30));
+    batch.push(Packet::from_bytes(&[1]));
+    let mut first = batch.clones(1).next().unwrap();
+    first.append(&mut batch_of(&two, 600.min(300)));
+    drop(first);
+    assert_eq!((one.in_use(), two.in_use()), (30, 30));
+    let mut again = batch.clones(1).next().unwrap();
+    drop(batch);
+    assert_eq!((one.in_use(), two.in_use()), (30, 30));
+    again.truncate(45);
+    assert_eq!((one.in_use(), two.in_use()), (30, 15));
+    drop(again);
+    assert_eq!((one.in_use(), two.in_use()), (0, 0));
+}
+
+#[test]
+fn equal_packets_are_made_in_bulk() {
+    let (pool, bytes) = (pool(64), [7; 100]);
+    let mut batch = batch_of(&pool, 2);
+    assert_eq!(pool.copy_in_batch(&bytes, 20, &mut batch), 20);
+    assert!(batch.iter().skip(2).all(|packet| packet.bytes() == bytes));
+    assert_eq!((batch.len(), batch[1].bytes()[0], batch[1].len()), (22, 1, 1));
+    assert_eq!(pool.copy_in_batch(&bytes, 64, &mut batch), 42);
+    assert_eq!((batch.len(), pool.stats().failures), (64, 22));
+    assert_eq!(pool.copy_in_batch(&[3; 9000], 2, &mut batch), 2);
+    assert!(batch.iter().skip(64).all(|packet| packet.bytes() == [3; 9000]));
+}

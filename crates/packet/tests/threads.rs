@@ -43,8 +43,15 @@ fn work(pool: &Pool, number: usize, next: Sender<Batch>, from: &Receiver<Batch>)
             let seed = (number * ROUNDS * 64 + round * 64 + i) as u64;
             packet.replace_contents(&stamp(seed));
             packet.set_anno_u64(anno::PERFCTR, seed);
-            clones.push(packet.share());
-            kept.push(packet.share());
+            if round % 2 == 0 {
+                clones.push(packet.share());
+                kept.push(packet.share());
+            }
+        }
+        if round % 2 == 1 {
+            let mut both = batch.clones(2);
+            clones = both.next().unwrap();
+            kept.extend(both.next().unwrap());
         }
         for clone in clones.iter_mut().step_by(2) {
             let seed = !seed_of(clone);

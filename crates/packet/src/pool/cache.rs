@@ -108,6 +108,8 @@ struct ThreadCache {
     /// Empty buffers for batches.
     buffers: UnsafeCell<ManuallyDrop<Vec<Vec<Packet>>>>,
     phase: Cell<Phase>,
+    /// Number of the pool from which copies of heap packets are taken; [`HEAP`] if none.
+    copy_pool: Cell<u8>,
 }
 
 /// Life cycle of a thread's caches.
@@ -132,6 +134,7 @@ thread_local! {
             caches: [const { Cell::new(ptr::null()) }; 256],
             buffers: UnsafeCell::new(ManuallyDrop::new(Vec::new())),
             phase: Cell::new(Phase::Unused),
+            copy_pool: Cell::new(HEAP),
         }
     };
     static EXIT_GUARD: ExitGuard = const { ExitGuard };
@@ -194,6 +197,9 @@ impl ThreadCache {
     /// Empties and removes the cache in slot `id`, if any.
     fn remove(&self, id: usize) {
         let cache = self.caches[id].replace(ptr::null());
+        if usize::from(self.copy_pool.get()) == id {
+            self.copy_pool.set(HEAP);
+        }
         if !cache.is_null() {
             // SAFETY: `add` stored a reference count in the slot, which is null now,
             // so that the count is dropped once.
@@ -332,8 +338,7 @@ impl ThreadCache {
     }
 
     /// Drops packets from the start of `packets` and returns their number: all
-    /// that have the same pool, are not shared and fit in the cache, but at least
-    /// the first.
+    /// that have the same pool and fit in the cache, but at least the first.
     ///
     /// # Safety
     /// The caller must own `packets` and not use those that were dropped.
@@ -343,14 +348,26 @@ impl ThreadCache {
         let mut dropped = 0;
         if let Some(cache) = self.cache(first.pool) {
             let (len, limit) = (cache.len(), cache.limit().min(CACHE_SIZE));
-            for (slot, packet) in cache.frames[len.min(limit)..limit].iter().zip(packets) {
+            let free = &cache.frames[len.min(limit)..limit];
+            let mut put = 0;
+            for packet in packets {
+                let Some(slot) = free.get(put) else { break };
                 if !packet.is_exclusive_in(first.pool) {
-                    break;
+                    if packet.pool != first.pool {
+                        break;
+                    }
+                    // SAFETY: the caller owns the packet, which is shared, and does not use it
+                    // again.
+                    if !unsafe { FrameHeader::remove_owner(packet.frame) } {
+                        dropped += 1;
+                        continue;
+                    }
                 }
                 slot.set(packet.frame.as_ptr());
+                put += 1;
                 dropped += 1;
             }
-            cache.set_len(len + dropped);
+            cache.set_len(len + put);
         }
         if dropped == 0 {
             // SAFETY: the caller owns the packet and does not use it again. Its frame
@@ -453,6 +470,37 @@ pub(super) fn refill_to(pool: &Arc<PoolState>, n: usize) -> usize {
         }
         cache.len().min(n)
     })
+}
+
+/// Takes a frame that ends at offset `end` or later for a copy of a packet of pool number `pool`,
+/// or of the heap: of that pool, or the one for copies of heap packets. `None` if its frames are
+/// shorter, none is free, or the thread has no cache of it.
+#[inline]
+pub(super) fn take_like(pool: u8, end: usize) -> Option<Packet> {
+    LOCAL.with(|local| {
+        let pool = if pool == HEAP { local.copy_pool.get() } else { pool };
+        let cache = local.cache(pool)?;
+        if end > cache.pool.limit() {
+            return None;
+        }
+        if cache.len() == 0 {
+            cache.refill();
+        }
+        let top = cache.len().checked_sub(1)?;
+        let frame = NonNull::new(cache.frames.get(top)?.get())?;
+        cache.set_len(top);
+        // SAFETY: slots below `len` hold frames of this pool that the cache owns; `set_len` has
+        // removed this one from it.
+        Some(unsafe { cache.pool.template.packet(frame) })
+    })
+}
+
+/// Sets the pool from which this thread takes copies of heap packets.
+pub(super) fn set_copy_pool(pool: &Arc<PoolState>) {
+    LOCAL.with(|local| {
+        let has_cache = local.cache_or_new(pool).is_some();
+        local.copy_pool.set(if has_cache { pool.id } else { HEAP });
+    });
 }
 
 /// Returns all free frames in this thread's caches to their pools.

@@ -192,6 +192,21 @@ impl Pool {
         Some(packet)
     }
 
+    /// Adds up to `n` packets with a copy of `bytes` to `batch`, as [`Pool::copy_in`], and returns
+    /// their number.
+    #[inline]
+    pub fn copy_in_batch(&self, bytes: &[u8], n: usize, batch: &mut Batch) -> usize {
+        if bytes.len() > self.data_capacity() {
+            batch.extend((0..n).map_while(|_| self.copy_in(bytes)));
+            return n;
+        }
+        let made = self.alloc_batch(n, batch);
+        for packet in batch.as_mut_slice().iter_mut().rev().take(made) {
+            packet.fill(packet.data.into(), bytes);
+        }
+        made
+    }
+
     /// Maximum length of contents for which a new packet has room.
     pub fn data_capacity(&self) -> usize {
         self.state().capacity - self.state().headroom
@@ -353,6 +368,13 @@ impl Pool {
         self.stats().in_use
     }
 
+    /// Makes this the pool from which the calling thread takes frames for copies of packets that
+    /// lie on the heap, as long as they fit and a frame is free: a thread uses the same few
+    /// frames again and again, while the heap has to be asked for each.
+    pub fn use_for_copies(&self) {
+        cache::set_copy_pool(self.state());
+    }
+
     /// Returns all free frames in the calling thread's cache to their pools; for
     /// threads that will be idle for long.
     pub fn flush_thread() {
@@ -395,8 +417,16 @@ pub(crate) fn packet_in(pool: &Pool, end: usize) -> Option<Packet> {
 
 /// Allocates an empty packet in a frame that ends at offset `end` or later: a
 /// frame of pool number `pool` if its frames are that long and one is free, else
-/// one from the heap. The caller must hold a packet of that pool.
+/// one from the heap. For packets of the heap, `pool` is the one that the thread uses for
+/// copies ([`Pool::use_for_copies`]). The caller must hold a packet of the pool.
+#[inline]
 pub(crate) fn packet_like(pool: u8, end: usize) -> Packet {
+    cache::take_like(pool, end).unwrap_or_else(|| packet_like_slow(pool, end))
+}
+
+/// [`packet_like`] if no frame in the thread's cache will do.
+#[cold]
+fn packet_like_slow(pool: u8, end: usize) -> Packet {
     if pool != crate::frame::HEAP {
         // SAFETY: the caller holds a packet of that pool, so that one of its frames
         // is in use.
