@@ -4,13 +4,16 @@ use crate::exec::{AfterCall, ExecState, HandlerCall};
 use crate::fate::Fate;
 use crate::frames::Shortage;
 use crate::time::Time;
-use castanet_packet::{Batch, Packet, Pool};
+use castanet_packet::{Batch, Clones, Packet, Pool};
 use std::any::Any;
 use std::time::Duration;
 
 /// Time after which a source that found no frame runs again at the latest: frames come back without a
 /// notice.
 const AFTER_FAMINE: Duration = Duration::from_millis(1);
+/// Length in bytes up to which a packet is copied rather than shared: a copy of four cache lines from
+/// memory to a frame that was used last takes no longer than two atomic operations.
+const SHORT: usize = 256;
 /// The share of the device pool's reserve that each element may keep: one of so many frames.
 const MOMENTARY: usize = 64;
 
@@ -131,6 +134,23 @@ impl Cx<'_> {
         packet.share()
     }
 
+    /// So many batches with a second packet of each of these, as [`Cx::share`].
+    pub fn clones<'b>(&mut self, batch: &'b mut Batch, n: u16) -> Clones<'b> {
+        self.exec.counters[self.me].made += batch.len() as u64 * u64::from(n);
+        batch.clones(n)
+    }
+
+    /// A second packet with the same bytes and annotations: a copy if the packet is short, because
+    /// that costs less than to count owners, and the pool has frames to spare; else shared.
+    #[inline]
+    pub fn copy_or_share(&mut self, packet: &mut Packet) -> Packet {
+        if packet.len() > SHORT || !self.exec.frames.is_ample() {
+            return self.share(packet);
+        }
+        self.exec.counters[self.me].made += 1;
+        packet.copy()
+    }
+
     /// An empty packet from the worker's pool; counted under `no_frame`, and reported once, when
     /// there is no frame left.
     pub fn alloc(&mut self) -> Option<Packet> {
@@ -160,6 +180,18 @@ impl Cx<'_> {
             None => self.make_in_storage(|storage| storage.copy_in(bytes)),
             packet => packet,
         }
+    }
+
+    /// Adds `n` packets with a copy of these bytes after at least `headroom` bytes to `batch`: fewer
+    /// if frames run out, as with [`Cx::copy_in`].
+    pub fn copy_in_batch(&mut self, n: usize, headroom: usize, bytes: &[u8], batch: &mut Batch) {
+        let mut made = 0;
+        if headroom <= self.exec.frames.pool.headroom() {
+            made = self.exec.new_packets().copy_in_batch(bytes, n, batch);
+            self.exec.counters[self.me].made += made as u64;
+        }
+        // One by one where frames have to be found elsewhere.
+        batch.extend((made..n).map_while(|_| self.copy_in_after(headroom, bytes)));
     }
 
     /// Makes a packet, counted already, in the storage pool.
@@ -204,7 +236,11 @@ impl Cx<'_> {
         let (storage, before) = (&frames.storage, batch.len());
         let few = frames.pool.reserve() / MOMENTARY;
         let is_few = held + before <= few;
-        if is_few && !batch.iter().any(Packet::is_on_heap) {
+        let stays = match is_few {
+            true => !batch.iter().any(Packet::is_on_heap),
+            false => !batch.iter().any(Packet::pool_is_low),
+        };
+        if stays {
             return;
         }
         let mut room = frames.room().saturating_sub(held);
@@ -220,6 +256,12 @@ impl Cx<'_> {
                 stays && packet.move_to(storage)
             }
             (true, _) if is_few => true,
+            // Another owner, such as a trace, has the bytes there anyhow: a copy would be more memory.
+            (true, _)
+                if packet.is_on_heap() && packet.is_shared() && frames.has_room_on_heap(0) =>
+            {
+                true
+            }
             (true, _) if packet.pool_id() == storage.id() => !is_greedy,
             (true, _) => {
                 let moves = room > 0 && packet.move_to(storage);

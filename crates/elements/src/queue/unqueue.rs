@@ -27,8 +27,9 @@ use castanet_element::prelude::*;
 #[derive(Clone, Element)]
 #[element(room = "queue", ports = "1/1", processing = "l/h")]
 pub struct Unqueue {
-    /// Maximum number of packets per pull; the burst size of the engine if negative.
-    #[arg(live, default = 32)]
+    /// Maximum number of packets per pull, at most the burst size of the engine; as many as a batch
+    /// holds if negative.
+    #[arg(live, default = 64)]
     burst: i64,
     /// Whether to pull at all.
     #[arg(keyword, live, default = true)]

@@ -125,20 +125,26 @@ impl Pace {
         if n == 0 {
             return NextRun::Empty;
         }
-        let now = cx.now();
+        let (now, mut batch) = (cx.now(), Batch::new());
+        let mut next_run = NextRun::Again;
+        batch.reserve(n);
         for i in 0..n {
             match make_packet(state, left.saturating_sub(i), cx) {
-                NextPacket::Packet(packet) => cx.emit((), packet),
-                NextPacket::NoFrame => return NextRun::Again,
+                NextPacket::Packet(packet) => batch.push(packet),
+                NextPacket::NoFrame => break,
                 NextPacket::End => {
                     state.is_over = true;
                     state.pace_state.record(0, true, now);
-                    return NextRun::Done;
+                    next_run = NextRun::Done;
+                    break;
                 }
             }
             state.pace_state.record(1, !more && left == i + 1, now);
         }
-        NextRun::Again
+        if !batch.is_empty() {
+            cx.emit_batch((), batch);
+        }
+        next_run
     }
 }
 
@@ -293,7 +299,8 @@ impl FlowTable {
             let full = Flow { sent: size, ..Flow::default() };
             self.flows.resize(count as usize, full);
         }
-        let at = (cx.random() % u64::from(count.max(1))) as usize;
+        // The upper half of the product: even, and without a division.
+        let at = ((u128::from(cx.random()) * u128::from(count)) >> 64) as usize;
         let flow = &mut self.flows[at];
         if flow.sent >= size {
             let random = cx.random();

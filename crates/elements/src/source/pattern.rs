@@ -53,12 +53,9 @@ pub(super) fn emit(
 ) -> usize {
     let mut batch = Batch::new();
     batch.reserve(n);
-    while batch.len() < n {
-        let Some(mut packet) = cx.copy_in_after(headroom, bytes) else { break };
-        if let Some(now) = stamp {
-            packet.set_timestamp(now.0);
-        }
-        batch.push(packet);
+    cx.copy_in_batch(n, headroom, bytes, &mut batch);
+    if let Some(now) = stamp {
+        batch.iter_mut().for_each(|packet| packet.set_timestamp(now.0));
     }
     let count = batch.len();
     cx.emit_batch((), batch);

@@ -43,9 +43,9 @@ where
     type Fate = Port;
 
     fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
-        for output in 1..self.outputs {
-            let copies = batch.iter_mut().map(|packet| cx.share(packet)).collect();
-            cx.emit_batch(Port::nth(output), copies);
+        let clones = cx.clones(&mut batch, u16::from(self.outputs.saturating_sub(1)));
+        for (output, clones) in (1..self.outputs).zip(clones) {
+            cx.emit_batch(Port::nth(output), clones);
         }
         cx.emit_batch(Port::nth(0), batch);
     }

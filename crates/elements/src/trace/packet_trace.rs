@@ -119,10 +119,11 @@ impl PacketTrace {
         Some(self.loop_start + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
     }
 
-    /// The next packet, which shares its bytes with the trace, and its output.
+    /// The next packet, a copy or one that shares its bytes with the trace, and its output.
+    #[inline]
     pub(super) fn next(&mut self, cx: &mut Cx) -> (u8, Packet) {
         let (port, packet) = &mut self.packets[self.next];
         self.next += 1;
-        (*port, cx.share(packet))
+        (*port, cx.copy_or_share(packet))
     }
 }

@@ -12,6 +12,8 @@ const TURNS_PER_LOOK: u32 = 32;
 /// Runs a worker until `stop` is set; returns it.
 pub(crate) fn run(mut worker: Worker, stop: &Arc<AtomicBool>) -> Worker {
     let mut turns = 0u32;
+    // A packet that is written on its way takes a frame as others on their way do.
+    worker.exec.frames.pool.use_for_copies();
     while !stop.load(Ordering::Acquire) {
         match worker.turn() {
             TurnOutcome::Ran => {
