@@ -4,15 +4,16 @@ use crate::exec::{AfterCall, ExecState, HandlerCall};
 use crate::fate::Fate;
 use crate::frames::Shortage;
 use crate::time::Time;
-use castanet_packet::{Batch, Clones, Packet, Pool};
+use castanet_packet::{Batch, Packet, Pool};
 use std::any::Any;
 use std::time::Duration;
 
 /// Time after which a source that found no frame runs again at the latest: frames come back without a
 /// notice.
 const AFTER_FAMINE: Duration = Duration::from_millis(1);
-/// Length in bytes up to which a packet is copied rather than shared: a copy of four cache lines from
-/// memory to a frame that was used last takes no longer than two atomic operations.
+/// Length in bytes up to which a packet is copied rather than shared: a copy of a few cache lines to a
+/// frame that was used last takes no longer than two atomic operations, and no element that writes to
+/// the packet has to copy it.
 const SHORT: usize = 256;
 /// The share of the device pool's reserve that each element may keep: one of so many frames.
 const MOMENTARY: usize = 64;
@@ -134,21 +135,39 @@ impl Cx<'_> {
         packet.share()
     }
 
-    /// So many batches with a second packet of each of these, as [`Cx::share`].
-    pub fn clones<'b>(&mut self, batch: &'b mut Batch, n: u16) -> Clones<'b> {
+    /// Passes `n` batches with a second packet of each of these, and their numbers, to `give`: copies
+    /// if all packets are short, because that costs no more than to count owners, and the device pool is
+    /// ample; else packets that share the bytes until one of them is written.
+    pub fn duplicate(
+        &mut self,
+        batch: &mut Batch,
+        n: u8,
+        mut give: impl FnMut(&mut Self, u8, Batch),
+    ) {
         self.exec.counters[self.me].made += batch.len() as u64 * u64::from(n);
-        batch.clones(n)
+        if self.has_frames_for_copies() && batch.iter().all(|packet| packet.len() <= SHORT) {
+            (0..n).for_each(|number| give(self, number, batch.copies()));
+        } else {
+            let clones = batch.clones(n.into());
+            (0..n).zip(clones).for_each(|(number, clones)| give(self, number, clones));
+        }
     }
 
-    /// A second packet with the same bytes and annotations: a copy if the packet is short, because
-    /// that costs less than to count owners, and the pool has frames to spare; else shared.
+    /// A second packet with the same bytes and annotations: a copy, or one that shares the bytes, as
+    /// with [`Cx::duplicate`].
     #[inline]
     pub fn copy_or_share(&mut self, packet: &mut Packet) -> Packet {
-        if packet.len() > SHORT || !self.exec.frames.is_ample() {
+        if packet.len() > SHORT || !self.has_frames_for_copies() {
             return self.share(packet);
         }
         self.exec.counters[self.me].made += 1;
         packet.copy()
+    }
+
+    /// Whether packets may be copied that could be shared.
+    #[inline]
+    fn has_frames_for_copies(&self) -> bool {
+        self.exec.frames.is_ample()
     }
 
     /// An empty packet from the worker's pool; counted under `no_frame`, and reported once, when

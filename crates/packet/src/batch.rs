@@ -96,6 +96,14 @@ impl Batch {
         Clones { packets: &self.packets, left: n }
     }
 
+    /// Makes a batch with a copy of each packet, as [`Packet::copy`].
+    pub fn copies(&self) -> Batch {
+        let mut batch = Batch::new();
+        batch.reserve(self.len());
+        self.iter().for_each(|packet| batch.push(packet.copy()));
+        batch
+    }
+
     /// Removes all packets, in order, and keeps the buffer.
     #[inline]
     pub fn drain(&mut self) -> std::vec::Drain<'_, Packet> {
@@ -143,6 +151,14 @@ impl Batch {
                 self.packets.set_len(rest);
             }
         }
+    }
+
+    /// Makes the batch empty without dropping its packets; the caller has copied the descriptors, and
+    /// so become the owner.
+    #[inline]
+    pub(crate) fn forget_all(&mut self) {
+        // SAFETY: 0 is never more than the length.
+        unsafe { self.packets.set_len(0) };
     }
 
     /// Drops the packets beyond the first `len`.

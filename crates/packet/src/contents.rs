@@ -1,8 +1,11 @@
 //! Operations on a packet's contents: grow, shrink, replace and move them.
 
+use std::mem::ManuallyDrop;
+
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
 use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, SHARED};
 use crate::pool::{self, Pool};
+use crate::raw::RawPacket;
 
 /// Most bytes of stripped headers that `shift_data` preserves.
 const MAX_STRIPPED: usize = 1 << 14;
@@ -206,7 +209,7 @@ impl Packet {
     /// The frame must not be shared, and have room for the bytes from offset
     /// `data` on, which must not lie before the end of the frame's header.
     #[inline]
-    unsafe fn set_contents(&mut self, data: usize, bytes: &[u8]) {
+    pub(crate) unsafe fn set_contents(&mut self, data: usize, bytes: &[u8]) {
         self.data = data as u16;
         self.len = bytes.len() as u32;
         // SAFETY: the caller guarantees the room. `bytes` cannot overlap the
@@ -263,7 +266,10 @@ impl Packet {
         pool::is_low(self.pool)
     }
 
-    /// Moves into another frame of the same pool; see [`Packet::relocate_from`].
+    /// Moves into another frame of the same pool, so that the contents start at
+    /// offset `data` with `grow` new bytes and have at least `tail` bytes of
+    /// room behind them. Stripped headers before the contents are copied as far
+    /// as there is room.
     pub(crate) fn relocate(&mut self, data: usize, grow: usize, tail: usize) {
         let fresh = self.frame_for(data, grow, tail);
         self.change_frame(fresh, data, grow);
@@ -282,44 +288,52 @@ impl Packet {
         }
     }
 
-    /// Copies the packet into another frame, so that the contents start at
-    /// offset `data` with `grow` new bytes and have at least `tail` bytes of
-    /// room behind them. Stripped headers before the contents are copied as far
-    /// as there is room. The caller remains the owner of the old frame.
-    pub(crate) fn relocate_from(&mut self, data: usize, grow: usize, tail: usize) {
-        let fresh = self.frame_for(data, grow, tail);
-        self.copy_to(fresh, data, grow);
-    }
-
-    /// Allocates an empty packet with room for [`Packet::relocate_from`].
+    /// Allocates an empty packet with room for [`Packet::relocate`].
     fn frame_for(&self, data: usize, grow: usize, tail: usize) -> Packet {
         let end = (data + self.len()).saturating_add(grow).saturating_add(tail);
         pool::packet_like(self.pool, end)
     }
 
-    /// Moves a shared packet to a frame of its own, at the same offset and with the same room:
-    /// copies the contents, stripped headers before them, and the annotations if they are set.
+    /// Moves a shared packet to a frame of its own.
     pub(crate) fn copy_on_write(&mut self) {
-        let stripped = self.stripped_len().min(self.headroom());
-        let (start, old) = (usize::from(self.data) - stripped, self.frame);
-        let fresh = std::mem::ManuallyDrop::new(pool::packet_like(self.pool, self.limit()));
-        // SAFETY: by invariants 2 and 3 the bytes from `start` to `end` lie in the old frame behind
-        // its header. The new frame is another one, and ends no earlier than the old one
-        // (`packet_like`); nobody else owns it. `self` was an owner of the old frame and now owns the
-        // new one; the old one is recycled if there are no other owners.
+        let fresh = ManuallyDrop::new(self.copy_frame());
+        let (frame, pool) = (self.frame, self.pool);
+        (self.frame, self.pool, self.limit) = (fresh.frame, fresh.pool, fresh.limit);
+        self.flags &= !SHARED;
+        // SAFETY: `self` was an owner of the old, shared frame, and now owns another one; the old one
+        // is recycled if there are no other owners.
         unsafe {
-            fresh.at(start).copy_from_nonoverlapping(self.at(start), stripped + self.len());
-            if self.has(COLD) {
-                FrameHeader::copy_annotations(old, fresh.frame);
-            }
-            let pool = std::mem::replace(&mut self.pool, fresh.pool);
-            self.frame = fresh.frame;
-            self.limit = fresh.limit;
-            self.flags &= !SHARED;
-            if FrameHeader::remove_owner(old) {
-                pool::recycle(old, pool);
+            if FrameHeader::remove_owner(frame) {
+                pool::recycle(frame, pool);
             }
         }
+    }
+
+    /// Makes a packet with a copy of the bytes and annotations, in a frame of its own.
+    pub fn copy(&self) -> Packet {
+        let fresh = ManuallyDrop::new(self.copy_frame());
+        // SAFETY: the frame is that of `fresh`, which is not dropped, and has the bytes, header offsets
+        // and annotations of this packet.
+        unsafe { RawPacket::of(self).in_frame_of(RawPacket::of(&fresh)).into_packet() }
+    }
+
+    /// Allocates a frame that ends no earlier than this one, copies the contents to the same offset
+    /// of it, with stripped headers before them, and the annotations if they are set. Returns the
+    /// frame's first, empty packet.
+    #[inline]
+    fn copy_frame(&self) -> Packet {
+        let start = usize::from(self.data) - self.stripped_len().min(self.headroom());
+        let fresh = pool::packet_like(self.pool, self.limit());
+        // SAFETY: by invariants 2 and 3 the bytes from `start` to `end` lie in the frame, behind its
+        // header. The new frame is another one, which ends no earlier (`packet_like`) and has no
+        // other owner than `fresh`.
+        unsafe {
+            fresh.at(start).copy_from_nonoverlapping(self.at(start), self.end() - start);
+            if self.has(COLD) {
+                FrameHeader::copy_annotations(self.frame, fresh.frame);
+            }
+        }
+        fresh
     }
 
     /// Whether the frame has other owners: marks it as not shared if they have all dropped it.
@@ -335,7 +349,7 @@ impl Packet {
     }
 
     /// Copies the packet into the frame of `fresh`, which must have the room, as
-    /// [`Packet::relocate_from`].
+    /// [`Packet::relocate`]. The caller remains the owner of the old frame.
     fn copy_to(&mut self, fresh: Packet, data: usize, grow: usize) {
         let stripped = self.stripped_len().min((data - HEADER).saturating_add(grow));
         let start = data + grow; // no overflow: no frame is that long

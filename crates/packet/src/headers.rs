@@ -169,13 +169,12 @@ impl Packet {
     }
 
     /// Number of bytes before the contents that belong to stripped headers.
+    #[inline]
     pub(crate) fn stripped_len(&self) -> usize {
-        [self.mac, self.network, self.transport]
-            .into_iter()
-            .filter(|&header| header != 0)
-            .map(|header| usize::from(self.data).saturating_sub(header.into()))
-            .max()
-            .unwrap_or(0)
+        // A header that is not set, 0, wraps to the highest offset.
+        let before = [self.mac, self.network, self.transport].map(|header| header.wrapping_sub(1));
+        let first = usize::from(before[0].min(before[1]).min(before[2])) + 1;
+        usize::from(self.data).saturating_sub(first)
     }
 
     /// Updates the offsets after the contents were moved to offset `data`, with

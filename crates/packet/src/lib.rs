@@ -16,6 +16,7 @@ mod frame;
 mod headers;
 mod packet;
 mod pool;
+mod queue;
 mod raw;
 mod view;
 
@@ -23,5 +24,6 @@ pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use packet::{Packet, PacketType, PartialChecksums};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};
+pub use queue::PacketQueue;
 pub use raw::RawPacket;
 pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv6, PinnedIpv4, TcpPacket, UdpPacket};

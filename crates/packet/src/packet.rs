@@ -204,16 +204,6 @@ impl Packet {
         counted
     }
 
-    /// Makes a packet with a copy of the bytes, in a frame of its own.
-    pub fn copy(&self) -> Packet {
-        // SAFETY: `relocate_from` only reads the old frame, through this
-        // duplicate, and replaces it by a new one; it does not release the old
-        // frame. On a panic `ManuallyDrop` keeps the duplicate from being dropped.
-        let mut copy = std::mem::ManuallyDrop::new(unsafe { std::ptr::read(self) });
-        copy.relocate_from(self.data.into(), 0, self.tailroom());
-        std::mem::ManuallyDrop::into_inner(copy)
-    }
-
     /// Number of the frame's pool, as [`Pool::id`](crate::Pool::id); 255 for the
     /// heap.
     #[inline]
@@ -388,9 +378,9 @@ impl Packet {
         unsafe { (&raw mut (*self.frame.as_ptr()).annotations).cast() }
     }
 
-    /// Makes this packet the only owner of its frame; copies if it is shared.
+    /// Makes this packet the only owner of its frame: copies it if the frame has other owners.
     #[inline]
-    pub(crate) fn make_exclusive(&mut self) {
+    pub fn make_exclusive(&mut self) {
         if self.has(SHARED) {
             self.unshare();
         }

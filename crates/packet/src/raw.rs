@@ -30,6 +30,34 @@ pub struct RawPacket {
 impl RawPacket {
     /// Bit of `marks`: the frame has, or had, other owners.
     pub const SHARED: u64 = (SHARED as u64) << 8;
+
+    /// The bits of `marks` that belong to the frame: that of [`RawPacket::SHARED`], the pool's number
+    /// and the offset of the frame's end.
+    const FRAME_MARKS: u64 = u64::from_ne_bytes([0, SHARED, u8::MAX, 0, 0, 0, u8::MAX, u8::MAX]);
+
+    /// The words of a packet, which stays the owner.
+    #[inline]
+    pub(crate) fn of(packet: &Packet) -> RawPacket {
+        // SAFETY: both types are 32 bytes of the same alignment, and any packet's words are valid.
+        unsafe { std::ptr::from_ref(packet).cast::<RawPacket>().read() }
+    }
+
+    /// The words of this packet, moved to the frame of `other`.
+    #[inline]
+    pub(crate) fn in_frame_of(self, other: RawPacket) -> RawPacket {
+        let marks = self.marks & !Self::FRAME_MARKS | other.marks & Self::FRAME_MARKS;
+        RawPacket { frame: other.frame, marks, ..self }
+    }
+
+    /// Makes a packet of the words.
+    ///
+    /// # Safety
+    /// The words must be those of a packet that no one else owns or drops.
+    #[inline]
+    pub(crate) unsafe fn into_packet(self) -> Packet {
+        // SAFETY: both types are 32 bytes without padding; the caller vouches for the words.
+        unsafe { std::mem::transmute::<RawPacket, Packet>(self) }
+    }
 }
 
 const _: () = assert!(size_of::<RawPacket>() == size_of::<Packet>());
@@ -92,11 +120,8 @@ impl PacketTemplate {
     #[inline]
     pub(crate) unsafe fn packet(self, frame: NonNull<FrameHeader>) -> Packet {
         let PacketTemplate { offsets, span, marks } = self;
-        // SAFETY: both types are 32 bytes without padding, and the words are
-        // those of a valid packet: `new` took them from one, and the caller
-        // vouches for the frame.
-        unsafe {
-            std::mem::transmute::<RawPacket, Packet>(RawPacket { frame, offsets, span, marks })
-        }
+        // SAFETY: the words are those of a valid packet: `new` took them from one, and
+        // the caller vouches for the frame.
+        unsafe { RawPacket { frame, offsets, span, marks }.into_packet() }
     }
 }

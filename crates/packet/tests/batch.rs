@@ -1,8 +1,9 @@
 //! Tests of batches: order, ownership, and partition against a reference implementation.
 #![allow(clippy::unwrap_used)]
 
-use castanet_packet::{Batch, Packet, Pool, PoolConfig};
+use castanet_packet::{Batch, Packet, PacketQueue, Pool, PoolConfig};
 use proptest::prelude::*;
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn batch_of(pool: &Pool, n: usize) -> Batch {
@@ -88,6 +89,50 @@ proptest! {
             prop_assert_eq!(numbers(&batch), model.clone());
             prop_assert_eq!(pool.in_use(), model.len());
         }
+    }
+}
+
+proptest! {
+    /// A queue has the packets of a `VecDeque` to which the same was done, and loses none.
+    #[test]
+    fn queues_behave_like_vecdeques(
+        steps in prop::collection::vec((0..5u8, 0..90usize), 0..60),
+    ) {
+        let pool = pool(4096);
+        let (mut queue, mut model) = (PacketQueue::default(), VecDeque::new());
+        for (kind, n) in steps {
+            match kind {
+                0 | 1 => {
+                    let mut batch = batch_of(&pool, n.min(80));
+                    model.extend(numbers(&batch));
+                    queue.append(&mut batch);
+                    prop_assert!(batch.is_empty());
+                }
+                2 => {
+                    let mut batch = batch_of(&pool, 2);
+                    queue.take(n, &mut batch);
+                    let taken = model.drain(..n.min(model.len()));
+                    prop_assert_eq!(numbers(&batch), [0, 1].into_iter().chain(taken).collect::<Vec<_>>());
+                }
+                3 => {
+                    queue.push_front(pool.copy_in(&[n as u8]).unwrap());
+                    model.push_front(n as u8);
+                }
+                _ => {
+                    let last = queue.pop_back().map(|packet| packet.bytes()[0]);
+                    prop_assert_eq!(last, model.pop_back());
+                    let len = queue.len().saturating_sub(n / 8);
+                    queue.truncate(len);
+                    model.truncate(len);
+                }
+            }
+            prop_assert_eq!((queue.len(), queue.is_empty()), (model.len(), model.is_empty()));
+            prop_assert_eq!(pool.in_use(), model.len());
+        }
+        let mut half = Batch::new();
+        queue.take(model.len() / 2, &mut half);
+        drop((queue, half));
+        prop_assert_eq!(pool.in_use(), 0);
     }
 }
 
@@ -184,7 +229,7 @@ fn batches_of_shared_and_other_packets_are_dropped_in_bulk() {
     batch.append(&mut batch_of(&two, 30));
     batch.push(Packet::from_bytes(&[1]));
     let mut first = batch.clones(1).next().unwrap();
-    first.append(&mut batch_of(&two, 600.min(300)));
+    first.append(&mut batch_of(&two, 300));
     drop(first);
     assert_eq!((one.in_use(), two.in_use()), (30, 30));
     let mut again = batch.clones(1).next().unwrap();

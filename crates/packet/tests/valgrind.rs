@@ -24,6 +24,11 @@ fn exercise(pool: Option<&Pool>, seed: usize) {
         assert!(packet.pull_front(3 * i));
         assert_eq!(packet.network_bytes()[8], 1);
     }
+    let mut others = batch.clones(3);
+    let mut written = others.next().unwrap();
+    drop(others);
+    written.iter_mut().for_each(|packet| packet.bytes_mut().fill(2));
+    drop(written);
     let twins: Batch = clones.iter().map(Packet::copy).collect();
     let worker = thread::spawn(move || clones.iter_mut().for_each(|p| p.bytes_mut().fill(9)));
     batch.partition(&[0; 50].map(|_: u8| 3), 0, |_, mut packet| packet.replace_contents(&[7; 900]));

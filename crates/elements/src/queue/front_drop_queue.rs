@@ -55,14 +55,12 @@ impl Store for FrontDropQueue {
     type Fate = FrontDropQueueExit;
 
     fn enqueue(&self, state: &mut QueueState, mut batch: Batch, cx: &mut Cx) {
-        state.packets.extend(batch.drain());
+        state.packets.append(&mut batch);
         let excess = state.packets.len().saturating_sub(self.capacity);
         if excess > 0 {
             state.overflow(excess, self.capacity, cx);
-            state
-                .packets
-                .drain(..excess)
-                .for_each(|packet| cx.emit(FrontDropQueueExit::Old, packet));
+            state.take(excess, &mut batch);
+            cx.emit_batch(FrontDropQueueExit::Old, batch);
         }
         state.update_highwater();
     }
@@ -71,6 +69,6 @@ impl Store for FrontDropQueue {
 
     fn shrink(&self, state: &mut QueueState) {
         let excess = state.packets.len().saturating_sub(self.capacity);
-        state.packets.drain(..excess);
+        state.take(excess, &mut Batch::new());
     }
 }

@@ -1,13 +1,13 @@
 //! State of the queue elements: the stored packets and their counters.
 
+use castanet_element::packet::PacketQueue;
 use castanet_element::prelude::*;
-use std::collections::VecDeque;
 
 /// The stored packets, and the counters of the queue.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct QueueState {
-    pub(super) packets: VecDeque<Packet>,
+    pub(super) packets: PacketQueue,
     /// The highest number of packets that were in the queue at the same time.
     #[read]
     highwater_length: usize,
@@ -64,7 +64,7 @@ impl QueueState {
         cx: &mut Cx,
     ) {
         let excess = batch.split_off(self.room(capacity));
-        self.packets.extend(batch.drain());
+        self.packets.append(&mut batch);
         self.update_highwater();
         if !excess.is_empty() {
             self.overflow(excess.len(), capacity, cx);
@@ -93,7 +93,6 @@ impl QueueState {
 
     /// Moves up to `n` packets to `into`, the oldest first.
     pub(super) fn take(&mut self, n: usize, into: &mut Batch) {
-        let n = n.min(self.packets.len());
-        into.extend(self.packets.drain(..n));
+        self.packets.take(n, into);
     }
 }

@@ -1,7 +1,7 @@
 //! `FastUDPFlows`: makes UDP packets of many flows.
 
 use super::fast_udp_source::{set_ports, udp_frame};
-use super::flow_source::{self, FlowArgs, FlowSourceState, NextPacket, Pace};
+use super::flow_source::{self, Flow, FlowArgs, FlowSourceState, NextPacket, Pace};
 use castanet_element::prelude::*;
 
 /// Generates Ethernet frames with UDP packets of many flows at an even rate.
@@ -66,6 +66,23 @@ impl Build for FastUDPFlows {
     }
 }
 
+/// Makes a packet one of `flow`, whose packets are all the same.
+#[inline]
+fn set_flow(packet: &mut Packet, flow: &mut Flow) {
+    if flow.sent == 1 {
+        set_ports(packet, flow.ports);
+    }
+    if let Some(mut udp) = packet.udp() {
+        if flow.sent == 1 {
+            flow.checksum = udp.checksum();
+        } else {
+            udp.set_src_port(flow.ports.0);
+            udp.set_dst_port(flow.ports.1);
+            udp.set_checksum(flow.checksum);
+        }
+    }
+}
+
 impl Source for FastUDPFlows {
     type Local = FlowSourceState;
     type Fate = ();
@@ -75,7 +92,7 @@ impl Source for FastUDPFlows {
             let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
                 return NextPacket::NoFrame;
             };
-            set_ports(&mut packet, state.flows.random_flow(self.flows, self.flowsize, cx).ports);
+            set_flow(&mut packet, state.flows.random_flow(self.flows, self.flowsize, cx));
             NextPacket::Packet(packet)
         })
     }

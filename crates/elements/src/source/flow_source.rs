@@ -283,6 +283,8 @@ pub(super) struct Flow {
     /// The initial sequence number of TCP.
     pub(super) initial_seq: u32,
     pub(super) sent: u32,
+    /// The checksum of UDP, once a packet of the flow was made.
+    pub(super) checksum: u16,
 }
 
 /// The flows of a source.
@@ -294,6 +296,7 @@ pub(super) struct FlowTable {
 impl FlowTable {
     /// Returns a random one of `count` flows, and counts a packet of it. A flow that has sent
     /// `size` packets starts anew with other ports.
+    #[inline]
     pub(super) fn random_flow(&mut self, count: u32, size: u32, cx: &mut Cx) -> &mut Flow {
         if self.flows.len() != count as usize {
             let full = Flow { sent: size, ..Flow::default() };
@@ -307,7 +310,7 @@ impl FlowTable {
             // As in Click, any port but 65535.
             let port = |bits: u64| (bits as u16) % u16::MAX;
             let ports = (port(random), port(random >> 16));
-            *flow = Flow { ports, initial_seq: (random >> 32) as u32, sent: 0 };
+            *flow = Flow { ports, initial_seq: (random >> 32) as u32, ..Flow::default() };
         }
         flow.sent += 1;
         flow

@@ -47,10 +47,11 @@ impl PerBatch for Hub {
     fn batch(&self, _: &mut (), port: usize, mut batch: Batch, cx: &mut Cx) {
         let mut others = (0..self.outputs).filter(|&output| usize::from(output) != port);
         let last = others.next_back();
-        for output in others {
-            let copies = batch.iter_mut().map(|packet| cx.share(packet)).collect();
-            cx.emit_batch(Port::nth(output), copies);
-        }
+        let copies = others.clone().count() as u8;
+        cx.duplicate(&mut batch, copies, |cx, _, copies| {
+            let output = others.next();
+            cx.emit_batch(output.map_or(Port::DROP, Port::nth), copies);
+        });
         cx.emit_batch(last.map_or(Port::DROP, Port::nth), batch);
     }
 }

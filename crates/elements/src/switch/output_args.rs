@@ -43,10 +43,9 @@ where
     type Fate = Port;
 
     fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
-        let clones = cx.clones(&mut batch, u16::from(self.outputs.saturating_sub(1)));
-        for (output, clones) in (1..self.outputs).zip(clones) {
-            cx.emit_batch(Port::nth(output), clones);
-        }
+        cx.duplicate(&mut batch, self.outputs.saturating_sub(1), |cx, number, copies| {
+            cx.emit_batch(Port::nth(number + 1), copies);
+        });
         cx.emit_batch(Port::nth(0), batch);
     }
 }

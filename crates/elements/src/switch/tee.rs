@@ -5,7 +5,7 @@ use castanet_element::prelude::*;
 
 /// Copies every packet to all outputs.
 ///
-/// Copies share the bytes of the packet until an element writes to one of them.
+/// Copies of packets of more than 256 bytes share their bytes until an element writes to one of them.
 ///
 /// ```click
 /// in -> t :: Tee(2) -> a;  t[1] -> b

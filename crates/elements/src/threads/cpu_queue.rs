@@ -1,7 +1,7 @@
 //! `CPUQueue`: stores the packets of each worker in its own queue.
 
+use castanet_element::packet::PacketQueue;
 use castanet_element::prelude::*;
-use std::collections::VecDeque;
 
 /// Stores packets in one FIFO queue per worker that pushes them.
 ///
@@ -44,7 +44,7 @@ pub enum CPUQueueExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct CPUQueueState {
-    queues: Vec<VecDeque<Packet>>,
+    queues: Vec<PacketQueue>,
     /// Number of the worker from whose queue packets were pulled last.
     next: usize,
     /// Number of packets that were dropped because the queue of their worker was full.
@@ -57,7 +57,7 @@ impl CPUQueueState {
     /// Number of packets in all queues.
     #[read]
     fn length(&self) -> usize {
-        self.queues.iter().map(VecDeque::len).sum()
+        self.queues.iter().map(PacketQueue::len).sum()
     }
 }
 
@@ -68,11 +68,11 @@ impl Store for CPUQueue {
     fn enqueue(&self, state: &mut CPUQueueState, mut batch: Batch, cx: &mut Cx) {
         let worker = cx.worker();
         if state.queues.len() <= worker {
-            state.queues.resize_with(worker + 1, VecDeque::new);
+            state.queues.resize_with(worker + 1, PacketQueue::default);
         }
         let queue = &mut state.queues[worker];
         let excess = batch.split_off(self.capacity.saturating_sub(queue.len()));
-        queue.extend(batch.drain());
+        queue.append(&mut batch);
         if !excess.is_empty() {
             state.drops += excess.len() as u64;
             cx.emit_batch(CPUQueueExit::Full, excess);
@@ -83,8 +83,7 @@ impl Store for CPUQueue {
         for _ in 0..state.queues.len() {
             state.next = (state.next + 1) % state.queues.len();
             let queue = &mut state.queues[state.next];
-            let count = queue.len().min(n - into.len());
-            into.extend(queue.drain(..count));
+            queue.take(n - into.len(), into);
             if into.len() == n {
                 return;
             }

@@ -112,10 +112,10 @@ impl PacketTrace {
 
     /// The time at which the next packet is due at a speed in percent; `None` if immediately.
     pub(super) fn due(&self, speed: u32) -> Option<Time> {
+        let speed = (speed > 0).then_some(speed)?;
         let stamp = |at: usize| self.packets.get(at).map(|(_, packet)| packet.timestamp());
         let since = stamp(self.next)?.saturating_sub(stamp(0)?).max(0);
-        let wait =
-            u128::from(since.unsigned_abs()) * 100 / u128::from((speed > 0).then_some(speed)?);
+        let wait = u128::from(since.unsigned_abs()) * 100 / u128::from(speed);
         Some(self.loop_start + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
     }
 

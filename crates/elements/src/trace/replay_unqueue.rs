@@ -87,6 +87,19 @@ impl ReplayUnqueue {
         timed_out || u64::try_from(self.stop).is_ok_and(loops_done)
     }
 
+    /// Ends a loop and begins the next one; returns whether it was the last one.
+    fn end_loop(&self, trace: &mut PacketTrace, cx: &mut Cx) -> bool {
+        trace.loops += 1;
+        trace.rewind(cx.now());
+        trace.ended = self.is_finished(trace, cx.now());
+        if trace.ended {
+            cx.stop();
+        } else if self.verbose {
+            cx.chatter("replay loop");
+        }
+        trace.ended
+    }
+
     /// Loads packets, and starts the replay when the trace is complete.
     fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
@@ -115,26 +128,28 @@ impl Source for ReplayUnqueue {
         if !trace.is_loaded() {
             return self.load(trace, n, cx);
         }
+        let (mut batch, mut batch_port) = (Batch::new(), 0);
+        let mut next_run = NextRun::Again;
         for _ in 0..n.min(self.burst) {
             if let Some(due) = trace.due(self.timing).filter(|due| *due > cx.now()) {
-                return NextRun::At(due);
+                next_run = NextRun::At(due);
+                break;
             }
             let (port, packet) = trace.next(cx);
-            cx.emit(Port::nth(port), packet);
-            if trace.at_end() {
-                trace.loops += 1;
-                trace.rewind(cx.now());
-                if self.is_finished(trace, cx.now()) {
-                    trace.ended = true;
-                    cx.stop();
-                    return NextRun::Done;
-                }
-                if self.verbose {
-                    cx.chatter("replay loop");
-                }
+            if port != batch_port && !batch.is_empty() {
+                cx.emit_batch(Port::nth(batch_port), std::mem::take(&mut batch));
+            }
+            batch_port = port;
+            batch.push(packet);
+            if trace.at_end() && self.end_loop(trace, cx) {
+                next_run = NextRun::Done;
+                break;
             }
         }
-        NextRun::Again
+        if !batch.is_empty() {
+            cx.emit_batch(Port::nth(batch_port), batch);
+        }
+        next_run
     }
 
     fn held(&self, trace: &PacketTrace) -> usize {

@@ -61,10 +61,9 @@ impl PerBatch for RouterLink {
             packet.clear_network_header();
             packet.clear_transport_header();
         }
-        for output in 1..self.outputs {
-            let copies = batch.iter_mut().map(|packet| cx.share(packet)).collect();
-            cx.emit_batch(Port::nth(output), copies);
-        }
+        cx.duplicate(&mut batch, self.outputs.saturating_sub(1), |cx, number, copies| {
+            cx.emit_batch(Port::nth(number + 1), copies);
+        });
         match self.outputs {
             0 => cx.consume(batch),
             _ => cx.emit_batch(Port::nth(0), batch),

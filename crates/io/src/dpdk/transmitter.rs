@@ -206,9 +206,13 @@ impl<T: MbufSink> Transmitter<'_, T> {
     }
 }
 
-/// Replaces the packet by a copy in an mbuf, with annotations and header offsets; `false` if no mbuf
-/// is free.
+/// Replaces the packet by a copy in an mbuf, with annotations and header offsets, unless it lies in
+/// one that no other packet has; `false` if no mbuf is free.
 fn ensure(packet: &mut Packet, mbufs: &Mbufs) -> bool {
+    packet.make_exclusive();
+    if sys::is_own_mbuf(packet) {
+        return true;
+    }
     let Some(mut copy) = mbufs.pool().copy_in(packet.bytes()) else { return false };
     copy.copy_annotations(packet);
     copy.copy_header_offsets(packet);

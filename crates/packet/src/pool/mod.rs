@@ -200,9 +200,12 @@ impl Pool {
             batch.extend((0..n).map_while(|_| self.copy_in(bytes)));
             return n;
         }
+        let (before, data) = (batch.len(), HEADER + self.headroom());
         let made = self.alloc_batch(n, batch);
-        for packet in batch.as_mut_slice().iter_mut().rev().take(made) {
-            packet.fill(packet.data.into(), bytes);
+        for packet in &mut batch.as_mut_slice()[before..] {
+            // SAFETY: the packets are new: their frames are not shared, begin their contents at
+            // `data`, and have room for as many bytes as was checked above.
+            unsafe { packet.set_contents(data, bytes) };
         }
         made
     }

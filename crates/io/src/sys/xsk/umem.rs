@@ -108,9 +108,7 @@ impl Umem {
     /// if there is none or it is longer than frames are.
     #[inline]
     pub(super) fn ensure_own_frame(&self, packet: &mut Packet) -> bool {
-        if packet.is_shared() {
-            packet.bytes_mut(); // makes it the only owner
-        }
+        packet.make_exclusive();
         packet.pool_id() == self.pool.id() || self.copy_in(packet)
     }
 
