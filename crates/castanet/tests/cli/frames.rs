@@ -166,6 +166,20 @@ fn packets_that_are_longer_than_frames_count_against_the_memory_too() {
 }
 
 #[test]
+fn a_replay_that_waits_in_a_queue_takes_no_memory_beside_its_trace() {
+    // The trace takes more than a mebibyte of the heap, which is low then.
+    let config = "FastUDPSource(0, 1500, 1000, 2:0:0:0:0:1, 1.0.0.1, 1, 2:0:0:0:0:2, 1.0.0.2, 2)
+        -> Queue(2000) -> ReplayUnqueue(STOP 3)
+        -> q :: Queue(100000) -> RatedUnqueue(1) -> Discard;
+        DriverManager(wait_stop, print q.length, print frames, stop)";
+    let result = castanet(&["run", "-q", "--simtime", "-e", config], b"");
+    assert_eq!((result.status, &*result.err), (Some(0), ""));
+    let used = |row: &str| row.split('\t').nth(2).unwrap().to_owned();
+    let rows: Vec<_> = result.out.lines().filter(|line| line.contains('\t')).map(used).collect();
+    assert_eq!((result.out.lines().next(), &*rows.concat()), (Some("4499"), "in_use00"));
+}
+
+#[test]
 fn explain_shows_the_pools() {
     let words = ["explain", "--frames", "4096", "--memory", "64M", "-e", "Idle -> Discard"];
     let result = castanet(&words, b"");
