@@ -223,6 +223,31 @@ fn clones_share_their_frames_and_are_counted() {
 }
 
 #[test]
+fn copies_of_a_batch_have_frames_of_their_own() {
+    let pool = pool(64);
+    let mut batch = batch_of(&pool, 30);
+    batch.push(Packet::from_bytes(&[30; 9000]));
+    for packet in &mut batch {
+        packet.set_paint(packet.bytes()[0]);
+        packet.set_timestamp(i64::from(packet.paint()));
+        packet.set_device(7);
+    }
+    let clones: Batch = batch.iter_mut().step_by(2).map(Packet::share).collect();
+    let mut copies = batch.copies();
+    assert_eq!((pool.in_use(), copies.len()), (60, 31));
+    copies.iter_mut().for_each(|packet| packet.bytes_mut()[0] += 100);
+    for (packet, copy) in batch.iter().zip(&copies) {
+        let number = packet.bytes()[0];
+        assert!(!copy.is_shared() && copy.frame() != packet.frame());
+        assert_eq!((copy.bytes()[0], copy.len()), (number + 100, packet.len()));
+        let marks = (copy.paint(), copy.timestamp(), copy.device(), copy.headroom());
+        assert_eq!(marks, (number, i64::from(number), 7, packet.headroom()));
+    }
+    drop((batch, clones));
+    assert_eq!((pool.in_use(), Batch::new().copies().len()), (30, 0));
+}
+
+#[test]
 fn batches_of_shared_and_other_packets_are_dropped_in_bulk() {
     let (one, two) = (pool(512), pool(512));
     let mut batch = batch_of(&one, 30);
