@@ -12,7 +12,7 @@ pub(crate) fn check() -> Result<(), String> {
     let mut words = vec!["test", "--workspace", "--quiet"];
     rooted.iter().for_each(|name| words.extend(["--exclude", name]));
     cargo(&words)?;
-    cargo(&["test", "--quiet", "--package", "castanet", "--bins", "--test", "cli"])
+    cargo(&["test", "--quiet", "--package", "castanet", "--lib", "--test", "cli"])
 }
 
 /// Runs all tests; tests that need root fail without it, with a message.

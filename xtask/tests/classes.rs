@@ -80,3 +80,45 @@ fn contributing_has_a_row_for_each_room() {
         assert!(page.contains(&row), "CONTRIBUTING.md, \"Which room\", wants the row {row}");
     }
 }
+
+/// The modules in the path of a Rust type that other crates cannot name.
+fn private_modules(path: &str) -> Vec<String> {
+    let mut private = Vec::new();
+    for path in path.split(['<', '>', ',', ' ']).filter(|path| path.contains("::")) {
+        let mut segments = path.split("::");
+        let name = segments.next().and_then(|name| name.strip_prefix("castanet_"));
+        let mut folder = format!("crates/{}/src", name.unwrap_or_default());
+        let mut file = format!("{folder}/lib.rs");
+        let modules: Vec<&str> = segments.collect();
+        for module in &modules[..modules.len() - 1] {
+            if !text(&file).lines().any(|line| line == format!("pub mod {module};")) {
+                private.push(format!("{file}: `{module}` is no `pub mod`"));
+            }
+            folder = format!("{folder}/{module}");
+            file = match xtask::files::root().join(&folder).is_dir() {
+                true => format!("{folder}/mod.rs"),
+                false => format!("{folder}.rs"),
+            };
+        }
+    }
+    private
+}
+
+#[test]
+fn programs_that_are_built_can_name_the_classes_of_chains() {
+    let types: Vec<&str> =
+        classes().filter_map(|class| class.stage).map(|stage| (stage.path)()).collect();
+    assert!(types.len() > 80, "{}", types.len());
+    let private: BTreeSet<String> = types.iter().flat_map(|path| private_modules(path)).collect();
+    assert!(private.is_empty(), "`castanet build` writes these paths: {private:#?}");
+    assert_eq!(private_modules("castanet_elements::lookup::route_table::RouteTable").len(), 1);
+}
+
+#[test]
+fn a_class_that_lets_packets_pass_says_so() {
+    for class in classes() {
+        let code = text(class.spec.file);
+        let says = code.contains("const CAN_PASS: bool = true;");
+        assert_eq!(code.contains("fn can_pass("), says, "{}", class.spec.file);
+    }
+}

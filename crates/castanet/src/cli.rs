@@ -4,13 +4,14 @@ use crate::commands::{self, CommandError, CommandResult};
 use crate::load::{Origin, OriginAndVariables};
 use crate::terminal::complain;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// Runs packet-processing graphs written in the Click language.
 #[derive(Parser)]
 #[command(
     name = "castanet",
-    version,
+    version = crate::program::version(),
     after_help = "Examples:
   castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3
   castanet run -e 'InfiniteSource(LIMIT 5, STOP true) -> Print -> Discard'
@@ -39,6 +40,21 @@ enum Command {
     Check(commands::check::Arguments),
     /// Show each step from the text to running workers
     Explain(commands::explain::Arguments),
+    /// Compile a configuration into a program of its own
+    #[command(after_help = "Examples:
+  castanet build conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 -o router
+  ./router                    # as `castanet run conf/router.click dev0=eth1 ...`, faster
+  ./router -j 4 dev0=eth7     # all options of `castanet run`, and other values
+  ./router explain            # all other commands
+  castanet build conf/router.click --print
+
+It needs a Rust toolchain (https://rustup.rs) and the sources of this castanet: --source DIR,
+$CASTANET_SOURCE, the checkout that it was compiled in, or ../share/castanet/src beside it, which
+`castanet build --export-sources DIR` makes.
+
+Exit status: 0 built, 1 the configuration is wrong or the program cannot be written, 2 the command
+line is wrong, 3 no toolchain or no sources, or the compiler failed, 130 ended by Ctrl-C.")]
+    Build(commands::build::Arguments),
     /// Draw the graph, as SVG or for Graphviz
     #[command(after_help = "Examples:
   castanet graph conf/router.click -o router.svg
@@ -208,8 +224,13 @@ impl Configuration {
         let origin = match (&self.expression, files.as_slice()) {
             (Some(text), []) => Origin::Expression(text.clone()),
             (None, [file]) => Origin::File(file.into()),
-            (None, []) => return Err("no configuration: name a file or give one with -e".into()),
+            (None, []) => Origin::built()
+                .ok_or("no configuration: name a file or give one with -e".to_owned())?,
             _ => return Err("more than one configuration".into()),
+        };
+        let vars = match origin {
+            Origin::Built(built) => built.settings_under(vars),
+            _ => vars,
         };
         Ok((origin, vars))
     }
@@ -235,9 +256,23 @@ pub(crate) fn told(outcome: &clap::Error, name: &str) -> Option<i32> {
     }
 }
 
+/// The words of the command line. A built program runs its configuration unless they begin with a
+/// command.
+fn words() -> Vec<OsString> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let options = ["help", "-h", "--help", "-V", "--version"];
+    let first = words.get(1).and_then(|word| word.to_str());
+    let is_command =
+        |word: &str| options.contains(&word) || Cli::command().find_subcommand(word).is_some();
+    if crate::program::configuration().is_some() && !first.is_some_and(is_command) {
+        words.insert(words.len().min(1), "run".into());
+    }
+    words
+}
+
 /// Runs `castanet`; gives its exit status.
 pub(crate) fn main() -> i32 {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(words()) {
         Ok(cli) => cli,
         Err(e) => {
             return told(&e, "castanet").unwrap_or(e.exit_code());
@@ -247,6 +282,7 @@ pub(crate) fn main() -> i32 {
         Command::Run(arguments) => commands::run::main(&arguments),
         Command::Check(arguments) => commands::check::main(&arguments),
         Command::Explain(arguments) => commands::explain::main(&arguments),
+        Command::Build(arguments) => commands::build::main(&arguments),
         Command::Graph(arguments) => commands::graph::main(&arguments),
         Command::Flatten(arguments) => commands::text::flatten(&arguments),
         Command::Pretty(arguments) => commands::text::pretty(&arguments),

@@ -50,7 +50,7 @@ pub(crate) fn main() -> i32 {
         Err(status) => return status,
     };
     if click.version {
-        let ours = env!("CARGO_PKG_VERSION");
+        let ours = crate::program::version();
         return say_or_fail(&format!("click (Click) 2.1 compatible, Castanet {ours}\n"));
     }
     let (origin, vars) = match click.sort() {

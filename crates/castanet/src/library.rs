@@ -15,6 +15,8 @@ pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
 pub(crate) fn library() -> Library {
     let mut library = Library::default();
     rooms().iter().flat_map(|(_, classes)| classes.iter()).for_each(|class| library.add(class));
+    // Of chains of one length the first is chosen.
+    library.fuse(crate::program::fusions());
     library.fuse(castanet_elements::FUSIONS);
     library
 }

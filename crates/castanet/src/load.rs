@@ -1,5 +1,6 @@
 //! From what the command line names to a flat graph.
 
+use crate::program::BuiltConfiguration;
 use crate::terminal::complain;
 use castanet_element::class::Library;
 pub(crate) use castanet_lang::io_error_text;
@@ -19,6 +20,8 @@ pub(crate) enum Origin {
     File(PathBuf),
     /// Text on the command line.
     Expression(String),
+    /// The configuration of the program itself.
+    Built(&'static BuiltConfiguration),
 }
 
 /// A configuration and its `VAR=value` settings, as a command line names them.
@@ -31,7 +34,13 @@ impl Origin {
             Origin::Expression(_) => "config".to_owned(),
             Origin::File(path) if path.as_os_str() == "-" => "<stdin>".to_owned(),
             Origin::File(path) => path.display().to_string(),
+            Origin::Built(built) => built.name().to_owned(),
         }
+    }
+
+    /// The configuration of the program itself, if it has one.
+    pub(crate) fn built() -> Option<Origin> {
+        crate::program::configuration().map(Origin::Built)
     }
 }
 
@@ -74,6 +83,8 @@ pub(crate) const PACKAGES: &[&str] =
 struct LibraryPath {
     /// Folders, with colons between them.
     path: String,
+    /// Whether all libraries are among the sources already, as those of a built program are.
+    is_complete: bool,
 }
 
 impl Libraries for LibraryPath {
@@ -89,7 +100,11 @@ impl Libraries for LibraryPath {
         tried.extend(
             elsewhere.flat_map(|p| [Path::new(p).join(name), Path::new(p).join("conf").join(name)]),
         );
-        let Some(found) = tried.iter().find(|p| p.is_file()) else {
+        let is_there = |path: &&PathBuf| match self.is_complete {
+            true => sources.find(&path.display().to_string()).is_some(),
+            false => path.is_file(),
+        };
+        let Some(found) = tried.iter().find(is_there) else {
             let list: Vec<String> = tried.iter().map(|p| p.display().to_string()).collect();
             return Err(format!("library '{name}' not found; looked for {}", list.join(", ")));
         };
@@ -131,8 +146,12 @@ pub(crate) fn open_in(
     origin: &Origin,
     clickpath: Option<&str>,
 ) -> LoadedConfiguration {
+    let (is_complete, clickpath) = match origin {
+        Origin::Built(built) => (true, Some(built.library_path)),
+        _ => (false, clickpath),
+    };
     match read(origin, &mut sources) {
-        Ok(file) => parsed(sources, file, clickpath),
+        Ok(file) => parsed(sources, file, clickpath, is_complete),
         Err(error) => {
             let mut loaded = LoadedConfiguration::new(sources);
             loaded.found.push(error);
@@ -149,18 +168,28 @@ pub(crate) fn open_bytes(
 ) -> LoadedConfiguration {
     let mut sources = SourceMap::new();
     let file = sources.add(name, bytes);
-    parsed(sources, file, clickpath)
+    parsed(sources, file, clickpath, false)
 }
 
-fn parsed(sources: SourceMap, file: FileId, clickpath: Option<&str>) -> LoadedConfiguration {
-    let ours = || std::env::var("CLICKPATH").unwrap_or_default();
-    let mut neighbours = LibraryPath { path: clickpath.map_or_else(ours, str::to_owned) };
+fn parsed(
+    sources: SourceMap,
+    file: FileId,
+    clickpath: Option<&str>,
+    is_complete: bool,
+) -> LoadedConfiguration {
+    let path = clickpath.map_or_else(environment_path, str::to_owned);
+    let mut neighbours = LibraryPath { path, is_complete };
     let mut loaded = LoadedConfiguration::new(sources);
     loaded.text = Some(loaded.sources.text(file).to_string());
     let (tree, found) = parse_with(&mut loaded.sources, file, &mut neighbours);
     loaded.found.append(found);
     loaded.tree = Some(tree);
     loaded
+}
+
+/// The folders in which the environment has libraries looked for.
+pub(crate) fn environment_path() -> String {
+    std::env::var("CLICKPATH").unwrap_or_default()
 }
 
 fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> {
@@ -175,6 +204,13 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
             Ok(sources.add("<stdin>", text))
         }
         Origin::File(path) => sources.load(path),
+        Origin::Built(built) => {
+            let files: Vec<FileId> =
+                built.texts.iter().map(|(name, bytes)| sources.add(*name, bytes)).collect();
+            let none =
+                || Diagnostic::error(None, "the program has an empty configuration".to_owned());
+            files.first().copied().ok_or_else(none)
+        }
     }
 }
 

@@ -1,44 +1,8 @@
-//! The program: `castanet`, and `click` or one of Click's tools when it is called by that name.
+//! The program without anything built in.
 #![forbid(unsafe_code)]
-
-mod cli;
-mod click;
-mod commands;
-mod console;
-mod library;
-mod load;
-mod messages;
-mod replace;
-mod signals;
-mod terminal;
-mod tools;
-mod watch;
 
 use std::process::ExitCode;
 
-/// Exit statuses.
-pub(crate) mod exit {
-    /// The configuration is wrong, or the router could not be started.
-    pub(crate) const CONFIGURATION: i32 = 1;
-    /// The command line is wrong.
-    pub(crate) const USAGE: i32 = 2;
-    /// Castanet itself is at fault: a panic, a leak.
-    pub(crate) const BUG: i32 = 70;
-    /// Ended by a second Ctrl-C, before it had ended in good order.
-    pub(crate) const INTERRUPTED: i32 = 130;
-}
-
 fn main() -> ExitCode {
-    let name = std::env::args_os().next().unwrap_or_default();
-    let name = std::path::Path::new(&name).file_name().unwrap_or_default();
-    let status = match name.to_str() {
-        Some("click") => click::main(),
-        Some(name) => match tools::find(name) {
-            Some(tool) => (tool.main)(),
-            None => cli::main(),
-        },
-        None => cli::main(),
-    };
-    messages::finish();
-    ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
+    castanet::main(castanet::Program::PLAIN)
 }

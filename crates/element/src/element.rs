@@ -92,6 +92,8 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// Whether each worker that reaches the element has a queue of a device, which the element opens
     /// itself: then `init` and `cleanup` are called on each of them, else on the home worker alone.
     const PER_WORKER: bool = false;
+    /// Whether [`PerBatch::can_pass`] lets any packet pass, so that the class can be in a fused chain.
+    const CAN_PASS: bool = false;
     /// Opens files and devices and sets the first timer, before any packet flows and without an effect
     /// that others notice: the configuration may still be refused, and another one still run. Files
     /// and devices that this method opens close when the state is dropped.

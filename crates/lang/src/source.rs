@@ -191,7 +191,12 @@ impl SourceMap {
 
     /// Iterates over all texts.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.files.iter().map(|source| &*source.text)
+        self.named_texts().map(|(_, text)| text)
+    }
+
+    /// Iterates over all texts in the order in which they were added, each behind its name.
+    pub fn named_texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.files.iter().map(|source| (&*source.name, &*source.text))
     }
 
     /// Returns the text of a span.

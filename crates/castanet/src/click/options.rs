@@ -143,8 +143,12 @@ impl Click {
         }
         match (origins.len(), origins.pop()) {
             (1, Some(origin)) => Ok((origin, vars)),
-            // Like Click, without a name the configuration comes on standard input.
-            (0, _) => Ok((Origin::File("-".into()), vars)),
+            // Like Click, without a name the configuration comes on standard input, unless it is
+            // built in, as in a driver of `click-mkmindriver`.
+            (0, _) => Ok(match crate::program::configuration() {
+                Some(built) => (Origin::Built(built), built.settings_under(vars)),
+                None => (Origin::File("-".into()), vars),
+            }),
             _ => Err("router configuration specified twice"),
         }
     }

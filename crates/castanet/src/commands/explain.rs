@@ -65,7 +65,8 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         steps.insert(place, ("one packet at a time, for handlers called on the way", single));
     }
     let colours = colours_on_stdout();
-    let mut out = String::new();
+    let origin = crate::program::origin();
+    let mut out = origin.map(|origin| format!("{origin}\n\n")).unwrap_or_default();
     for (n, (title, text)) in steps.iter().enumerate() {
         out += &bold(&format!("{}. {title}", n + 1), colours);
         out += "\n";

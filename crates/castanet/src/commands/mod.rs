@@ -1,6 +1,7 @@
 //! The commands of `castanet`, a module for each.
 
 pub(crate) mod bench;
+pub(crate) mod build;
 pub(crate) mod check;
 mod control_client;
 pub(crate) mod elements;

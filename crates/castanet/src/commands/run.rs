@@ -102,7 +102,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     loaded.report(ErrorStyle::Castanet);
     let mut router = built.ok_or(CommandError::REPORTED)?;
     if arguments.allow_reconfigure {
-        let vars = arguments.configuration.settings();
+        let (_, vars) = arguments.configuration.sort().map_err(CommandError::usage)?;
         let how =
             ReplacementReader { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
         router.allow_replacements(how.replacements(&library, &options));

@@ -6,7 +6,7 @@ use clap::Parser;
 
 /// Why there is nothing to do.
 const WHY: &str = "click-devirtualize: the configuration is passed on unchanged: Castanet runs \
-                   elements that follow each other as one pass, one call a burst";
+                   elements that follow each other as one pass; `castanet build` compiles more of them";
 
 /// Passes a configuration on unchanged: in Castanet a call serves a burst of packets, and elements
 /// that follow each other run as one pass.

@@ -6,7 +6,8 @@ use clap::Parser;
 
 /// Why there is nothing to do.
 const WHY: &str = "click-fastclassifier: the configuration is passed on unchanged: Castanet compiles \
-                   the patterns of each classifier when a router starts";
+                   the patterns of each classifier when a router starts; `castanet build` compiles \
+                   the elements around it";
 
 /// Passes a configuration on unchanged: Castanet compiles the patterns of classifiers when a router
 /// starts.

@@ -1,21 +1,27 @@
-//! `click-mkmindriver`: whether Castanet has every class that configurations name.
+//! `click-mkmindriver`: a `click` with the chains of some configurations compiled into it.
 
 use super::common::{CommonOptions, Failure, Input, Tool, ToolContext, Variables};
+use crate::commands::CommandError;
+use crate::commands::build::{Compilation, GeneratedProgram, Output, build};
 use crate::load::Origin;
-use castanet_lang::{Diagnostic, nearest};
+use castanet_lang::{Diagnostic, Diagnostics, nearest};
+use castanet_runtime::cores::Cores;
+use castanet_runtime::router::{ErrorStyle, plan};
 use clap::Parser;
+use std::path::{Path, PathBuf};
 
-/// Says whether Castanet has every element class that configurations name: it is one program with
-/// all of them, so no smaller driver is built.
+/// Builds a `click` that is as fast with some configurations as programs of `castanet build`. It has
+/// all element classes, so it runs any other configuration, too.
 #[derive(Parser)]
 #[command(
     override_usage = "click-mkmindriver -p PACKAGE [OPTION]... [ROUTERFILE]...",
-    after_help = "Exit status: 0 if it has, 1 if not. No file is written."
+    after_help = "The driver is called PACKAGEclick. `castanet build --help` says what a build needs.
+Exit status: 0 if it was built, 1 if not."
 )]
 pub(crate) struct Mkmindriver {
     #[command(flatten)]
     common: CommonOptions,
-    #[arg(short, long, value_name = "PACKAGE", help = "What the driver would be called")]
+    #[arg(short, long, value_name = "PACKAGE", help = "The driver's name, without `click`")]
     package: Option<String>,
     /// Look at the classes of compound elements that are not used too: makes no difference
     #[arg(short, long)]
@@ -26,7 +32,7 @@ pub(crate) struct Mkmindriver {
     /// A driver for the user level, the only one
     #[arg(short, long)]
     userlevel: bool,
-    /// Where the driver would be built: makes no difference
+    /// Write the driver into this folder
     #[arg(short, long, value_name = "DIR")]
     directory: Option<String>,
     /// Further classes, with blanks between them
@@ -48,9 +54,9 @@ impl Tool for Mkmindriver {
     }
 
     fn run(&self, context: &ToolContext) -> Result<(), Failure> {
-        if self.package.is_none() {
+        let Some(package) = &self.package else {
             return Err(context.usage("fatal error: no package name specified"));
-        }
+        };
         if self.linuxmodule {
             return Err(context.fail("Castanet runs at user level only, not as linuxmodule"));
         }
@@ -62,6 +68,7 @@ impl Tool for Mkmindriver {
             origins.push(Origin::File("-".into()));
         }
         let mut missing = self.named(context);
+        let mut graphs = Vec::new();
         for origin in origins {
             let input = Input::read(&origin, vars.clone(), &self.common, context)?;
             let flat = input.flat(Variables::Expand, context)?;
@@ -74,19 +81,34 @@ impl Tool for Mkmindriver {
             for it in flat.elements.iter().filter(|_| self.verbose) {
                 context.note(format_args!("{}: {} needs {}", input.name, it.name, it.class));
             }
+            // Arguments may be wrong: they do not matter here, and may be variables.
+            let (cores, mut found) = (Cores::here(1, &[]), Diagnostics::new());
+            graphs.push(plan(&flat, &input.library, &cores, ErrorStyle::Click, &mut found).graph);
         }
         if missing {
             return Err(Failure);
         }
-        context.note(
-            "click-mkmindriver: no driver is built: castanet has every class that is needed; call \
-             it by the name click",
-        );
-        Ok(())
+        let program = GeneratedProgram::driver(graphs.iter());
+        let compilation = Compilation::release(self.common.quiet);
+        let output = Output::find(Some(&self.driver(package, context)?), &Origin::File("-".into()));
+        match output.and_then(|output| build(&program, &output, &compilation)) {
+            Ok(_) => Ok(()),
+            Err(CommandError(_, None)) => Err(Failure),
+            Err(CommandError(_, Some(message))) => Err(context.fail(message)),
+        }
     }
 }
 
 impl Mkmindriver {
+    /// The file of the driver.
+    fn driver(&self, package: &str, context: &ToolContext) -> Result<PathBuf, Failure> {
+        if let Some(file) = self.common.target(context)? {
+            return Ok(file.into());
+        }
+        let folder = self.directory.as_deref().unwrap_or(".");
+        Ok(Path::new(folder).join(format!("{package}click")))
+    }
+
     /// Whether a class of `-E` is missing; says which.
     fn named(&self, context: &ToolContext) -> bool {
         let library = crate::library::library();

@@ -5,10 +5,11 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The commands that users call.
-pub(crate) const COMMANDS: [&str; 12] = [
+pub(crate) const COMMANDS: [&str; 13] = [
     "run",
     "check",
     "explain",
+    "build",
     "graph",
     "flatten",
     "pretty",

@@ -4,6 +4,7 @@
 mod bench_classify;
 mod bench_elements;
 mod bench_splitbox;
+mod build;
 mod castanet;
 mod click;
 mod clients;

@@ -81,6 +81,24 @@ pub enum StateSharing {
     ReadShared,
 }
 
+/// How elements of a class decide as stages of a fused chain.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StageKind {
+    /// Packet by packet: `packet CLASS` in [`fuse!`](crate::fuse).
+    Packet,
+    /// Most packets one by one, the others in a batch: `batch CLASS`.
+    Batch,
+}
+
+/// The Rust type of a class whose elements can be stages of a fused chain.
+#[derive(Clone, Copy)]
+pub struct StageType {
+    /// How its elements decide.
+    pub kind: StageKind,
+    /// The path of the type, as source code of another crate names it.
+    pub path: fn() -> &'static str,
+}
+
 /// One element class, type-erased: its description, which is also reached by `class.spec` and the like,
 /// and the functions that make elements of it.
 pub struct Class {
@@ -138,6 +156,8 @@ pub struct Description {
     pub bypass: &'static [&'static str],
     /// The class of elements of this name that have ports.
     pub ported: Option<&'static Class>,
+    /// Its type, if its elements can be in a fused chain.
+    pub stage: Option<StageType>,
 }
 
 /// Functions of a class from arguments to elements, and to facts that depend on arguments.
@@ -243,6 +263,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             checksums: Checksums::Right,
             bypass: &[],
             ported: None,
+            stage: None,
         },
         factory: Factory {
             make,
@@ -277,6 +298,7 @@ pub const fn per_packet<E: PerPacket>() -> Class {
         nodes(text, setup, workers, |_| E::SHARED, node)
     })
     .locked_if(E::SHARED)
+    .in_chains::<E>(Some(StageKind::Packet))
 }
 
 /// The class of an element that owns whole batches.
@@ -287,6 +309,7 @@ pub const fn per_batch<E: PerBatch>() -> Class {
     })
     .on_each(E::PER_WORKER)
     .locked_if(<E as PerBatch>::SHARED)
+    .in_chains::<E>(if E::CAN_PASS { Some(StageKind::Batch) } else { None })
 }
 
 /// The class of an element that is asked for packets.

@@ -1,8 +1,10 @@
 //! Declarations of a class that its trait does not make: constants add them to a [`Class`].
 
 use super::*;
-use crate::class::{Checksums, FindCalls, FindDevice, FindStores, StateSharing};
-use crate::element::Control;
+use crate::class::{
+    Checksums, FindCalls, FindDevice, FindStores, StageKind, StageType, StateSharing,
+};
+use crate::element::{Control, Describe};
 
 impl Class {
     /// The same class, whose elements also run a program on the control thread,
@@ -71,6 +73,15 @@ impl Class {
     pub(super) const fn locked_if(mut self, locked: bool) -> Class {
         self.description.sharing =
             if locked { StateSharing::Locked } else { self.description.sharing };
+        self
+    }
+
+    /// The same class, whose elements are of type `E` and can be in fused chains.
+    pub(super) const fn in_chains<E: Describe>(mut self, kind: Option<StageKind>) -> Class {
+        self.description.stage = match kind {
+            Some(kind) => Some(StageType { kind, path: std::any::type_name::<E> }),
+            None => None,
+        };
         self
     }
 

@@ -43,6 +43,7 @@ impl PerBatch for PaintTee {
     type On = on::Any;
     type Local = ();
     type Fate = PaintTeeExit;
+    const CAN_PASS: bool = true;
 
     #[inline]
     fn can_pass(&self, _: &mut (), packet: &mut Packet) -> bool {

@@ -5,7 +5,7 @@ use castanet_kit::classify::{Lookups, Program, Rule, RuleError};
 use std::marker::PhantomData;
 
 /// A class of elements with rules.
-pub(crate) trait RuleSyntax: Clone + Send + Sync + 'static {
+pub trait RuleSyntax: Clone + Send + Sync + 'static {
     /// The arguments.
     type Args: Args;
     /// Returns the texts of the rules.
@@ -16,7 +16,7 @@ pub(crate) trait RuleSyntax: Clone + Send + Sync + 'static {
 
 /// An element that sends packets where rules say: the rules, and the program compiled from them.
 #[derive(Clone)]
-pub(crate) struct IpRules<S> {
+pub struct IpRules<S> {
     outputs: usize,
     texts: Vec<String>,
     rules: Vec<Rule>,
@@ -118,7 +118,7 @@ impl<S> IpRules<S> {
 
 /// Results of the table lookups of the current burst, by worker.
 #[derive(Default, Local)]
-pub(crate) struct IpRulesState(Lookups);
+pub struct IpRulesState(Lookups);
 
 fn rule<S: RuleSyntax>(
     n: usize,

@@ -4,7 +4,7 @@ pub mod check_length;
 pub mod classifier;
 pub mod ip_classifier;
 pub mod ip_filter;
-mod ip_rules;
+pub mod ip_rules;
 
 use castanet_element::class::*;
 

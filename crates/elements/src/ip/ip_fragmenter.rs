@@ -76,6 +76,7 @@ impl PerBatch for IPFragmenter {
     type On = on::PinnedIpv4;
     type Local = IPFragmenterState;
     type Fate = IPFragmenterExit;
+    const CAN_PASS: bool = true;
 
     #[inline]
     fn can_pass(&self, _: &mut IPFragmenterState, ip: PinnedIpv4) -> bool {

@@ -108,6 +108,7 @@ impl PerBatch for IPReassembler {
     type On = on::Ipv4;
     type Local = IPReassemblerState;
     type Fate = IPReassemblerExit;
+    const CAN_PASS: bool = true;
     // The fragments of a packet may arrive on several workers.
     const SHARED: bool = true;
 

@@ -23,7 +23,7 @@ pub mod set_ip_dscp;
 pub mod store_ip_address;
 pub mod strip_ip_header;
 pub mod strip_transport_header;
-pub(crate) mod transport;
+pub mod transport;
 pub mod unstrip_ip_header;
 pub mod unstrip_transport_header;
 

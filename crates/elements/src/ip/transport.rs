@@ -35,7 +35,7 @@ pub(crate) fn datagram(packet: &Packet) -> Option<(&Udp, Sum, &[u8])> {
 
 /// The fault of an invalid segment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The segment belongs to another protocol.
     Protocol,
     /// A length is wrong.
@@ -45,7 +45,7 @@ pub(crate) enum Fault {
 }
 
 /// A class of checks: the protocol that its elements check.
-pub(crate) trait TransportProtocol: Send + Sync + 'static {
+pub trait TransportProtocol: Send + Sync + 'static {
     /// Protocol number in IP headers.
     const NUMBER: u8;
     /// Name of the protocol in reports.
@@ -58,7 +58,7 @@ pub(crate) trait TransportProtocol: Send + Sync + 'static {
 
 /// Exits of the transport checks.
 #[derive(Fate)]
-pub(crate) enum TransportExit {
+pub enum TransportExit {
     /// Packets with a valid transport header, and fragments of the protocol.
     Good,
     /// All other packets, if output 1 is connected.
@@ -77,7 +77,7 @@ pub(crate) enum TransportExit {
 
 /// The arguments of the checks.
 #[derive(Args)]
-pub(crate) struct TransportCheckArgs {
+pub struct TransportCheckArgs {
     /// Whether to report every invalid packet, not only the first.
     #[arg(keyword, default = false)]
     verbose: bool,
@@ -88,7 +88,7 @@ pub(crate) struct TransportCheckArgs {
 }
 
 /// An element that checks the headers of one transport protocol.
-pub(crate) struct TransportCheck<P> {
+pub struct TransportCheck<P> {
     verbose: bool,
     two_outputs: bool,
     protocol: PhantomData<P>,
@@ -155,7 +155,7 @@ fn check<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
 /// Counters of one worker, and the faults of the current burst to report.
 #[derive(Local)]
 #[local(methods)]
-pub(crate) struct TransportCheckState<P: TransportProtocol> {
+pub struct TransportCheckState<P: TransportProtocol> {
     /// Number of invalid packets.
     #[read]
     drops: u64,

@@ -70,6 +70,7 @@ impl PerBatch for IP6Fragmenter {
     type On = on::Ipv6;
     type Local = IP6FragmenterState;
     type Fate = IP6FragmenterExit;
+    const CAN_PASS: bool = true;
 
     #[inline]
     fn can_pass(&self, _: &mut IP6FragmenterState, ip: Ipv6) -> bool {

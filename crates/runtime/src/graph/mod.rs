@@ -13,6 +13,7 @@ pub mod assign;
 pub mod carries;
 pub mod checksums;
 pub mod classes;
+pub mod compilable;
 pub mod devices;
 pub mod explain;
 pub mod fuse;

@@ -352,6 +352,7 @@ impl PerBatch for Weigh {
     type On = on::Any;
     type Local = WeighState;
     type Fate = ();
+    const CAN_PASS: bool = true;
     fn can_pass(&self, weighed: &mut WeighState, _: &mut Packet) -> bool {
         let passes = !(weighed.count + 1).is_multiple_of(self.every);
         weighed.count += u64::from(passes);

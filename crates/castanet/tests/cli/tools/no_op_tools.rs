@@ -1,17 +1,20 @@
 //! Click's optimizers, whose work Castanet does by itself: configurations pass unchanged.
 
 use super::{TEXT, all, complaints, file, out};
+use crate::build::Place;
+use crate::program::link;
 
 const SAID: [(&str, &str); 2] = [
     (
         "click-fastclassifier",
         "click-fastclassifier: the configuration is passed on unchanged: Castanet compiles the \
-         patterns of each classifier when a router starts\n",
+         patterns of each classifier when a router starts; `castanet build` compiles the elements \
+         around it\n",
     ),
     (
         "click-devirtualize",
         "click-devirtualize: the configuration is passed on unchanged: Castanet runs elements that \
-         follow each other as one pass, one call a burst\n",
+         follow each other as one pass; `castanet build` compiles more of them\n",
     ),
 ];
 
@@ -61,28 +64,44 @@ fn configurations_pass_through_unchanged() {
 }
 
 #[test]
-fn one_driver_has_every_class() {
+fn a_driver_is_built() {
     let tool = "click-mkmindriver";
+    let place = Place::new("driver", "1.95.0", "");
     let source = file("driver.click", TEXT);
-    let output = "click-mkmindriver: no driver is built: castanet has every class that is needed; \
-                call it by the name click\n";
-    for words in [
-        &["-p", "x", "-e", TEXT][..],
-        &["--package", "x", &source, "-f", &source, "-a", "-u", "-d", "/tmp", "--no-extras"],
-        &["-p", "x", "--all", "--userlevel", "--directory", ".", "-E", "Queue Tee"],
-        &["-p", "x", "--elements", "Queue", "--file", &source],
-        &["-p", "x", "-e", TEXT, "-o", "/no/such/file"],
+    std::fs::create_dir(place.path("d")).unwrap();
+    for (words, driver) in [
+        (&["-p", "x", "-e", TEXT][..], "xclick"),
+        (
+            &["--package", "y", &source, "-f", &source, "-a", "-u", "-d", "d", "--no-extras"],
+            "d/yclick",
+        ),
+        (&["-p", "x", "--all", "--userlevel", "--directory", ".", "-E", "Queue Tee"], "xclick"),
+        (&["-p", "x", "--elements", "Queue", "--file", &source], "xclick"),
+        (&["-p", "x", "-e", TEXT, "-o", "other"], "other"),
     ] {
-        assert_eq!(all(tool, words, ""), (Some(0), String::new(), output.into()), "{words:?}");
+        _ = std::fs::remove_file(place.path(driver));
+        let result = place.run(link(tool), words, "");
+        assert_eq!((result.status, result.out.as_str()), (Some(0), ""), "{words:?} {}", result.err);
+        assert!(place.text(driver).contains("is_driver: true"), "{}", place.text(driver));
     }
-    assert_eq!(out(tool, &["-q", "-p", "x"], TEXT), "");
+    let result = place.run(link(tool), &["-q", "-p", "z"], TEXT);
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
     for option in ["-V", "--verbose"] {
-        let (_, _, err) = all(tool, &[option, "-p", "x", "-e", TEXT], "");
-        assert_eq!(
-            err,
-            format!("config: i needs InfiniteSource\nconfig: d needs Discard\n{output}")
+        let err = place.run(link(tool), &[option, "-p", "x", "-e", TEXT], "").err;
+        assert!(
+            err.starts_with("config: i needs InfiniteSource\nconfig: d needs Discard\n"),
+            "{err}"
         );
     }
+    let text = "Idle -> Paint(1) -> Strip(14) -> Discard";
+    let result = place.run(link(tool), &["-p", "x", "-e", text], "");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    assert!(place.text("xclick").contains("castanet::fuse!("), "{}", place.text("xclick"));
+}
+
+#[test]
+fn drivers_that_cannot_be_are_not_built() {
+    let tool = "click-mkmindriver";
     let err = complaints(tool, &["-p", "x", "-e", "Foo -> Discard", "-E", "Queu"], "");
     assert_eq!(
         err,
@@ -94,6 +113,8 @@ fn one_driver_has_every_class() {
         err.starts_with("click-mkmindriver: fatal error: no package name specified\n"),
         "{err}"
     );
+    let err = complaints(tool, &["-p", "x", "-d", "/no/such", "-e", TEXT], "");
+    assert_eq!(err, "click-mkmindriver: /no/such/xclick: there is no folder /no/such\n");
     for option in ["-l", "-k", "--linuxmodule", "--kernel"] {
         let err = complaints(tool, &["-p", "x", option, "-e", TEXT], "");
         assert_eq!(

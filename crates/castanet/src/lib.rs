@@ -1,0 +1,55 @@
+//! The program: `castanet`, and `click` or one of Click's tools when it is called by that name.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod click;
+mod commands;
+mod console;
+mod library;
+mod load;
+mod messages;
+mod program;
+mod replace;
+mod signals;
+mod source_files;
+mod terminal;
+mod tools;
+mod watch;
+
+use std::process::ExitCode;
+
+pub use castanet_element::fuse;
+pub use castanet_element::node::fused::Fusion;
+pub use program::{BuiltConfiguration, Program};
+
+/// Exit statuses.
+pub(crate) mod exit {
+    /// The configuration is wrong, or the router could not be started.
+    pub(crate) const CONFIGURATION: i32 = 1;
+    /// The command line is wrong.
+    pub(crate) const USAGE: i32 = 2;
+    /// A program cannot be built: no toolchain, no sources, or the compiler failed.
+    pub(crate) const UNBUILDABLE: i32 = 3;
+    /// Castanet itself is at fault: a panic, a leak.
+    pub(crate) const BUG: i32 = 70;
+    /// Ended by a second Ctrl-C, before it had ended in good order.
+    pub(crate) const INTERRUPTED: i32 = 130;
+}
+
+/// Runs the command line of this process, for a program with these parts built in.
+pub fn main(program: Program) -> ExitCode {
+    program::set(program);
+    let name = std::env::args_os().next().unwrap_or_default();
+    let name = std::path::Path::new(&name).file_name().unwrap_or_default();
+    let status = match name.to_str() {
+        Some("click") => click::main(),
+        Some(name) => match tools::find(name) {
+            Some(tool) => (tool.main)(),
+            None if program::is_driver() => click::main(),
+            None => cli::main(),
+        },
+        None => cli::main(),
+    };
+    messages::finish();
+    ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
+}
