@@ -3,7 +3,7 @@
 use castanet_element::node::fused::Fusion;
 use std::sync::{LazyLock, OnceLock};
 
-/// What a program has beside the library.
+/// The parts of a program beside the library.
 pub struct Program {
     /// The configuration that it runs when the command line names none.
     pub configuration: Option<&'static BuiltConfiguration>,

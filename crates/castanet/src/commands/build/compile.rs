@@ -49,7 +49,7 @@ impl Job<'_> {
         let target = own.map(PathBuf::from).or_else(|| self.sources.target());
         let target = target.unwrap_or_else(|| cache.folder("target"));
         let target = std::path::absolute(&target).unwrap_or(target);
-        // What another build has compiled must be taken from there before the next one begins.
+        // The program must be taken from there before the next build replaces it.
         let _turn = turn(&target)?;
         if let Some(built) = cache.find(key) {
             return Ok(built);
@@ -180,7 +180,7 @@ fn wait(child: &mut Child, interrupted: &AtomicBool) -> Option<std::io::Result<E
     }
 }
 
-/// What would help, as far as cargo's messages tell.
+/// Advice on a failure, as far as cargo's messages tell.
 fn advice(errors: &str) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| errors.contains(word));
     if says(&["No space left on device"]) {

@@ -184,7 +184,7 @@ fn generate(
     loaded: &LoadedConfiguration,
     settings: &[(String, String)],
 ) -> Result<GeneratedProgram, CommandError> {
-    // What is wrong is reported already.
+    // Errors are reported already.
     let mut found = castanet_lang::Diagnostics::new();
     let library = library();
     let cores = Cores::here(1, &[]);
