@@ -76,7 +76,10 @@ impl Job<'_> {
         quiet: bool,
     ) -> Command {
         let mut command = self.toolchain.cargo(self.sources.root());
-        command.args(["rustc", "--package", PACKAGE, "--bin", PACKAGE, "--locked"]);
+        // For these two `cargo rustc` means other things, and they want no further arguments.
+        let is_plain = matches!(profile, "dev" | "test");
+        command.arg(if is_plain { "build" } else { "rustc" });
+        command.args(["--package", PACKAGE, "--bin", PACKAGE, "--locked"]);
         command.args(["--profile", profile]).arg("--target-dir").arg(target);
         if let Some(vendored) = self.sources.vendored() {
             command.arg("--offline");
@@ -85,6 +88,10 @@ impl Job<'_> {
         }
         if quiet {
             command.arg("--quiet");
+        }
+        command.env("CASTANET_PROGRAM", source);
+        if is_plain {
+            return command;
         }
         command.args(["--", "-C", "strip=debuginfo"]);
         if profile == "release" && self.toolchain.has_linker() {
@@ -95,7 +102,6 @@ impl Job<'_> {
             command.args(["-C", &format!("link-arg=-Wl,--thinlto-cache-dir={}", folder.display())]);
             command.args(["-C", &format!("link-arg=-Wl,--thinlto-cache-policy={LINKER_CACHE}")]);
         }
-        command.env("CASTANET_PROGRAM", source);
         command
     }
 }
