@@ -33,15 +33,23 @@ struct Message<'a> {
 
 /// Checks everything that can be checked without opening a device.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
+    let loaded = load_checked(&arguments.configuration)?;
+    write_out(None, &answer(&loaded, arguments.json))?;
+    if loaded.found.has_errors() { Err(CommandError::REPORTED) } else { Ok(()) }
+}
+
+/// Loads what the command line names, and checks it; everything wrong is in `found`.
+pub(super) fn load_checked(
+    configuration: &Configuration,
+) -> Result<LoadedConfiguration, CommandError> {
     let library = library();
-    let mut loaded = load_words(&arguments.configuration, &library)?;
+    let mut loaded = load_words(configuration, &library)?;
     if !loaded.found.has_errors() {
         let mut options = Options::new(Arc::new(Terminal));
         options.interfaces = Some(castanet_io::elements::address_of);
         Router::check(&loaded.flat, &library, &options, &mut loaded.found);
     }
-    write_out(None, &answer(&loaded, arguments.json))?;
-    if loaded.found.has_errors() { Err(CommandError::REPORTED) } else { Ok(()) }
+    Ok(loaded)
 }
 
 /// Text for standard output; errors for people go to standard error.

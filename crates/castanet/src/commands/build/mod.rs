@@ -7,15 +7,15 @@ mod output;
 mod sources;
 mod toolchain;
 
-use super::{CommandError, CommandResult, load_words, write_json, write_out};
+use super::check::load_checked;
+use super::{CommandError, CommandResult, write_json, write_out};
 use crate::cli::Configuration;
-use crate::console::Terminal;
 use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin};
 use crate::terminal::complain;
 use cache::Cache;
 use castanet_runtime::cores::Cores;
-use castanet_runtime::router::{ErrorStyle, Options, Router, plan};
+use castanet_runtime::router::{ErrorStyle, plan};
 use clap::Args;
 pub(crate) use generate::GeneratedProgram;
 pub(crate) use output::Output;
@@ -23,7 +23,6 @@ use serde::Serialize;
 use sources::SourceTree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Instant;
 use toolchain::Toolchain;
 
@@ -168,13 +167,7 @@ pub(crate) fn build(
 
 /// Reads the configuration, once, and reports everything that is wrong with it, as `castanet check`.
 fn checked(arguments: &Arguments) -> Result<LoadedConfiguration, CommandError> {
-    let library = library();
-    let mut loaded = load_words(&arguments.configuration, &library)?;
-    if !loaded.found.has_errors() {
-        let mut options = Options::new(Arc::new(Terminal));
-        options.interfaces = Some(castanet_io::elements::address_of);
-        Router::check(&loaded.flat, &library, &options, &mut loaded.found);
-    }
+    let loaded = load_checked(&arguments.configuration)?;
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() { Err(CommandError::REPORTED) } else { Ok(loaded) }
 }
