@@ -90,7 +90,7 @@ const PATHS: [Path; 28] = [
 const UDP_ENCAP: &str = "UDPIPEncap(1.0.0.1, 53, 2.0.0.2, 53) -> StripIPHeader -> Strip(8) ->";
 /// A firewall that knows connections.
 const STATEFUL: &str = "Middlebox(add-stateful ip-proto udp accept, all drop) ->";
-/// What `conf/router6.click` does with a packet from one network to another.
+/// The way of a packet through `conf/router6.click` from one network to another.
 const ROUTER6: &str = "Strip(14) -> CheckIP6Header -> GetIP6Address(24)
     -> LookupIP6Route(ff00::/8 0, fe80::/10 0, ::/127 0, 2001:db8::/32 0, ::/0 0)
     -> DecIP6HLIM -> IP6Fragmenter(1500)
