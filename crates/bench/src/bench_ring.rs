@@ -76,15 +76,13 @@ impl Source for BenchRing {
         }
         let Some(templates) = &ring.templates else { return NextRun::Done };
         let Some(mut batch) = ring.waiting.pop_front() else { return NextRun::Empty };
-        let mut next = ring.next;
-        for packet in batch.iter_mut() {
-            match ring.long.get(next % FLOWS) {
-                None => packet.replace_contents(&templates[next % FLOWS]),
-                Some(template) => packet.replace_contents(template),
-            }
-            next += 1;
+        let numbered = batch.iter_mut().zip(ring.next..);
+        // Apart, as the length of short ones is a constant, and the copy a few instructions.
+        match ring.long.is_empty() {
+            true => numbered.for_each(|(it, n)| it.replace_contents(&templates[n % FLOWS])),
+            false => numbered.for_each(|(it, n)| it.replace_contents(&ring.long[n % FLOWS])),
         }
-        ring.next = next % FLOWS;
+        ring.next = (ring.next + batch.len()) % FLOWS;
         ring.count += batch.len() as u64;
         cx.count_received(batch.len());
         cx.emit_batch((), batch);
