@@ -125,8 +125,8 @@ mod tests {
     #[test]
     fn frames_are_of_their_kind() {
         for (text, print) in [
-            ("plain", " udp nocheck "),
-            ("udp", ":53 udp data "),
+            ("plain", ":53 udp ttl 64 len 50 nocheck"),
+            ("udp", ":53 udp ttl 64 len 50"),
             ("tcp", ":80 tcp "),
             ("udp6", ":53 udp"),
             ("arp", " arp who-has "),
@@ -135,6 +135,7 @@ mod tests {
             let frames = frames(traffic);
             let sketch = |frame| sketch::print(frame, sketch::Layer::Ethernet);
             assert!(frames.iter().all(|it| sketch(it).contains(print)), "{}", sketch(&frames[0]));
+            assert_eq!(sketch(&frames[0]).contains("nocheck"), traffic == Traffic::Plain);
             assert_ne!(frames[0], frames[1]);
         }
         assert!(Traffic::from_arg("ipx", &Names::default()).is_err());
