@@ -307,6 +307,16 @@ fn packets_are_aligned_where_elements_require_it() {
 }
 
 #[test]
+fn an_alignment_that_was_unknown_may_be_wrong_further_on() {
+    // Nothing says how packets of this circle lie.
+    let text = "i :: CheckIPHeader; c :: Classifier(-); s :: Strip(14);
+                Idle -> i; s -> c -> s -> i";
+    let (done, added) = aligned(text);
+    assert_eq!((added, done.matches(":: Align(4, 0)").count()), (2, 2), "{done}");
+    assert_eq!(aligned(&done).1, 0, "{done}");
+}
+
+#[test]
 fn check_align_is_inserted_for_assertions() {
     let graph = assert_alignment(&flat(
         "f :: FromDevice(e) -> s :: Strip(14) -> c :: CheckIPHeader -> Discard",

@@ -267,10 +267,15 @@ pub fn align(graph: &FlatGraph) -> AlignOutput {
     let mut aligner = Aligner::new(graph);
     let original: Vec<usize> = aligner.editor.live().collect();
     let required = PortAlignments::required(&aligner.editor).inputs;
-    // An Align that is right for one element may be wrong for an element further on.
-    while aligner.add(&original, |at, port, _| required[at][port]) {}
-    aligner.merge_adjacent();
-    while aligner.add_before_any_known(&original) {}
+    // An Align that is right for one element may be wrong for an element further on; so may be one
+    // before an element that only has to know.
+    loop {
+        while aligner.add(&original, |at, port, _| required[at][port]) {}
+        aligner.merge_adjacent();
+        if !aligner.add_before_any_known(&original) {
+            break;
+        }
+    }
     aligner.bypass_redundant();
     aligner.remove_unused();
     aligner.add_alignment_info();
