@@ -31,6 +31,12 @@ impl ReplayWindow {
         ReplayWindow { blocks: vec![0; blocks.next_power_of_two()].into(), next: 0 }
     }
 
+    /// One more than the greatest counter that has come; 0 if none has.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
     fn place(&self, counter: u64) -> (usize, u64) {
         let mask = self.blocks.len() as u64 - 1;
         (((counter / BLOCK_BITS) & mask) as usize, 1 << (counter % BLOCK_BITS))

@@ -91,18 +91,16 @@ struct Peer {
     session: u64,
     /// The numbers of the reports of the session that have come.
     reports: ReplayWindow,
-    /// One more than the number of the newest one.
-    next_report: u64,
     heard_at: u64,
 }
 
-/// Reports of a peer in whose order links may change them.
+/// Number of the latest reports of a peer of which each is told from a replay.
 const REPORT_WINDOW: usize = 1024;
 
 impl Peer {
     fn new() -> Peer {
         let reports = ReplayWindow::new(REPORT_WINDOW);
-        Peer { session: 0, reports, next_report: 0, heard_at: 0 }
+        Peer { session: 0, reports, heard_at: 0 }
     }
 
     /// Records a report. `Ok` says whether it is the newest one: one that a newer one has overtaken is
@@ -117,13 +115,12 @@ impl Peer {
         if session > self.session {
             *self = Peer { session, ..Peer::new() };
         }
+        let is_newest = report >= self.reports.next();
         match self.reports.accept(report) {
             Freshness::New => {}
             freshness => return Err(freshness),
         }
         self.heard_at = now;
-        let is_newest = report >= self.next_report;
-        self.next_report = self.next_report.max(report + 1);
         Ok(is_newest)
     }
 }
