@@ -18,8 +18,8 @@ mod watch;
 
 use std::process::ExitCode;
 
-pub use castanet_element::fuse;
 pub use castanet_element::node::fused::Fusion;
+pub use castanet_element::{fuse, native};
 pub use program::{BuiltConfiguration, Program};
 
 /// Exit statuses.

@@ -76,6 +76,12 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     }
     /// Decides about one packet.
     fn packet(&self, local: &mut Self::Local, packet: <Self::On as View>::Of<'_>) -> Self::Fate;
+    /// What [`packet`](PerPacket::packet) does, as a Rust expression of `element`, `local` and `packet` in
+    /// which arguments are constants and `Element` is the class; for chains that are compiled for them
+    /// ([`crate::node::fused`]). `None` if constants would make it no faster.
+    fn native(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An element that owns whole batches: for elements that make, multiply or keep packets, that need the
@@ -120,6 +126,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     #[inline]
     fn can_pass(&self, _local: &mut Self::Local, _packet: <Self::On as View>::Of<'_>) -> bool {
         false
+    }
+    /// As [`PerPacket::native`], for what [`can_pass`](PerBatch::can_pass) does.
+    fn native(&self) -> Option<String> {
+        None
     }
     /// Called on the home worker when the time set by [`Cx::set_timer`] has come.
     fn run_timer(&self, _local: &mut Self::Local, _cx: &mut Cx) {}

@@ -1,6 +1,5 @@
 //! Sequences of classes that the engine compiles into one node: those that are frequent in routers,
-//! firewalls and taps.
-//! and taps have in a row.
+//! firewalls and taps. Arguments that most of these have are constants in them.
 
 use crate::annotate::{paint::Paint, paint_tee::PaintTee};
 use crate::classify::classifier::Classifier;
@@ -11,22 +10,51 @@ use crate::ip::{
     get_ip_address::GetIPAddress, ip_fragmenter::IPFragmenter, ip_gw_options::IPGWOptions,
 };
 use crate::lookup::radix_ip_lookup::RadixIPLookup;
-use castanet_element::fuse;
 use castanet_element::node::fused::Fusion;
+use castanet_element::{fuse, native};
 
-/// The fusions. If several match sequences of the same length, the first one applies.
+native!(StripEther: packet Strip, |it| it.is(14), |element, local, packet| Element::strip(packet, 14));
+native!(CheckAtStart: packet CheckIPHeader, |it| it.is_at_start(), |element, local, packet| {
+    element.check_at_start(local, packet)
+});
+native!(TeePaint: batch PaintTee, |it| it.is_of_paint(), |element, local, packet| {
+    element.is_not_painted(packet)
+});
+native!(DecAll: packet DecIPTTL, |it| it.decrements_all(), |element, local, packet| {
+    Element::decrement(local, packet)
+});
+
+/// The fusions. If several match as many elements, the first one applies.
 pub static FUSIONS: &[Fusion] = &[
-    // From a device to the routing table.
-    fuse!(packet Classifier, packet Strip, packet CheckIPHeader; RadixIPLookup),
+    // A router's way from a device by the routing table to a device.
     fuse!(
-        maybe Classifier, maybe Paint, maybe Strip, packet CheckIPHeader, maybe GetIPAddress;
+        packet Classifier, packet Strip = StripEther, packet CheckIPHeader = CheckAtStart;
+        RadixIPLookup =>
+        packet DropBroadcasts, batch PaintTee = TeePaint, packet IPGWOptions, packet FixIPSrc,
+        packet DecIPTTL = DecAll, batch IPFragmenter, packet EtherEncap
+    ),
+    fuse!(
+        maybe Classifier, maybe Paint, maybe Strip = StripEther,
+        packet CheckIPHeader = CheckAtStart, maybe GetIPAddress;
+        RadixIPLookup =>
+        maybe DropBroadcasts, batch PaintTee = TeePaint, maybe IPGWOptions, maybe FixIPSrc,
+        packet DecIPTTL = DecAll, batch IPFragmenter, maybe EtherEncap
+    ),
+    // From a device to the routing table.
+    fuse!(
+        packet Classifier, packet Strip = StripEther, packet CheckIPHeader = CheckAtStart;
+        RadixIPLookup
+    ),
+    fuse!(
+        maybe Classifier, maybe Paint, maybe Strip = StripEther,
+        packet CheckIPHeader = CheckAtStart, maybe GetIPAddress;
         RadixIPLookup
     ),
     fuse!(maybe Classifier, maybe Paint, packet Strip, packet CheckIPHeader, maybe GetIPAddress),
     // From the routing table to a device.
     fuse!(
-        packet DropBroadcasts, batch PaintTee, packet IPGWOptions, packet FixIPSrc,
-        packet DecIPTTL, batch IPFragmenter, packet EtherEncap
+        packet DropBroadcasts, batch PaintTee = TeePaint, packet IPGWOptions, packet FixIPSrc,
+        packet DecIPTTL = DecAll, batch IPFragmenter, packet EtherEncap
     ),
     fuse!(
         maybe DropBroadcasts, batch PaintTee, maybe IPGWOptions, maybe FixIPSrc, packet DecIPTTL,

@@ -76,21 +76,16 @@ impl HeaderCheck {
         HeaderCheck { checksum, bad_sources: bad, good_destinations, filter }
     }
 
-    /// Fast check for the common case: total length and destination of a valid header without
-    /// options at the start of `bytes`. If the result is `None`, [`HeaderCheck::check`] decides.
+    /// The fast check.
+    #[inline(always)]
+    pub fn plain(&self) -> PlainCheck {
+        PlainCheck { checksum: self.checksum, filter: self.filter }
+    }
+
+    /// [`PlainCheck::check`].
     #[inline(always)]
     pub fn check_plain(&self, bytes: &[u8]) -> Option<(u16, Ipv4Addr)> {
-        let (header, _) = Ipv4Header::from_prefix(bytes)?;
-        let total_len = header.total_len();
-        let fits = usize::from(total_len) <= bytes.len();
-        if !header.is_plain() || total_len < Ipv4Header::LEN as u16 || !fits {
-            return None;
-        }
-        if self.checksum && !header.checksum_ok(&[]) {
-            return None;
-        }
-        let source_good = self.filter & filter_bit(header.src_u32()) == 0;
-        source_good.then(|| (total_len, header.dst()))
+        self.plain().check(bytes)
     }
 
     /// Checks the header at the start of `bytes`.
@@ -116,6 +111,34 @@ impl HeaderCheck {
             return Err(Fault::Source);
         }
         Ok(ValidHeader { header_len, total_len, dst: header.dst() })
+    }
+}
+
+/// A fast check for the common case, headers without options.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainCheck {
+    /// Whether the checksum is checked.
+    pub checksum: bool,
+    /// The filter bits of bad sources.
+    pub filter: u64,
+}
+
+impl PlainCheck {
+    /// Total length and destination of a valid header without options at the start of `bytes`. If the
+    /// result is `None`, [`HeaderCheck::check`] decides.
+    #[inline(always)]
+    pub fn check(self, bytes: &[u8]) -> Option<(u16, Ipv4Addr)> {
+        let (header, _) = Ipv4Header::from_prefix(bytes)?;
+        let total_len = header.total_len();
+        let fits = usize::from(total_len) <= bytes.len();
+        if !header.is_plain() || total_len < Ipv4Header::LEN as u16 || !fits {
+            return None;
+        }
+        if self.checksum && !header.checksum_ok(&[]) {
+            return None;
+        }
+        let source_good = self.filter & filter_bit(header.src_u32()) == 0;
+        source_good.then(|| (total_len, header.dst()))
     }
 }
 

@@ -15,6 +15,7 @@ pub use timers::Timers;
 
 use crate::fate::{DROP, MAX_OUTPUTS, NO_FRAME};
 use crate::frames::{Frames, Shortage};
+use crate::node::fused::{BranchCounts, StagePlace};
 use crate::time::Time;
 use castanet_packet::{MAX_BURST, Pool};
 use std::sync::Arc;
@@ -24,8 +25,8 @@ use std::sync::Arc;
 pub struct ChainExit {
     /// Index of the packet in the burst.
     pub index: u16,
-    /// The stage at which it leaves.
-    pub stage: u8,
+    /// The place of the stage at which it leaves.
+    pub place: StagePlace,
     /// Its fate there; `None` where the stage's element is to take it as part of a batch.
     pub fate: Option<u8>,
 }
@@ -42,6 +43,8 @@ pub struct ExecState {
     pub fates: Vec<u8>,
     /// Packets that left a fused chain before its end, in order.
     pub exits: Vec<ChainExit>,
+    /// How many of its packets came to each branch of a fused chain.
+    pub branch_counts: BranchCounts,
     /// By element: its packet counters on this worker.
     pub counters: Vec<Counters>,
     /// Timers of elements.
@@ -86,6 +89,7 @@ impl ExecState {
             outputs: Outputs::default(),
             fates: vec![0; MAX_BURST],
             exits: Vec::new(),
+            branch_counts: BranchCounts::default(),
             counters: vec![Counters::default(); elements],
             timers: Timers::new(elements),
             retry: None,

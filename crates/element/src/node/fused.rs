@@ -6,32 +6,62 @@
 //! compiled chain instead of one element after the other. Nothing else changes: each element keeps its
 //! state, its counters and its handlers, and packets that do not go on to the next stage leave by the
 //! outputs of their element.
+//!
+//! A chain may divide at its last element, such as a routing table, into branches of the same classes:
+//! the elements before each next hop. A packet then goes on in its branch at once, without a batch for
+//! each output.
 
+mod fork;
+mod log;
+mod native;
 mod stage;
 mod stages;
 
 use super::{RoleNode, ThroughRole};
 use crate::exec::ExecState;
 use castanet_packet::{Batch, Packet};
-use stages::{ExitLog, StageRun};
+use log::ExitLog;
+use stages::StageRun;
 use std::cell::Cell;
+use std::mem::take;
 
+pub use fork::{BranchCounts, ForkStage};
+pub use native::{NativePacket, NativePass, NativeStage};
 pub use stage::{OptionalStage, Stage};
 pub use stages::{FinalStage, Stages};
 
-/// The most stages that a chain can have.
+/// The most stages that a chain, or one of its branches, can have.
 pub const MAX_STAGES: usize = 10;
+/// The most branches that a chain can have.
+pub const MAX_BRANCHES: usize = 16;
 
 /// Fate of a packet that its stage takes only as part of a batch. No element has so many reasons to drop.
 const STOP: u8 = crate::fate::DISCARDED;
 /// Fate of a packet that has left the chain before its end.
 const EXITED: u8 = crate::fate::PANICKED;
 
+/// Place of an element in a chain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StagePlace {
+    /// Its branch, from 1; 0 before the chain divides.
+    pub branch: u8,
+    /// Its stage there.
+    pub stage: u8,
+}
+
+impl StagePlace {
+    /// The place behind.
+    #[inline(always)]
+    fn next(self) -> StagePlace {
+        StagePlace { stage: self.stage + 1, ..self }
+    }
+}
+
 /// An element of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainMember {
-    /// Its stage.
-    pub stage: u8,
+    /// Its place.
+    pub place: StagePlace,
     /// Index of the element.
     pub node: usize,
     /// The input by which packets come.
@@ -51,79 +81,134 @@ pub struct StageSpec {
     pub optional: bool,
 }
 
+impl StageSpec {
+    /// That of a stage.
+    fn of<S: Stage>() -> StageSpec {
+        StageSpec { class: S::CLASS, open: S::OPEN, optional: S::OPTIONAL }
+    }
+}
+
+/// Requirements of a compiled chain.
+#[derive(Debug, Default)]
+pub struct ChainSpec {
+    /// Of each stage up to where it divides.
+    pub stages: Vec<StageSpec>,
+    /// Of each stage of a branch; empty if it does not divide.
+    pub branch: Vec<StageSpec>,
+}
+
 /// By stage: the node of its element.
 pub type Nodes = Vec<Option<RoleNode>>;
 
 /// By stage: the output that leads to the next stage.
 pub type NextPorts = [u8; MAX_STAGES];
 
-/// Makes a chain of the nodes of its stages; `None` if they are of other classes.
-pub type BuildChain = fn(&mut Nodes, &NextPorts) -> Option<Box<dyn Chain>>;
+/// The stages of a chain up to where it divides, or those of a branch.
+pub struct ChainPart {
+    /// The output by which packets come to the branch.
+    pub port: u8,
+    /// The nodes.
+    pub nodes: Nodes,
+    /// The outputs that lead on.
+    pub next_ports: NextPorts,
+}
+
+impl ChainPart {
+    /// A part without nodes, behind output `port`.
+    pub fn new(port: u8) -> ChainPart {
+        let nodes = (0..MAX_STAGES).map(|_| None).collect();
+        ChainPart { port, nodes, next_ports: [0; MAX_STAGES] }
+    }
+}
+
+/// Makes a chain of its parts, the branches last; `None` if their nodes are of other classes.
+pub type BuildChain = fn(&mut [ChainPart]) -> Option<Box<dyn Chain>>;
 
 /// Classes compiled into one chain.
 pub struct Fusion {
-    /// Requirements, stage by stage.
-    pub stages_of: fn() -> Vec<StageSpec>,
+    /// Its requirements.
+    pub spec: fn() -> ChainSpec,
     /// Makes the chain.
     pub build: BuildChain,
 }
 
 /// Elements of these classes, one after the other, as one chain; see [`fuse!`](crate::fuse).
 pub const fn fusion<S: Stages>() -> Fusion {
-    Fusion { stages_of: stages_of::<S>, build: build::<S> }
+    Fusion { spec: spec::<S>, build: build::<S> }
 }
 
 /// Compiles a chain from classes in their order: `packet CLASS` for those that
 /// decide packet by packet, `batch CLASS` for those that let packets pass
 /// (`PerBatch::passes`), `maybe CLASS` for a `packet` that need not be there,
 /// and `; CLASS` at the end for one that sends packets to several outputs.
+/// `; CLASS => packet CLASS, ...` has these classes behind several of the outputs.
+/// `CLASS = CODE` has code for certain arguments ([`native!`](crate::native)).
 #[macro_export]
 macro_rules! fuse {
+    (@stage packet $class:ty) => { $crate::node::PerPacketNode<$class> };
+    (@stage batch $class:ty) => { $crate::node::PerBatchNode<$class> };
+    (@stage maybe $class:ty) => {
+        $crate::node::fused::OptionalStage<$crate::node::PerPacketNode<$class>>
+    };
+    (@stage packet $class:ty = $code:ty) => {
+        $crate::node::fused::NativeStage<$crate::node::PerPacketNode<$class>, $code, $class>
+    };
+    (@stage batch $class:ty = $code:ty) => {
+        $crate::node::fused::NativeStage<$crate::node::PerBatchNode<$class>, $code, $class>
+    };
+    (@stage maybe $class:ty = $code:ty) => {
+        $crate::node::fused::OptionalStage<$crate::fuse!(@stage packet $class = $code)>
+    };
     (@ ) => { () };
-    (@ ; $end:ty) => { $crate::node::fused::FinalStage<$crate::node::PerPacketNode<$end>> };
-    (@ packet $class:ty $(, $kind:ident $more:ty)* $(; $end:ty)?) => {
-        ($crate::node::PerPacketNode<$class>, $crate::fuse!(@ $($kind $more),* $(; $end)?))
+    (@ ; $end:ty $(= $code:ty)?) => {
+        $crate::node::fused::FinalStage<$crate::fuse!(@stage packet $end $(= $code)?)>
     };
-    (@ maybe $class:ty $(, $kind:ident $more:ty)* $(; $end:ty)?) => {
-        (
-            $crate::node::fused::OptionalStage<$crate::node::PerPacketNode<$class>>,
-            $crate::fuse!(@ $($kind $more),* $(; $end)?),
-        )
+    (@ ; $fork:ty $(= $code:ty)? => $($branch:tt)+) => {
+        $crate::node::fused::ForkStage<
+            $crate::fuse!(@stage packet $fork $(= $code)?),
+            $crate::fuse!(@ $($branch)+),
+        >
     };
-    (@ batch $class:ty $(, $kind:ident $more:ty)* $(; $end:ty)?) => {
-        ($crate::node::PerBatchNode<$class>, $crate::fuse!(@ $($kind $more),* $(; $end)?))
+    (@ $kind:ident $class:ty $(= $code:ty)?) => {
+        ($crate::fuse!(@stage $kind $class $(= $code)?), ())
     };
-    ($($kind:ident $class:ty),+ $(; $end:ty)?) => {
-        $crate::node::fused::fusion::<$crate::fuse!(@ $($kind $class),+ $(; $end)?)>()
+    (@ $kind:ident $class:ty $(= $code:ty)?, $($more:tt)+) => {
+        ($crate::fuse!(@stage $kind $class $(= $code)?), $crate::fuse!(@ $($more)+))
     };
+    (@ $kind:ident $class:ty $(= $code:ty)?; $($more:tt)+) => {
+        ($crate::fuse!(@stage $kind $class $(= $code)?), $crate::fuse!(@ ; $($more)+))
+    };
+    ($($stages:tt)+) => { $crate::node::fused::fusion::<$crate::fuse!(@ $($stages)+)>() };
 }
 
-fn stages_of<S: Stages>() -> Vec<StageSpec> {
-    let mut list = Vec::new();
-    S::list(&mut list);
-    list
+fn spec<S: Stages>() -> ChainSpec {
+    let mut spec = ChainSpec::default();
+    S::list(&mut spec);
+    spec
 }
 
-fn build<S: Stages>(nodes: &mut Nodes, next_ports: &NextPorts) -> Option<Box<dyn Chain>> {
-    let stages = S::own(nodes)?;
+fn build<S: Stages>(parts: &mut [ChainPart]) -> Option<Box<dyn Chain>> {
+    let (ChainPart { nodes, next_ports, .. }, branches) = parts.split_first_mut()?;
+    let stages = S::own(nodes, branches)?;
     Some(Box::new(CompiledChain { stages, next_ports: *next_ports }))
 }
 
 /// A compiled chain with the nodes of its elements.
 pub trait Chain: Send {
-    /// The node of a stage.
-    fn node(&mut self, stage: u8) -> Option<&mut dyn ThroughRole>;
-    /// The node of a stage, to look at.
-    fn peek(&self, stage: u8) -> Option<&dyn ThroughRole>;
+    /// The node at a place.
+    fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole>;
+    /// The node at a place, to look at.
+    fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole>;
     /// Runs a batch. Fills `exec.exits` with packets that leave before the end, and `exec.fates` for the
-    /// others if the last stage has several outputs; returns the bits that are in all and in any of these
-    /// fates. `None`, with nothing done, if a state is shared. Sets `panicked` to the stage that panics.
+    /// others if the last stage before branches has several outputs: with its fate, for packets of branches
+    /// too. Fills `exec.branch_counts` if there are branches. Returns the bits that are in all and in any of these fates. `None`, with nothing done, if a state
+    /// is shared. Sets `panicked` to the place of the stage that panics.
     fn run(
         &mut self,
         members: &[ChainMember],
         batch: &mut Batch,
         exec: &mut ExecState,
-        panicked: &mut u8,
+        panicked: &mut StagePlace,
     ) -> Option<(u8, u8)>;
 }
 
@@ -135,28 +220,63 @@ struct CompiledChain<S> {
     next_ports: NextPorts,
 }
 
+/// Runs packets through all stages.
+#[inline(always)]
+fn run_all<S: Stages, const NATIVE: bool>(
+    stages: &mut S::Borrowed<'_>,
+    packets: &mut [Packet],
+    fates: &mut [u8],
+    log: &mut ExitLog,
+) {
+    let first = StagePlace::default();
+    let mut has_stopped = false;
+    if S::ENDS {
+        for (packet, slot) in packets.iter_mut().zip(&mut *fates) {
+            *slot = stages.run::<false, NATIVE>(packet, first, log);
+            if *slot == EXITED && log.has_stopped() {
+                has_stopped = true;
+                break;
+            }
+        }
+    } else {
+        for packet in &mut *packets {
+            if stages.run::<false, NATIVE>(packet, first, log) == EXITED && log.has_stopped() {
+                has_stopped = true;
+                break;
+            }
+        }
+    }
+    if has_stopped {
+        run_remaining(stages, packets, fates, log);
+    }
+}
+
 /// Runs the packets behind one that its stage takes only as part of a batch up to that stage, so that
 /// they stay behind it.
 #[cold]
 #[inline(never)]
-fn run_remaining<V: StageRun>(stages: &mut V, packets: &mut [Packet], log: &mut ExitLog) {
+fn run_remaining<V: StageRun>(
+    stages: &mut V,
+    packets: &mut [Packet],
+    fates: &mut [u8],
+    log: &mut ExitLog,
+) {
     let done = log.exits.last().map_or(0, |exit| usize::from(exit.index) + 1);
-    let until = log.stopped;
-    for packet in &mut packets[done..] {
-        stages.run(packet, 0, until, log);
+    for (index, packet) in packets.iter_mut().enumerate().skip(done) {
+        let fate = stages.run::<true, false>(packet, StagePlace::default(), log);
+        if let Some(slot) = fates.get_mut(index) {
+            *slot = fate;
+        }
     }
 }
 
-/// No stage has this number.
-const NO_STAGE: u8 = u8::MAX;
-
 impl<S: Stages> Chain for CompiledChain<S> {
-    fn node(&mut self, stage: u8) -> Option<&mut dyn ThroughRole> {
-        self.stages.node(stage)
+    fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
+        self.stages.node(place)
     }
 
-    fn peek(&self, stage: u8) -> Option<&dyn ThroughRole> {
-        self.stages.peek(stage)
+    fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole> {
+        self.stages.peek(place)
     }
 
     fn run(
@@ -164,34 +284,31 @@ impl<S: Stages> Chain for CompiledChain<S> {
         members: &[ChainMember],
         batch: &mut Batch,
         exec: &mut ExecState,
-        panicked: &mut u8,
+        panicked: &mut StagePlace,
     ) -> Option<(u8, u8)> {
         let mut stages = self.stages.borrow(&self.next_ports)?;
         stages.before(exec.now);
-        let ExecState { fates, exits, .. } = &mut *exec;
+        // Taken out, as stages may need the rest of the state meanwhile.
+        let (mut fates, mut exits) = (take(&mut exec.fates), take(&mut exec.exits));
         let packets = batch.as_mut_slice();
-        let start = packets.as_ptr().addr();
-        let panicked = Cell::from_mut(panicked);
-        let mut log = ExitLog { exits, start, stopped: NO_STAGE, panicked };
-        // Where the chain has no last fates, the loop counts through the packets alone.
-        let slots = &mut fates[..if S::ENDS { packets.len() } else { 0 }];
-        for (index, packet) in packets.iter_mut().enumerate() {
-            let fate = stages.run(packet, 0, NO_STAGE, &mut log);
-            if S::ENDS {
-                slots[index] = fate;
-            }
-            if fate == EXITED && log.has_stopped() {
-                break;
-            }
-        }
-        if log.stopped != NO_STAGE {
-            run_remaining(&mut stages, packets, &mut log);
+        let mut log = ExitLog::new(&mut exits, packets, Cell::from_mut(panicked));
+        let decided = &mut fates[..if S::ENDS { packets.len() } else { 0 }];
+        match stages.is_native() {
+            true => run_all::<S, true>(&mut stages, packets, decided, &mut log),
+            false => run_all::<S, false>(&mut stages, packets, decided, &mut log),
         }
         // All fates at once: cheaper than one by one beside the packets.
-        let decided = if S::ENDS { &fates[..packets.len()] } else { &[0][..] };
         let all = decided.iter().fold(u8::MAX, |all, fate| all & fate);
         let any = decided.iter().fold(0, |any, fate| any | fate);
         stages.after(members, 0, exec);
-        Some((all, any))
+        if S::ENDS {
+            let before = log.exits.len();
+            stages.run_branches(members, packets, decided, &mut log, exec);
+            if log.exits.len() > before.max(1) {
+                log.exits.sort_unstable_by_key(|exit| exit.index);
+            }
+        }
+        (exec.fates, exec.exits) = (fates, exits);
+        Some(if S::ENDS { (all, any) } else { (0, 0) })
     }
 }

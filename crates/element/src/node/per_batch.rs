@@ -43,6 +43,9 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
     fn is_pulling(&self) -> bool {
         self.body.peek(E::is_pulling)
     }
+    fn native(&self) -> Option<String> {
+        self.body.config.native()
+    }
 }
 
 impl<E: PerBatch> Node for PerBatchNode<E> {

@@ -67,7 +67,11 @@ impl<E: PerPacket> PushRole for PerPacketNode<E> {
     }
 }
 
-impl<E: PerPacket> ThroughRole for PerPacketNode<E> {}
+impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
+    fn native(&self) -> Option<String> {
+        self.body.config.native()
+    }
+}
 
 impl<E: PerPacket> Node for PerPacketNode<E> {
     handlers_of_body!(|_, _| 0, E::can_take_state);

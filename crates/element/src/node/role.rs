@@ -24,6 +24,11 @@ pub trait ThroughRole: PushRole {
     fn is_pulling(&self) -> bool {
         true
     }
+    /// What the element does as a stage of a fused chain, as a Rust expression
+    /// ([`PerPacket::native`](crate::element::PerPacket::native)).
+    fn native(&self) -> Option<String> {
+        None
+    }
 }
 
 /// An element that produces packets: as a task where its output pushes, else when it is pulled.

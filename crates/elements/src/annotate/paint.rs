@@ -38,6 +38,18 @@ impl PerPacket for Paint {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        self.anno.set(packet, self.color);
+        Paint::set(packet, self.anno.0, self.color);
+    }
+
+    fn native(&self) -> Option<String> {
+        Some(format!("Element::set(packet, {}, {})", self.anno.0, self.color))
+    }
+}
+
+impl Paint {
+    /// Sets the annotation byte `anno`.
+    #[inline(always)]
+    pub fn set(packet: &mut Packet, anno: usize, color: u8) {
+        AnnoAt::<1>(anno).set(packet, color);
     }
 }

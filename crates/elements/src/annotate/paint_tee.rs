@@ -47,7 +47,11 @@ impl PerBatch for PaintTee {
 
     #[inline]
     fn can_pass(&self, _: &mut (), packet: &mut Packet) -> bool {
-        self.anno.get(packet) != self.color
+        PaintTee::is_other(packet, self.anno.0, self.color)
+    }
+
+    fn native(&self) -> Option<String> {
+        Some(format!("Element::is_other(packet, {}, {})", self.anno.0, self.color))
     }
 
     fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
@@ -58,5 +62,24 @@ impl PerBatch for PaintTee {
             }
         }
         cx.emit_batch(PaintTeeExit::Onward, batch);
+    }
+}
+
+impl PaintTee {
+    /// Whether the colour is the paint annotation.
+    pub(crate) fn is_of_paint(&self) -> bool {
+        self.anno.0 == anno::PAINT
+    }
+
+    /// Whether the paint annotation is another colour.
+    #[inline(always)]
+    pub(crate) fn is_not_painted(&self, packet: &Packet) -> bool {
+        packet.paint() != self.color
+    }
+
+    /// Whether the annotation byte `anno` is not `color`.
+    #[inline(always)]
+    pub fn is_other(packet: &Packet, anno: usize, color: u8) -> bool {
+        AnnoAt::<1>(anno).get(packet) != color
     }
 }

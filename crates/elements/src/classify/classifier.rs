@@ -89,4 +89,39 @@ impl PerPacket for Classifier {
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
         Port::known(self.program.output_of_bytes(packet.bytes()))
     }
+
+    fn native(&self) -> Option<String> {
+        let (length, tests) = self.program.native()?;
+        Some(format!("element.output(packet, {length}, |word| {tests})"))
+    }
+}
+
+impl Classifier {
+    /// The output of a packet, by `tests` of its big-endian words if it has `length` bytes.
+    #[inline(always)]
+    pub fn output(
+        &self,
+        packet: &Packet,
+        length: usize,
+        tests: impl FnOnce(&dyn Fn(usize) -> u32) -> u8,
+    ) -> Port {
+        let bytes = packet.bytes();
+        if bytes.len() < length {
+            return self.short(packet);
+        }
+        let word = |at: usize| {
+            bytes
+                .get(at..)
+                .and_then(<[u8]>::first_chunk)
+                .map_or(0, |word| u32::from_be_bytes(*word))
+        };
+        Port::known(tests(&word))
+    }
+
+    /// The output of a packet that is shorter than the tests need.
+    #[cold]
+    #[inline(never)]
+    fn short(&self, packet: &Packet) -> Port {
+        Port::known(self.program.output_of_bytes(packet.bytes()))
+    }
 }

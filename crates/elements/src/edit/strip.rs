@@ -33,7 +33,24 @@ impl PerPacket for Strip {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        if !packet.pull_front(self.length as usize) {
+        Strip::strip(packet, self.length);
+    }
+
+    fn native(&self) -> Option<String> {
+        Some(format!("Element::strip(packet, {})", self.length))
+    }
+}
+
+impl Strip {
+    /// Whether it strips this many bytes.
+    pub(crate) fn is(&self, length: u32) -> bool {
+        self.length == length
+    }
+
+    /// Strips `length` bytes, or all if there are fewer.
+    #[inline(always)]
+    pub fn strip(packet: &mut Packet, length: u32) {
+        if !packet.pull_front(length as usize) {
             let all = packet.len();
             packet.pull_front(all);
         }

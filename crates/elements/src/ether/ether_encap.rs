@@ -47,9 +47,21 @@ impl PerPacket for EtherEncap {
 
     #[inline]
     fn packet(&self, state: &mut EtherEncapState, packet: &mut Packet) {
-        let room = packet.push_mac_header(Ethernet::LEN);
-        if let Some((header, _)) = Ethernet::from_prefix_mut(room) {
-            *header = state.header;
+        EtherEncap::encap(packet, state.header.0);
+    }
+
+    fn native(&self) -> Option<String> {
+        let header = Ethernet::new(self.dst, self.src, self.ethertype);
+        Some(format!("Element::encap(packet, {:?})", header.0))
+    }
+}
+
+impl EtherEncap {
+    /// Prepends a header.
+    #[inline(always)]
+    pub fn encap(packet: &mut Packet, header: [u8; Ethernet::LEN]) {
+        if let Some(room) = packet.push_mac_header(Ethernet::LEN).first_chunk_mut() {
+            *room = header;
         }
     }
 }

@@ -4,6 +4,7 @@ use super::header_checks::{
     CheckIPHeaderArgs, CheckIPHeaderExit, CheckIPHeaderState, HeaderChecker,
 };
 use castanet_element::prelude::*;
+use castanet_kit::ip_header::PlainCheck;
 
 /// Checks IPv4 headers, marks them, and removes link-layer padding.
 ///
@@ -69,7 +70,42 @@ impl PerPacket for CheckIPHeader {
         self.checker.check_packet(state, packet)
     }
 
+    fn native(&self) -> Option<String> {
+        self.checker.native()
+    }
+
     fn end_burst(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
         state.report(&self.checker.name, cx);
+    }
+}
+
+impl CheckIPHeader {
+    /// Whether it checks headers at the start of packets, and their checksums.
+    pub(crate) fn is_at_start(&self) -> bool {
+        self.checker.offset == 0 && self.checker.check.plain().checksum
+    }
+
+    /// Checks and marks a packet whose header is at its start.
+    #[inline(always)]
+    pub(crate) fn check_at_start(
+        &self,
+        state: &mut CheckIPHeaderState,
+        packet: &mut Packet,
+    ) -> CheckIPHeaderExit {
+        let plain = PlainCheck { checksum: true, ..self.checker.check.plain() };
+        self.checker.check_packet_at(state, packet, 0, plain)
+    }
+
+    /// Checks and marks a packet whose header is at `offset`; `filter` has the bits of bad sources.
+    #[inline(always)]
+    pub fn check_at(
+        &self,
+        state: &mut CheckIPHeaderState,
+        packet: &mut Packet,
+        offset: u16,
+        checksum: bool,
+        filter: u64,
+    ) -> CheckIPHeaderExit {
+        self.checker.check_packet_at(state, packet, offset, PlainCheck { checksum, filter })
     }
 }

@@ -4,6 +4,7 @@ use super::header_checks::{
     CheckIPHeaderArgs, CheckIPHeaderExit, CheckIPHeaderState, HeaderChecker,
 };
 use castanet_element::prelude::*;
+use castanet_kit::ip_header::PlainCheck;
 
 /// Checks IPv4 headers as `CheckIPHeader` does, but not their checksums.
 ///
@@ -56,7 +57,26 @@ impl PerPacket for CheckIPHeader2 {
         self.checker.check_packet(state, packet)
     }
 
+    fn native(&self) -> Option<String> {
+        self.checker.native()
+    }
+
     fn end_burst(&self, state: &mut CheckIPHeaderState, cx: &mut Cx) {
         state.report(&self.checker.name, cx);
+    }
+}
+
+impl CheckIPHeader2 {
+    /// Checks and marks a packet whose header is at `offset`; `filter` has the bits of bad sources.
+    #[inline(always)]
+    pub fn check_at(
+        &self,
+        state: &mut CheckIPHeaderState,
+        packet: &mut Packet,
+        offset: u16,
+        checksum: bool,
+        filter: u64,
+    ) -> CheckIPHeaderExit {
+        self.checker.check_packet_at(state, packet, offset, PlainCheck { checksum, filter })
     }
 }

@@ -51,14 +51,31 @@ impl PerPacket for DecIPTTL {
 
     #[inline]
     fn begin_burst(&self, state: &mut DecIPTTLState, _: Time) {
-        state.decrements_all = self.active && self.multicast;
+        state.decrements_all = self.decrements_all();
     }
 
     #[inline]
-    fn packet(&self, state: &mut DecIPTTLState, mut ip: PinnedIpv4) -> Hop {
+    fn packet(&self, state: &mut DecIPTTLState, ip: PinnedIpv4) -> Hop {
         if !state.decrements_all && (!self.active || ip.dst().is_multicast()) {
             return Hop::Onward;
         }
+        DecIPTTL::decrement(state, ip)
+    }
+
+    fn native(&self) -> Option<String> {
+        self.decrements_all().then(|| "Element::decrement(local, packet)".to_owned())
+    }
+}
+
+impl DecIPTTL {
+    /// Whether it decrements the TTL of every packet.
+    pub(crate) fn decrements_all(&self) -> bool {
+        self.active && self.multicast
+    }
+
+    /// Decrements the TTL of a packet.
+    #[inline(always)]
+    pub fn decrement(state: &mut DecIPTTLState, mut ip: PinnedIpv4) -> Hop {
         if ip.decrement_ttl().is_some() {
             return Hop::Onward;
         }

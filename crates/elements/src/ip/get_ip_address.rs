@@ -73,10 +73,7 @@ impl PerPacket for GetIPAddress {
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let address = match self.source {
-            AddressSource::Offset(offset) => {
-                let bytes = packet.bytes().get(offset..).and_then(<[u8]>::first_chunk::<4>);
-                bytes.map(|&octets| Ipv4Addr::from(octets))
-            }
+            AddressSource::Offset(offset) => address_at(packet, offset),
             AddressSource::Src => packet.ipv4_header().map(Ipv4Header::src),
             AddressSource::Dst => packet.ipv4_header().map(Ipv4Header::dst),
         };
@@ -86,4 +83,30 @@ impl PerPacket for GetIPAddress {
             None => {}
         }
     }
+
+    fn native(&self) -> Option<String> {
+        match self.source {
+            AddressSource::Offset(offset) if self.anno == anno::DST_IP => {
+                Some(format!("Element::set_dst_from(packet, {offset})"))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl GetIPAddress {
+    /// Sets the destination annotation to the address at `offset`, if the packet has one there.
+    #[inline(always)]
+    pub fn set_dst_from(packet: &mut Packet, offset: usize) {
+        if let Some(address) = address_at(packet, offset) {
+            packet.set_dst(address);
+        }
+    }
+}
+
+/// The address at `offset`.
+#[inline(always)]
+fn address_at(packet: &Packet, offset: usize) -> Option<Ipv4Addr> {
+    let bytes = packet.bytes().get(offset..).and_then(<[u8]>::first_chunk::<4>);
+    bytes.map(|&octets| Ipv4Addr::from(octets))
 }

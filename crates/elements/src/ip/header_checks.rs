@@ -2,7 +2,7 @@
 
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
-use castanet_kit::ip_header::{Fault, HeaderCheck};
+use castanet_kit::ip_header::{Fault, HeaderCheck, PlainCheck};
 
 /// Exits of the IPv4 header checks.
 #[derive(Fate)]
@@ -115,15 +115,32 @@ impl HeaderChecker {
         state: &mut CheckIPHeaderState,
         packet: &mut Packet,
     ) -> CheckIPHeaderExit {
-        let header = packet.bytes().get(usize::from(self.offset)..);
-        let Some((total_len, dst)) = header.and_then(|header| self.check.check_plain(header))
-        else {
+        self.check_packet_at(state, packet, self.offset, self.check.plain())
+    }
+
+    /// The same for a header at `offset`, and with the fast check `plain`.
+    #[inline(always)]
+    pub(crate) fn check_packet_at(
+        &self,
+        state: &mut CheckIPHeaderState,
+        packet: &mut Packet,
+        offset: u16,
+        plain: PlainCheck,
+    ) -> CheckIPHeaderExit {
+        let header = packet.bytes().get(usize::from(offset)..);
+        let Some((total_len, dst)) = header.and_then(|header| plain.check(header)) else {
             return self.check_packet_slow(state, packet);
         };
-        packet.mark_ipv4(self.offset, Ipv4Header::LEN as u16, total_len);
+        packet.mark_ipv4(offset, Ipv4Header::LEN as u16, total_len);
         packet.set_dst(dst);
         state.count += 1;
         CheckIPHeaderExit::Good
+    }
+
+    /// What [`check_packet`](Self::check_packet) does, as a Rust expression.
+    pub(crate) fn native(&self) -> Option<String> {
+        let PlainCheck { checksum, filter } = self.check.plain();
+        Some(format!("element.check_at(local, packet, {}, {checksum}, {filter:#x})", self.offset))
     }
 
     /// Checks packets with options and invalid packets.

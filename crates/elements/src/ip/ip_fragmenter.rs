@@ -83,6 +83,10 @@ impl PerBatch for IPFragmenter {
         ip.len() <= self.mtu.0
     }
 
+    fn native(&self) -> Option<String> {
+        Some(format!("packet.len() <= {}", self.mtu.0))
+    }
+
     fn batch(&self, state: &mut IPFragmenterState, _: usize, batch: Batch, cx: &mut Cx) {
         if batch.iter().all(|packet| self.fits(packet)) {
             return cx.emit_batch(IPFragmenterExit::Fits, batch);

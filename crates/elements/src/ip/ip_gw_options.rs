@@ -72,15 +72,17 @@ pub(crate) fn gateway_addresses(preferred: Ipv4Addr, others: &[Ipv4Addr]) -> Gat
 /// Processes the options of `ip`, if it has any. Returns whether they are well-formed.
 #[inline(always)]
 pub(crate) fn process_options(
-    mut ip: PinnedIpv4,
+    ip: PinnedIpv4,
     gateway_addresses: &GatewayAddresses,
-    now: Time,
+    now: &Time,
 ) -> bool {
-    !ip.has_options() || process_present(&mut ip, gateway_addresses, now)
+    !ip.has_options() || process_present(ip, gateway_addresses, now)
 }
 
+// The view by value and the time by reference: else the fast path would store the one and load the other.
 #[cold]
-fn process_present(ip: &mut PinnedIpv4, gateway_addresses: &GatewayAddresses, now: Time) -> bool {
+#[inline(never)]
+fn process_present(mut ip: PinnedIpv4, gateway_addresses: &GatewayAddresses, now: &Time) -> bool {
     let time = options::milliseconds_of_day(now.since(Time::default()));
     match options::process(ip.header_mut(), gateway_addresses, time) {
         Ok(_) => true,
@@ -103,7 +105,7 @@ impl PerPacket for IPGWOptions {
 
     #[inline]
     fn packet(&self, state: &mut IPGWOptionsState, ip: PinnedIpv4) -> IPGWOptionsExit {
-        if process_options(ip, &self.gateway_addresses, state.now) {
+        if process_options(ip, &self.gateway_addresses, &state.now) {
             return IPGWOptionsExit::Onward;
         }
         state.drops += 1;

@@ -101,7 +101,7 @@ impl IPOutputCombo {
         }
         let len = packet.len();
         let Some(mut ip) = packet.ipv4() else { return IPOutputComboExit::Malformed };
-        if !process_options(ip.reborrow(), &self.addresses, cx.now()) {
+        if !process_options(ip.reborrow(), &self.addresses, &cx.now()) {
             return IPOutputComboExit::Malformed;
         }
         fix_source(ip.reborrow(), self.ipaddr);

@@ -21,6 +21,7 @@ mod lexer;
 mod listing;
 mod lookup;
 mod names;
+mod native;
 mod parse;
 mod pattern;
 mod prefixes;

@@ -120,6 +120,11 @@ impl Program {
         Program { graph, bytecode, table: None, estimate, needs_link }
     }
 
+    /// The tests; `None` if a table has replaced them.
+    pub(super) fn test_graph(&self) -> Option<&Graph> {
+        self.table.is_none().then_some(&self.graph)
+    }
+
     #[inline(always)]
     fn output<W: HeaderWords>(&self, words: &W) -> u8 {
         match self.bytecode.run_single(words) {

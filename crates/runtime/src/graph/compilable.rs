@@ -5,39 +5,90 @@
 //! of its own. Of the paths in the graph the longest is taken first, as [`fuse::find`](super::fuse::find)
 //! does with chains that are compiled. A path goes on behind an element with several outputs only
 //! where one of them has a longer path behind it than all others: most packets may then be taken to
-//! go there.
+//! go there. Where a path ends at such an element, outputs with the same classes behind them become the
+//! branches of its chain.
 
 use super::{Edge, Graph};
 use castanet_element::class::{Class, Role, StageKind, StateSharing};
 use castanet_element::flow::Flow;
-use castanet_element::node::fused::MAX_STAGES;
+use castanet_element::node::fused::{MAX_BRANCHES, MAX_STAGES};
 
 /// A chain that could be compiled.
 pub struct CompilableChain {
-    /// Its elements in order; two at least.
+    /// Its elements in order, up to where it divides; two at least.
     pub members: Vec<usize>,
-    /// Whether the last element sends packets to several outputs.
+    /// Whether the last of these sends packets to several outputs.
     pub open: bool,
+    /// The elements of its branches, each in order. Their classes are the same.
+    pub branches: Vec<Vec<usize>>,
 }
 
 impl CompilableChain {
     /// The chain as [`fuse!`](castanet_element::fuse) takes it: the Rust types of its classes, each with
-    /// the word before it.
-    pub fn stages(&self, graph: &Graph) -> String {
+    /// the word before it, and with the name that `native` gives the code for all elements of a stage.
+    pub fn stages(
+        &self,
+        graph: &Graph,
+        mut native: impl FnMut(&[usize]) -> Option<String>,
+    ) -> String {
         let mut text = String::new();
-        for (n, &member) in self.members.iter().enumerate() {
-            let Some(stage) = graph.elements[member].class.stage else { continue };
-            let last = n + 1 == self.members.len();
-            text += match (stage.kind, n) {
-                _ if last && self.open => "; ",
-                (StageKind::Packet, 0) => "packet ",
-                (StageKind::Batch, 0) => "batch ",
-                (StageKind::Packet, _) => ", packet ",
-                (StageKind::Batch, _) => ", batch ",
-            };
-            text += (stage.path)();
+        let count = self.members.len() - usize::from(self.open);
+        let (before, last) = self.members.split_at(count);
+        let trunk: Vec<Vec<usize>> = before.iter().map(|&member| vec![member]).collect();
+        list(&mut text, graph, &trunk, &mut native);
+        if let [last] = last {
+            text += "; ";
+            text += &stage(graph, &[*last], &mut native);
+        }
+        if let Some(first) = self.branches.first() {
+            text += " => ";
+            let of = |n: usize| self.branches.iter().map(|branch| branch[n]).collect();
+            let stages: Vec<Vec<usize>> = (0..first.len()).map(of).collect();
+            list(&mut text, graph, &stages, &mut native);
         }
         text
+    }
+
+    /// All its elements, branch by branch.
+    pub fn all(&self) -> impl Iterator<Item = usize> + '_ {
+        self.members.iter().chain(self.branches.iter().flatten()).copied()
+    }
+}
+
+/// Adds stages, each with the word before it.
+fn list(
+    text: &mut String,
+    graph: &Graph,
+    stages: &[Vec<usize>],
+    native: &mut impl FnMut(&[usize]) -> Option<String>,
+) {
+    for (n, members) in stages.iter().enumerate() {
+        text.push_str(if n > 0 { ", " } else { "" });
+        text.push_str(kind(graph, members[0]).map_or("", kind_word));
+        text.push(' ');
+        text.push_str(&stage(graph, members, native));
+    }
+}
+
+/// A stage without the word before it; `members` has its element in each branch.
+fn stage(
+    graph: &Graph,
+    members: &[usize],
+    native: &mut impl FnMut(&[usize]) -> Option<String>,
+) -> String {
+    let path = graph.elements[members[0]].class.stage.map_or("", |stage| (stage.path)());
+    native(members).map_or(path.to_owned(), |name| format!("{path} = {name}"))
+}
+
+fn kind(graph: &Graph, member: usize) -> Option<StageKind> {
+    graph.elements[member].class.stage.map(|stage| stage.kind)
+}
+
+/// The word for a kind of stage in [`fuse!`](castanet_element::fuse).
+pub fn kind_word(kind: StageKind) -> &'static str {
+    match kind {
+        StageKind::Packet => "packet",
+        StageKind::Batch => "batch",
     }
 }
 
@@ -65,6 +116,12 @@ pub fn find(graph: &Graph) -> Vec<CompilableChain> {
         };
         path.iter().for_each(|&member| search.free[member] = false);
         chains.extend(divided(graph, &path));
+        if let Some(chain) =
+            chains.last_mut().filter(|chain| chain.open && path.ends_with(&chain.members))
+        {
+            chain.branches = search.branches(chain.members[chain.members.len() - 1]);
+            chain.branches.iter().flatten().for_each(|&member| search.free[member] = false);
+        }
     }
 }
 
@@ -85,7 +142,7 @@ fn divided(graph: &Graph, path: &[usize]) -> Vec<CompilableChain> {
         };
         let (members, after) = rest.split_at(count);
         let open = members.last().is_some_and(is_open);
-        chains.push(CompilableChain { members: members.to_vec(), open });
+        chains.push(CompilableChain { members: members.to_vec(), open, branches: Vec::new() });
         rest = after;
     }
     chains
@@ -120,6 +177,43 @@ impl Search<'_> {
             [(one, _), (other, _), ..] if one == other => None,
             [(_, node), ..] => Some(node),
         }
+    }
+
+    /// The branches behind an element with several outputs: those of the classes that most of them have
+    /// in common; none if no two have the same.
+    fn branches(&self, node: usize) -> Vec<Vec<usize>> {
+        let edges = self.graph.out_edges(node).filter(|edge| edge.flow != Flow::Pull);
+        let mut edges: Vec<_> = edges.collect();
+        edges.sort_by_key(|edge| edge.from.port);
+        let branches = edges.iter().map(|edge| self.branch(edge.to.node));
+        let branches: Vec<Vec<usize>> = branches.filter(|branch| !branch.is_empty()).collect();
+        let classes = |branch: &Vec<usize>| -> Vec<&str> {
+            branch.iter().map(|&it| self.graph.elements[it].class.spec.class).collect()
+        };
+        let like = |one: &Vec<usize>| {
+            let equal = branches.iter().filter(|other| classes(other) == classes(one));
+            equal.take(MAX_BRANCHES).cloned().collect::<Vec<_>>()
+        };
+        let groups = branches.iter().map(like).rev();
+        groups
+            .max_by_key(|group| group.len() * group[0].len())
+            .filter(|group| group.len() > 1)
+            .unwrap_or_default()
+    }
+
+    /// The elements from `node` on that packets go through one after the other by their first outputs.
+    fn branch(&self, node: usize) -> Vec<usize> {
+        let mut branch = Vec::new();
+        let mut next = Some(node);
+        while let Some(node) = next.filter(|&node| self.depth(node, 1) > 0 && self.free[node])
+            && !self.graph.elements[node].class.open_outputs
+            && branch.len() < MAX_STAGES
+            && !branch.contains(&node)
+        {
+            branch.push(node);
+            next = self.leaving(node).next().map(|edge| edge.to.node);
+        }
+        branch
     }
 
     /// The edges by which packets may go on in a chain.

@@ -4,6 +4,7 @@ use super::{Flow, Graph, assign, carries, fuse, order};
 use crate::cores::{Cores, CpuCore};
 use castanet_element::class::{Role, StateSharing, ports};
 use castanet_element::device::{Device, QueueShare, Queues};
+use castanet_element::node::fused::ChainMember;
 use std::fmt::Write;
 
 /// Elements with their classes, ports and processing.
@@ -183,19 +184,29 @@ pub fn order(graph: &Graph, plan: &assign::Assignment) -> String {
     single.fold(String::new(), |out, it| out + &format!("  {}\n", graph.label(it)))
 }
 
-/// Fused chains.
+/// Fused chains, each branch in a line of its own.
 pub fn passes(graph: &Graph, plan: &fuse::FusionPlan) -> String {
     let mut out = String::new();
+    let name = |member: &ChainMember| {
+        let name = &graph.elements[member.node].name;
+        if member.next_port > 0 { format!("{name}[{}]", member.next_port) } else { name.clone() }
+    };
     for chain in &plan.chains {
-        let names = chain.members.iter().map(|member| {
-            let name = &graph.elements[member.node].name;
-            if member.next_port > 0 {
-                format!("{name}[{}]", member.next_port)
-            } else {
-                name.clone()
+        let mut fork = String::new();
+        for part in chain.members.chunk_by(|a, b| a.place.branch == b.place.branch) {
+            let names = part.iter().map(name).collect::<Vec<_>>().join(" -> ");
+            _ = match part[0].place.branch {
+                0 => writeln!(out, "  {names}"),
+                n => writeln!(
+                    out,
+                    "    {fork}[{}] -> {names}",
+                    chain.branch_ports[usize::from(n) - 1]
+                ),
+            };
+            if part[0].place.branch == 0 {
+                fork = part.last().map(name).unwrap_or_default();
             }
-        });
-        _ = writeln!(out, "  {}", names.collect::<Vec<_>>().join(" -> "));
+        }
     }
     for &(from, to) in &plan.bypasses {
         let [from, to] = [from, to].map(|at| &graph.elements[at].name);

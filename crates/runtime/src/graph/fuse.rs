@@ -2,7 +2,8 @@
 //!
 //! A chain is the longest path through the graph whose classes are those of a compiled chain
 //! ([`castanet_element::node::fused`]), in order. It does not go on into an element to which
-//! packets also come from elsewhere, so no element is in two chains.
+//! packets also come from elsewhere, so no element is in two chains. Where the compiled chain divides
+//! at its last element, all outputs are followed whose classes are those of its branches.
 //!
 //! The step also finds sources that hand packets to the next element without a look at them
 //! ([`Cx::bypass`](castanet_element::cx::Cx::bypass)).
@@ -11,7 +12,9 @@ use super::Graph;
 use super::assign::Assignment;
 use castanet_element::class::Role;
 use castanet_element::flow::Flow;
-use castanet_element::node::fused::{ChainMember, Fusion, MAX_STAGES, StageSpec};
+use castanet_element::node::fused::{
+    ChainMember, ChainSpec, Fusion, MAX_BRANCHES, MAX_STAGES, StagePlace, StageSpec,
+};
 
 /// Elements that run as fused chains.
 #[derive(Default)]
@@ -25,8 +28,10 @@ pub struct FusionPlan {
 #[derive(Clone)]
 pub(crate) struct ChainPlan {
     pub(crate) fusion: &'static Fusion,
-    /// In order.
+    /// In order, branch by branch.
     pub(crate) members: Vec<ChainMember>,
+    /// By branch: the output that leads there.
+    pub(crate) branch_ports: Vec<u8>,
 }
 
 impl FusionPlan {
@@ -45,21 +50,18 @@ impl FusionPlan {
     }
 }
 
-/// Finds the chains: the longest first, until none is left.
+/// Finds the chains: those of the most elements first, until none is left.
 pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
-    let compiled: Vec<_> = fusions.iter().map(|fusion| (*fusion, (fusion.stages_of)())).collect();
+    let compiled: Vec<_> = fusions.iter().map(|fusion| (*fusion, (fusion.spec)())).collect();
     let mut free = vec![true; graph.elements.len()];
     let mut plan = FusionPlan::default();
     loop {
         let mut best: Option<ChainPlan> = None;
-        for (fusion, stages) in &compiled {
-            let search = Search { graph, stages, free: &free };
+        for (fusion, spec) in &compiled {
             for node in 0..graph.elements.len() {
-                let members =
-                    search.longest(ChainMember { stage: 0, node, port: 0, next_port: 0 }, true);
-                let members = members.unwrap_or_default();
-                if members.len() > best.as_ref().map_or(1, |best| best.members.len()) {
-                    best = Some(ChainPlan { fusion, members });
+                let Some(chain) = chain_from(node, graph, (fusion, spec), &free) else { continue };
+                if chain.members.len() > best.as_ref().map_or(1, |best| best.members.len()) {
+                    best = Some(chain);
                 }
             }
         }
@@ -72,6 +74,43 @@ pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
     }
 }
 
+/// The chain of a fusion that begins with element `node`; `free` says which elements are in none yet.
+fn chain_from(
+    node: usize,
+    graph: &Graph,
+    (fusion, spec): (&'static Fusion, &ChainSpec),
+    free: &[bool],
+) -> Option<ChainPlan> {
+    let first = |node, port| ChainMember { place: StagePlace::default(), node, port, next_port: 0 };
+    let trunk = Search { graph, stages: &spec.stages, free };
+    let mut members = trunk.longest(first(node, 0), true)?;
+    let mut branch_ports = Vec::new();
+    if !spec.branch.is_empty() {
+        let search = Search { graph, stages: &spec.branch, free };
+        let fork = members.last()?.node;
+        let mut edges: Vec<_> =
+            graph.out_edges(fork).filter(|edge| edge.flow != Flow::Pull).collect();
+        edges.sort_by_key(|edge| edge.from.port);
+        for edge in edges {
+            let Some(found) = search.longest(first(edge.to.node, edge.to.port), false) else {
+                continue;
+            };
+            if branch_ports.len() == MAX_BRANCHES {
+                break;
+            }
+            branch_ports.push(edge.from.port as u8);
+            let branch = branch_ports.len() as u8;
+            let place = |member: ChainMember| StagePlace { branch, ..member.place };
+            members.extend(found.into_iter().map(|it| ChainMember { place: place(it), ..it }));
+        }
+        // Without branches it is a chain of another fusion.
+        if branch_ports.is_empty() {
+            return None;
+        }
+    }
+    Some(ChainPlan { fusion, members, branch_ports })
+}
+
 /// Finds the sources whose packets go to an element that takes them without a look at them.
 fn bypasses(graph: &Graph) -> Vec<(usize, usize)> {
     let pairs = graph.elements.iter().enumerate().filter_map(|(source, it)| {
@@ -82,6 +121,11 @@ fn bypasses(graph: &Graph) -> Vec<(usize, usize)> {
         takes.then_some((source, edge.to.node))
     });
     pairs.collect()
+}
+
+/// A stage before the chain divides.
+fn at(stage: usize) -> StagePlace {
+    StagePlace { branch: 0, stage: stage as u8 }
 }
 
 /// The data of a search for chains.
@@ -100,9 +144,9 @@ impl Search<'_> {
             return None;
         }
         let class = self.graph.elements[member.node].class.spec.class;
-        for stage in usize::from(member.stage)..self.stages.len().min(MAX_STAGES) {
+        for stage in usize::from(member.place.stage)..self.stages.len().min(MAX_STAGES) {
             if self.stages[stage].class == class {
-                let member = ChainMember { stage: stage as u8, ..member };
+                let member = ChainMember { place: at(stage), ..member };
                 return self.onward(member, self.stages[stage].open);
             }
             if !self.stages[stage].optional {
@@ -119,15 +163,16 @@ impl Search<'_> {
             if edge.flow == Flow::Pull || !(edge.from.port == 0 || open) {
                 continue;
             }
-            let stage = member.stage + 1;
-            let next = ChainMember { stage, node: edge.to.node, port: edge.to.port, next_port: 0 };
+            let place = at(usize::from(member.place.stage) + 1);
+            let next = ChainMember { place, node: edge.to.node, port: edge.to.port, next_port: 0 };
             let Some(rest) = self.longest(next, false) else { continue };
             if rest.len() >= best.as_ref().map_or(1, Vec::len) {
                 let first = ChainMember { next_port: edge.from.port as u8, ..member };
                 best = Some(std::iter::once(first).chain(rest).collect());
             }
         }
-        let over = self.stages[usize::from(member.stage) + 1..].iter().all(|spec| spec.optional);
+        let over =
+            self.stages[usize::from(member.place.stage) + 1..].iter().all(|spec| spec.optional);
         best.or(over.then(|| vec![member]))
     }
 

@@ -9,8 +9,9 @@ use super::{ControlState, Options, ProgramRun, Router, RunningConfig, WorkerSet}
 use crate::cores::Cores;
 use crate::graph::target::Target;
 use crate::graph::{Graph, assign, fuse};
+use crate::worker::chain::FusedChain;
 use crate::worker::driver::{DriverEvent, ProgramId};
-use crate::worker::slot::{FusedChain, Slot, WorkerGraph};
+use crate::worker::slot::{Slot, WorkerGraph};
 use crate::worker::{Tasks, Worker, inbox};
 use castanet_element::args::Names;
 use castanet_element::class::{Library, Nodes, Program, Role};
@@ -21,7 +22,7 @@ use castanet_element::exec::ExecState;
 use castanet_element::flow::Flow;
 use castanet_element::frames::Frames;
 use castanet_element::node::RoleNode;
-use castanet_element::node::fused::{ChainMember, MAX_STAGES};
+use castanet_element::node::fused::{ChainMember, ChainPart};
 use castanet_element::shared::SharedState;
 use castanet_element::time::{Clock, Time};
 use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
@@ -112,6 +113,17 @@ impl Router {
             calling: 0,
         };
         Some(Router { config: built.config, workers: built.workers, control })
+    }
+
+    /// By element: what it does as a stage of a fused chain, as a Rust expression
+    /// ([`PerPacket::native`](castanet_element::element::PerPacket::native)). Opens no file or device.
+    pub fn natives(planned: &ConfigPlan, options: &Options) -> Vec<Option<String>> {
+        let system = options.interfaces.map(|ask| Arc::new(ask) as _);
+        let names = Names::new(&planned.facts.addresses, system);
+        let (shared, mut found) = (SharedState::default(), Diagnostics::new());
+        let parts = make_all(planned, &names, &shared, Time::default(), options, &mut found);
+        let native = |nodes: &Nodes| nodes.first()?.through()?.native();
+        parts.nodes.iter().map(native).collect()
     }
 
     /// Builds without opening a file or a device, and drops the result.
@@ -414,18 +426,20 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
         if !chain.members.iter().all(own) {
             continue;
         }
-        let mut nodes: Vec<_> = (0..MAX_STAGES).map(|_| None).collect();
-        let mut next_ports = [0; MAX_STAGES];
+        let mut parts = vec![ChainPart::new(0)];
+        parts.extend(chain.branch_ports.iter().map(|&port| ChainPart::new(port)));
         for member in &chain.members {
-            nodes[usize::from(member.stage)] = slots[member.node].node.take();
-            next_ports[usize::from(member.stage)] = member.next_port;
+            let (part, stage) = (&mut parts[usize::from(member.place.branch)], member.place.stage);
+            part.nodes[usize::from(stage)] = slots[member.node].node.take();
+            part.next_ports[usize::from(stage)] = member.next_port;
         }
-        let Some(fused) = (chain.fusion.build)(&mut nodes, &next_ports) else { continue };
+        let Some(fused) = (chain.fusion.build)(&mut parts) else { continue };
         let head = chain.members[0].node;
         for member in &chain.members {
-            slots[member.node].within = Some((head, member.stage));
+            slots[member.node].within = Some((head, member.place));
         }
-        slots[head].chain = Some(Box::new(FusedChain { fused, members: chain.members.clone() }));
+        let chain = FusedChain::new(fused, &chain.members, &chain.branch_ports, slots);
+        slots[head].chain = chain.map(Box::new);
     }
     for &(from, to) in &plan.bypasses {
         slots[from].bypass = Some(to);

@@ -6,7 +6,7 @@
 
 use super::Worker;
 use super::task::MigratedTask;
-use crate::worker::slot::FusedChain;
+use crate::worker::chain::FusedChain;
 use castanet_element::exec::Counters;
 use castanet_element::node::RoleNode;
 use castanet_element::time::Time;

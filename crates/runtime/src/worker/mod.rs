@@ -10,7 +10,7 @@ use crate::worker::slot::{PendingBatch, WorkerGraph};
 use castanet_element::exec::{ExecState, RunKind};
 
 pub(crate) mod calls;
-mod chain;
+pub(crate) mod chain;
 pub mod driver;
 pub(crate) mod inbox;
 mod meter;

@@ -1,10 +1,11 @@
 //! The elements of one worker.
 
+use super::chain::FusedChain;
 use crate::graph::target::Target;
 use crate::graph::task::TaskRef;
 use castanet_element::class::Role;
 use castanet_element::exec::{ChainExit, HandlerCall};
-use castanet_element::node::fused::{Chain, ChainMember};
+use castanet_element::node::fused::StagePlace;
 use castanet_element::node::{Node, PushRole, RoleNode, StoreRole, ThroughRole};
 use castanet_packet::Batch;
 
@@ -17,8 +18,8 @@ pub struct Slot {
     pub(crate) node: Option<RoleNode>,
     /// The chain that begins with it.
     pub(crate) chain: Option<Box<FusedChain>>,
-    /// The first element of the chain that has the node, and its stage there.
-    pub(crate) within: Option<(usize, u8)>,
+    /// The first element of the chain that has the node, and its place there.
+    pub(crate) within: Option<(usize, StagePlace)>,
     /// Its role.
     pub role: Role,
     /// Where each output pushes; `None` for pull outputs and open ones.
@@ -44,18 +45,11 @@ pub struct Slot {
     pub single: bool,
 }
 
-/// A fused chain.
-pub(crate) struct FusedChain {
-    pub(crate) fused: Box<dyn Chain>,
-    /// In order.
-    pub(crate) members: Vec<ChainMember>,
-}
-
 /// The node of element `me`, in its slot or in a chain.
 pub(crate) fn at(slots: &[Slot], me: usize) -> Option<&dyn Node> {
     match slots[me].within {
         None => slots[me].node.as_ref().map(RoleNode::node),
-        Some((head, stage)) => Some(slots[head].chain.as_ref()?.fused.peek(stage)?),
+        Some((head, place)) => Some(slots[head].chain.as_ref()?.fused.peek(place)?),
     }
 }
 
@@ -71,7 +65,7 @@ pub(crate) fn at_mut(slots: &mut [Slot], me: usize) -> Option<&mut dyn Node> {
 pub(crate) fn through_at(slots: &[Slot], me: usize) -> Option<&dyn ThroughRole> {
     match slots[me].within {
         None => slots[me].node.as_ref()?.through(),
-        Some((head, stage)) => slots[head].chain.as_ref()?.fused.peek(stage),
+        Some((head, place)) => slots[head].chain.as_ref()?.fused.peek(place),
     }
 }
 
@@ -84,13 +78,13 @@ pub(crate) fn push_at_mut(slots: &mut [Slot], me: usize) -> Option<&mut dyn Push
     }
 }
 
-/// The node at a stage of the chain that begins with element `head`.
+/// The node at a place of the chain that begins with element `head`.
 #[inline]
 fn in_chain_mut(
     slots: &mut [Slot],
-    (head, stage): (usize, u8),
+    (head, place): (usize, StagePlace),
 ) -> Option<&mut (dyn ThroughRole + 'static)> {
-    slots[head].chain.as_mut()?.fused.node(stage)
+    slots[head].chain.as_mut()?.fused.node(place)
 }
 
 /// The elements of one worker, and the batches in transfer between them.

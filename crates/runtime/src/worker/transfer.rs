@@ -6,7 +6,8 @@
 //! Functions that run elements are compiled twice: for workers that count the cycles of each
 //! element (`TIMED`), and for others. The first run the elements of fused chains one by one.
 
-use super::{calls, chain};
+use super::calls;
+use super::chain::{self, ChainEnd};
 use crate::graph::target::Target;
 use crate::worker::slot;
 use crate::worker::slot::{PendingBatch, WorkerGraph};
@@ -102,7 +103,11 @@ fn follow<const TIMED: bool>(
         alone = false;
         let mut next;
         (me, next) = match fused {
-            Some(last) => last,
+            Some(ChainEnd::Leaves(last, next)) => (last, next),
+            Some(ChainEnd::Goes(to)) => {
+                (me, port) = (to.node, to.port);
+                continue;
+            }
             None => (me, push_one::<TIMED>(graph, exec, me, port, &mut batch, 0)),
         };
         if !exec.outputs.is_empty() {

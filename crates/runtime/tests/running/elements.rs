@@ -1,9 +1,9 @@
 //! Elements that do one thing each: make, keep, move, count, stumble.
 
 use castanet_element::class::{Class, info, per_batch, per_packet, source, store};
-use castanet_element::fuse;
 use castanet_element::node::fused::Fusion;
 use castanet_element::prelude::*;
+use castanet_element::{fuse, native};
 use std::collections::VecDeque;
 
 /// Makes packets, and asks for an end of the router after the last.
@@ -417,7 +417,68 @@ pub(crate) static FUSIONS: &[Fusion] = &[
     fuse!(packet Order, packet Part, batch Weigh, maybe Trip, packet Count; Deal),
     fuse!(packet Part, maybe Trip, packet Count),
     fuse!(packet Deal, packet Count),
+    fuse!(packet Coded = CodedSeven, packet Order),
+    fuse!(packet Order, packet Part; Spread => batch Weigh, packet Part, packet Count),
+    fuse!(packet Order, packet Part; Spread => batch Weigh, packet Trip, packet Count),
 ];
+
+/// Counts packets by the code that saw them.
+#[derive(Clone, Element)]
+struct Coded {
+    /// The number for which there is other code, or not.
+    #[arg(live)]
+    number: u8,
+}
+
+#[derive(Default, Local)]
+struct CodedState {
+    /// Packets that the element's own code saw.
+    #[read]
+    own: u64,
+    /// The others.
+    #[read]
+    native: u64,
+}
+
+impl PerPacket for Coded {
+    type On = on::Any;
+    type Local = CodedState;
+    type Fate = ();
+    fn packet(&self, seen: &mut CodedState, _: &mut Packet) {
+        seen.own += 1;
+    }
+}
+
+native!(CodedSeven: packet Coded, |it| it.number == 7, |element, local, packet| local.native += 1);
+
+/// Sends packets to its outputs in turn, each so many times as that output's number and one more.
+#[derive(Element)]
+#[element(ports = "1/-", args = SpreadArgs)]
+struct Spread {
+    outputs: u64,
+}
+
+#[derive(Args)]
+struct SpreadArgs {}
+
+impl Build for Spread {
+    type Args = SpreadArgs;
+    fn build(_: SpreadArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(Spread { outputs: setup.outputs as u64 })
+    }
+}
+
+impl PerPacket for Spread {
+    type On = on::Any;
+    type Local = CountState;
+    type Fate = Port;
+    fn packet(&self, seen: &mut CountState, _: &mut Packet) -> Port {
+        let turn = seen.count % (self.outputs * (self.outputs + 1) / 2);
+        seen.count += 1;
+        let ends = |output: &u64| (output + 1) * (output + 2) / 2;
+        Port::nth((0..self.outputs).find(|output| turn < ends(output)).unwrap_or(0) as u8)
+    }
+}
 
 /// Wakes itself at fixed times, and once for the moment it is in.
 #[derive(Element)]
@@ -482,6 +543,8 @@ pub(crate) static CLASSES: &[Class] = &[
     per_packet::<Trip>(),
     per_packet::<Part>(),
     per_packet::<Deal>(),
+    per_packet::<Spread>(),
+    per_packet::<Coded>(),
     per_packet::<Order>(),
     per_batch::<Weigh>(),
     per_batch::<Copy>(),

@@ -1,6 +1,7 @@
 //! Elements in a row that run as one pass: nobody can tell but by the time.
 
 use crate::bed::{balance, build, build_fused, clean, number};
+use castanet_element::node::fused::MAX_BRANCHES;
 use castanet_runtime::router::Router;
 
 /// Each element's counters, by name, and all read handlers that count.
@@ -98,4 +99,114 @@ fn every_worker_has_passes_of_its_own() {
     balance(&mut router);
     assert_eq!(number(&mut router, "p.count"), 6400);
     clean(router);
+}
+
+/// A chain that divides into so many branches, which lead to so many ends in turn; its elements are as those
+/// of `FUSIONS`.
+fn branching(branches: usize, ends: usize, weigh: impl Fn(usize) -> u64) -> String {
+    let mut text =
+        "Make(3200) -> Order(false) -> p :: Part(50) -> s :: Spread; p[1] -> End;\n".to_owned();
+    text += &(0..ends).map(|n| format!("e{n} :: Order(true) -> End;\n")).collect::<String>();
+    for n in 0..branches {
+        let (weigh, part, end) = (weigh(n), 20 + n, n % ends);
+        text += &format!(
+            "s[{n}] -> w{n} :: Weigh({weigh}) -> p{n} :: Part({part}) -> c{n} :: Count -> e{end};
+             p{n}[1] -> End;\n"
+        );
+    }
+    text
+}
+
+/// The sum of a count of elements with these numbers behind their names.
+fn total(router: &mut Router, name: &str, handler: &str, count: usize) -> u64 {
+    (0..count).map(|n| number(router, &format!("{name}{n}.{handler}"))).sum()
+}
+
+#[test]
+fn packets_go_on_in_branches_as_if_each_element_were_visited() {
+    for (branches, ends) in [(1, 1), (2, 2), (3, 3), (16, 16), (20, 20)] {
+        let mut router = same(&branching(branches, ends, |_| 1_000_000));
+        assert_eq!(total(&mut router, "e", "wrong", ends), 0, "{branches} branches");
+        let fused = branches.min(MAX_BRANCHES);
+        assert_eq!(total(&mut router, "w", "batched", fused), 0, "they ran as one pass");
+        assert!(total(&mut router, "c", "count", branches) > 2500, "{branches} branches");
+        clean(router);
+    }
+}
+
+#[test]
+fn branches_that_end_at_one_input_keep_the_order_of_a_burst() {
+    for (branches, ends) in [(4, 1), (5, 2), (20, 3)] {
+        let mut router = build_fused(&branching(branches, ends, |_| 1_000_000), 1);
+        router.settle(2000);
+        balance(&mut router);
+        // The packets of branches beyond the most that a chain can have come behind the others.
+        assert!(
+            branches > 16 || total(&mut router, "e", "wrong", ends) == 0,
+            "{branches} branches"
+        );
+        let mut apart = build(&branching(branches, ends, |_| 1_000_000), 1, true);
+        apart.settle(2000);
+        for count in ["c", "w", "p"] {
+            let of = |router: &mut Router| total(router, count, "count", branches);
+            assert_eq!(of(&mut apart), of(&mut router), "{branches} branches");
+        }
+        clean(apart);
+        clean(router);
+    }
+}
+
+#[test]
+fn what_an_element_of_a_branch_wants_in_a_batch_keeps_its_place() {
+    for every in [1, 2, 3, 7, 31, 33] {
+        let mut router = same(&branching(4, 4, |n| every + n as u64));
+        assert_eq!(total(&mut router, "e", "wrong", 4), 0, "every {every}");
+        assert!(total(&mut router, "w", "batched", 4) > 3000 / 40, "every {every}");
+        clean(router);
+    }
+}
+
+#[test]
+fn outputs_without_a_branch_are_outputs_of_the_element_that_divides() {
+    let text = "Make(3200) -> Order(false) -> p :: Part(50) -> s :: Spread; p[1] -> End;
+        s[0] -> w0 :: Weigh(1000000) -> a :: Part(20) -> Count -> e :: End; a[1] -> End;
+        s[1] -> c1 :: Count -> e; s[2] -> e;
+        s[3] -> w3 :: Weigh(1000000) -> q :: Part(20) -> Count -> End; q[1] -> End";
+    let mut router = same(text);
+    assert!(number(&mut router, "c1.count") > 500);
+    assert_eq!(number(&mut router, "w3.batched"), 0);
+    clean(router);
+}
+
+#[test]
+fn a_panic_in_a_branch_costs_its_burst_at_the_element_that_panicked() {
+    let text = "Make(3200) -> o :: Order(false) -> a :: Part(5000) -> s :: Spread; a[1] -> End;
+        s[0] -> Weigh(1000000) -> t :: Trip(500) -> c0 :: Count -> e :: End;
+        s[1] -> Weigh(1000000) -> Trip(100000) -> c1 :: Count -> e";
+    let mut router = build_fused(text, 1);
+    router.settle(2000);
+    balance(&mut router);
+    let lost = number(&mut router, "t.drops.panic");
+    assert!(lost >= 32 && lost.is_multiple_of(32), "{lost}");
+    assert!(number(&mut router, "e.count") > 3200 - 5 * 32 - 1);
+    assert_eq!(router.dismantle().leaked_frames, 0);
+}
+
+#[test]
+fn code_for_certain_arguments_runs_only_while_the_element_has_them() {
+    for (argument, native) in [("7", true), ("8", false)] {
+        let text = format!("Make(3200) -> k :: Coded({argument}) -> Order(false) -> End");
+        let mut router = build_fused(&text, 1);
+        router.settle(5);
+        let before = number(&mut router, "k.native") + number(&mut router, "k.own");
+        assert_eq!(number(&mut router, if native { "k.own" } else { "k.native" }), 0);
+        router.write("k.number", if native { "8" } else { "7" }).expect("a live argument");
+        router.settle(2000);
+        balance(&mut router);
+        let (first, second) = if native { ("k.native", "k.own") } else { ("k.own", "k.native") };
+        assert!(before > 0 && before < 3200);
+        assert_eq!(number(&mut router, first), before);
+        assert_eq!(number(&mut router, second), 3200 - before);
+        clean(router);
+    }
 }

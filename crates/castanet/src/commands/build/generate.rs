@@ -17,6 +17,10 @@ pub(crate) struct GeneratedProgram {
     pub(super) chains: Vec<Vec<String>>,
     /// The classes of elements that are in no chain because of what they are, each with the reason.
     pub(super) unchanged: BTreeMap<&'static str, &'static str>,
+    /// The chains that are in the text.
+    known: BTreeSet<String>,
+    /// The code for arguments, each with its number.
+    codes: BTreeMap<String, usize>,
 }
 
 impl GeneratedProgram {
@@ -25,11 +29,12 @@ impl GeneratedProgram {
         loaded: &LoadedConfiguration,
         settings: &[(String, String)],
         graph: &Graph,
+        natives: &[Option<String>],
     ) -> GeneratedProgram {
         let mut program = GeneratedProgram::new(CONFIGURED);
-        let mut known = BTreeSet::new();
-        program.add(graph, &mut known);
-        program.text += "];\n\n";
+        program.add(graph, natives);
+        program.close();
+        program.text += "\n";
         let library_path = environment_path();
         let mut hasher = DefaultHasher::new();
         let texts: Vec<_> = loaded.sources.named_texts().collect();
@@ -42,9 +47,8 @@ impl GeneratedProgram {
     /// A program that is `click`, with the chains of several graphs and without a configuration.
     pub(crate) fn driver<'a>(graphs: impl Iterator<Item = &'a Graph>) -> GeneratedProgram {
         let mut program = GeneratedProgram::new(DRIVER);
-        let mut known = BTreeSet::new();
-        graphs.for_each(|graph| program.add(graph, &mut known));
-        program.text += "];\n";
+        graphs.for_each(|graph| program.add(graph, &[]));
+        program.close();
         program
     }
 
@@ -52,16 +56,18 @@ impl GeneratedProgram {
     fn new(head: &str) -> GeneratedProgram {
         let text = format!("{HEAD}{head}\nstatic FUSIONS: &[castanet::Fusion] = &[\n");
         let (hash, chains, unchanged) = (String::new(), Vec::new(), BTreeMap::new());
-        GeneratedProgram { text, hash, chains, unchanged }
+        let (known, codes) = (BTreeSet::new(), BTreeMap::new());
+        GeneratedProgram { text, hash, chains, unchanged, known, codes }
     }
 
-    /// Adds the chains of a graph; each sequence of classes is compiled once.
-    fn add(&mut self, graph: &Graph, known: &mut BTreeSet<String>) {
+    /// Adds the chains of a graph; each sequence of classes with the same code is compiled once.
+    /// `natives` has the code for the arguments of each element, where there is any.
+    fn add(&mut self, graph: &Graph, natives: &[Option<String>]) {
         for chain in compilable::find(graph) {
-            let name = |&member: &usize| graph.elements[member].name.clone();
-            let (names, stages) = (chain.members.iter().map(name), chain.stages(graph));
-            let names: Vec<String> = names.collect();
-            if known.insert(stages.clone()) {
+            let name = |member: usize| graph.elements[member].name.clone();
+            let names: Vec<String> = chain.all().map(name).collect();
+            let stages = chain.stages(graph, |members| self.native(graph, members, natives));
+            if self.known.insert(stages.clone()) {
                 let names = names.join(" -> ");
                 // Writing to a string cannot fail.
                 _ = writeln!(self.text, "    // {names}\n    castanet::fuse!({stages}),");
@@ -72,6 +78,33 @@ impl GeneratedProgram {
         let unchanged =
             classes.filter_map(|class| Some((class.spec.class, reason_against(class)?)));
         self.unchanged.extend(unchanged);
+    }
+
+    /// The name of the code for elements of one class, if it is the same for all.
+    fn native(
+        &mut self,
+        graph: &Graph,
+        members: &[usize],
+        natives: &[Option<String>],
+    ) -> Option<String> {
+        let code = natives.get(members[0])?.as_ref()?;
+        if members.iter().any(|&member| natives[member].as_ref() != Some(code)) {
+            return None;
+        }
+        let stage = graph.elements[members[0]].class.stage?;
+        let (kind, class) = (compilable::kind_word(stage.kind), (stage.path)());
+        let fits = format!("element.native().as_deref() == Some({code:?})");
+        let form = format!("{kind} {class}, |element| {fits}, |element, local, packet| {code}");
+        let next = self.codes.len();
+        Some(format!("Code{}", self.codes.entry(form).or_insert(next)))
+    }
+
+    /// Ends the list of chains, and adds the code for arguments.
+    fn close(&mut self) {
+        self.text += "];\n";
+        for (form, number) in &self.codes {
+            _ = writeln!(self.text, "castanet::native!(Code{number}: {form});");
+        }
     }
 }
 
@@ -113,8 +146,10 @@ mod tests {
     use super::*;
     use crate::load::{Origin, load};
     use castanet_lang::Diagnostics;
+    use castanet_runtime::console::SilentConsole;
     use castanet_runtime::cores::Cores;
-    use castanet_runtime::router::{ErrorStyle, plan};
+    use castanet_runtime::router::{ErrorStyle, Options, Router, plan};
+    use std::sync::Arc;
 
     fn program(text: &str) -> GeneratedProgram {
         let library = crate::library::library();
@@ -122,7 +157,8 @@ mod tests {
         let (cores, mut found) = (Cores::here(1, &[]), Diagnostics::new());
         let planned = plan(&loaded.flat, &library, &cores, ErrorStyle::Castanet, &mut found);
         assert!(!loaded.found.has_errors() && !found.has_errors(), "{text}");
-        GeneratedProgram::of(&loaded, &[], &planned.graph)
+        let natives = Router::natives(&planned, &Options::new(Arc::new(SilentConsole)));
+        GeneratedProgram::of(&loaded, &[], &planned.graph, &natives)
     }
 
     /// The elements of each chain, in words.
@@ -140,6 +176,8 @@ mod tests {
         assert_eq!(chains(&one), ["a b c r x y"]);
         let two = format!("{LOOKUP} r[1] -> z :: DecIPTTL -> w :: Paint(1) -> Discard");
         assert_eq!(chains(&two), ["a b c r", "x y", "z w"]);
+        let equal = format!("{LOOKUP} r[1] -> z :: DecIPTTL -> w :: Strip(2) -> Discard");
+        assert_eq!(chains(&equal), ["a b c r x y z w"]);
         assert!(program(&two).text.contains("; castanet_elements::lookup::radix_ip_lookup::"));
     }
 
@@ -168,6 +206,19 @@ mod tests {
         let program = program(text);
         assert_eq!(program.chains.len(), 2);
         assert_eq!(program.text.matches("fuse!(").count(), 1, "{}", program.text);
+    }
+
+    #[test]
+    fn arguments_become_constants_where_they_are_the_same_in_all_branches() {
+        let text = |length: u8| {
+            program(&format!("{LOOKUP} r[1] -> DecIPTTL -> Strip({length}) -> Discard")).text
+        };
+        let same = "Strip = Code3";
+        assert!(text(1).contains(same) && !text(2).contains(same), "{}", text(2));
+        let code = "packet castanet_elements::edit::strip::Strip, |element| \
+                    element.native().as_deref() == Some(\"Element::strip(packet, 14)\"), \
+                    |element, local, packet| Element::strip(packet, 14)";
+        assert!(text(1).contains(code), "{}", text(1));
     }
 
     #[test]

@@ -14,8 +14,9 @@ use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin};
 use crate::terminal::complain;
 use cache::Cache;
+use castanet_runtime::console::SilentConsole;
 use castanet_runtime::cores::Cores;
-use castanet_runtime::router::{ErrorStyle, plan};
+use castanet_runtime::router::{ErrorStyle, Options, Router, plan};
 use clap::Args;
 pub(crate) use generate::GeneratedProgram;
 pub(crate) use output::Output;
@@ -23,6 +24,7 @@ use serde::Serialize;
 use sources::SourceTree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Instant;
 use toolchain::Toolchain;
 
@@ -182,7 +184,8 @@ fn generate(
     let library = library();
     let cores = Cores::here(1, &[]);
     let planned = plan(&loaded.flat, &library, &cores, ErrorStyle::Castanet, &mut found);
-    Ok(GeneratedProgram::of(loaded, settings, &planned.graph))
+    let natives = Router::natives(&planned, &Options::new(Arc::new(SilentConsole)));
+    Ok(GeneratedProgram::of(loaded, settings, &planned.graph, &natives))
 }
 
 /// The chains in a word, and the classes that stay as they are.

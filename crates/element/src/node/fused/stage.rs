@@ -34,14 +34,22 @@ pub trait Stage: Send + Sized + 'static {
     fn before(borrowed: &mut Self::Borrowed<'_>, now: Time);
     /// After the burst.
     fn after(borrowed: &mut Self::Borrowed<'_>, cx: &mut Cx);
-    /// Decides about a packet: an output, a reason to drop, or `STOP`.
-    fn decide(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8;
+    /// Whether the element has the arguments for which code was compiled, if any was.
+    fn is_native(_borrowed: &Self::Borrowed<'_>) -> bool {
+        true
+    }
+    /// Decides about a packet: an output, a reason to drop, or `STOP`. `NATIVE` has the code for the
+    /// element's arguments do it.
+    fn decide<const NATIVE: bool>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8;
     /// The same about a packet that is known to be IPv4, if the view keeps that.
-    fn decide_kept(borrowed: &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8;
+    fn decide_kept<const NATIVE: bool>(
+        borrowed: &mut Self::Borrowed<'_>,
+        ip: &mut PinnedIpv4<'_>,
+    ) -> u8;
 }
 
 impl<E, L> Instance<E, L> {
-    fn own(&mut self) -> Option<(&E, &mut L)> {
+    pub(super) fn own(&mut self) -> Option<(&E, &mut L)> {
         match &mut self.local {
             LocalState::Own(local) | LocalState::Home(local) => Some((&self.config, local)),
             LocalState::Shared(_) => None,
@@ -84,14 +92,20 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
         config.end_burst(local, cx);
     }
     #[inline(always)]
-    fn decide((config, local): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+    fn decide<const NATIVE: bool>(
+        (config, local): &mut Self::Borrowed<'_>,
+        packet: &mut Packet,
+    ) -> u8 {
         match E::On::of(packet) {
             Some(view) => config.packet(local, view).index(),
             None => NOT_TAKEN,
         }
     }
     #[inline(always)]
-    fn decide_kept((config, local): &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+    fn decide_kept<const NATIVE: bool>(
+        (config, local): &mut Self::Borrowed<'_>,
+        ip: &mut PinnedIpv4<'_>,
+    ) -> u8 {
         match E::On::again(ip) {
             Some(view) => config.packet(local, view).index(),
             None => NOT_TAKEN,
@@ -105,12 +119,18 @@ impl<E: PerBatch> Stage for PerBatchNode<E> {
     fn before(_: &mut Self::Borrowed<'_>, _: Time) {}
     fn after(_: &mut Self::Borrowed<'_>, _: &mut Cx) {}
     #[inline(always)]
-    fn decide((config, local): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+    fn decide<const NATIVE: bool>(
+        (config, local): &mut Self::Borrowed<'_>,
+        packet: &mut Packet,
+    ) -> u8 {
         let Some(view) = E::On::of(packet) else { return STOP };
         if config.can_pass(local, view) { 0 } else { STOP }
     }
     #[inline(always)]
-    fn decide_kept((config, local): &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+    fn decide_kept<const NATIVE: bool>(
+        (config, local): &mut Self::Borrowed<'_>,
+        ip: &mut PinnedIpv4<'_>,
+    ) -> u8 {
         let Some(view) = E::On::again(ip) else { return STOP };
         if config.can_pass(local, view) { 0 } else { STOP }
     }
@@ -156,16 +176,23 @@ impl<S: Stage> Stage for OptionalStage<S> {
         }
     }
     #[inline(always)]
-    fn decide(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+    fn is_native(borrowed: &Self::Borrowed<'_>) -> bool {
+        borrowed.as_ref().is_none_or(S::is_native)
+    }
+    #[inline(always)]
+    fn decide<const NATIVE: bool>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
         match borrowed {
-            Some(borrowed) => S::decide(borrowed, packet),
+            Some(borrowed) => S::decide::<NATIVE>(borrowed, packet),
             None => 0,
         }
     }
     #[inline(always)]
-    fn decide_kept(borrowed: &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+    fn decide_kept<const NATIVE: bool>(
+        borrowed: &mut Self::Borrowed<'_>,
+        ip: &mut PinnedIpv4<'_>,
+    ) -> u8 {
         match borrowed {
-            Some(borrowed) => S::decide_kept(borrowed, ip),
+            Some(borrowed) => S::decide_kept::<NATIVE>(borrowed, ip),
             None => 0,
         }
     }

@@ -1,128 +1,112 @@
 //! The stages of a chain, and the path of a packet through them.
 
-use super::{ChainMember, EXITED, NO_STAGE, STOP, Stage, StageSpec};
+use super::log::{ExitLog, PanicGuard};
+use super::{ChainMember, ChainPart, ChainSpec, EXITED, STOP, Stage, StagePlace, StageSpec};
 use crate::cx::Cx;
-use crate::exec::{ChainExit, ExecState};
+use crate::exec::ExecState;
 use crate::node::{RoleNode, ThroughRole};
 use crate::time::Time;
 use castanet_packet::{Packet, PinnedIpv4};
-use std::cell::Cell;
 use std::marker::PhantomData;
 
-/// The stages of a chain: a nested pair of [`Stage`]s that ends in `()` or [`FinalStage`].
+/// The stages of a chain: a nested pair of [`Stage`]s that ends in `()`, [`FinalStage`] or
+/// [`ForkStage`](super::ForkStage).
 pub trait Stages: Send + Sized + 'static {
     /// Whether the fates of the last stage are those of the chain.
     const ENDS: bool;
     /// The stages' configurations and states, for one burst.
     type Borrowed<'a>: StageRun;
     /// Adds the requirements of each stage.
-    fn list(into: &mut Vec<StageSpec>);
+    fn list(into: &mut ChainSpec);
     /// Takes the nodes over, the first stage's first.
-    fn own(nodes: &mut [Option<RoleNode>]) -> Option<Self>;
-    /// The node of a stage.
-    fn node(&mut self, stage: u8) -> Option<&mut dyn ThroughRole>;
-    /// The node of a stage, to look at.
-    fn peek(&self, stage: u8) -> Option<&dyn ThroughRole>;
+    fn own(nodes: &mut [Option<RoleNode>], branches: &mut [ChainPart]) -> Option<Self>;
+    /// The node at a place, counted from these stages on.
+    fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole>;
+    /// The node at a place, to look at.
+    fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole>;
     /// Borrows configurations and states for a burst; `None` if workers share one of the states.
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>>;
 }
 
-/// Stages that packets can go through.
+/// Stages that packets can go through. `HELD` says that a stage has stopped a packet ([`ExitLog`]), and
+/// `NATIVE` that stages use the code that was compiled for their arguments.
 pub trait StageRun {
+    /// Whether the elements have the arguments for which code was compiled.
+    fn is_native(&self) -> bool;
     /// Before the burst.
     fn before(&mut self, now: Time);
-    /// After the burst.
+    /// After the burst; `members` are those from these stages on.
     fn after(&mut self, members: &[ChainMember], stage: u8, exec: &mut ExecState);
-    /// Runs a packet up to stage `until`; returns its fate, or [`EXITED`] if it left before.
-    fn run(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8;
+    /// Runs a packet; returns its fate, or [`EXITED`] if it left before the end.
+    fn run<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8;
     /// Runs a packet that is known to be IPv4 through the next stages that keep it so; returns 0, or
     /// [`EXITED`].
-    fn run_ipv4(&mut self, ip: &mut PinnedIpv4<'_>, stage: u8, until: u8, log: &mut ExitLog) -> u8;
+    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        ip: &mut PinnedIpv4<'_>,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8;
+    /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
+    /// gets [`EXITED`] for packets that leave. `members` are all of the chain.
+    #[inline(always)]
+    fn run_branches(
+        &mut self,
+        _members: &[ChainMember],
+        _packets: &mut [Packet],
+        _fates: &mut [u8],
+        _log: &mut ExitLog,
+        _exec: &mut ExecState,
+    ) {
+    }
     /// Runs a packet through the stages behind those.
-    fn run_rest(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8;
-}
-
-/// Log of packets that leave before the end of the chain.
-pub struct ExitLog<'a> {
-    pub(super) exits: &'a mut Vec<ChainExit>,
-    /// Address of the burst's first packet.
-    pub(super) start: usize,
-    /// The stage that takes a packet only as part of a batch: all packets after that one must stay behind
-    /// it.
-    pub(super) stopped: u8,
-    /// The stage that panicked.
-    pub(super) panicked: &'a Cell<u8>,
-}
-
-impl ExitLog<'_> {
-    /// Logs a packet that does not go on from a stage.
-    #[inline(always)]
-    fn exit(&mut self, packet: &Packet, stage: u8, fate: u8) -> u8 {
-        self.note(packet, stage, fate);
-        EXITED
-    }
-
-    /// Whether a stage takes all packets after the last logged one.
-    // Never inlined: the compiler would merge this test with the one before,
-    // and make it for packets that go on, too.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn has_stopped(&self) -> bool {
-        self.stopped != NO_STAGE
-    }
-
-    /// Logs where a packet leaves, and whether those after it may go on.
-    #[cold]
-    #[inline(never)]
-    fn note(&mut self, packet: &Packet, stage: u8, fate: u8) {
-        let index = (std::ptr::from_ref(packet).addr() - self.start) / size_of::<Packet>();
-        if fate == STOP {
-            self.stopped = stage;
-        }
-        let fate = (fate != STOP).then_some(fate);
-        self.exits.push(ChainExit { index: index as u16, stage, fate });
-    }
-}
-
-/// Records the stage that runs, if it panics.
-struct PanicGuard<'a> {
-    stage: u8,
-    log: &'a ExitLog<'a>,
-}
-
-impl Drop for PanicGuard<'_> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.log.panicked.set(self.stage);
-    }
+    fn run_rest<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8;
 }
 
 /// Has a stage decide, under a guard.
 #[inline(always)]
-fn decide<S: Stage>(
+pub(super) fn decide<S: Stage, const NATIVE: bool>(
     element: &mut S::Borrowed<'_>,
     packet: &mut Packet,
-    stage: u8,
+    place: StagePlace,
     log: &ExitLog,
 ) -> u8 {
-    let guard = PanicGuard { stage, log };
-    let fate = S::decide(element, packet);
+    let guard = PanicGuard::new(place, log);
+    let fate = S::decide::<NATIVE>(element, packet);
     std::mem::forget(guard);
     fate
 }
 
 /// The same about a packet that is known to be IPv4.
 #[inline(always)]
-fn decide_kept<S: Stage>(
+fn decide_kept<S: Stage, const NATIVE: bool>(
     element: &mut S::Borrowed<'_>,
     ip: &mut PinnedIpv4<'_>,
-    stage: u8,
+    place: StagePlace,
     log: &ExitLog,
 ) -> u8 {
-    let guard = PanicGuard { stage, log };
-    let fate = S::decide_kept(element, ip);
+    let guard = PanicGuard::new(place, log);
+    let fate = S::decide_kept::<NATIVE>(element, ip);
     std::mem::forget(guard);
     fate
+}
+
+/// A place, counted from the second stage on.
+fn behind(place: StagePlace) -> StagePlace {
+    match place.branch {
+        0 => StagePlace { stage: place.stage - 1, ..place },
+        _ => place,
+    }
 }
 
 /// A stage, and those after it.
@@ -136,19 +120,25 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
     const ENDS: bool = T::ENDS;
     type Borrowed<'a> = StageList<'a, S, T::Borrowed<'a>>;
 
-    fn list(into: &mut Vec<StageSpec>) {
-        into.push(StageSpec { class: S::CLASS, open: S::OPEN, optional: S::OPTIONAL });
+    fn list(into: &mut ChainSpec) {
+        into.stages.push(StageSpec::of::<S>());
         T::list(into);
     }
-    fn own(nodes: &mut [Option<RoleNode>]) -> Option<Self> {
+    fn own(nodes: &mut [Option<RoleNode>], branches: &mut [ChainPart]) -> Option<Self> {
         let (first, nodes) = nodes.split_first_mut()?;
-        Some((S::own(first.take())?, T::own(nodes)?))
+        Some((S::own(first.take())?, T::own(nodes, branches)?))
     }
-    fn node(&mut self, stage: u8) -> Option<&mut dyn ThroughRole> {
-        if stage == 0 { self.0.node() } else { self.1.node(stage - 1) }
+    fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
+        match place {
+            StagePlace { branch: 0, stage: 0 } => self.0.node(),
+            place => self.1.node(behind(place)),
+        }
     }
-    fn peek(&self, stage: u8) -> Option<&dyn ThroughRole> {
-        if stage == 0 { self.0.peek() } else { self.1.peek(stage - 1) }
+    fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole> {
+        match place {
+            StagePlace { branch: 0, stage: 0 } => self.0.peek(),
+            place => self.1.peek(behind(place)),
+        }
     }
     #[inline(always)]
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>> {
@@ -159,6 +149,11 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
 
 impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     #[inline(always)]
+    fn is_native(&self) -> bool {
+        S::is_native(&self.stage) && self.rest.is_native()
+    }
+
+    #[inline(always)]
     fn before(&mut self, now: Time) {
         S::before(&mut self.stage, now);
         self.rest.before(now);
@@ -167,7 +162,8 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     #[inline(always)]
     fn after(&mut self, members: &[ChainMember], stage: u8, exec: &mut ExecState) {
         let mut members = members;
-        if let Some((member, rest)) = members.split_first().filter(|(m, _)| m.stage == stage) {
+        if let Some((member, rest)) = members.split_first().filter(|(m, _)| m.place.stage == stage)
+        {
             S::after(&mut self.stage, &mut Cx { exec, me: member.node, peers: None });
             members = rest;
         }
@@ -175,40 +171,67 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     }
 
     #[inline(always)]
-    fn run(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8 {
+    fn run<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
         if !S::KEEPS {
-            return self.run_one(packet, stage, until, log);
+            return self.run_one::<HELD, NATIVE>(packet, place, log);
         }
         // Where several stages in a row see IPv4, one check is enough for all.
         let Some(mut ip) = packet.marked_ipv4() else {
-            return self.run_unmarked(packet, stage, until, log);
+            return self.run_unmarked::<HELD, NATIVE>(packet, place, log);
         };
-        match self.run_ipv4(&mut ip, stage, until, log) {
+        match self.run_ipv4::<HELD, NATIVE>(&mut ip, place, log) {
             EXITED => EXITED,
-            _ => self.run_rest(packet, stage, until, log),
+            _ => self.run_rest::<HELD, NATIVE>(packet, place, log),
         }
     }
 
     #[inline(always)]
-    fn run_ipv4(&mut self, ip: &mut PinnedIpv4<'_>, stage: u8, until: u8, log: &mut ExitLog) -> u8 {
+    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        ip: &mut PinnedIpv4<'_>,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
         if !S::KEEPS {
             return 0;
         }
-        if stage == until {
-            return log.exit(ip.packet(), stage, STOP);
+        if HELD && log.stops_at(place) {
+            return log.exit(ip.packet(), place, STOP);
         }
-        let fate = decide_kept::<S>(&mut self.stage, ip, stage, log);
+        let fate = decide_kept::<S, NATIVE>(&mut self.stage, ip, place, log);
         if fate != self.on() {
-            return log.exit(ip.packet(), stage, fate);
+            return log.exit(ip.packet(), place, fate);
         }
-        self.rest.run_ipv4(ip, stage + 1, until, log)
+        self.rest.run_ipv4::<HELD, NATIVE>(ip, place.next(), log)
     }
 
     #[inline(always)]
-    fn run_rest(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8 {
+    fn run_branches(
+        &mut self,
+        members: &[ChainMember],
+        packets: &mut [Packet],
+        fates: &mut [u8],
+        log: &mut ExitLog,
+        exec: &mut ExecState,
+    ) {
+        self.rest.run_branches(members, packets, fates, log, exec);
+    }
+
+    #[inline(always)]
+    fn run_rest<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
         match S::KEEPS {
-            true => self.rest.run_rest(packet, stage + 1, until, log),
-            false => self.run(packet, stage, until, log),
+            true => self.rest.run_rest::<HELD, NATIVE>(packet, place.next(), log),
+            false => self.run::<HELD, NATIVE>(packet, place, log),
         }
     }
 }
@@ -222,36 +245,46 @@ impl<S: Stage, T: StageRun> StageList<'_, S, T> {
 
     /// Runs a packet through this stage, and on.
     #[inline(always)]
-    fn run_one(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8 {
-        if stage == until {
-            return log.exit(packet, stage, STOP);
+    fn run_one<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
+        if HELD && log.stops_at(place) {
+            return log.exit(packet, place, STOP);
         }
-        let fate = decide::<S>(&mut self.stage, packet, stage, log);
+        let fate = decide::<S, NATIVE>(&mut self.stage, packet, place, log);
         if fate != self.on() {
-            return log.exit(packet, stage, fate);
+            return log.exit(packet, place, fate);
         }
-        self.rest.run(packet, stage + 1, until, log)
+        self.rest.run::<HELD, NATIVE>(packet, place.next(), log)
     }
 
     /// The same, for a packet that is not marked as IPv4.
     #[cold]
     #[inline(never)]
-    fn run_unmarked(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8 {
-        self.run_one(packet, stage, until, log)
+    fn run_unmarked<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
+        self.run_one::<HELD, NATIVE>(packet, place, log)
     }
 }
 
 impl Stages for () {
     const ENDS: bool = false;
     type Borrowed<'a> = ();
-    fn list(_: &mut Vec<StageSpec>) {}
-    fn own(_: &mut [Option<RoleNode>]) -> Option<()> {
+    fn list(_: &mut ChainSpec) {}
+    fn own(_: &mut [Option<RoleNode>], _: &mut [ChainPart]) -> Option<()> {
         Some(())
     }
-    fn node(&mut self, _: u8) -> Option<&mut dyn ThroughRole> {
+    fn node(&mut self, _: StagePlace) -> Option<&mut dyn ThroughRole> {
         None
     }
-    fn peek(&self, _: u8) -> Option<&dyn ThroughRole> {
+    fn peek(&self, _: StagePlace) -> Option<&dyn ThroughRole> {
         None
     }
     fn borrow(&mut self, _: &[u8]) -> Option<()> {
@@ -260,18 +293,37 @@ impl Stages for () {
 }
 
 impl StageRun for () {
+    #[inline(always)]
+    fn is_native(&self) -> bool {
+        true
+    }
     fn before(&mut self, _: Time) {}
     fn after(&mut self, _: &[ChainMember], _: u8, _: &mut ExecState) {}
     #[inline(always)]
-    fn run(&mut self, _: &mut Packet, _: u8, _: u8, _: &mut ExitLog) -> u8 {
+    fn run<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        _: &mut Packet,
+        _: StagePlace,
+        _: &mut ExitLog,
+    ) -> u8 {
         0
     }
     #[inline(always)]
-    fn run_ipv4(&mut self, _: &mut PinnedIpv4<'_>, _: u8, _: u8, _: &mut ExitLog) -> u8 {
+    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        _: &mut PinnedIpv4<'_>,
+        _: StagePlace,
+        _: &mut ExitLog,
+    ) -> u8 {
         0
     }
     #[inline(always)]
-    fn run_rest(&mut self, _: &mut Packet, _: u8, _: u8, _: &mut ExitLog) -> u8 {
+    fn run_rest<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        _: &mut Packet,
+        _: StagePlace,
+        _: &mut ExitLog,
+    ) -> u8 {
         0
     }
 }
@@ -285,17 +337,17 @@ pub struct FinalRun<'a, S: Stage>(S::Borrowed<'a>, PhantomData<S>);
 impl<S: Stage> Stages for FinalStage<S> {
     const ENDS: bool = true;
     type Borrowed<'a> = FinalRun<'a, S>;
-    fn list(into: &mut Vec<StageSpec>) {
-        into.push(StageSpec { class: S::CLASS, open: S::OPEN, optional: S::OPTIONAL });
+    fn list(into: &mut ChainSpec) {
+        into.stages.push(StageSpec::of::<S>());
     }
-    fn own(nodes: &mut [Option<RoleNode>]) -> Option<Self> {
+    fn own(nodes: &mut [Option<RoleNode>], _: &mut [ChainPart]) -> Option<Self> {
         S::own(nodes.first_mut()?.take()).map(FinalStage)
     }
-    fn node(&mut self, stage: u8) -> Option<&mut dyn ThroughRole> {
-        if stage == 0 { self.0.node() } else { None }
+    fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
+        if place == StagePlace::default() { self.0.node() } else { None }
     }
-    fn peek(&self, stage: u8) -> Option<&dyn ThroughRole> {
-        if stage == 0 { self.0.peek() } else { None }
+    fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole> {
+        if place == StagePlace::default() { self.0.peek() } else { None }
     }
     #[inline(always)]
     fn borrow(&mut self, _: &[u8]) -> Option<Self::Borrowed<'_>> {
@@ -305,29 +357,48 @@ impl<S: Stage> Stages for FinalStage<S> {
 
 impl<S: Stage> StageRun for FinalRun<'_, S> {
     #[inline(always)]
+    fn is_native(&self) -> bool {
+        S::is_native(&self.0)
+    }
+    #[inline(always)]
     fn before(&mut self, now: Time) {
         S::before(&mut self.0, now);
     }
     #[inline(always)]
     fn after(&mut self, members: &[ChainMember], stage: u8, exec: &mut ExecState) {
-        if let Some(member) = members.first().filter(|m| m.stage == stage) {
+        if let Some(member) = members.first().filter(|m| m.place.stage == stage) {
             S::after(&mut self.0, &mut Cx { exec, me: member.node, peers: None });
         }
     }
     #[inline(always)]
-    fn run(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8 {
-        if stage == until {
-            return log.exit(packet, stage, STOP);
+    fn run<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
+        if HELD && log.stops_at(place) {
+            return log.exit(packet, place, STOP);
         }
-        decide::<S>(&mut self.0, packet, stage, log)
+        decide::<S, NATIVE>(&mut self.0, packet, place, log)
     }
     // The last stage checks for itself.
     #[inline(always)]
-    fn run_ipv4(&mut self, _: &mut PinnedIpv4<'_>, _: u8, _: u8, _: &mut ExitLog) -> u8 {
+    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        _: &mut PinnedIpv4<'_>,
+        _: StagePlace,
+        _: &mut ExitLog,
+    ) -> u8 {
         0
     }
     #[inline(always)]
-    fn run_rest(&mut self, packet: &mut Packet, stage: u8, until: u8, log: &mut ExitLog) -> u8 {
-        self.run(packet, stage, until, log)
+    fn run_rest<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
+        self.run::<HELD, NATIVE>(packet, place, log)
     }
 }

@@ -1,0 +1,189 @@
+//! Stages with code that was compiled for the arguments of their element.
+//!
+//! The code of an element reads its arguments from memory. Where they are known when Castanet or a program
+//! of `castanet build` is compiled, the compiler can do much of the work beforehand. The element says how:
+//! `native` is the Rust expression for what it does, with its arguments as constants
+//! ([`PerPacket::native`]). A stage has such code, and asks its element, again after each change by a
+//! handler, whether the code is for its present arguments. A chain uses the code only if that is so for
+//! each of its stages; else it goes by the elements' own.
+
+use super::{STOP, Stage};
+use crate::cx::Cx;
+use crate::element::{PerBatch, PerPacket};
+use crate::fate::{Fate, NOT_TAKEN};
+use crate::node::{PerBatchNode, PerPacketNode, RoleNode, ThroughRole};
+use crate::on::View;
+use crate::time::Time;
+use castanet_packet::{Packet, PinnedIpv4};
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// Code for certain arguments of a `PerPacket` element.
+pub trait NativePacket<E: PerPacket>: Send + 'static {
+    /// Whether the code is for the arguments of an element.
+    fn fits(element: &E) -> bool;
+    /// As [`PerPacket::packet`].
+    fn packet(element: &E, local: &mut E::Local, packet: <E::On as View>::Of<'_>) -> E::Fate;
+}
+
+/// Code for certain arguments of a `PerBatch` element.
+pub trait NativePass<E: PerBatch>: Send + 'static {
+    /// Whether the code is for the arguments of an element.
+    fn fits(element: &E) -> bool;
+    /// As [`PerBatch::can_pass`].
+    fn can_pass(element: &E, local: &mut E::Local, packet: <E::On as View>::Of<'_>) -> bool;
+}
+
+/// Defines a type with the code for certain arguments of a class, for a stage of [`fuse!`](crate::fuse):
+/// `packet CLASS` for a `PerPacket` class, `batch CLASS` for a `PerBatch` one. `FITS` is of `element`, and
+/// says which arguments these are; `CODE` is of `element`, `local` and `packet`.
+///
+/// ```text
+/// native!(NAME: packet CLASS, |element| FITS, |element, local, packet| CODE);
+/// ```
+#[macro_export]
+macro_rules! native {
+    ($name:ident: packet $class:ty, $($code:tt)+) => {
+        $crate::native!(@ $name, PerPacket, NativePacket, packet, $class,
+            <$class as $crate::element::PerPacket>::Fate, $($code)+);
+    };
+    ($name:ident: batch $class:ty, $($code:tt)+) => {
+        $crate::native!(@ $name, PerBatch, NativePass, can_pass, $class, bool, $($code)+);
+    };
+    (@ $name:ident, $role:ident, $kind:ident, $method:ident, $class:ty, $out:ty,
+        |$it:ident| $fits:expr, |$element:ident, $local:ident, $packet:ident| $code:expr) => {
+        #[doc = concat!("Code for certain arguments of `", stringify!($class), "`.")]
+        pub struct $name;
+        impl $crate::node::fused::$kind<$class> for $name {
+            fn fits($it: &$class) -> bool {
+                use $crate::element::$role as _;
+                $fits
+            }
+            #[inline(always)]
+            #[allow(unused_variables)]
+            fn $method(
+                $element: &$class,
+                $local: &mut <$class as $crate::element::$role>::Local,
+                $packet: <<$class as $crate::element::$role>::On as $crate::on::View>::Of<'_>,
+            ) -> $out {
+                type Element = $class;
+                $code
+            }
+        }
+    };
+}
+
+/// A stage with code for certain arguments.
+pub struct NativeStage<S, N, E> {
+    stage: S,
+    /// Whether the code is that for the arguments.
+    is_native: bool,
+    /// The arguments for which this holds.
+    known: Option<Arc<E>>,
+    code: PhantomData<N>,
+}
+
+/// Whether the code is for `config`, which becomes the known one.
+#[cold]
+#[inline(never)]
+fn is_native_for<E>(known: &mut Option<Arc<E>>, config: &Arc<E>, fits: fn(&E) -> bool) -> bool {
+    *known = Some(config.clone());
+    fits(config)
+}
+
+/// The parts of a stage that are the same for both kinds.
+macro_rules! native_stage {
+    ($node:ident) => {
+        const CLASS: &'static str = E::SPEC.class;
+        const OPEN: bool = <$node<E> as Stage>::OPEN;
+        const KEEPS: bool = E::On::KEEPS;
+        type Borrowed<'a> = (&'a E, &'a mut E::Local, bool);
+        fn own(node: Option<RoleNode>) -> Option<Self> {
+            let stage = <$node<E> as Stage>::own(node)?;
+            Some(NativeStage { stage, is_native: false, known: None, code: PhantomData })
+        }
+        fn node(&mut self) -> Option<&mut dyn ThroughRole> {
+            self.stage.node()
+        }
+        fn peek(&self) -> Option<&dyn ThroughRole> {
+            self.stage.peek()
+        }
+        #[inline(always)]
+        fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
+            let config = &self.stage.body.config;
+            if !self.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, config)) {
+                self.is_native = is_native_for(&mut self.known, config, N::fits);
+            }
+            let (config, local) = self.stage.body.own()?;
+            Some((config, local, self.is_native))
+        }
+        #[inline(always)]
+        fn is_native(borrowed: &Self::Borrowed<'_>) -> bool {
+            borrowed.2
+        }
+    };
+}
+
+impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N, E> {
+    native_stage!(PerPacketNode);
+    #[inline(always)]
+    fn before((config, local, _): &mut Self::Borrowed<'_>, now: Time) {
+        config.begin_burst(local, now);
+    }
+    #[inline(always)]
+    fn after((config, local, _): &mut Self::Borrowed<'_>, cx: &mut Cx) {
+        config.end_burst(local, cx);
+    }
+    #[inline(always)]
+    fn decide<const NATIVE: bool>(
+        (config, local, _): &mut Self::Borrowed<'_>,
+        packet: &mut Packet,
+    ) -> u8 {
+        match E::On::of(packet) {
+            Some(view) if NATIVE => N::packet(config, local, view).index(),
+            Some(view) => config.packet(local, view).index(),
+            None => NOT_TAKEN,
+        }
+    }
+    #[inline(always)]
+    fn decide_kept<const NATIVE: bool>(
+        (config, local, _): &mut Self::Borrowed<'_>,
+        ip: &mut PinnedIpv4<'_>,
+    ) -> u8 {
+        match E::On::again(ip) {
+            Some(view) if NATIVE => N::packet(config, local, view).index(),
+            Some(view) => config.packet(local, view).index(),
+            None => NOT_TAKEN,
+        }
+    }
+}
+
+impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N, E> {
+    native_stage!(PerBatchNode);
+    fn before(_: &mut Self::Borrowed<'_>, _: Time) {}
+    fn after(_: &mut Self::Borrowed<'_>, _: &mut Cx) {}
+    #[inline(always)]
+    fn decide<const NATIVE: bool>(
+        (config, local, _): &mut Self::Borrowed<'_>,
+        packet: &mut Packet,
+    ) -> u8 {
+        let Some(view) = E::On::of(packet) else { return STOP };
+        let passes = match NATIVE {
+            true => N::can_pass(config, local, view),
+            false => config.can_pass(local, view),
+        };
+        if passes { 0 } else { STOP }
+    }
+    #[inline(always)]
+    fn decide_kept<const NATIVE: bool>(
+        (config, local, _): &mut Self::Borrowed<'_>,
+        ip: &mut PinnedIpv4<'_>,
+    ) -> u8 {
+        let Some(view) = E::On::again(ip) else { return STOP };
+        let passes = match NATIVE {
+            true => N::can_pass(config, local, view),
+            false => config.can_pass(local, view),
+        };
+        if passes { 0 } else { STOP }
+    }
+}
