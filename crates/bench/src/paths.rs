@@ -3,7 +3,7 @@
 
 use super::measure::{is_selected, processor_time};
 use super::router::{build_with, count, path};
-use super::traffic::Rng;
+use super::traffic::{Rng, Traffic};
 use castanet_element::class::Library;
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::Options;
@@ -31,59 +31,60 @@ pub struct Plan {
 }
 
 /// A path: its name, the kind of its packets, and its elements.
-struct Path {
-    name: &'static str,
-    traffic: &'static str,
+pub(crate) struct Path {
+    pub(crate) name: &'static str,
+    pub(crate) traffic: Traffic,
     elements: Elements,
 }
 
 /// The elements of a path.
 enum Elements {
-    /// From the ring to the ring.
+    /// A chain.
     Chain(&'static str),
     /// The same for IPv4 packets without Ethernet header, whose header has been checked.
     Ip(&'static str),
-    /// A configuration, in which `ring` stands for the ring.
-    Whole(fn() -> String),
+    /// A configuration between two elements of these names.
+    Whole(fn(&str, &str) -> String),
     /// Elements to which the packets in use come again and again from a `ReplayUnqueue`.
     Replay(&'static str),
 }
 
 use Elements::{Chain, Ip, Replay, Whole};
+use Traffic::{Arp, Plain, Tcp, Udp, Udp6};
 
 /// Frames in use.
 const FRAMES: u64 = 512;
 
 /// The paths.
-const PATHS: [Path; 28] = [
-    path_of("forward", "plain", Chain("")),
-    path_of("counter", "plain", Chain("Counter ->")),
-    path_of("router", "plain", Whole(|| path(0, 1, "ring", "ring"))),
-    path_of("router-4-ways", "plain", Whole(|| path(0, 4, "ring", "ring"))),
-    path_of("classifier-10", "plain", Whole(classifier)),
-    path_of("ipfilter-10", "plain", Whole(|| filter(10, |n| format!("src host {}", host(n))))),
-    path_of("ipfilter-100", "plain", Whole(|| filter(100, |n| format!("src host {}", host(n))))),
-    path_of("ipfilter-100-ports", "plain", Whole(|| filter(100, net_and_port))),
-    path_of("hash-switch", "plain", Whole(hash_switch)),
-    path_of("check-ip", "plain", Ip("Null ->")),
-    path_of("check-udp", "udp", Ip("CheckUDPHeader ->")),
-    path_of("check-udp-absent", "plain", Ip("CheckUDPHeader ->")),
-    path_of("check-tcp", "tcp", Ip("CheckTCPHeader ->")),
-    path_of("set-udp-checksum", "udp", Ip("SetUDPChecksum ->")),
-    path_of("set-tcp-checksum", "tcp", Ip("SetTCPChecksum ->")),
-    path_of("udp-encap", "udp", Ip(UDP_ENCAP)),
-    path_of("aggregate-flows", "udp", Ip("AggregateIPFlows ->")),
-    path_of("ip-mirror", "udp", Ip("IPMirror ->")),
-    path_of("nat", "udp", Ip("IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0) ->")),
-    path_of("middlebox", "udp", Ip("Middlebox(add ip-proto udp accept, all drop) ->")),
-    path_of("middlebox-stateful", "udp", Ip(STATEFUL)),
-    path_of("ether-mirror", "plain", Chain("EtherMirror ->")),
-    path_of("vlan", "plain", Chain("VLANEncap(7) -> VLANDecap ->")),
-    path_of("arp-responder", "arp", Chain("ARPResponder(0.0.0.0/0 2:0:0:0:0:1) ->")),
-    path_of("queue", "plain", Chain("Queue(1024) -> Unqueue ->")),
-    path_of("tee", "plain", Whole(|| "ring -> t :: Tee -> ring; t[1] -> Discard;".into())),
-    path_of("replay-store", "plain", Replay("StoreData(0, abcd)")),
-    path_of("router6", "udp6", Chain(ROUTER6)),
+static PATHS: [Path; 28] = [
+    path_of("forward", Plain, Chain("")),
+    path_of("counter", Plain, Chain("Counter ->")),
+    path_of("router", Plain, Whole(|from, to| path(0, 1, from, to))),
+    path_of("router-4-ways", Plain, Whole(|from, to| path(0, 4, from, to))),
+    path_of("classifier-10", Plain, Whole(classifier)),
+    path_of("ipfilter-10", Plain, Whole(|from, to| filter(10, from_host, from, to))),
+    path_of("ipfilter-100", Plain, Whole(|from, to| filter(100, from_host, from, to))),
+    path_of("ipfilter-100-ports", Plain, Whole(|from, to| filter(100, net_and_port, from, to))),
+    path_of("hash-switch", Plain, Whole(hash_switch)),
+    path_of("check-ip", Plain, Ip("Null ->")),
+    path_of("check-udp", Udp, Ip("CheckUDPHeader ->")),
+    path_of("check-udp-absent", Plain, Ip("CheckUDPHeader ->")),
+    path_of("check-tcp", Tcp, Ip("CheckTCPHeader ->")),
+    path_of("set-udp-checksum", Udp, Ip("SetUDPChecksum ->")),
+    path_of("set-tcp-checksum", Tcp, Ip("SetTCPChecksum ->")),
+    path_of("udp-encap", Udp, Ip(UDP_ENCAP)),
+    path_of("aggregate-flows", Udp, Ip("AggregateIPFlows ->")),
+    path_of("ip-mirror", Udp, Ip("IPMirror ->")),
+    path_of("nat", Udp, Ip("IPRewriter(pattern 9.9.9.9 1024-65535# - - 0 0) ->")),
+    path_of("middlebox", Udp, Ip("Middlebox(add ip-proto udp accept, all drop) ->")),
+    path_of("middlebox-stateful", Udp, Ip(STATEFUL)),
+    path_of("ether-mirror", Plain, Chain("EtherMirror ->")),
+    path_of("vlan", Plain, Chain("VLANEncap(7) -> VLANDecap ->")),
+    path_of("arp-responder", Arp, Chain("ARPResponder(0.0.0.0/0 2:0:0:0:0:1) ->")),
+    path_of("queue", Plain, Chain("Queue(1024) -> Unqueue ->")),
+    path_of("tee", Plain, Whole(tee)),
+    path_of("replay-store", Plain, Replay("StoreData(0, abcd)")),
+    path_of("router6", Udp6, Chain(ROUTER6)),
 ];
 
 /// Into a tunnel and out of it.
@@ -96,7 +97,7 @@ const ROUTER6: &str = "Strip(14) -> CheckIP6Header -> GetIP6Address(24)
     -> DecIP6HLIM -> IP6Fragmenter(1500)
     -> EtherEncap(0x86dd, 02:00:00:00:01:02, 02:00:00:00:01:01) ->";
 
-const fn path_of(name: &'static str, traffic: &'static str, elements: Elements) -> Path {
+const fn path_of(name: &'static str, traffic: Traffic, elements: Elements) -> Path {
     Path { name, traffic, elements }
 }
 
@@ -136,26 +137,34 @@ pub fn run(
     Ok(())
 }
 
+/// The path of this name.
+pub(crate) fn find(name: &str) -> Option<&'static Path> {
+    PATHS.iter().find(|path| path.name == name)
+}
+
 impl Path {
-    fn configuration(&self, packets: u64) -> String {
-        let ip;
-        let chain = match self.elements {
-            Chain(chain) => chain,
+    /// The path from an element to another.
+    pub(crate) fn between(&self, from: &str, to: &str) -> String {
+        match self.elements {
+            Chain(chain) => format!("{from} -> {chain} {to};"),
             Ip(chain) => {
-                ip = format!("Strip(14) -> CheckIPHeader -> {chain} Unstrip(14) ->");
-                &ip
+                format!("{from} -> Strip(14) -> CheckIPHeader -> {chain} Unstrip(14) -> {to};")
             }
-            Whole(text) => return self.ring(packets) + &text(),
-            Replay(text) => {
-                let loops = packets.div_ceil(FRAMES);
-                return self.ring(FRAMES)
-                    + &format!(
-                        "Idle -> ring -> Queue({FRAMES}) -> ReplayUnqueue(STOP {loops})
-                         -> {text} -> end :: Discard;"
-                    );
-            }
-        };
-        self.ring(packets) + &format!("ring -> {chain} ring;")
+            Whole(text) => text(from, to),
+            Replay(text) => format!("{from} -> {text} -> {to};"),
+        }
+    }
+
+    fn configuration(&self, packets: u64) -> String {
+        if !matches!(self.elements, Replay(_)) {
+            return self.ring(packets) + &self.between("ring", "ring");
+        }
+        let loops = packets.div_ceil(FRAMES);
+        let source = format!(
+            "Idle -> ring -> Queue({FRAMES}) -> again :: ReplayUnqueue(STOP {loops});
+             end :: Discard;\n"
+        );
+        self.ring(FRAMES) + &source + &self.between("again", "end")
     }
 
     /// The handler that has the number of packets at the end of the path.
@@ -165,28 +174,38 @@ impl Path {
 
     /// The declaration of the ring, which sends so many packets.
     fn ring(&self, packets: u64) -> String {
-        format!("ring :: BenchRing({FRAMES}, LIMIT {packets}, TRAFFIC {});\n", self.traffic)
+        format!("ring :: BenchRing({FRAMES}, LIMIT {packets}, TRAFFIC {});\n", self.traffic.name())
     }
 }
 
 /// Ten patterns: eight parts of the Internet, ARP, and the rest.
-fn classifier() -> String {
+fn classifier(from: &str, to: &str) -> String {
     let nets: String = (0..8).map(|n| format!("12/0800 30/{:02x}%e0, ", n << 5)).collect();
-    let exits: String = (0..10).map(|n| format!("c[{n}] -> ring; ")).collect();
-    format!("ring -> c :: Classifier(12/0806, {nets}-); {exits}")
+    let exits: String = (0..10).map(|n| format!("c[{n}] -> {to}; ")).collect();
+    format!("{from} -> c :: Classifier(12/0806, {nets}-); {exits}")
 }
 
-fn hash_switch() -> String {
-    let exits: String = (0..4).map(|n| format!("h[{n}] -> ring; ")).collect();
-    format!("ring -> h :: HashSwitch(OFFSET 26, LENGTH 8); {exits}")
+fn hash_switch(from: &str, to: &str) -> String {
+    let exits: String = (0..4).map(|n| format!("h[{n}] -> {to}; ")).collect();
+    format!("{from} -> h :: HashSwitch(OFFSET 26, LENGTH 8); {exits}")
+}
+
+/// Packets go on, and second ones end.
+fn tee(from: &str, to: &str) -> String {
+    format!("{from} -> t :: Tee -> {to}; t[1] -> Discard;")
 }
 
 /// A filter that denies so many patterns, of which no packet fits one.
-fn filter(count: u64, pattern: impl Fn(u64) -> String) -> String {
+fn filter(count: u64, pattern: impl Fn(u64) -> String, from: &str, to: &str) -> String {
     let rules: String = (0..count).map(|n| format!("deny {}, ", pattern(n))).collect();
     format!(
-        "ring -> Strip(14) -> CheckIPHeader -> IPFilter({rules}allow all) -> Unstrip(14) -> ring;"
+        "{from} -> Strip(14) -> CheckIPHeader -> IPFilter({rules}allow all)
+            -> Unstrip(14) -> {to};"
     )
+}
+
+fn from_host(n: u64) -> String {
+    format!("src host {}", host(n))
 }
 
 /// A host of network 10, which has no part in the traffic.

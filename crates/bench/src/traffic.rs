@@ -43,17 +43,28 @@ pub(crate) enum Traffic {
     Arp,
 }
 
+impl Traffic {
+    /// All kinds.
+    const ALL: [Traffic; 5] =
+        [Traffic::Plain, Traffic::Udp, Traffic::Tcp, Traffic::Udp6, Traffic::Arp];
+
+    /// Its name in a configuration.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Traffic::Plain => "plain",
+            Traffic::Udp => "udp",
+            Traffic::Tcp => "tcp",
+            Traffic::Udp6 => "udp6",
+            Traffic::Arp => "arp",
+        }
+    }
+}
+
 impl FromArg for Traffic {
     const SYNTAX: &'static str = "plain, udp, tcp, udp6 or arp";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        Ok(match text {
-            "plain" => Traffic::Plain,
-            "udp" => Traffic::Udp,
-            "tcp" => Traffic::Tcp,
-            "udp6" => Traffic::Udp6,
-            "arp" => Traffic::Arp,
-            _ => return Err(ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))),
-        })
+        let named = Traffic::ALL.into_iter().find(|traffic| traffic.name() == text);
+        named.ok_or_else(|| ArgError::new(format!("`{text}` is not {}", Self::SYNTAX)))
     }
 }
 

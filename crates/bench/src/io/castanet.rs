@@ -2,7 +2,6 @@
 
 use super::cores;
 use super::meter::Meter;
-use crate::router;
 use castanet_lab::{Command, Process};
 use serde_json::Value;
 use std::sync::mpsc::{Receiver, channel};
@@ -16,25 +15,6 @@ const READY: &str = "castanet: running";
 
 /// Name of the element that sends.
 pub(super) const OUT: &str = "out";
-
-/// Elements between the one that receives and the one that sends.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum ForwardPath {
-    Nothing,
-    Counter,
-    Router,
-}
-
-impl ForwardPath {
-    /// The way of packets from `in` to [`OUT`].
-    pub(super) fn path(self) -> String {
-        match self {
-            ForwardPath::Nothing => format!("in -> {OUT};\n"),
-            ForwardPath::Counter => format!("in -> Counter -> {OUT};\n"),
-            ForwardPath::Router => router::path(0, 1, "in", OUT),
-        }
-    }
-}
 
 /// A running `castanet run`.
 pub(crate) struct Castanet {

@@ -1,15 +1,17 @@
 //! DPDK's devices: what the driver carries, by `dpdk-testpmd` and by Castanet.
 
-use super::castanet::{Castanet, ForwardPath, OUT};
+use super::castanet::{Castanet, OUT};
 use super::cores::Cores;
 use super::meter::{Meter, PARTS, Sample, in_parts};
 use super::testpmd::{PROGRAM, Testpmd};
 use super::{
-    COUNTED, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
+    CASES, COUNTER, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
     packets,
 };
+use crate::paths::{self, Path};
+use crate::traffic::Traffic;
 use castanet_lab::{Command, Lab, is_installed};
-use std::path::Path;
+use std::path;
 use std::time::Duration;
 
 /// Parameters of the ports, the same for both programs.
@@ -40,7 +42,7 @@ const NAMES: [&str; 4] = ["net_null", "net_pcap", "net_memif", "vhost"];
 
 /// All of them; their files lie in `folder`. `shared` says that processes can
 /// share their memory.
-fn devices(folder: &Path, shared: bool) -> [Device; 4] {
+fn devices(folder: &path::Path, shared: bool) -> [Device; 4] {
     let file = |name: &str| folder.join(name).display().to_string();
     let capture = file(CAPTURE);
     let pcap = format!("net_pcap0,rx_pcap={capture},infinite_rx=1");
@@ -124,11 +126,8 @@ pub(super) fn run(plan: &Plan, cores: &Cores, reporter: &mut dyn Reporter) -> Ve
         return Vec::new();
     }
     let memory = Memory::choose(plan.huge);
-    let lab = Lab::new("bench").map_err(|error| error.to_string()).and_then(|lab| {
-        packets::write_capture(&lab.directory().join(CAPTURE))?;
-        Ok(lab)
-    });
-    let folder = lab.as_ref().map_or(Path::new(""), |lab| lab.directory());
+    let lab = Lab::new("bench").map_err(|error| error.to_string());
+    let folder = lab.as_ref().map_or(path::Path::new(""), |lab| lab.directory());
     let mut records = Vec::new();
     for device in &devices(folder, memory != Memory::Plain) {
         let rows = plan.rows(&rows(device.name));
@@ -166,31 +165,38 @@ fn needs(device: &Device, cores: &Cores) -> Result<(), String> {
     }
 }
 
-/// The rows of a device. `net_null` makes no IP packets.
+/// The rows of a device. `net_null` makes no IP packets, and where a peer brings the packets its
+/// rate and the rings' limit most rows.
 fn rows(device: &'static str) -> Vec<Comparison> {
-    let row = |ours, case| Comparison { device, case, ours, theirs: 0 };
-    let mut rows = vec![row(1, FORWARD), row(2, COUNTED)];
-    rows.extend((device != NAMES[0]).then(|| row(3, ROUTER)));
-    rows
+    let [null, repeated, ..] = NAMES;
+    let has = |case| match device {
+        _ if device == null => [FORWARD, COUNTER].contains(&case),
+        _ if device == repeated => true,
+        _ => [FORWARD, COUNTER, ROUTER].contains(&case),
+    };
+    // The reference is the first side, and the cases follow in order.
+    let numbered = CASES.into_iter().zip(1..);
+    let rows = numbered.map(|(case, ours)| Comparison { device, case, ours, theirs: 0 });
+    rows.filter(|row| has(row.case)).collect()
 }
 
 /// A device and the parameters of the forwarders that are run on it.
 struct DeviceBench<'a> {
     device: &'a Device,
-    folder: &'a Path,
+    folder: &'a path::Path,
     memory: Memory,
     cores: &'a Cores,
 }
 
 impl DeviceBench<'_> {
-    fn sides(&self) -> [Forwarder<'_>; 4] {
-        let ours = |between: ForwardPath| move |time| self.castanet(between, time);
-        [
-            Forwarder { name: PROGRAM, run: Box::new(|time| self.testpmd(time)) },
-            Forwarder { name: "castanet forward", run: Box::new(ours(ForwardPath::Nothing)) },
-            Forwarder { name: "castanet counted", run: Box::new(ours(ForwardPath::Counter)) },
-            Forwarder { name: "castanet router", run: Box::new(ours(ForwardPath::Router)) },
-        ]
+    fn sides(&self) -> Vec<Forwarder<'_>> {
+        let reference =
+            Forwarder { name: PROGRAM.to_owned(), run: Box::new(|time| self.testpmd(time)) };
+        let ours = CASES.into_iter().filter_map(paths::find).map(|path| Forwarder {
+            name: format!("castanet {}", path.name),
+            run: Box::new(|time| self.castanet(path, time)),
+        });
+        [reference].into_iter().chain(ours).collect()
     }
 
     /// The options of DPDK's environment.
@@ -214,16 +220,17 @@ impl DeviceBench<'_> {
         Ok(Some(peer))
     }
 
-    /// Takes the sockets of the run before away.
-    fn clear(&self) {
+    /// Takes the sockets of the run before away, and writes the packets of this one.
+    fn prepare(&self, traffic: Traffic) -> Result<(), String> {
         for name in ["memif", "vhost"] {
             // There are none in the first run.
             _ = std::fs::remove_file(self.folder.join(name));
         }
+        packets::write_capture(&self.folder.join(CAPTURE), traffic)
     }
 
     fn testpmd(&self, time: Duration) -> Result<Sample, String> {
-        self.clear();
+        self.prepare(Traffic::Plain)?;
         let environment = self.environment(&[&self.device.ours]);
         let mut forwards = Testpmd::start(self.cores.forward, &environment)?;
         let peer = self.peer()?;
@@ -231,15 +238,15 @@ impl DeviceBench<'_> {
         forwards.measure(time, &feeder(peer.as_ref()))
     }
 
-    fn castanet(&self, between: ForwardPath, time: Duration) -> Result<Sample, String> {
-        self.clear();
+    fn castanet(&self, path: &Path, time: Duration) -> Result<Sample, String> {
+        self.prepare(path.traffic)?;
         let core = self.cores.forward;
         let mut words: Vec<String> = self.environment(&[&self.device.ours]);
         words.push(format!("--lcores=0@{core}"));
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let words = ["--dpdk".to_owned(), quoted.join(" ")];
-        let config = configuration(between);
+        let config = configuration(path);
         let command = Command::on_host(program);
         let mut forwards = Castanet::start(core, command, &words, &config, time / PARTS)?;
         let peer = self.peer()?;
@@ -257,9 +264,9 @@ fn feeder(peer: Option<&Testpmd>) -> Meter {
 
 /// One port, and the path between its two directions. The forwarder polls all the time, as
 /// dpdk-testpmd does: one that sleeps while the peer has no core would seem to need less time.
-fn configuration(between: ForwardPath) -> String {
+fn configuration(path: &Path) -> String {
     let Settings { descriptors, mbufs, mbuf_size, cache } = SETTINGS;
-    let path = between.path();
+    let path = path.between("in", OUT);
     format!(
         "DPDKInfo({mbufs}, MBUF_SIZE {mbuf_size}, MBUF_CACHE_SIZE {cache});
          in :: FromDPDKDevice(0, NDESC {descriptors}, BUSY true);

@@ -19,13 +19,29 @@ use std::time::Duration;
 pub const DEVICES: [&str; 7] =
     ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"];
 
-/// Paths of the packets.
-pub const CASES: [&str; 3] = [FORWARD, COUNTED, ROUTER];
+/// Paths of the packets: those of `castanet bench paths`.
+pub const CASES: [&str; 15] = [
+    FORWARD,
+    COUNTER,
+    ROUTER,
+    "router-4-ways",
+    "classifier-10",
+    "ipfilter-10",
+    "ipfilter-100",
+    "ipfilter-100-ports",
+    "hash-switch",
+    "check-udp",
+    "check-tcp",
+    "ether-mirror",
+    "arp-responder",
+    "queue",
+    "tee",
+];
 
 /// Packets go on as they came.
 const FORWARD: &str = "forward";
 /// Packets go on as they came, past a `Counter`: so they become descriptors, and mbufs again.
-const COUNTED: &str = "counted";
+const COUNTER: &str = "counter";
 /// Packets go along the router path, or Linux routes them.
 const ROUTER: &str = "router";
 
@@ -39,7 +55,7 @@ pub struct Record {
     /// Million packets a second of the core's time.
     pub mpps: f64,
     /// Name of the reference.
-    pub reference: &'static str,
+    pub reference: String,
     /// Its million packets a second.
     pub reference_mpps: f64,
     /// Rate as a share of the reference's rate.
@@ -89,7 +105,7 @@ struct Comparison {
 
 /// A program that forwards packets, started anew for each run.
 struct Forwarder<'a> {
-    name: &'static str,
+    name: String,
     run: Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>,
 }
 
@@ -138,7 +154,7 @@ fn compare(
             let Ok(list) = samples else { continue };
             let calm = list.iter().filter(|sample| !sample.disturbed).count();
             if needed && calm < plan.rounds {
-                let (name, rounds) = (side.name, plan.rounds);
+                let (name, rounds) = (&side.name, plan.rounds);
                 reporter.progress(&format!(
                     "{device}: {name}, run {round}, {calm} of {rounds} counted"
                 ));
@@ -148,7 +164,7 @@ fn compare(
                         let disturbed = sample.disturbed || !was_calm || !are_calm();
                         list.push(Sample { disturbed, ..sample });
                     }
-                    Err(why) => *samples = Err(format!("{name}: {}", why.trim_end())),
+                    Err(why) => *samples = Err(format!("{}: {}", side.name, why.trim_end())),
                 }
             }
         }
@@ -163,7 +179,7 @@ fn compare(
                     case,
                     device,
                     mpps,
-                    reference: sides[theirs].name,
+                    reference: sides[theirs].name.clone(),
                     reference_mpps,
                     ratio: mpps / reference_mpps,
                     memory: memory.map(str::to_owned),

@@ -3,9 +3,9 @@
 use crate::traffic::{Frames, Traffic, frames};
 use std::path::Path;
 
-/// Writes the traffic of `castanet bench router` as a capture.
-pub(super) fn write_capture(path: &Path) -> Result<(), String> {
-    std::fs::write(path, capture(&frames(Traffic::Plain)))
+/// Writes traffic of a kind as a capture.
+pub(super) fn write_capture(path: &Path, traffic: Traffic) -> Result<(), String> {
+    std::fs::write(path, capture(&frames(traffic)))
         .map_err(|error| format!("cannot write {}: {error}", path.display()))
 }
 

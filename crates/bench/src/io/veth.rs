@@ -6,12 +6,13 @@
 //!   counter out0 ─ out ┘           the other core: forwards, sends, and counts
 //! ```
 
-use super::castanet::{Castanet, ForwardPath, OUT};
+use super::castanet::{Castanet, OUT};
 use super::cores::{self, Cores};
 use super::meter::{self, Meter, Sample};
 use super::{
-    COUNTED, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
+    COUNTER, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
 };
+use crate::paths;
 use castanet_io::af_xdp::MinimalForwarder;
 use castanet_io::interface::Interface;
 use castanet_io::traffic::{self, Shortcut, Sink, Source};
@@ -40,7 +41,7 @@ const MINIMAL: usize = 2;
 const PACKET: usize = 3;
 const PACKET_ROUTER: usize = 4;
 const XDP: usize = 5;
-const XDP_COUNTED: usize = 6;
+const XDP_COUNTER: usize = 6;
 const XDP_ROUTER: usize = 7;
 
 const ROWS: [Comparison; 6] = [
@@ -48,7 +49,7 @@ const ROWS: [Comparison; 6] = [
     Comparison { device: "af_packet", case: FORWARD, ours: PACKET, theirs: KERNEL },
     Comparison { device: "af_packet", case: ROUTER, ours: PACKET_ROUTER, theirs: KERNEL },
     Comparison { device: "af_xdp", case: FORWARD, ours: XDP, theirs: MINIMAL },
-    Comparison { device: "af_xdp", case: COUNTED, ours: XDP_COUNTED, theirs: MINIMAL },
+    Comparison { device: "af_xdp", case: COUNTER, ours: XDP_COUNTER, theirs: MINIMAL },
     Comparison { device: "af_xdp", case: ROUTER, ours: XDP_ROUTER, theirs: MINIMAL },
 ];
 
@@ -153,7 +154,7 @@ impl VethNetwork {
     }
 
     fn sides(&self) -> [Forwarder<'_>; 8] {
-        let ours = |method, between| move |time| self.castanet(method, between, time);
+        let ours = |method, case| move |time| self.castanet(method, case, time);
         let names = [
             "kernel forwarding",
             "XDP redirect in the kernel",
@@ -161,7 +162,7 @@ impl VethNetwork {
             "castanet AF_PACKET forward",
             "castanet AF_PACKET router",
             "castanet AF_XDP forward",
-            "castanet AF_XDP counted",
+            "castanet AF_XDP counter",
             "castanet AF_XDP router",
         ];
         type Run<'a> = Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>;
@@ -169,14 +170,14 @@ impl VethNetwork {
             Box::new(|time| self.kernel(time)),
             Box::new(|time| self.shortcut(time)),
             Box::new(|time| self.minimal(time)),
-            Box::new(ours("AF_PACKET", ForwardPath::Nothing)),
-            Box::new(ours("AF_PACKET", ForwardPath::Router)),
-            Box::new(ours("AF_XDP", ForwardPath::Nothing)),
-            Box::new(ours("AF_XDP", ForwardPath::Counter)),
-            Box::new(ours("AF_XDP", ForwardPath::Router)),
+            Box::new(ours("AF_PACKET", FORWARD)),
+            Box::new(ours("AF_PACKET", ROUTER)),
+            Box::new(ours("AF_XDP", FORWARD)),
+            Box::new(ours("AF_XDP", COUNTER)),
+            Box::new(ours("AF_XDP", ROUTER)),
         ];
         let mut names = names.into_iter();
-        runs.map(|run| Forwarder { name: names.next().unwrap_or_default(), run })
+        runs.map(|run| Forwarder { name: names.next().unwrap_or_default().to_owned(), run })
     }
 
     /// Sends packets and counts those that come through; `meter` is the time
@@ -252,15 +253,10 @@ impl VethNetwork {
         Castanet::start(self.forward, command, &[], configuration, time)
     }
 
-    fn castanet(
-        &self,
-        method: &str,
-        between: ForwardPath,
-        time: Duration,
-    ) -> Result<Sample, String> {
+    fn castanet(&self, method: &str, case: &str, time: Duration) -> Result<Sample, String> {
         let (from, to) = (&self.from, &self.to);
         // Linux is not to look at the packets as well.
-        let path = between.path();
+        let path = paths::find(case).map_or_else(String::new, |path| path.between("in", OUT));
         let config = format!(
             "in :: FromDevice({from}, METHOD {method}, SNIFFER false);
              {OUT} :: ToDevice({to}, METHOD {method});

@@ -59,7 +59,7 @@ fn veth_pairs_are_measured_and_removed() {
     found(&records, "af_packet", "forward", "kernel forwarding");
     found(&records, "af_packet", "router", "kernel forwarding");
     found(&records, "af_xdp", "forward", "minimal AF_XDP forwarder");
-    found(&records, "af_xdp", "counted", "minimal AF_XDP forwarder");
+    found(&records, "af_xdp", "counter", "minimal AF_XDP forwarder");
     found(&records, "af_xdp", "router", "minimal AF_XDP forwarder");
     assert_eq!(left_behind(id), [""; 0]);
     // Standard error is no terminal: no progress messages.
@@ -83,7 +83,7 @@ fn the_table_names_both_sides() {
     let words = ["bench", "io", "--rounds", "1", "--seconds", "0.03", "--device", "kernel"];
     let output = Command::on_host(program()).args(words).check().unwrap();
     let lines: Vec<&str> = output.stdout.lines().collect();
-    assert!(lines[0].starts_with("device     case         Mpps  reference"), "{lines:?}");
+    assert!(lines[0].starts_with("device     case                   Mpps  reference"), "{lines:?}");
     assert!(lines[1].starts_with("kernel     router"), "{lines:?}");
     assert!(lines[1].contains("XDP redirect in the kernel"), "{lines:?}");
 }

@@ -28,10 +28,11 @@ core's time, so that what other programs take away does not count.
   af_packet   Castanet between the same pairs, by packet sockets
   af_xdp      the same by AF_XDP, in copy mode
 
-`forward` sends packets on as they came, which between DPDK's ports, and between
-interfaces by AF_XDP, means without a look at them; `counted` does so past a
-Counter, which means with one; `router` takes them along the eleven elements of
-`castanet bench router`. The reference is what only forwards: for
+Cases are paths of `castanet bench paths`. `forward` sends packets on as they came,
+which between DPDK's ports, and between interfaces by AF_XDP, means without a look
+at them; `counter` does so past a Counter, which means with one; `router` takes them
+along the eleven elements of `castanet bench router`. net_pcap, where nothing but the
+forwarder's core sets the rate, has the others too. The reference is what only forwards: for
 DPDK dpdk-testpmd in its mode `io`, with the same burst, descriptors and mbufs;
 for AF_XDP a loop of two sockets; for packet sockets Linux's routing; for that a
 redirection in the driver. What Linux itself does, it does on the forwarder's
@@ -43,6 +44,7 @@ named, with the reason, and left out.",
     after_help = "Examples:
   castanet bench io
   castanet bench io --device net_pcap,af_xdp --case forward --rounds 9
+  castanet bench io --device net_pcap --rounds 3 --json > rows.json
   castanet bench io --seconds 2 --json > io.json
 
 Exit status: 0 something was measured, 1 nothing could be, 2 the command line is
@@ -137,7 +139,7 @@ impl Reporter for TableReporter {
         self.progress("");
         if !std::mem::replace(&mut self.titled, true) {
             self.print(&title(&format!(
-                "{:<10} {:<8} {:>8}  {:<28} {:>8} {:>9}",
+                "{:<10} {:<18} {:>8}  {:<28} {:>8} {:>9}",
                 "device", "case", "Mpps", "reference", "Mpps", "of it"
             )));
         }
@@ -145,7 +147,7 @@ impl Reporter for TableReporter {
         let share = 100.0 * record.ratio;
         let mark = if record.undisturbed == 0 { "  (!)" } else { "" };
         self.print(&format!(
-            "{device:<10} {case:<8} {mpps:>8.2}  {reference:<28} {reference_mpps:>8.2} {share:>7.1} %{mark}\n"
+            "{device:<10} {case:<18} {mpps:>8.2}  {reference:<28} {reference_mpps:>8.2} {share:>7.1} %{mark}\n"
         ));
     }
 
