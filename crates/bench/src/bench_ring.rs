@@ -76,11 +76,10 @@ impl Source for BenchRing {
         }
         let Some(templates) = &ring.templates else { return NextRun::Done };
         let Some(mut batch) = ring.waiting.pop_front() else { return NextRun::Empty };
-        let numbered = batch.iter_mut().zip(ring.next..);
         // Apart, as the length of short ones is a constant, and the copy a few instructions.
         match ring.long.is_empty() {
-            true => numbered.for_each(|(it, n)| it.replace_contents(&templates[n % FLOWS])),
-            false => numbered.for_each(|(it, n)| it.replace_contents(&ring.long[n % FLOWS])),
+            true => receive(&mut batch, &templates[..], ring.next),
+            false => receive(&mut batch, &ring.long, ring.next),
         }
         ring.next = (ring.next + batch.len()) % FLOWS;
         ring.count += batch.len() as u64;
@@ -107,5 +106,17 @@ impl PerBatch for BenchRing {
 
     fn held(&self, _: &Ring) -> usize {
         0
+    }
+}
+
+/// Fills the packets in turn with the templates from index `next` on.
+#[inline]
+fn receive(batch: &mut Batch, templates: &[impl AsRef<[u8]>], next: usize) {
+    let mut packets = batch.as_mut_slice();
+    let mut fresh = &templates[next..];
+    while !packets.is_empty() {
+        let (now, later) = packets.split_at_mut(fresh.len().min(packets.len()));
+        now.iter_mut().zip(fresh).for_each(|(packet, bytes)| packet.receive(bytes.as_ref()));
+        (packets, fresh) = (later, templates);
     }
 }

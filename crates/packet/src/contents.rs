@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
-use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, SHARED};
+use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, PacketType, SHARED};
 use crate::pool::{self, Pool};
 use crate::raw::RawPacket;
 
@@ -130,6 +130,34 @@ impl Packet {
         // SAFETY: the range was checked against the frame's end, and the frame
         // is not shared.
         unsafe { self.set_contents(data, bytes) }
+    }
+
+    /// Makes it a packet that has just been received, with a copy of `bytes`: the link-layer header
+    /// is where they begin, and there are no other offsets and no annotations.
+    #[inline]
+    pub fn receive(&mut self, bytes: &[u8]) {
+        let data = HEADER + DEFAULT_HEADROOM;
+        if data + bytes.len() > usize::from(self.limit) || self.has(SHARED) {
+            return self.receive_slow(bytes);
+        }
+        let new = RawPacket::of(self).received(data as u16, bytes.len() as u32);
+        // SAFETY: the frame is not shared, and its end was checked, so that the words are those of
+        // a packet in the same frame and the range lies in it. `bytes` cannot overlap the frame,
+        // which belongs to this packet alone, borrowed mutably. Writing over the packet drops
+        // nothing.
+        unsafe {
+            std::ptr::from_mut(self).cast::<RawPacket>().write(new);
+            self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+
+    /// [`Packet::receive`] for a shared frame, or one that is too short for the usual headroom or for
+    /// `bytes`.
+    #[cold]
+    fn receive_slow(&mut self, bytes: &[u8]) {
+        self.replace_slow(bytes);
+        (self.mac, self.dst, self.paint, self.device) = (self.data, 0, 0, 0);
+        (self.flags, self.kind) = (0, PacketType::Host as u8);
     }
 
     /// [`Packet::replace_contents`] for a shared frame, or one that is too short

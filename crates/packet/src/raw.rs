@@ -49,6 +49,15 @@ impl RawPacket {
         RawPacket { frame: other.frame, marks, ..self }
     }
 
+    /// The words of a packet of `len` bytes at offset `data` of the same frame, which starts with its
+    /// link-layer header.
+    #[inline]
+    pub(crate) fn received(self, data: u16, len: u32) -> RawPacket {
+        // Paint, flags, packet type (`PacketType::Host`) and device of new packets are 0.
+        let marks = self.marks & Self::FRAME_MARKS;
+        PacketTemplate { offsets: 0, span: 0, marks }.received(self.frame, data, len)
+    }
+
     /// Makes a packet of the words.
     ///
     /// # Safety

@@ -1,7 +1,7 @@
 //! Basic use of the public API.
 #![allow(clippy::unwrap_used)]
 
-use castanet_packet::{Batch, Packet, Pool, PoolConfig, anno};
+use castanet_packet::{Batch, Packet, PacketType, Pool, PoolConfig, anno};
 use std::net::Ipv4Addr;
 
 const IP: [u8; 28] =
@@ -106,11 +106,12 @@ fn a_shared_packet_whose_other_owners_are_gone_is_changed_in_place() {
     let pool = small_pool(1);
     let mut packet = pool.copy_in(&[1; 40]).unwrap();
     let frame = packet.frame();
-    let changes: [fn(&mut Packet); 5] = [
+    let changes: [fn(&mut Packet); 6] = [
         |packet| _ = packet.push_front(4),
         |packet| _ = packet.put_back(4),
         |packet| packet.shift_data(2),
         |packet| packet.replace_contents(&[2; 30]),
+        |packet| packet.receive(&[2; 30]),
         |packet| packet.bytes_mut()[0] = 3,
     ];
     for change in changes {
@@ -123,5 +124,41 @@ fn a_shared_packet_whose_other_owners_are_gone_is_changed_in_place() {
         assert_ne!(packet.frame(), frame);
         assert_eq!(clone.bytes(), before);
         packet = clone;
+    }
+}
+
+#[test]
+fn a_packet_that_is_received_anew_is_as_one_from_the_pool() {
+    let pool = small_pool(8);
+    let mark = |packet: &mut Packet| {
+        packet.set_mac_header(3);
+        packet.set_network_header(5, 20);
+        packet.set_transport_header(6);
+        packet.set_paint(7);
+        packet.set_device(8);
+        packet.set_packet_type(PacketType::Outgoing);
+        packet.set_timestamp(9);
+        packet.set_anno_u32(anno::AGGREGATE, 10);
+        packet.set_dst([1, 2, 3, 4].into());
+        packet.set_fix_ip_src(true);
+    };
+    for (n, shares) in [(30, false), (30, true), (9000, false), (9000, true)] {
+        let mut packet = pool.copy_in(&[1; 40]).unwrap();
+        mark(&mut packet);
+        let clone = shares.then(|| packet.share());
+        packet.receive(&vec![2; n]);
+        let mut new = pool.copy_in(&[3; 40]).unwrap();
+        new.receive(&vec![2; n]);
+        for packet in [&packet, &new] {
+            assert_eq!(packet.bytes(), vec![2; n]);
+            assert_eq!(packet.mac_offset(), Some(0));
+            assert_eq!((packet.network_offset(), packet.transport_offset()), (None, None));
+            assert_eq!((packet.paint(), packet.device(), packet.timestamp()), (0, 0, 0));
+            assert_eq!(packet.packet_type(), PacketType::Host);
+            assert_eq!(packet.anno_u32(anno::AGGREGATE), 0);
+            assert_eq!((packet.dst(), packet.fix_ip_src()), (Ipv4Addr::UNSPECIFIED, false));
+            assert!(!packet.is_shared());
+        }
+        assert!(clone.is_none_or(|clone| clone.bytes() == [1; 40] && clone.paint() == 7));
     }
 }
