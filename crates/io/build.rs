@@ -8,14 +8,14 @@ const LIBRARIES: &[&str] = &["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool",
 
 /// The folder of the C files, and those of them to compile.
 const FOLDER: &str = "src/sys/dpdk";
-const SHIM: &[&str] = &["burst.c", "port.c", "shim.c"];
+const SHIM: &[&str] = &["alike.c", "burst.c", "port.c", "shim.c"];
+/// What these include.
+const HEADERS: &[&str] = &["burst.h", "shim.h"];
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(dpdk)");
     println!("cargo::rerun-if-changed=build.rs");
-    SHIM.iter()
-        .chain(&["shim.h"])
-        .for_each(|file| println!("cargo::rerun-if-changed={FOLDER}/{file}"));
+    SHIM.iter().chain(HEADERS).for_each(|file| println!("cargo::rerun-if-changed={FOLDER}/{file}"));
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_PATH");
     println!("cargo::rerun-if-env-changed=PKG_CONFIG_LIBDIR");
     // Makes a later build find DPDK if it is installed after a build without it.

@@ -1,42 +1,8 @@
 /* Converts bursts of mbufs into packets, and back. */
-#include "shim.h"
+#include "burst.h"
 
 #include <rte_ip.h>
 #include <rte_tcp.h>
-
-/* An mbuf's data_off, refcnt, nb_segs and port: adjacent, and equal in most mbufs of a burst, so
- * that one comparison does for all four. */
-static __rte_always_inline uint64_t shape_of(const struct rte_mbuf *mbuf) {
-    uint64_t shape;
-    memcpy(&shape, &mbuf->data_off, sizeof shape);
-    return shape;
-}
-
-/* The shape of an mbuf and its ol_flags, which are adjacent, too. */
-typedef uint64_t castanet_words __attribute__((vector_size(16), may_alias));
-
-static __rte_always_inline castanet_words header_words(const struct rte_mbuf *mbuf) {
-    return *(const castanet_words *)&mbuf->data_off;
-}
-
-/* Offset of the data of mbufs of this shape in their buffers. */
-static __rte_always_inline uint64_t start_of(uint64_t shape) { return shape & 0xffff; }
-
-/* Whether an mbuf of this shape is one whole packet: unchained, with one owner, and with data that
- * starts within its buffer. */
-static __rte_always_inline bool is_one(uint64_t shape, uint64_t room) {
-    return (shape >> 16 & 0xffffffff) == 0x10001 && start_of(shape) <= room;
-}
-
-/* Whether an mbuf's data lies in its own buffer. */
-static __rte_always_inline bool is_direct(const struct rte_mbuf *mbuf) {
-    return likely(mbuf->ol_flags == 0) || RTE_MBUF_DIRECT(mbuf);
-}
-
-/* A packet's offsets word for mbufs of this shape: data and link-layer header start together. */
-static __rte_always_inline uint64_t offsets_of(uint64_t shape) {
-    return (start_of(shape) + HEADER) * 0x10001;
-}
 
 /* Makes packets of mbufs in place, up to the first that is in another mempool, or not whole: a peer
  * may have written a length beyond the buffer's end. */
@@ -67,6 +33,20 @@ make_packets(struct rte_mbuf **mbufs, uint64_t all, const struct castanet_templa
     return (struct castanet_rx_burst){.all = all, .placed = i, .bytes = bytes};
 }
 
+/* The least number of packets for which a look at all of them at once pays. */
+#define ALIKE 8
+
+/* As make_packets, by the faster way if all mbufs are alike. */
+static __rte_always_inline struct castanet_rx_burst
+make_burst(struct rte_mbuf **mbufs, uint64_t all, const struct castanet_template *template,
+           struct castanet_packet *packets) {
+    uint64_t bytes;
+    if (all >= ALIKE && castanet_dpdk_has_alike() &&
+        likely(castanet_dpdk_packets_alike(mbufs, all, template, packets, &bytes)))
+        return (struct castanet_rx_burst){.all = all, .placed = all, .bytes = bytes};
+    return make_packets(mbufs, all, template, packets);
+}
+
 /* Receives up to n packets, at most BURST. Mbufs from the first that is no packet in place are left
  * as they are. */
 struct castanet_rx_burst castanet_dpdk_receive(uint16_t port, uint16_t queue,
@@ -74,7 +54,7 @@ struct castanet_rx_burst castanet_dpdk_receive(uint16_t port, uint16_t queue,
                                                struct castanet_packet *packets,
                                                struct rte_mbuf **mbufs, unsigned n) {
     uint64_t all = rte_eth_rx_burst(port, queue, mbufs, RTE_MIN(n, (unsigned)BURST));
-    return make_packets(mbufs, all, template, packets);
+    return make_burst(mbufs, all, template, packets);
 }
 
 /* As castanet_dpdk_receive, from a ring. */
@@ -84,7 +64,7 @@ struct castanet_rx_burst castanet_dpdk_dequeue(struct rte_ring *ring,
                                                struct rte_mbuf **mbufs, unsigned n) {
     n = RTE_MIN(n, (unsigned)BURST);
     uint64_t all = rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL);
-    return make_packets(mbufs, all, template, packets);
+    return make_burst(mbufs, all, template, packets);
 }
 
 /* Number of mbufs from the first on that can be sent unchanged: each whole, of a length that needs
@@ -314,22 +294,15 @@ static __rte_noinline bool request_checksums(struct rte_mbuf *mbuf,
     return true;
 }
 
-/* The marks of a packet that decide whether it can be sent in place. */
-static __rte_always_inline uint32_t marks_of(const struct castanet_packet *packet) {
-    return (uint32_t)packet->marks & (MARK_SHARED | MARK_POOL | MARK_SUMS);
-}
-
 /* Makes mbufs of up to n packets, at most BURST, up to the first that is shared, in none of the
  * pools whose bits are set in mbuf_pools, too short, too long, or has checksums that the port
  * cannot complete. Sets needs_prepare if the port is to complete any. */
-static __rte_always_inline struct castanet_tx_burst
-collect_mbufs(const struct castanet_packet *packets, unsigned n, const uint64_t *mbuf_pools,
-              const struct castanet_tx_limits *limits, struct rte_mbuf **mbufs,
-              bool *needs_prepare) {
+static __rte_noinline struct castanet_tx_burst
+collect_any(const struct castanet_packet *packets, unsigned n, const uint64_t *mbuf_pools,
+            const struct castanet_tx_limits *limits, struct rte_mbuf **mbufs,
+            bool *needs_prepare) {
     const uint32_t shortest = limits->shortest, span = limits->longest - shortest;
     uint64_t bytes = 0, i = 0, before;
-    *needs_prepare = false;
-    n = RTE_MIN(n, (unsigned)BURST);
     do {
         before = i;
         if (unlikely(i == n) || !are_own_mbufs(marks_of(&packets[i]), mbuf_pools))
@@ -354,6 +327,21 @@ collect_mbufs(const struct castanet_packet *packets, unsigned n, const uint64_t 
         *needs_prepare |= sums && i > before;
     } while (unlikely(i < n) && i > before);
     return (struct castanet_tx_burst){.ready = i, .bytes = bytes};
+}
+
+/* The same, by the faster way if all packets are alike and have no checksums to be completed. */
+struct castanet_tx_burst castanet_dpdk_collect(const struct castanet_packet *packets, unsigned n,
+                                               const uint64_t *mbuf_pools,
+                                               const struct castanet_tx_limits *limits,
+                                               struct rte_mbuf **mbufs, bool *needs_prepare) {
+    uint64_t bytes;
+    *needs_prepare = false;
+    n = RTE_MIN(n, (unsigned)BURST);
+    if (n >= ALIKE && castanet_dpdk_has_alike() && (packets->marks & MARK_SUMS) == 0 &&
+        are_own_mbufs(marks_of(packets), mbuf_pools) &&
+        likely(castanet_dpdk_mbufs_alike(packets, n, limits, mbufs, &bytes)))
+        return (struct castanet_tx_burst){.ready = n, .bytes = bytes};
+    return collect_any(packets, n, mbuf_pools, limits, mbufs, needs_prepare);
 }
 
 /* Records that n packets were sent, and subtracts the bytes of the others. */
@@ -383,7 +371,7 @@ struct castanet_tx_burst castanet_dpdk_transmit(uint16_t port, uint16_t queue,
     struct rte_mbuf *mbufs[BURST];
     bool needs_prepare;
     struct castanet_tx_burst sent =
-        collect_mbufs(packets, n, mbuf_pools, limits, mbufs, &needs_prepare);
+        castanet_dpdk_collect(packets, n, mbuf_pools, limits, mbufs, &needs_prepare);
     if (unlikely(needs_prepare))
         prepare(port, queue, &sent, packets, mbufs);
     return with_sent(sent, rte_eth_tx_burst(port, queue, mbufs, sent.ready), packets);
@@ -397,7 +385,7 @@ struct castanet_tx_burst castanet_dpdk_enqueue(struct rte_ring *ring,
     struct rte_mbuf *mbufs[BURST];
     bool needs_prepare;
     struct castanet_tx_burst sent =
-        collect_mbufs(packets, n, mbuf_pools, limits, mbufs, &needs_prepare);
+        castanet_dpdk_collect(packets, n, mbuf_pools, limits, mbufs, &needs_prepare);
     uint32_t n_sent = rte_ring_enqueue_burst(ring, (void *const *)mbufs, sent.ready, NULL);
     return with_sent(sent, n_sent, packets);
 }

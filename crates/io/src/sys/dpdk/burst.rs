@@ -216,6 +216,8 @@ fn copy(mbuf: *mut Mbuf, pool: &Pool, rx_result: &mut RxResult) -> Option<Packet
 mod tests {
     use super::*;
     use crate::sys::dpdk::types::TxLimits;
+    use castanet_packet::FrameHeader;
+    use std::ptr::NonNull;
 
     /// Bytes of a buffer, and of the memory behind it.
     const ROOM: usize = 2000;
@@ -344,5 +346,162 @@ mod tests {
         assert_eq!(plain(&all), (4, 400));
         all[0].packet = 65_536 + 100;
         assert_eq!(plain(&all), (0, 0));
+    }
+
+    /// Numbers that look random (xorshift64).
+    struct Numbers(u64);
+
+    impl Numbers {
+        fn below(&mut self, limit: u64) -> u64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            self.0 % limit
+        }
+    }
+
+    /// Makes mbufs alike but for their lengths.
+    fn make_alike(all: &mut [Box<Fake>], numbers: &mut Numbers) {
+        for mbuf in all {
+            let len = 60 + numbers.below(1000) as u16;
+            (mbuf.start, mbuf.owners, mbuf.parts, mbuf.port, mbuf.pool) = (128, 1, 1, 3, 0);
+            // A port's flags: there is a hash, and the checksum is right.
+            (mbuf.flags, mbuf.packet, mbuf.len) = (0x82, len.into(), len);
+        }
+    }
+
+    fn words(packet: &RawPacket) -> (usize, u64, u64, u64) {
+        (packet.frame.as_ptr() as usize, packet.offsets, packet.span, packet.marks)
+    }
+
+    #[test]
+    fn mbufs_become_the_same_packets_together_and_one_by_one() {
+        // SAFETY: it only asks the processor.
+        if !unsafe { shim::castanet_dpdk_has_alike() } {
+            return;
+        }
+        let template =
+            PacketTemplate { pool: std::ptr::null_mut(), marks: 0x1234 << 32, room: ROOM as u64 };
+        let mut all: Vec<_> = (0..BURST).map(|_| fake(100, 1)).collect();
+        let mut numbers = Numbers(1);
+        for round in 0..4000 {
+            make_alike(&mut all, &mut numbers);
+            let count = 1 + numbers.below(BURST as u64) as usize;
+            let odd = &mut all[numbers.below(count as u64) as usize];
+            match numbers.below(20) {
+                0 => odd.start = numbers.below(3000) as u16,
+                1 => odd.owners = 2,
+                2 => odd.parts = 2,
+                3 => odd.port = 4,
+                4 => odd.flags = 1 << 62,
+                5 => odd.flags = 1 << 61,
+                6 => odd.packet = ROOM as u32 - 128 + numbers.below(3) as u32,
+                7 => odd.packet |= 1 << 31,
+                8 => odd.pool = 64,
+                9 => odd.flags = 0,
+                _ => {}
+            }
+            let mbufs: Vec<_> = all[..count].iter().map(|it| mbuf(it).cast_mut()).collect();
+            let mut packets = [const { MaybeUninit::<RawPacket>::uninit() }; BURST];
+            let (first, mut bytes) = (packets.as_mut_ptr().cast(), 0);
+            // SAFETY: all mbufs are live, and there is room for as many packets.
+            let alike = unsafe {
+                let (mbufs, all) = (mbufs.as_ptr(), count as u64);
+                shim::castanet_dpdk_packets_alike(mbufs, all, &template, first, &mut bytes)
+            };
+            let (mut single, mut placed, mut total) = (MaybeUninit::uninit(), 0, 0);
+            for (&mbuf, packet) in mbufs.iter().zip(&packets) {
+                // SAFETY: the mbuf is live, and there is room for a packet, which was written if
+                // it could be placed; the other one if the mbufs were alike.
+                unsafe {
+                    let to = single.as_mut_ptr();
+                    if shim::castanet_dpdk_place(mbuf, &template, to, &mut total) {
+                        placed += 1;
+                        if alike {
+                            let (one, other) = (single.assume_init_ref(), packet.assume_init_ref());
+                            assert_eq!(words(one), words(other), "{round}");
+                        }
+                    }
+                }
+            }
+            if alike {
+                assert_eq!((placed, total), (count, bytes), "{round}");
+            }
+            let same = |it: &Box<Fake>| (it.start, it.port) == (all[0].start, all[0].port);
+            let same = all[..count].iter().all(same);
+            assert_eq!(alike, placed == count && same, "{round}");
+        }
+    }
+
+    /// Packets that lie in these mbufs, of pool 5.
+    fn packets_in(all: &mut [Box<Fake>], numbers: &mut Numbers) -> Vec<RawPacket> {
+        let packets = all.iter_mut().map(|it| {
+            // The frame's header is the private area behind the mbuf's header.
+            let mbuf = NonNull::from(&mut **it).cast::<FrameHeader>();
+            // SAFETY: the address is that of the mbuf's end.
+            let frame = unsafe { mbuf.byte_add(size_of::<Fake>()) };
+            let span = (1 + numbers.below(9)) << 32 | (60 + numbers.below(1000));
+            let marks = 5 << 16 | numbers.below(99);
+            RawPacket { frame, offsets: 64 + numbers.below(200), span, marks }
+        });
+        packets.collect()
+    }
+
+    /// How many packets became mbufs, their bytes, and the mbufs.
+    fn collect(packets: &[RawPacket]) -> (usize, u64, [*mut Mbuf; BURST]) {
+        // Pools 5 and 7 are mbufs.
+        let pools = [1 << 5 | 1 << 7, 0, 0, 0];
+        let limits = TxLimits { shortest: 14, longest: 1514, tx_checksums: 0, reserved: 0 };
+        let (mut mbufs, mut prepares) = ([std::ptr::null_mut(); BURST], false);
+        let (first, n, to) = (packets.as_ptr(), packets.len() as u32, mbufs.as_mut_ptr());
+        // SAFETY: the packets lie behind live mbufs, and there is room for as many.
+        let burst = unsafe {
+            shim::castanet_dpdk_collect(first, n, pools.as_ptr(), &limits, to, &mut prepares)
+        };
+        assert!(!prepares);
+        (burst.ready as usize, burst.bytes, mbufs)
+    }
+
+    #[test]
+    fn packets_become_the_same_mbufs_together_and_one_by_one() {
+        let mut all: Vec<_> = (0..BURST).map(|_| fake(100, 1)).collect();
+        let mut numbers = Numbers(2);
+        let state = |all: &[Box<Fake>]| -> Vec<_> {
+            all.iter().map(|it| (it.start, it.flags, it.packet, it.len, it.port)).collect()
+        };
+        for round in 0..4000 {
+            make_alike(&mut all, &mut numbers);
+            let count = 1 + numbers.below(BURST as u64) as usize;
+            let mut packets = packets_in(&mut all[..count], &mut numbers);
+            let odd = &mut packets[numbers.below(count as u64) as usize];
+            match numbers.below(16) {
+                0 => odd.marks |= RawPacket::SHARED,
+                1 => odd.marks = 6 << 16,
+                2 => odd.marks = 7 << 16,
+                3 => odd.span = 13,
+                4 => odd.span = 1515,
+                5 => odd.span = 1 << 31,
+                6 => odd.marks |= 1 << 12,
+                _ => {}
+            }
+            let before = state(&all);
+            let (ready, bytes, mbufs) = collect(&packets);
+            let after = state(&all);
+            make_alike(&mut all, &mut Numbers(3));
+            let (mut sum, mut n) = (0, 0);
+            for packet in &packets {
+                let (one, its_bytes, single) = collect(std::slice::from_ref(packet));
+                if one == 0 {
+                    break;
+                }
+                assert_eq!(single[0], mbufs[n], "{round}");
+                (n, sum) = (n + 1, sum + its_bytes);
+            }
+            assert_eq!((ready, bytes), (n, sum), "{round}");
+            assert_eq!(after[..n], state(&all)[..n], "{round}");
+            // An mbuf behind the first that cannot be sent is as it was.
+            let behind = (n + 1).min(count);
+            assert_eq!(after[behind..], before[behind..], "{round}");
+        }
     }
 }

@@ -167,7 +167,7 @@ struct castanet_port_stats {
 
 static inline void *frame_of(struct rte_mbuf *mbuf) { return (char *)mbuf->buf_addr - HEADER; }
 
-static inline struct rte_mbuf *mbuf_of(void *frame) {
+static __rte_always_inline struct rte_mbuf *mbuf_of(void *frame) {
     return (struct rte_mbuf *)((char *)frame - sizeof(struct rte_mbuf));
 }
 

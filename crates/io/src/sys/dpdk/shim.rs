@@ -169,6 +169,25 @@ unsafe extern "C" {
     #[cfg(test)]
     pub(super) fn castanet_dpdk_distinct(mbuf: *const Mbuf, most: u32) -> u32;
     #[cfg(test)]
+    pub(super) fn castanet_dpdk_has_alike() -> bool;
+    #[cfg(test)]
+    pub(super) fn castanet_dpdk_packets_alike(
+        mbufs: *const *mut Mbuf,
+        all: u64,
+        template: *const PacketTemplate,
+        packets: *mut RawPacket,
+        bytes: *mut u64,
+    ) -> bool;
+    #[cfg(test)]
+    pub(super) fn castanet_dpdk_collect(
+        packets: *const RawPacket,
+        n: c_uint,
+        mbuf_pools: *const u64,
+        limits: *const TxLimits,
+        mbufs: *mut *mut Mbuf,
+        needs_prepare: *mut bool,
+    ) -> TxBurst;
+    #[cfg(test)]
     pub(super) fn castanet_dpdk_forwardable(
         mbufs: *mut *mut Mbuf,
         all: u64,
