@@ -84,14 +84,17 @@ impl Cx<'_> {
 
     #[inline]
     /// Emits a batch by the index of its fate.
-    pub fn emit_batch_index(&mut self, index: u8, mut batch: Batch) {
+    pub fn emit_batch_index(&mut self, index: u8, batch: Batch) {
         if self.exec.is_drop(index) {
-            return self.exec.count_drops(self.me, index, batch.len() as u64);
+            return self.drop_batch(index, batch);
         }
-        match self.exec.outputs.find(index) {
-            Some(before) => before.append(&mut batch),
-            None => self.exec.outputs.emit(index, &mut batch),
-        }
+        self.exec.outputs.emit_or_join(index, batch);
+    }
+
+    /// Drops a batch and counts it.
+    #[inline(never)]
+    fn drop_batch(&mut self, index: u8, batch: Batch) {
+        self.exec.count_drops(self.me, index, batch.len() as u64);
     }
 
     /// Sends each packet where its fate's index says; the first output keeps

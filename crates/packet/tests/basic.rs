@@ -162,3 +162,12 @@ fn a_packet_that_is_received_anew_is_as_one_from_the_pool() {
         assert!(clone.is_none_or(|clone| clone.bytes() == [1; 40] && clone.paint() == 7));
     }
 }
+
+#[test]
+fn the_bytes_of_a_batch_are_those_of_its_packets() {
+    let mut batch = Batch::new();
+    for n in 0..40 {
+        assert_eq!(batch.byte_count(), (0..n).sum());
+        batch.push(Packet::from_bytes(&vec![0; n as usize]));
+    }
+}

@@ -81,6 +81,18 @@ impl Outputs {
         &mut self.batches[at].1
     }
 
+    /// Emits a batch for an output: joined to the one that the running element has emitted for it, if
+    /// there is one that may grow.
+    #[inline]
+    pub fn emit_or_join(&mut self, output: u8, mut batch: Batch) {
+        if self.batches.len() > self.mark
+            && let Some(before) = self.find(output)
+        {
+            return before.append(&mut batch);
+        }
+        *self.emit_empty(output) = batch;
+    }
+
     /// Emits a batch for an output, and leaves an empty one.
     #[inline]
     pub fn emit(&mut self, output: u8, batch: &mut Batch) {

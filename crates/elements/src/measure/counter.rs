@@ -140,7 +140,7 @@ impl PerBatch for Counter {
 
     fn batch(&self, state: &mut CounterState, _: usize, batch: Batch, cx: &mut Cx) {
         let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
-        let bytes = batch.iter().map(|packet| packet.len() as u64).sum();
+        let bytes = batch.byte_count();
         let batch = match self.is_shared() {
             true => self.call_handlers(state, batch, cx),
             false => batch,
@@ -160,6 +160,7 @@ impl PerBatch for Counter {
 impl Counter {
     /// Calls the handlers whose counts a batch reaches, each before the packet that reaches it, and
     /// emits the packets before; returns the packets from the last of these on.
+    #[cold]
     fn call_handlers(&self, state: &CounterState, mut batch: Batch, cx: &mut Cx) -> Batch {
         let (mut count, mut bytes, mut index) = (state.count, state.byte_count, 0);
         while index < batch.len() {

@@ -16,7 +16,7 @@ use castanet_element::cx::{Cx, Peers};
 use castanet_element::element::NextRun;
 use castanet_element::exec::{Destination, ExecState, Next, RunKind};
 use castanet_element::fate::{LOOPED, PANICKED};
-use castanet_element::node::{Node, RoleNode};
+use castanet_element::node::{Node, PushRole, RoleNode};
 use castanet_packet::Batch;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -70,66 +70,124 @@ fn charged<const TIMED: bool, R>(
     done
 }
 
+/// A batch on its way from element to element.
+struct Journey {
+    /// The element that has the batch, or is to get it.
+    me: usize,
+    port: usize,
+    /// Elements that it has visited.
+    depth: u32,
+    /// Whether it is for this element alone, not for the chain that begins with it.
+    alone: bool,
+    batch: Batch,
+    /// Packets that the element got.
+    count: u64,
+}
+
 /// Pushes a batch from element to element for as long as it leaves whole by one output; otherwise
 /// its parts go on the stack.
 fn follow<const TIMED: bool>(
     graph: &mut WorkerGraph,
     exec: &mut ExecState,
     to: Target,
-    mut depth: u32,
-    mut batch: Batch,
-    mut alone: bool,
+    depth: u32,
+    batch: Batch,
+    alone: bool,
 ) {
-    let Target { node: mut me, mut port } = to;
     exec.outputs.set_mark(0);
+    let (Target { node: me, port }, count) = (to, 0);
+    let mut journey = Journey { me, port, depth, alone, batch, count };
+    // Panics are caught once for all elements on the way: to catch them takes as long as a visit.
+    while catch_unwind(AssertUnwindSafe(|| travel::<TIMED>(graph, exec, &mut journey))).is_err() {
+        if !recover(graph, exec, &mut journey) {
+            return;
+        }
+    }
+}
+
+/// Visits element after element until the batch has ended or is on the stack.
+fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) {
     loop {
-        if depth > MAX_DEPTH || graph.hops > MAX_HOPS {
-            exec.counters[me].input += batch.len() as u64;
-            return exec.count_drops(me, LOOPED, batch.len() as u64);
+        let me = it.me;
+        if it.depth > MAX_DEPTH || graph.hops > MAX_HOPS {
+            exec.counters[me].input += it.batch.len() as u64;
+            return exec.count_drops(me, LOOPED, it.batch.len() as u64);
         }
         graph.hops += 1;
-        depth += 1;
-        if graph.slots[me].single && batch.len() > 1 {
-            calls::part(graph, me, port, depth, &mut batch);
+        it.depth += 1;
+        if graph.slots[me].single && it.batch.len() > 1 {
+            calls::part(graph, me, it.port, it.depth, &mut it.batch);
         }
         let fused = match graph.slots[me].chain {
             // A handler may have given an element of the chain a call: then its first element is
             // single, too.
-            Some(_) if !TIMED && !alone && !graph.slots[me].single => {
-                chain::run(graph, exec, me, depth, &mut batch)
+            Some(_) if !TIMED && !it.alone && !graph.slots[me].single => {
+                chain::run(graph, exec, me, it.depth, &mut it.batch)
             }
             _ => None,
         };
-        alone = false;
-        let mut next;
-        (me, next) = match fused {
+        it.alone = false;
+        let next;
+        (it.me, next) = match fused {
             Some(ChainEnd::Leaves(last, next)) => (last, next),
             Some(ChainEnd::Goes(to)) => {
-                (me, port) = (to.node, to.port);
+                (it.me, it.port) = (to.node, to.port);
                 continue;
             }
-            None => (me, push_one::<TIMED>(graph, exec, me, port, &mut batch, 0)),
+            None if TIMED => (me, push_one::<true>(graph, exec, me, it.port, &mut it.batch, 0)),
+            None => {
+                it.count = it.batch.len() as u64;
+                let push = |node: &mut dyn PushRole, exec: &mut ExecState, batch: &mut Batch| {
+                    node.push(it.port, batch, &mut Cx { exec, me, peers: None })
+                };
+                (me, visit(graph, exec, me, &mut it.batch, push))
+            }
         };
-        if !exec.outputs.is_empty() {
-            emit_rest(exec, next, &mut batch);
-            if exec.outputs.len() > 1 || exec.outputs.has_calls() {
-                return stack_emitted(graph, exec, me, depth, 0);
-            }
-            if let Some((Destination::Output(output), emitted)) = exec.outputs.pop() {
-                (next, batch) = (Next::Output(output), emitted);
-            }
-        }
-        let count = batch.len() as u64;
-        let Next::Output(output) = next else { return };
-        if count == 0 {
+        if !go_on(graph, exec, it, next) {
             return;
         }
-        let Some(&Some(to)) = graph.slots[me].outputs.get(usize::from(output)) else {
-            return leave_open(exec, me, output, count);
-        };
-        exec.counters[me].output += count;
-        (me, port) = (to.node, to.port);
     }
+}
+
+/// Sends the batch on that an element has left or emitted, if there is one and no others; those go
+/// on the stack.
+#[inline(always)]
+fn go_on(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey, mut next: Next) -> bool {
+    let me = it.me;
+    if !exec.outputs.is_empty() {
+        emit_rest(exec, next, &mut it.batch);
+        if exec.outputs.len() > 1 || exec.outputs.has_calls() {
+            stack_emitted(graph, exec, me, it.depth, 0);
+            return false;
+        }
+        if let Some((Destination::Output(output), emitted)) = exec.outputs.pop() {
+            (next, it.batch) = (Next::Output(output), emitted);
+        }
+    }
+    let count = it.batch.len() as u64;
+    let Next::Output(output) = next else { return false };
+    if count == 0 {
+        return false;
+    }
+    let Some(&Some(to)) = graph.slots[me].outputs.get(usize::from(output)) else {
+        leave_open(exec, me, output, count);
+        return false;
+    };
+    exec.counters[me].output += count;
+    (it.me, it.port) = (to.node, to.port);
+    true
+}
+
+/// After a panic of the element that had the batch: counts what was lost there. `true` if a batch
+/// that it had emitted is to go on.
+#[cold]
+fn recover(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) -> bool {
+    it.batch.clear();
+    if let Some(node) = slot::push_at_mut(&mut graph.slots, it.me) {
+        lose_burst(exec, it.me, node, it.count, 0);
+    }
+    graph.woken.extend_from_slice(&graph.slots[it.me].waiters);
+    go_on(graph, exec, it, Next::None)
 }
 
 /// Emits the packets that an element has left in its batch.
@@ -162,6 +220,29 @@ fn push_one<const TIMED: bool>(
     from: usize,
 ) -> Next {
     let count = batch.len() as u64;
+    visit(graph, exec, me, batch, |node, exec, batch| {
+        let pushed = charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
+            let mut cx = Cx { exec, me, peers: None };
+            catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)))
+        });
+        pushed.unwrap_or_else(|_| {
+            batch.clear();
+            lose_burst(exec, me, node, count, from);
+            Next::None
+        })
+    })
+}
+
+/// Has an element take a batch by `push`, and keeps the books of the visit.
+#[inline(always)]
+fn visit(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    batch: &mut Batch,
+    push: impl FnOnce(&mut dyn PushRole, &mut ExecState, &mut Batch) -> Next,
+) -> Next {
+    let count = batch.len() as u64;
     exec.counters[me].input += count;
     if !graph.slots[me].watched.is_empty() {
         exec.watched = graph.stores(&graph.slots[me].watched).map(|store| store.held()).sum();
@@ -172,18 +253,7 @@ fn push_one<const TIMED: bool>(
         return Next::None;
     };
     debug_assert!(exec.at_home[me] || !node.is_at_home(), "{}", exec.labels[me]);
-    let pushed = charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
-        let mut cx = Cx { exec, me, peers: None };
-        catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)))
-    });
-    let next = match pushed {
-        Ok(next) => next,
-        Err(_) => {
-            batch.clear();
-            lose_burst(exec, me, node, count, from);
-            Next::None
-        }
-    };
+    let next = push(node, exec, batch);
     if !graph.slots[me].waiters.is_empty() {
         graph.woken.extend_from_slice(&graph.slots[me].waiters);
     }
