@@ -427,8 +427,8 @@ mod tests {
             if alike {
                 assert_eq!((placed, total), (count, bytes), "{round}");
             }
-            let same = |it: &Box<Fake>| (it.start, it.port) == (all[0].start, all[0].port);
-            let same = all[..count].iter().all(same);
+            let kind = |n: usize| (all[n].start, all[n].port);
+            let same = (0..count).all(|n| kind(n) == kind(0));
             assert_eq!(alike, placed == count && same, "{round}");
         }
     }
