@@ -42,7 +42,8 @@ WITH_AVX2 bool castanet_dpdk_packets_alike(struct rte_mbuf **mbufs, uint64_t all
     for (uint64_t i = 0; i < all; i++) {
         const char *mbuf = (const char *)mbufs[i];
         /* Each word is read once: a peer that shares the memory may write it at any time. */
-        const __m128i its_header = _mm_load_si128((const void *)(mbuf + offsetof(struct rte_mbuf, data_off)));
+        const __m128i its_header =
+            _mm_load_si128((const void *)(mbuf + offsetof(struct rte_mbuf, data_off)));
         const __m128i its_pool =
             _mm_load_si128((const void *)(mbuf + offsetof(struct rte_mbuf, pool) - 8));
         const __m256i len = _mm256_and_si256(
