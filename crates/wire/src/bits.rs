@@ -25,6 +25,21 @@ pub fn set(bytes: &mut [u8], first: usize, count: usize, number: u128) -> bool {
     true
 }
 
+/// The sum of the bytes.
+#[inline]
+pub fn sum_of_bytes(bytes: &[u8]) -> u32 {
+    /// Every other byte of a word.
+    const HALF: u64 = 0x00ff_00ff_00ff_00ff;
+    let (words, rest) = bytes.as_chunks::<8>();
+    let of_words = words.iter().fold(0u32, |sum, word| {
+        let word = u64::from_ne_bytes(*word);
+        // Four sums of two bytes in 16 bits each, and their sum in the highest 16.
+        let pairs = (word & HALF) + (word >> 8 & HALF);
+        sum.wrapping_add((pairs.wrapping_mul(0x0001_0001_0001_0001) >> 48) as u32)
+    });
+    rest.iter().fold(of_words, |sum, &byte| sum.wrapping_add(byte.into()))
+}
+
 /// Reads the eight bytes from offset `at` on as a number; bytes behind the end read as 0.
 #[inline]
 pub fn word(bytes: &[u8], at: usize) -> u64 {
@@ -70,6 +85,11 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn bytes_add_up(bytes in proptest::collection::vec(prop_oneof![Just(0xff), any::<u8>()], 0..99)) {
+            prop_assert_eq!(sum_of_bytes(&bytes), bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>());
+        }
+
         #[test]
         fn set_changes_its_bits_and_no_others(
             bytes: [u8; 24], first in 0usize..60, count in 1usize..=120, number: u128,

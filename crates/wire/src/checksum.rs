@@ -69,6 +69,15 @@ impl Sum {
         self
     }
 
+    /// Adds a header at an even offset, whose length is a multiple of 4: in line, without a loop.
+    #[inline(always)]
+    pub fn header<const N: usize>(mut self, bytes: &[u8; N]) -> Self {
+        const { assert!(N % 4 == 0 && N <= 64) };
+        let (words, _) = bytes.as_chunks::<4>();
+        self.total += words.iter().map(|w| u64::from(u32::from_ne_bytes(*w))).sum::<u64>();
+        self
+    }
+
     /// Adds a 16-bit number (in host order) at an even offset.
     #[inline(always)]
     pub const fn u16(mut self, word: u16) -> Self {
@@ -214,15 +223,24 @@ const LONG: usize = 128;
 /// end-around carry, which is 0 only if all bytes are.
 #[inline]
 fn sum_words(bytes: &[u8]) -> u64 {
-    let (mut blocks, rest) = bytes.as_chunks::<BLOCK>();
-    let mut sum = 0;
     if bytes.len() >= LONG {
-        sum = sum_long(blocks);
-        blocks = &[];
+        return sum_long_words(bytes);
     }
-    for block in blocks {
-        sum = add_words(sum, block);
-    }
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    let sum = blocks.iter().fold(0, |sum, block| add_words(sum, block));
+    sum_rest(sum, bytes, rest)
+}
+
+/// As [`sum_words`], for many bytes: apart, so that registers are saved for them alone.
+#[inline(never)]
+fn sum_long_words(bytes: &[u8]) -> u64 {
+    let (blocks, rest) = bytes.as_chunks::<BLOCK>();
+    sum_rest(sum_long(blocks), bytes, rest)
+}
+
+/// Adds the last bytes, `rest`, of `bytes` to a sum; they are fewer than a block.
+#[inline(always)]
+fn sum_rest(mut sum: u64, bytes: &[u8], rest: &[u8]) -> u64 {
     // A test for each part costs less than a loop over words. All parts begin at even offsets.
     let (parts, rest) = rest.as_chunks::<16>();
     sum = parts.first().map_or(sum, |part| add_words(sum, part));
@@ -236,13 +254,24 @@ fn sum_words(bytes: &[u8]) -> u64 {
 fn last_word(bytes: &[u8], count: usize) -> u64 {
     match bytes.last_chunk::<8>() {
         // In two steps, because `count` may be 0.
-        Some(last) => (u64::from_be_bytes(*last) << 1 << (63 - 8 * (count & 7))).to_be(),
-        None => {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u64::from_ne_bytes(word)
-        }
+        Some(last) => (u64::from_le_bytes(*last) >> 1 >> (63 - 8 * (count & 7))).to_le(),
+        None => short_word(bytes).to_le(),
     }
+}
+
+/// At most 7 bytes as a little-endian number: two loads that may overlap.
+#[inline(always)]
+fn short_word(bytes: &[u8]) -> u64 {
+    let shift = |parts: usize| 8 * (bytes.len() - parts);
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let [first, last] = [first, last].map(|part| u64::from(u32::from_le_bytes(*part)));
+        return first | last << shift(4);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk::<2>(), bytes.last_chunk::<2>()) {
+        let [first, last] = [first, last].map(|part| u64::from(u16::from_le_bytes(*part)));
+        return first | last << shift(2);
+    }
+    bytes.first().map_or(0, |&byte| byte.into())
 }
 
 /// Bytes that are summed at once.
@@ -376,6 +405,12 @@ mod tests {
             let (a, rest) = bytes.split_at(cut % (bytes.len() + 1));
             let (b, c) = rest.split_at(again % (rest.len() + 1));
             prop_assert_eq!(Sum::new().slice(a).slice(b).slice(c).checksum(), reference(&bytes));
+        }
+
+        #[test]
+        fn headers_of_constant_length_add_up(header: [u8; 20], rest in proptest::collection::vec(any::<u8>(), 0..40)) {
+            let sum = Sum::new().header(&header).slice(&rest).checksum();
+            prop_assert_eq!(sum, reference(&[&header[..], &rest].concat()));
         }
 
         #[test]

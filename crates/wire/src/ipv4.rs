@@ -76,14 +76,35 @@ impl Ipv4Header {
     #[inline]
     pub fn new(protocol: u8, src: Ipv4Addr, dst: Ipv4Addr, total_len: u16) -> Self {
         let mut header = Ipv4Header([0; 20]);
-        header.set_version_ihl(0x45);
-        header.set_total_len(total_len);
-        header.set_ttl(64);
-        header.set_protocol(protocol);
-        header.set_src(src);
-        header.set_dst(dst);
-        header.update_checksum(&[]);
+        header.fill((src, dst), (64, protocol), (total_len, 0));
         header
+    }
+
+    /// Writes all fields of a header without options: addresses, TTL and protocol, total length and
+    /// identification; DF clear, correct checksum. The checksum is that of the values: a processor
+    /// waits where fields that were just written are read in wider words.
+    #[inline(always)]
+    pub fn fill(
+        &mut self,
+        (src, dst): (Ipv4Addr, Ipv4Addr),
+        (ttl, protocol): (u8, u8),
+        (total_len, id): (u16, u16),
+    ) {
+        const VERSION_IHL_TOS: u16 = 0x4500;
+        let sum = Sum::new().u16(VERSION_IHL_TOS).u16(total_len).u16(id);
+        let sum = sum.u16(u16::from_be_bytes([ttl, protocol])).u32(src.to_bits());
+        let checksum = sum.u32(dst.to_bits()).checksum();
+        let [version_ihl, tos] = VERSION_IHL_TOS.to_be_bytes();
+        self.set_version_ihl(version_ihl);
+        self.set_tos(tos);
+        self.set_total_len(total_len);
+        self.set_id(id);
+        self.set_fragment_word(0);
+        self.set_ttl(ttl);
+        self.set_protocol(protocol);
+        self.set_checksum(checksum);
+        self.set_src(src);
+        self.set_dst(dst);
     }
 
     /// IP version; 4 in a valid header.
@@ -413,6 +434,18 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn filled_headers_are_right(mut bytes: [u8; 20], src: u32, dst: u32, ttl: u8, len: u16, id: u16) {
+            let ends = (src.into(), dst.into());
+            Ipv4Header::from_array_mut(&mut bytes).fill(ends, (ttl, 17), (len, id));
+            let mut expected = Ipv4Header::new(17, ends.0, ends.1, len);
+            expected.set_ttl(ttl);
+            expected.set_id(id);
+            expected.update_checksum(&[]);
+            prop_assert_eq!(Ipv4Header(bytes), expected);
+            prop_assert!(expected.checksum_ok(&[]));
+        }
+
         #[test]
         fn rewriting_equals_a_full_checksum(mut bytes: [u8; 20], src: u32, dst: u32, tos: u8, dscp: u8) {
             bytes[0] = 0x45;

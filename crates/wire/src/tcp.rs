@@ -133,14 +133,14 @@ impl Tcp {
     /// `rest` the bytes behind the fixed header: options and data.
     #[inline]
     pub fn checksum_ok(&self, pseudo: Sum, rest: &[u8]) -> bool {
-        pseudo.slice(&self.0).slice(rest).checksum() == 0
+        pseudo.header(&self.0).slice(rest).checksum() == 0
     }
 
     /// Computes the checksum in full.
     #[inline]
     pub fn update_checksum(&mut self, pseudo: Sum, rest: &[u8]) {
         self.set_checksum(0);
-        let sum = pseudo.slice(&self.0).slice(rest).checksum();
+        let sum = pseudo.header(&self.0).slice(rest).checksum();
         self.set_checksum(sum);
     }
 

@@ -1,6 +1,7 @@
 //! UDP datagrams (RFC 768).
 
 use crate::checksum::{Delta, Sum};
+use crate::ip_proto;
 
 header! {
     /// The header of a UDP datagram.
@@ -32,15 +33,30 @@ impl Udp {
     /// pseudo header, `payload` the bytes behind the UDP header, up to `length`.
     #[inline]
     pub fn checksum_ok(&self, pseudo: Sum, payload: &[u8]) -> bool {
-        self.checksum() == 0 || pseudo.slice(&self.0).slice(payload).checksum() == 0
+        self.checksum() == 0 || pseudo.header(&self.0).slice(payload).checksum() == 0
     }
 
     /// Computes the checksum in full.
     #[inline]
     pub fn update_checksum(&mut self, pseudo: Sum, payload: &[u8]) {
         self.set_checksum(0);
-        let sum = pseudo.slice(&self.0).slice(payload).checksum();
+        let sum = pseudo.header(&self.0).slice(payload).checksum();
         self.set_checksum(nonzero(sum));
+    }
+
+    /// Writes all fields before a payload, with the checksum of the values. `addresses` is the sum of
+    /// the addresses in the IP header; without it there is no checksum.
+    #[inline(always)]
+    pub fn fill(&mut self, (src, dst): (u16, u16), addresses: Option<Sum>, payload: &[u8]) {
+        let length = (Udp::LEN + payload.len()) as u16;
+        let sum = addresses.map_or(0, |addresses| {
+            let pseudo = addresses.u16(ip_proto::UDP.into()).u16(length);
+            nonzero(pseudo.u16(src).u16(dst).u16(length).slice(payload).checksum())
+        });
+        self.set_src_port(src);
+        self.set_dst_port(dst);
+        self.set_length(length);
+        self.set_checksum(sum);
     }
 
     /// The checksum of `datagram`, which begins with this header, whatever the checksum in it.
@@ -91,6 +107,7 @@ const fn nonzero(sum: u16) -> u16 {
 mod tests {
     use super::*;
     use crate::checksum::pseudo_v4;
+    use std::net::Ipv4Addr;
 
     #[test]
     fn every_port_rewrite_equals_a_full_checksum() {
@@ -110,6 +127,22 @@ mod tests {
         udp.rewrite_src_port(1);
         assert!(udp.checksum_ok(pseudo, b"abc"));
         assert!(!udp.checksum_ok(pseudo, b"abd"));
+    }
+
+    #[test]
+    fn filled_headers_are_right() {
+        let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        for payload in [&b""[..], b"a", b"abc", &[0xff; 99]] {
+            let mut udp = Udp([0xee; 8]);
+            let pseudo = pseudo_v4(src, dst, ip_proto::UDP, Udp::LEN + payload.len());
+            let addresses = Sum::new().u32(src.to_bits()).u32(dst.to_bits());
+            udp.fill((53, 99), Some(addresses), payload);
+            let mut fresh = udp;
+            fresh.update_checksum(pseudo, payload);
+            assert_eq!((udp, udp.src_port(), udp.dst_port()), (fresh, 53, 99));
+            udp.fill((53, 99), None, payload);
+            assert_eq!((usize::from(udp.length()), udp.checksum()), (8 + payload.len(), 0));
+        }
     }
 
     #[test]
