@@ -4,7 +4,7 @@ use crate::exec::{AfterCall, ExecState, HandlerCall};
 use crate::fate::Fate;
 use crate::frames::Shortage;
 use crate::time::Time;
-use castanet_packet::{Batch, Packet, Pool};
+use castanet_packet::{Batch, Exits, Packet, Pool};
 use std::any::Any;
 use std::time::Duration;
 
@@ -46,6 +46,18 @@ pub struct Cx<'a> {
     pub peers: Option<&'a mut dyn Peers>,
 }
 
+impl Exits for Cx<'_> {
+    /// The batch for an output; counts a drop for a reason to drop.
+    #[inline(always)]
+    fn batch_for(&mut self, fate: u8) -> Option<&mut Batch> {
+        if self.exec.is_drop(fate) {
+            self.exec.count_drops(self.me, fate, 1);
+            return None;
+        }
+        Some(self.exec.outputs.find_or_emit(fate))
+    }
+}
+
 impl Cx<'_> {
     /// The time, read once per burst.
     #[inline]
@@ -76,10 +88,7 @@ impl Cx<'_> {
         if self.exec.is_drop(index) {
             return self.exec.count_drops(self.me, index, 1);
         }
-        match self.exec.outputs.find(index) {
-            Some(batch) => batch.push(packet),
-            None => self.exec.outputs.emit_empty(index).push(packet),
-        }
+        self.exec.outputs.find_or_emit(index).push(packet);
     }
 
     #[inline]
@@ -111,7 +120,7 @@ impl Cx<'_> {
     pub fn divide(&mut self, batch: &mut Batch, fates: &[u8]) -> u8 {
         let ways = &fates[..batch.len()];
         let keep = ways.iter().copied().find(|&f| !self.exec.is_drop(f)).unwrap_or(0);
-        batch.partition(ways, keep, |fate, packet| self.emit_index(fate, packet));
+        batch.divide(ways, keep, self);
         keep
     }
 

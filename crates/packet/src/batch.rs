@@ -246,6 +246,30 @@ impl Batch {
         }
     }
 
+    /// Keeps the packets whose fate is `keep`, in order, and moves each of the others to the end of
+    /// the batch that `exits` has for its fate, or drops it. `fates` has one entry for each packet.
+    ///
+    /// # Panics
+    /// If the lengths of `fates` and of the batch differ.
+    #[inline]
+    pub fn divide(&mut self, fates: &[u8], keep: u8, exits: &mut impl Exits) {
+        assert_eq!(fates.len(), self.len(), "one fate a packet");
+        let kept = common_prefix(fates, keep);
+        if kept == fates.len() {
+            return;
+        }
+        let mut packets = Compaction::new(&mut self.packets, kept);
+        for &fate in &fates[kept..] {
+            if fate == keep {
+                packets.keep();
+            } else if let Some(batch) = exits.batch_for(fate) {
+                packets.move_to(batch);
+            } else {
+                drop(packets.remove());
+            }
+        }
+    }
+
     /// Keeps the packets for which `predicate` is true, in order, and drops the others.
     pub fn retain(&mut self, mut predicate: impl FnMut(&mut Packet) -> bool) {
         let mut packets = Compaction::new(&mut self.packets, 0);
@@ -320,6 +344,12 @@ impl Batch {
     }
 }
 
+/// The batches to which [`Batch::divide`] moves packets.
+pub trait Exits {
+    /// The batch for the next packet, which has this fate; `None` if it is to be dropped.
+    fn batch_for(&mut self, fate: u8) -> Option<&mut Batch>;
+}
+
 /// Number of fates, from the start, that are all `keep`.
 #[inline]
 fn common_prefix(fates: &[u8], keep: u8) -> usize {
@@ -366,6 +396,23 @@ impl<'b> Compaction<'b> {
         // a free slot of the gap, or the same slot. Afterwards `next` is free.
         unsafe { first.add(self.kept).copy_from(first.add(self.next), 1) };
         self.kept += 1;
+        self.next += 1;
+    }
+
+    /// Moves the next packet to the end of `batch`.
+    #[inline]
+    fn move_to(&mut self, batch: &mut Batch) {
+        debug_assert!(self.next < self.end);
+        batch.reserve(1);
+        let len = batch.packets.len();
+        // SAFETY: slot `next` holds a packet, and is free afterwards. `reserve` made room for it
+        // behind the last packet of the batch, whose length then covers it. The buffers are
+        // different ones, because both are borrowed mutably.
+        unsafe {
+            let from = self.packets.as_ptr().add(self.next);
+            batch.packets.as_mut_ptr().add(len).copy_from_nonoverlapping(from, 1);
+            batch.packets.set_len(len + 1);
+        }
         self.next += 1;
     }
 

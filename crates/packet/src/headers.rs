@@ -2,6 +2,7 @@
 
 use crate::frame::HEADER;
 use crate::packet::{IPV4, IPV4_LEN, Packet};
+use castanet_wire::Ipv4Header;
 
 impl Packet {
     /// Offset of the link-layer header from the first byte; negative if the
@@ -146,6 +147,63 @@ impl Packet {
             Some(len) if header != 0 => unsafe { std::slice::from_raw_parts(self.at(header), len) },
             _ => &[],
         }
+    }
+
+    /// As [`Packet::bytes_from`], mutably, in a packet that is not shared; empty if it is.
+    #[inline]
+    pub(crate) fn bytes_from_mut(&mut self, header: u16) -> &mut [u8] {
+        let start = usize::from(header);
+        match self.end().checked_sub(start) {
+            // SAFETY: as in `bytes_from`, and without the flag `SHARED` the packet is the frame's
+            // only owner (invariant 1).
+            Some(len) if header != 0 && !self.is_shared() => unsafe {
+                std::slice::from_raw_parts_mut(self.at(start), len)
+            },
+            _ => &mut [],
+        }
+    }
+
+    /// The IPv4 header, and the bytes behind it and its options up to its total length. `None` if
+    /// the packet is not IPv4 or shorter than that length, or the length is less than the header's.
+    #[inline]
+    pub fn ipv4_segment(&self) -> Option<(&Ipv4Header, &[u8])> {
+        let ip = self.ipv4_header()?;
+        let start = usize::from(self.network) + ip.header_len();
+        let end = usize::from(self.network) + usize::from(ip.total_len());
+        if start > end || end > self.end() {
+            return None;
+        }
+        // SAFETY: there is an IPv4 header, so `network` is at least `HEADER` (invariant 3), and by
+        // the comparisons the bytes lie behind it and before the packet's end. The frame is live
+        // and initialised (invariants 1 and 2).
+        let segment = unsafe { std::slice::from_raw_parts(self.at(start), end - start) };
+        Some((ip, segment))
+    }
+
+    /// The bytes from offset `start` to `end` in the frame, cut off at the packet's
+    /// end; empty if there are none, or if `start` lies in the frame's own header.
+    #[inline]
+    pub(crate) fn range(&self, start: usize, end: usize) -> &[u8] {
+        let end = end.min(self.end());
+        if start < HEADER || start > end {
+            return &[];
+        }
+        // SAFETY: the checks above: `start` lies behind the frame's own header and
+        // not behind `end`, and `end` not beyond the contents. The frame is live
+        // and initialised (invariants 1 and 2).
+        unsafe { std::slice::from_raw_parts(self.at(start), end - start) }
+    }
+
+    /// As [`Packet::range`], mutably; copies first if the packet is shared.
+    #[inline]
+    pub(crate) fn range_mut(&mut self, start: usize, end: usize) -> &mut [u8] {
+        self.make_exclusive();
+        let end = end.min(self.end());
+        if start < HEADER || start > end {
+            return &mut [];
+        }
+        // SAFETY: as in `range`, and the packet is the frame's only owner.
+        unsafe { std::slice::from_raw_parts_mut(self.at(start), end - start) }
     }
 
     /// Checks that the contents lie within the frame, and each header within the frame and not

@@ -20,7 +20,7 @@ mod queue;
 mod raw;
 mod view;
 
-pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST};
+pub use batch::{BURST, Batch, Clones, Exits, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use packet::{Packet, PacketType, PartialChecksums};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};

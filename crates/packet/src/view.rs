@@ -14,7 +14,6 @@ use std::ops::{Deref, DerefMut};
 use castanet_wire::extension::{self, UpperLayer};
 use castanet_wire::{Arp, Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ether_type, ip_proto};
 
-use crate::frame::HEADER;
 use crate::packet::{IPV4, IPV4_LEN, Packet};
 
 /// Panics because a view's header has been removed since the view was made.
@@ -91,16 +90,27 @@ macro_rules! header_view {
             fn offset(&self) -> usize {
                 match self.offset_or_0() {
                     0 => header_removed(stringify!($view)),
-                    offset => offset,
+                    offset => offset.into(),
                 }
             }
 
-            /// Offset of the header in the frame; 0 if it has been removed: `range` returns no
-            /// bytes for it.
+            /// Offset of the header in the frame; 0 if it has been removed.
             #[inline]
-            fn offset_or_0(&self) -> usize {
+            fn offset_or_0(&self) -> u16 {
                 let offset: fn(&Packet) -> u16 = $offset;
-                offset(self.packet).into()
+                offset(self.packet)
+            }
+
+            /// The header in a frame of its own, after a copy if there are other owners.
+            #[cold]
+            #[inline(never)]
+            fn exclusive_header(&mut self) -> &mut $header {
+                self.packet.make_exclusive();
+                let offset = self.offset_or_0();
+                match <$header>::from_prefix_mut(self.packet.bytes_from_mut(offset)) {
+                    Some((header, _)) => header,
+                    None => header_removed(stringify!($view)),
+                }
             }
         }
 
@@ -108,8 +118,8 @@ macro_rules! header_view {
             type Target = $header;
             #[inline]
             fn deref(&self) -> &$header {
-                let bytes = self.packet.range(self.offset_or_0(), self.packet.end());
-                match <$header>::from_prefix(bytes) {
+                // The comparisons are those with which the view was made: the compiler leaves them out.
+                match <$header>::from_prefix(self.packet.bytes_from(self.offset_or_0())) {
                     Some((header, _)) => header,
                     None => header_removed(stringify!($view)),
                 }
@@ -119,8 +129,11 @@ macro_rules! header_view {
         impl DerefMut for $view<'_> {
             #[inline]
             fn deref_mut(&mut self) -> &mut $header {
-                let (offset, end) = (self.offset_or_0(), self.packet.end());
-                match <$header>::from_prefix_mut(self.packet.range_mut(offset, end)) {
+                if self.packet.is_shared() {
+                    return self.exclusive_header();
+                }
+                let offset = self.offset_or_0();
+                match <$header>::from_prefix_mut(self.packet.bytes_from_mut(offset)) {
                     Some((header, _)) => header,
                     None => header_removed(stringify!($view)),
                 }
@@ -565,31 +578,5 @@ impl Packet {
         upper.protocol == protocol
             && !upper.is_later_fragment()
             && self.network_header_len() == Ipv6Header::LEN + upper.offset
-    }
-
-    /// The bytes from offset `start` to `end` in the frame, cut off at the packet's
-    /// end; empty if there are none, or if `start` lies in the frame's own header.
-    #[inline]
-    fn range(&self, start: usize, end: usize) -> &[u8] {
-        let end = end.min(self.end());
-        if start < HEADER || start > end {
-            return &[];
-        }
-        // SAFETY: the checks above: `start` lies behind the frame's own header and
-        // not behind `end`, and `end` not beyond the contents. The frame is live
-        // and initialised (invariants 1 and 2).
-        unsafe { std::slice::from_raw_parts(self.at(start), end - start) }
-    }
-
-    /// As [`Packet::range`], mutably; copies first if the packet is shared.
-    #[inline]
-    fn range_mut(&mut self, start: usize, end: usize) -> &mut [u8] {
-        self.make_exclusive();
-        let end = end.min(self.end());
-        if start < HEADER || start > end {
-            return &mut [];
-        }
-        // SAFETY: as in `range`, and the packet is the frame's only owner.
-        unsafe { std::slice::from_raw_parts_mut(self.at(start), end - start) }
     }
 }

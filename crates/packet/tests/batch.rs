@@ -1,7 +1,7 @@
 //! Tests of batches: order, ownership, and partition against a reference implementation.
 #![allow(clippy::unwrap_used)]
 
-use castanet_packet::{Batch, Packet, PacketQueue, Pool, PoolConfig};
+use castanet_packet::{Batch, Exits, Packet, PacketQueue, Pool, PoolConfig};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,6 +16,17 @@ fn numbers(batch: &Batch) -> Vec<u8> {
 
 fn pool(frames: usize) -> Pool {
     Pool::new(PoolConfig { frames, data_capacity: 64, ..PoolConfig::default() }).unwrap()
+}
+
+/// Four batches, and the number of packets that were dropped.
+struct Ways([Batch; 4], usize);
+
+impl Exits for Ways {
+    fn batch_for(&mut self, fate: u8) -> Option<&mut Batch> {
+        let batch = self.0.get_mut(usize::from(fate));
+        self.1 += usize::from(batch.is_none());
+        batch
+    }
 }
 
 proptest! {
@@ -38,6 +49,26 @@ proptest! {
         prop_assert_eq!(removed, expected);
         drop(batch);
         prop_assert_eq!(pool.in_use(), 0);
+    }
+
+    #[test]
+    fn divide_moves_by_fate_and_drops_the_rest(
+        fates in prop::collection::vec(prop_oneof![3 => Just(0u8), 1 => 0..4u8, 1 => Just(255)], 0..200),
+        keep in 0..3u8,
+    ) {
+        let pool = pool(256);
+        let mut batch: Batch = (0..fates.len()).map(|i| pool.copy_in(&[i as u8]).unwrap()).collect();
+        let mut ways = Ways(Default::default(), 0);
+        batch.divide(&fates, keep, &mut ways);
+        let of = |fate| -> Vec<u8> {
+            fates.iter().zip(0u8..).filter(|pair| *pair.0 == fate).map(|pair| pair.1).collect()
+        };
+        prop_assert_eq!(numbers(&batch), of(keep));
+        for (way, fate) in ways.0.iter().zip(0u8..).filter(|pair| pair.1 != keep) {
+            prop_assert_eq!(numbers(way), of(fate));
+        }
+        prop_assert_eq!(ways.1, of(255).len());
+        prop_assert_eq!(pool.in_use(), fates.len() - ways.1);
     }
 
     #[test]

@@ -105,3 +105,44 @@ fn a_panicking_view_leaves_the_packet_usable() {
     assert_eq!(packet.copy().bytes(), packet.bytes());
     assert!(packet.icmp().is_none());
 }
+
+/// Writes through a view of a shared packet go to a copy, and the view stays in it.
+#[test]
+fn writes_through_views_of_shared_packets_copy() {
+    let mut packet = ip4(UDP);
+    let mut other = packet.share();
+    let mut udp = packet.udp().expect("UDP");
+    udp.set_src_port(7);
+    udp.set_dst_port(8);
+    assert_eq!((udp.src_port(), udp.dst_port()), (7, 8));
+    assert_eq!(other.udp().expect("UDP").src_port(), 0);
+    let mut other = packet.share();
+    packet.ether().expect("Ethernet").set_ether_type(9);
+    assert_eq!(packet.ether().expect("Ethernet").ether_type(), 9);
+    assert_eq!(other.ether().expect("Ethernet").ether_type(), 0x800);
+}
+
+/// Lengths in the header, and of the packet, against the definition.
+#[test]
+fn segments_lie_behind_the_header_and_within_the_packet() {
+    for header_len in (0..64u8).step_by(4) {
+        for total_len in 0..80u8 {
+            for removed in [0, 1, 20, 40, 60, 74] {
+                let mut packet = ip4(UDP);
+                let bytes = packet.bytes_mut();
+                bytes.iter_mut().zip(0u8..).skip(34).for_each(|(byte, n)| *byte = n);
+                (bytes[14], bytes[17]) = (0x40 | header_len / 4, total_len);
+                let whole = bytes.to_vec();
+                packet.truncate(74 - removed);
+                let datagram = &whole[14..(74 - removed).max(14)];
+                let segment = datagram.get(header_len.into()..total_len.into());
+                let expected = segment.filter(|_| datagram.len() >= 20);
+                for _ in 0..2 {
+                    assert_eq!(packet.ipv4_segment().map(|(_, segment)| segment), expected);
+                    // The second time the header is marked, unless there is none.
+                    _ = packet.ipv4();
+                }
+            }
+        }
+    }
+}

@@ -25,11 +25,19 @@ pub enum Destination {
 
 /// Batches that elements have emitted and the runtime has not passed on yet. Where an element pulls
 /// another, those of the outer element come first; those of the element that runs begin at the mark.
-#[derive(Default)]
 pub struct Outputs {
     batches: Vec<(Destination, Batch)>,
     mark: usize,
     calls: VecDeque<Box<HandlerCall>>,
+    /// By output: where a batch for it was last found in the list, which may have changed since.
+    places: [u8; 256],
+}
+
+impl Default for Outputs {
+    fn default() -> Self {
+        let (batches, calls) = Default::default();
+        Outputs { batches, mark: 0, calls, places: [0; 256] }
+    }
 }
 
 impl Outputs {
@@ -64,11 +72,47 @@ impl Outputs {
         self.mark
     }
 
-    /// The batch that the running element has emitted for `output` and that may grow.
+    /// The batch that the running element has emitted for `output` and that may grow: there is no
+    /// more than one from the mark on.
     #[inline]
     pub fn find(&mut self, output: u8) -> Option<&mut Batch> {
-        let own = self.batches[self.mark..].iter_mut().rev();
-        own.into_iter().find(|(to, _)| *to == Destination::Output(output)).map(|(_, batch)| batch)
+        let place = self.place_of(output).or_else(|| self.search(output))?;
+        self.batches.get_mut(place).map(|(_, batch)| batch)
+    }
+
+    /// The same; an empty batch, emitted now, if there is none.
+    #[inline]
+    pub fn find_or_emit(&mut self, output: u8) -> &mut Batch {
+        let place = match self.place_of(output) {
+            Some(place) => place,
+            None => self.search_or_emit(output),
+        };
+        &mut self.batches[place].1
+    }
+
+    /// Where the batch for `output` was last found, if it is there still.
+    #[inline]
+    fn place_of(&self, output: u8) -> Option<usize> {
+        let place = usize::from(self.places[usize::from(output)]);
+        let found = self.batches.get(place).map(|(to, _)| *to);
+        (found == Some(Destination::Output(output)) && place >= self.mark).then_some(place)
+    }
+
+    #[cold]
+    fn search_or_emit(&mut self, output: u8) -> usize {
+        self.search(output).unwrap_or_else(|| {
+            self.emit_empty(output);
+            self.batches.len() - 1
+        })
+    }
+
+    /// Looks through the list.
+    fn search(&mut self, output: u8) -> Option<usize> {
+        let own = &self.batches[self.mark..];
+        let found = own.iter().rposition(|(to, _)| *to == Destination::Output(output))?;
+        let place = self.mark + found;
+        self.places[usize::from(output)] = u8::try_from(place).unwrap_or(0);
+        Some(place)
     }
 
     /// Emits an empty batch for an output, and lends it in its place in the list: a pair that was made
@@ -77,6 +121,7 @@ impl Outputs {
     #[inline]
     pub fn emit_empty(&mut self, output: u8) -> &mut Batch {
         let at = self.batches.len();
+        self.places[usize::from(output)] = u8::try_from(at).unwrap_or(0);
         self.batches.push((Destination::Output(output), Batch::new()));
         &mut self.batches[at].1
     }
@@ -151,5 +196,36 @@ impl Outputs {
     pub fn take_calls_from(&mut self, from: usize) -> VecDeque<Box<HandlerCall>> {
         let count = self.batches[from..].iter().filter(|(to, _)| *to == Destination::Call).count();
         self.calls.split_off(self.calls.len() - count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The place where a batch was found may be that of another batch later.
+    #[test]
+    fn batches_are_found_after_others_have_left() {
+        let mut outputs = Outputs::default();
+        for output in [3, 0, 7] {
+            outputs.find_or_emit(output).push(castanet_packet::Packet::from_bytes(&[output]));
+        }
+        let number =
+            |outputs: &mut Outputs, output| outputs.find(output).map(|it| it[0].bytes()[0]);
+        for output in [3, 0, 7] {
+            assert_eq!(number(&mut outputs, output), Some(output));
+        }
+        assert_eq!(outputs.find(1).map(|_| ()), None);
+        outputs.remove(0);
+        assert_eq!(number(&mut outputs, 3), None);
+        assert_eq!((number(&mut outputs, 0), number(&mut outputs, 7)), (Some(0), Some(7)));
+        // Batches before the mark are those of another element.
+        outputs.set_mark(1);
+        assert_eq!((number(&mut outputs, 0), number(&mut outputs, 7)), (None, Some(7)));
+        assert!(outputs.find_or_emit(0).is_empty());
+        assert_eq!((outputs.len(), outputs.destination(2)), (3, Destination::Output(0)));
+        outputs.set_mark(0);
+        outputs.split_off(1);
+        assert_eq!((number(&mut outputs, 0), number(&mut outputs, 7)), (Some(0), None));
     }
 }
