@@ -167,6 +167,7 @@ impl Flows {
 
     /// Returns the number of a packet's flow and whether the packet goes in the opposite direction.
     /// If `symmetric`, both directions are one flow.
+    #[inline]
     pub fn number(
         &mut self,
         protocol: u8,
@@ -177,26 +178,18 @@ impl Flows {
         timeouts: &Timeouts,
     ) -> (u32, bool) {
         let (key, swapped) = key_of(protocol, ends, symmetric);
-        let fresh = Flow {
-            number: self.next,
-            reverse: swapped,
-            first: now,
-            last: now,
-            packets: [0; 2],
-            done: 0,
-        };
         let Some(flow) = self.flows.get_mut(&key) else {
             if self.flows.len() >= self.capacity {
                 self.evict();
             }
-            return (self.add_flow(key, fresh, flags, swapped), false);
+            return (self.add_flow(key, now, flags, swapped), false);
         };
         let is_expired = now.saturating_sub(flow.last) > timeouts.idle_timeout(protocol, flow.done);
         // A closed connection may be opened again with the same endpoints.
         let is_reopened = flags.syn && flow.done == BOTH_SIDES;
         if is_expired || is_reopened {
             self.ended.push(flow.ended(&key));
-            return (self.add_flow(key, fresh, flags, swapped), false);
+            return (self.add_flow(key, now, flags, swapped), false);
         }
         flow.last = flow.last.max(now);
         flow.count_packet(flags, swapped);
@@ -204,7 +197,11 @@ impl Flows {
     }
 
     /// Adds a flow with its first packet, and returns its number.
-    fn add_flow(&mut self, key: Key, mut flow: Flow, flags: TcpFlags, swapped: bool) -> u32 {
+    #[cold]
+    #[inline(never)]
+    fn add_flow(&mut self, key: Key, now: u64, flags: TcpFlags, swapped: bool) -> u32 {
+        let (number, reverse, packets) = (self.next, swapped, [0; 2]);
+        let mut flow = Flow { number, reverse, first: now, last: now, packets, done: 0 };
         flow.count_packet(flags, swapped);
         self.flows.insert(key, flow, self.capacity);
         self.next = self.next.wrapping_add(1).max(1);

@@ -102,6 +102,50 @@ pub enum AggregateIPFlowsExit {
 }
 
 impl AggregateIPFlows {
+    /// The time of a packet; ends flows whose timeout has passed by then, and reports them.
+    #[inline]
+    fn begin_packet(&self, state: &mut AggregateIPFlowsState, packet: &Packet, cx: &mut Cx) -> u64 {
+        let now = match packet.timestamp() {
+            0 => cx.now().nanos(),
+            time => time.unsigned_abs(),
+        };
+        if state.reap_if_due(now, self.reap) || state.has_many_ended() {
+            self.report_ended(state, cx);
+        }
+        now
+    }
+
+    /// Numbers and emits the packets before the first one that takes part in the reassembly of a
+    /// fragmented datagram; returns that one and those behind it.
+    fn number_whole(
+        &self,
+        state: &mut AggregateIPFlowsState,
+        mut batch: Batch,
+        cx: &mut Cx,
+    ) -> Batch {
+        let mut fates = std::mem::take(&mut state.fates);
+        fates.clear();
+        for packet in batch.iter_mut() {
+            if !state.is_whole(packet) {
+                break;
+            }
+            let now = self.begin_packet(state, packet, cx);
+            let exit = match state.mark_whole(packet, now) {
+                Some((number, paint)) => {
+                    packet.set_anno_u32(anno::AGGREGATE, number);
+                    packet.set_paint(paint);
+                    AggregateIPFlowsExit::Flow
+                }
+                None => AggregateIPFlowsExit::None,
+            };
+            fates.push(exit.index());
+        }
+        let rest = batch.split_off(fates.len());
+        cx.route(batch, &fates);
+        state.fates = fates;
+        rest
+    }
+
     /// Emits a packet, with the number of its flow and its paint.
     fn send(&self, mut packet: Packet, flow: Option<(u32, u8)>, cx: &mut Cx) {
         let Some((number, paint)) = flow else {
@@ -160,14 +204,9 @@ impl PerBatch for AggregateIPFlows {
     fn batch(&self, state: &mut AggregateIPFlowsState, _: usize, batch: Batch, cx: &mut Cx) {
         let waits = self.fragments.unwrap_or(true) && cx.pulling_output().is_none();
         state.configure((self.symmetric, self.icmp, waits, self.timeouts), self.capacity);
-        for packet in batch {
-            let now = match packet.timestamp() {
-                0 => cx.now().nanos(),
-                time => time.unsigned_abs(),
-            };
-            if state.reap_if_due(now, self.reap) || state.has_many_ended() {
-                self.report_ended(state, cx);
-            }
+        let rest = self.number_whole(state, batch, cx);
+        for packet in rest {
+            let now = self.begin_packet(state, &packet, cx);
             match state.classify(packet, now) {
                 Verdict::Emit(packet, flow) => self.send(packet, flow, cx),
                 Verdict::Queue(packet, pair) => {

@@ -53,6 +53,8 @@ pub struct AggregateIPFlowsState {
     /// The time stamp at which flows are next checked for their timeouts.
     due: u64,
     pub(super) trace: FlowTrace,
+    /// The fates of a burst's packets, while they are decided.
+    pub(super) fates: Vec<u8>,
 }
 
 #[handlers]
@@ -172,6 +174,19 @@ impl AggregateIPFlowsState {
         Verdict::Emit(packet, flow)
     }
 
+    /// Whether a packet is no fragment and need not wait behind one.
+    #[inline]
+    pub(super) fn is_whole(&self, packet: &Packet) -> bool {
+        self.queues.is_empty() && packet.ipv4_header().is_some_and(|ip| !ip.is_fragment())
+    }
+
+    /// The flow of a packet for which [`is_whole`](Self::is_whole) is true.
+    #[inline]
+    pub(super) fn mark_whole(&mut self, packet: &mut Packet, now: u64) -> FlowMark {
+        let ip = packet.ipv4()?;
+        self.mark(&ip, ip.payload(), now)
+    }
+
     /// Queues a packet with the time stamp `time`.
     pub(super) fn enqueue(&mut self, packet: Packet, pair: HostPair, time: u64, arrival: Time) {
         let queue = self.queues.entry(pair).or_default();
@@ -237,7 +252,7 @@ impl AggregateIPFlowsState {
 
     /// The flow of a packet with this header and payload, which opens one if there is none.
     fn mark(&mut self, ip: &Ipv4Header, body: &[u8], now: u64) -> FlowMark {
-        let (symmetric, icmp, waits, timeouts) = self.config?;
+        let &(symmetric, icmp, waits, ref timeouts) = self.config.as_ref()?;
         if icmp && ip.protocol() == ip_proto::ICMP {
             return self.mark_error(ip, body, symmetric);
         }
@@ -256,7 +271,7 @@ impl AggregateIPFlowsState {
         });
         let ends: (Endpoint, Endpoint) = ((ip.src(), sport), (ip.dst(), dport));
         let (number, back) =
-            self.flows.number(ip.protocol(), ends, symmetric, flags, now, &timeouts);
+            self.flows.number(ip.protocol(), ends, symmetric, flags, now, timeouts);
         Some((number, u8::from(back)))
     }
 

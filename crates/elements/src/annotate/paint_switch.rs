@@ -69,7 +69,7 @@ impl PerBatch for PaintSwitch {
                 continue;
             }
             for output in 1..self.outputs {
-                let copy = cx.share(&mut packet);
+                let copy = cx.copy_or_share(&mut packet);
                 cx.emit(Port::nth(output), copy);
             }
             cx.emit(Port::nth(0), packet);

@@ -57,7 +57,7 @@ impl PerBatch for PaintTee {
     fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
         for packet in batch.iter_mut() {
             if self.anno.get(packet) == self.color {
-                let copy = cx.share(packet);
+                let copy = cx.copy_or_share(packet);
                 cx.emit(PaintTeeExit::Copied, copy);
             }
         }

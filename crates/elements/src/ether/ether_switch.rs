@@ -125,7 +125,7 @@ impl EtherSwitch {
         let mut others = (0..self.outputs).filter(|&output| usize::from(output) != from);
         let Some(last) = others.next_back() else { return cx.emit(Port::DROP, packet) };
         for output in others {
-            let copy = cx.share(&mut packet);
+            let copy = cx.copy_or_share(&mut packet);
             cx.emit(Port::nth(output), copy);
         }
         cx.emit(Port::nth(last), packet);

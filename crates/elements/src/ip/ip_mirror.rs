@@ -37,8 +37,9 @@ impl PerPacket for IPMirror {
     #[inline]
     fn packet(&self, _: &mut (), mut ip: Ipv4) {
         let (src, dst) = (ip.src(), ip.dst());
-        ip.set_src(dst);
-        ip.set_dst(src);
+        let header = &mut *ip;
+        header.set_src(dst);
+        header.set_dst(src);
         let packet = ip.into_packet();
         if self.dst_anno {
             packet.set_dst(src);

@@ -96,7 +96,7 @@ impl IPOutputCombo {
             return IPOutputComboExit::Group;
         }
         if packet.paint() == self.color {
-            let copy = cx.share(packet);
+            let copy = cx.copy_or_share(packet);
             cx.emit(IPOutputComboExit::Redirect, copy);
         }
         let len = packet.len();

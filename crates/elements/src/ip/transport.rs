@@ -9,15 +9,8 @@ use std::marker::PhantomData;
 /// the IPv4 header gives. `None` for fragments and for packets shorter than that length.
 #[inline]
 pub(crate) fn segment(packet: &Packet) -> Option<(Sum, &[u8])> {
-    let ip = packet.ipv4_header()?;
-    if ip.is_fragment() { None } else { segment_behind(ip, packet) }
-}
-
-/// The same for a packet whose IPv4 header the caller has found, and which may be a fragment.
-#[inline]
-fn segment_behind<'p>(ip: &Ipv4Header, packet: &'p Packet) -> Option<(Sum, &'p [u8])> {
-    let segment = packet.network_bytes().get(ip.header_len()..usize::from(ip.total_len()))?;
-    Some((ip.pseudo(segment.len()), segment))
+    let (ip, segment) = packet.ipv4_segment()?;
+    (!ip.is_fragment()).then(|| (ip.pseudo(segment.len()), segment))
 }
 
 /// The UDP header of an IPv4 packet, the sum of the pseudo header with the UDP length, and the
@@ -25,8 +18,7 @@ fn segment_behind<'p>(ip: &Ipv4Header, packet: &'p Packet) -> Option<(Sum, &'p [
 /// [`segment`] returns `None`, or if the UDP length is wrong.
 #[inline]
 pub(crate) fn datagram(packet: &Packet) -> Option<(&Udp, Sum, &[u8])> {
-    let ip = packet.ipv4_header().filter(|ip| !ip.is_fragment())?;
-    let (_, bytes) = segment_behind(ip, packet)?;
+    let (ip, bytes) = packet.ipv4_segment().filter(|(ip, _)| !ip.is_fragment())?;
     let (udp, _) = Udp::from_prefix(bytes)?;
     let len = usize::from(udp.length());
     let bytes = bytes.get(..len).filter(|_| len >= Udp::LEN)?;
@@ -148,8 +140,8 @@ fn check<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
     if ip.is_fragment() {
         return Ok(()); // the checksum covers all fragments of the packet
     }
-    let (pseudo, bytes) = segment_behind(ip, ip.packet()).ok_or(Fault::Length)?;
-    P::check(pseudo, bytes)
+    let (ip, bytes) = ip.packet().ipv4_segment().ok_or(Fault::Length)?;
+    P::check(ip.pseudo(bytes.len()), bytes)
 }
 
 /// Counters of one worker, and the faults of the current burst to report.

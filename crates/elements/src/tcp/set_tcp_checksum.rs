@@ -43,6 +43,7 @@ pub enum SetTCPChecksumExit {
 impl SetTCPChecksum {
     /// The checksum of the packet's segment, or the length in bytes that its header must have first.
     /// `None` for fragments and invalid lengths.
+    #[inline(always)]
     fn checksum_or_length(&self, packet: &Packet) -> Option<Result<u16, usize>> {
         let (pseudo, bytes) = segment(packet)?;
         let (tcp, rest) = Tcp::from_prefix(bytes)?;

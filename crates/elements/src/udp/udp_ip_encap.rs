@@ -2,6 +2,7 @@
 
 use crate::ip::encap::{Destination, EncapExit, IdCounter};
 use castanet_element::prelude::*;
+use castanet_element::wire::checksum::Sum;
 use castanet_element::wire::{Ipv4Header, Udp, ip_proto};
 
 /// Prepends a UDP header and an IPv4 header to each packet.
@@ -49,6 +50,8 @@ pub struct UDPIPEncap {
     checksum: bool,
 }
 
+/// Time to live of the packets.
+const TTL: u8 = 250;
 /// Length of both headers, in bytes.
 const HEADERS_LEN: usize = Ipv4Header::LEN + Udp::LEN;
 
@@ -67,17 +70,9 @@ impl PerPacket for UDPIPEncap {
         if let Some((ip, rest)) = Ipv4Header::from_prefix_mut(packet.bytes_mut())
             && let Some((udp, payload)) = Udp::from_prefix_mut(rest)
         {
-            *ip = Ipv4Header::new(ip_proto::UDP, self.src, dst, len);
-            ip.set_ttl(250);
-            ip.set_id(ids.next());
-            ip.update_checksum(&[]);
-            udp.set_src_port(self.sport);
-            udp.set_dst_port(self.dport);
-            udp.set_length(len - Ipv4Header::LEN as u16);
-            udp.set_checksum(0);
-            if self.checksum {
-                udp.update_checksum(ip.pseudo(Udp::LEN + payload.len()), payload);
-            }
+            ip.fill((self.src, dst), (TTL, ip_proto::UDP), (len, ids.next()));
+            let addresses = Sum::new().u32(self.src.to_bits()).u32(dst.to_bits());
+            udp.fill((self.sport, self.dport), self.checksum.then_some(addresses), payload);
         }
         packet.mark_ipv4(0, Ipv4Header::LEN as u16, len);
         EncapExit::Encapsulated

@@ -2,7 +2,7 @@
 
 use super::tci::{NativeVlan, TagArgs, TciSource};
 use castanet_element::prelude::*;
-use castanet_element::wire::{Ethernet, Vlan, ether_type, vlan};
+use castanet_element::wire::{Ethernet, Vlan, ether_type};
 
 /// Prepends an Ethernet header with a VLAN tag to each packet.
 ///
@@ -121,12 +121,18 @@ impl PerPacket for EtherVLANEncap {
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) {
         let tci = self.tci.tci_for(packet);
-        let header = Ethernet::new(self.dst, self.src, self.ethertype);
-        packet.push_front(Ethernet::LEN).copy_from_slice(header.bytes());
-        if !self.native.matches(tci) {
-            packet.push_front(Vlan::LEN);
-            vlan::insert(packet.bytes_mut(), ether_type::VLAN, tci);
+        if self.native.matches(tci) {
+            let header = Ethernet::new(self.dst, self.src, self.ethertype);
+            packet.push_mac_header(Ethernet::LEN).copy_from_slice(header.bytes());
+        } else if let Some((ether, rest)) =
+            Ethernet::from_prefix_mut(packet.push_mac_header(Ethernet::LEN + Vlan::LEN))
+            && let Some((tag, _)) = Vlan::from_prefix_mut(rest)
+        {
+            ether.set_dst(self.dst);
+            ether.set_src(self.src);
+            ether.set_ether_type(ether_type::VLAN);
+            tag.set_tci(tci);
+            tag.set_ether_type(self.ethertype);
         }
-        packet.set_mac_header(0);
     }
 }
