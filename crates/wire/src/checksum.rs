@@ -72,7 +72,7 @@ impl Sum {
     /// Adds a header at an even offset, whose length is a multiple of 4: in line, without a loop.
     #[inline(always)]
     pub fn header<const N: usize>(mut self, bytes: &[u8; N]) -> Self {
-        const { assert!(N % 4 == 0 && N <= 64) };
+        const { assert!(N.is_multiple_of(4) && N <= 64) };
         let (words, _) = bytes.as_chunks::<4>();
         self.total += words.iter().map(|w| u64::from(u32::from_ne_bytes(*w))).sum::<u64>();
         self
