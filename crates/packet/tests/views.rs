@@ -131,7 +131,7 @@ fn segments_lie_behind_the_header_and_within_the_packet() {
                 let mut packet = ip4(UDP);
                 let bytes = packet.bytes_mut();
                 bytes.iter_mut().zip(0u8..).skip(34).for_each(|(byte, n)| *byte = n);
-                (bytes[14], bytes[17]) = (0x40 | header_len / 4, total_len);
+                (bytes[14], bytes[17]) = (0x40 | (header_len / 4), total_len);
                 let whole = bytes.to_vec();
                 packet.truncate(74 - removed);
                 let datagram = &whole[14..(74 - removed).max(14)];

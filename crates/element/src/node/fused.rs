@@ -128,13 +128,15 @@ pub type BuildChain = fn(&mut [ChainPart]) -> Option<Box<dyn Chain>>;
 pub struct Fusion {
     /// Its requirements.
     pub spec: fn() -> ChainSpec,
+    /// Whether the elements of a chain's parts have the arguments for which it has code.
+    pub fits: fn(&[ChainPart]) -> bool,
     /// Makes the chain.
     pub build: BuildChain,
 }
 
 /// Elements of these classes, one after the other, as one chain; see [`fuse!`](crate::fuse).
 pub const fn fusion<S: Stages>() -> Fusion {
-    Fusion { spec: spec::<S>, build: build::<S> }
+    Fusion { spec: spec::<S>, fits: fits::<S>, build: build::<S> }
 }
 
 /// Compiles a chain from classes in their order: `packet CLASS` for those that
@@ -185,6 +187,10 @@ fn spec<S: Stages>() -> ChainSpec {
     let mut spec = ChainSpec::default();
     S::list(&mut spec);
     spec
+}
+
+fn fits<S: Stages>(parts: &[ChainPart]) -> bool {
+    parts.split_first().is_some_and(|(trunk, branches)| S::fits(&trunk.nodes, branches))
 }
 
 fn build<S: Stages>(parts: &mut [ChainPart]) -> Option<Box<dyn Chain>> {

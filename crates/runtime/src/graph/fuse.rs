@@ -27,7 +27,8 @@ pub struct FusionPlan {
 /// A fused chain.
 #[derive(Clone)]
 pub(crate) struct ChainPlan {
-    pub(crate) fusion: &'static Fusion,
+    /// Those that have these classes, in order of preference.
+    pub(crate) fusions: Vec<&'static Fusion>,
     /// In order, branch by branch.
     pub(crate) members: Vec<ChainMember>,
     /// By branch: the output that leads there.
@@ -60,8 +61,13 @@ pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
         for (fusion, spec) in &compiled {
             for node in 0..graph.elements.len() {
                 let Some(chain) = chain_from(node, graph, (fusion, spec), &free) else { continue };
-                if chain.members.len() > best.as_ref().map_or(1, |best| best.members.len()) {
-                    best = Some(chain);
+                match &mut best {
+                    Some(best) if best.members == chain.members => {
+                        best.fusions.extend(chain.fusions)
+                    }
+                    Some(best) if best.members.len() >= chain.members.len() => {}
+                    _ if chain.members.len() < 2 => {}
+                    _ => best = Some(chain),
                 }
             }
         }
@@ -108,7 +114,7 @@ fn chain_from(
             return None;
         }
     }
-    Some(ChainPlan { fusion, members, branch_ports })
+    Some(ChainPlan { fusions: vec![fusion], members, branch_ports })
 }
 
 /// Finds the sources whose packets go to an element that takes them without a look at them.

@@ -433,7 +433,9 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
             part.nodes[usize::from(stage)] = slots[member.node].node.take();
             part.next_ports[usize::from(stage)] = member.next_port;
         }
-        let Some(fused) = (chain.fusion.build)(&mut parts) else { continue };
+        let fitting = chain.fusions.iter().find(|fusion| (fusion.fits)(&parts));
+        let Some(fusion) = fitting.or(chain.fusions.first()) else { continue };
+        let Some(fused) = (fusion.build)(&mut parts) else { continue };
         let head = chain.members[0].node;
         for member in &chain.members {
             slots[member.node].within = Some((head, member.place));

@@ -7,6 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+/// How often a sequence of classes is compiled for different arguments. Further chains of these classes
+/// have no code for their arguments: a configuration may have thousands, and each takes a second.
+const MOST_FORMS: usize = 16;
+
 /// A generated program.
 pub(crate) struct GeneratedProgram {
     /// Its source, which `castanet-built` includes.
@@ -19,6 +23,8 @@ pub(crate) struct GeneratedProgram {
     pub(super) unchanged: BTreeMap<&'static str, &'static str>,
     /// The chains that are in the text.
     known: BTreeSet<String>,
+    /// How often each sequence of classes is compiled.
+    forms: BTreeMap<String, usize>,
     /// The code for arguments, each with its number.
     codes: BTreeMap<String, usize>,
 }
@@ -56,8 +62,8 @@ impl GeneratedProgram {
     fn new(head: &str) -> GeneratedProgram {
         let text = format!("{HEAD}{head}\nstatic FUSIONS: &[castanet::Fusion] = &[\n");
         let (hash, chains, unchanged) = (String::new(), Vec::new(), BTreeMap::new());
-        let (known, codes) = (BTreeSet::new(), BTreeMap::new());
-        GeneratedProgram { text, hash, chains, unchanged, known, codes }
+        let (known, forms, codes) = (BTreeSet::new(), BTreeMap::new(), BTreeMap::new());
+        GeneratedProgram { text, hash, chains, unchanged, known, forms, codes }
     }
 
     /// Adds the chains of a graph; each sequence of classes with the same code is compiled once.
@@ -66,8 +72,14 @@ impl GeneratedProgram {
         for chain in compilable::find(graph) {
             let name = |member: usize| graph.elements[member].name.clone();
             let names: Vec<String> = chain.all().map(name).collect();
-            let stages = chain.stages(graph, |members| self.native(graph, members, natives));
+            let plain = chain.stages(graph, |_| None);
+            let forms = self.forms.entry(plain.clone()).or_default();
+            let stages = match *forms < MOST_FORMS {
+                true => chain.stages(graph, |members| self.native(graph, members, natives)),
+                false => plain.clone(),
+            };
             if self.known.insert(stages.clone()) {
+                *self.forms.entry(plain).or_default() += 1;
                 let names = names.join(" -> ");
                 // Writing to a string cannot fail.
                 _ = writeln!(self.text, "    // {names}\n    castanet::fuse!({stages}),");
@@ -201,11 +213,12 @@ mod tests {
 
     #[test]
     fn each_sequence_of_classes_is_compiled_once() {
-        let text =
-            "Idle -> Strip(1) -> Paint(1) -> Discard; Idle -> Strip(2) -> Paint(2) -> Discard";
-        let program = program(text);
-        assert_eq!(program.chains.len(), 2);
-        assert_eq!(program.text.matches("fuse!(").count(), 1, "{}", program.text);
+        let text = |color: usize| format!("Idle -> Strip(2) -> Paint({color}) -> Discard;");
+        for (others, compiled) in [(0, 1), (1, 2), (40, MOST_FORMS + 1)] {
+            let others: String = (0..others).map(text).collect();
+            let program = program(&format!("{}{}{others}", text(99), text(99)));
+            assert_eq!(program.text.matches("fuse!(").count(), compiled, "{}", program.text);
+        }
     }
 
     #[test]
@@ -213,8 +226,9 @@ mod tests {
         let text = |length: u8| {
             program(&format!("{LOOKUP} r[1] -> DecIPTTL -> Strip({length}) -> Discard")).text
         };
-        let same = "Strip = Code3";
-        assert!(text(1).contains(same) && !text(2).contains(same), "{}", text(2));
+        let branch = |text: String| text.split_once("=> ").unwrap_or_default().1.to_owned();
+        assert!(branch(text(1)).contains("strip::Strip = Code"), "{}", text(1));
+        assert!(!branch(text(2)).contains("strip::Strip = Code"), "{}", text(2));
         let code = "packet castanet_elements::edit::strip::Strip, |element| \
                     element.native().as_deref() == Some(\"Element::strip(packet, 14)\"), \
                     |element, local, packet| Element::strip(packet, 14)";

@@ -58,6 +58,10 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
         T::list(&mut branch);
         into.branch = branch.stages;
     }
+    fn fits(nodes: &[Option<RoleNode>], parts: &[ChainPart]) -> bool {
+        let first = nodes.first().is_some_and(|node| node.as_ref().is_none_or(S::fits));
+        first && parts.iter().all(|part| T::fits(&part.nodes, &[]))
+    }
     fn own(nodes: &mut [Option<RoleNode>], parts: &mut [ChainPart]) -> Option<Self> {
         let stage = S::own(nodes.first_mut()?.take())?;
         let mut branch_of = Box::new([NO_BRANCH; 256]);

@@ -15,6 +15,7 @@ use crate::node::{PerBatchNode, PerPacketNode, RoleNode, ThroughRole};
 use crate::on::View;
 use crate::time::Time;
 use castanet_packet::{Packet, PinnedIpv4};
+use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -101,6 +102,11 @@ macro_rules! native_stage {
         fn own(node: Option<RoleNode>) -> Option<Self> {
             let stage = <$node<E> as Stage>::own(node)?;
             Some(NativeStage { stage, is_native: false, known: None, code: PhantomData })
+        }
+        fn fits(node: &RoleNode) -> bool {
+            let RoleNode::Through(node) = node else { return false };
+            let node: &dyn Any = &**node;
+            node.downcast_ref::<$node<E>>().is_some_and(|node| N::fits(&node.body.config))
         }
         fn node(&mut self) -> Option<&mut dyn ThroughRole> {
             self.stage.node()

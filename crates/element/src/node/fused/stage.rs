@@ -24,6 +24,11 @@ pub trait Stage: Send + Sized + 'static {
     type Borrowed<'a>;
     /// Takes the element's node over; `None` if it is of another class.
     fn own(node: Option<RoleNode>) -> Option<Self>;
+    /// Whether an element, of the class of the stage, has the arguments for which code was compiled, if any
+    /// was.
+    fn fits(_node: &RoleNode) -> bool {
+        true
+    }
     /// The element's node, if there is one.
     fn node(&mut self) -> Option<&mut dyn ThroughRole>;
     /// The element's node, to look at.
@@ -150,6 +155,9 @@ impl<S: Stage> Stage for OptionalStage<S> {
             None => Some(OptionalStage(None)),
             node => S::own(node).map(|stage| OptionalStage(Some(stage))),
         }
+    }
+    fn fits(node: &RoleNode) -> bool {
+        S::fits(node)
     }
     fn node(&mut self) -> Option<&mut dyn ThroughRole> {
         self.0.as_mut()?.node()

@@ -18,6 +18,8 @@ pub trait Stages: Send + Sized + 'static {
     type Borrowed<'a>: StageRun;
     /// Adds the requirements of each stage.
     fn list(into: &mut ChainSpec);
+    /// Whether the elements of these nodes have the arguments for which code was compiled.
+    fn fits(nodes: &[Option<RoleNode>], branches: &[ChainPart]) -> bool;
     /// Takes the nodes over, the first stage's first.
     fn own(nodes: &mut [Option<RoleNode>], branches: &mut [ChainPart]) -> Option<Self>;
     /// The node at a place, counted from these stages on.
@@ -123,6 +125,10 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
     fn list(into: &mut ChainSpec) {
         into.stages.push(StageSpec::of::<S>());
         T::list(into);
+    }
+    fn fits(nodes: &[Option<RoleNode>], branches: &[ChainPart]) -> bool {
+        let Some((first, nodes)) = nodes.split_first() else { return false };
+        first.as_ref().is_none_or(S::fits) && T::fits(nodes, branches)
     }
     fn own(nodes: &mut [Option<RoleNode>], branches: &mut [ChainPart]) -> Option<Self> {
         let (first, nodes) = nodes.split_first_mut()?;
@@ -278,6 +284,9 @@ impl Stages for () {
     const ENDS: bool = false;
     type Borrowed<'a> = ();
     fn list(_: &mut ChainSpec) {}
+    fn fits(_: &[Option<RoleNode>], _: &[ChainPart]) -> bool {
+        true
+    }
     fn own(_: &mut [Option<RoleNode>], _: &mut [ChainPart]) -> Option<()> {
         Some(())
     }
@@ -339,6 +348,9 @@ impl<S: Stage> Stages for FinalStage<S> {
     type Borrowed<'a> = FinalRun<'a, S>;
     fn list(into: &mut ChainSpec) {
         into.stages.push(StageSpec::of::<S>());
+    }
+    fn fits(nodes: &[Option<RoleNode>], _: &[ChainPart]) -> bool {
+        nodes.first().is_some_and(|node| node.as_ref().is_none_or(S::fits))
     }
     fn own(nodes: &mut [Option<RoleNode>], _: &mut [ChainPart]) -> Option<Self> {
         S::own(nodes.first_mut()?.take()).map(FinalStage)
