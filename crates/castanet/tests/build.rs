@@ -63,7 +63,7 @@ fn built(folder: &Path) -> PathBuf {
     let done = output(&mut build);
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{errors}");
-    assert!(errors.contains("castanet: 3 chains of "), "{errors}");
+    assert!(errors.contains("castanet: 1 chain of 12 elements "), "{errors}");
     // The program has its own texts.
     std::fs::write(folder.join("path.click"), "Idle -> Discard").unwrap();
     std::fs::remove_file(folder.join("sides.click")).unwrap();

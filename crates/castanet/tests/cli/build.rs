@@ -152,9 +152,10 @@ fn the_source_can_be_seen() {
     let place = Place::new("seen", "1.95.0", "");
     let RunResult { status, out, err } = place.build(&["--expression", TEXT, "--print"]);
     assert_eq!((status, err.as_str()), (Some(0), ""));
-    let chain = "castanet::fuse!(packet castanet_elements::annotate::paint::Paint, \
-                 packet castanet_elements::edit::strip::Strip),";
+    let chain = "castanet::fuse!(packet castanet_elements::annotate::paint::Paint = Code0, \
+                 packet castanet_elements::edit::strip::Strip = Code1),";
     assert!(out.contains(chain), "{out}");
+    assert!(out.contains("|element, local, packet| Element::strip(packet, 14));"), "{out}");
     assert!(out.contains(r#"("config", b"InfiniteSource(LIMIT 5"#), "{out}");
     let kept = place.build(&["five.click", "--keep", "kept.rs", "--profile", "release"]);
     assert_eq!((kept.status, place.text("kept.rs")), (Some(0), place.text("five")), "{}", kept.err);

@@ -118,8 +118,8 @@ fn missing_measurements_are_named_and_no_result_is_a_failure() {
     assert_eq!(output.status.code(), Some(1), "{}", output.printed());
     assert_eq!(output.stdout, "[]\n");
     for rows in [
-        "vhost forward, vhost counted, vhost router",
-        "af_xdp forward, af_xdp counted, af_xdp router",
+        "vhost forward, vhost counter, vhost router",
+        "af_xdp forward, af_xdp counter, af_xdp router",
     ] {
         let line = format!("castanet: without {rows}: it takes two cores");
         assert!(output.stderr.contains(&line), "{}", output.stderr);

@@ -104,33 +104,36 @@ pub fn reason_against(class: &Class) -> Option<&'static str> {
     }
 }
 
-/// Finds the chains: the longest paths first, until none is left.
+/// Finds the chains: those of the most elements first, until none is left.
 pub fn find(graph: &Graph) -> Vec<CompilableChain> {
     let mut search = Search { graph, free: vec![true; graph.elements.len()] };
     let mut chains = Vec::new();
     loop {
-        let paths = (0..graph.elements.len()).map(|node| search.longest(node));
+        let paths = (0..graph.elements.len()).map(|node| search.path(node));
+        let count = |path: &Path| path.members.len() + path.branches.iter().flatten().count();
         // Of several the first.
-        let Some(path) = paths.rev().max_by_key(Vec::len).filter(|path| path.len() > 1) else {
+        let Some(path) = paths.rev().max_by_key(count).filter(|path| count(path) > 1) else {
             return chains;
         };
-        path.iter().for_each(|&member| search.free[member] = false);
-        chains.extend(divided(graph, &path));
-        if let Some(chain) =
-            chains.last_mut().filter(|chain| chain.open && path.ends_with(&chain.members))
-        {
-            chain.branches = search.branches(chain.members[chain.members.len() - 1]);
-            chain.branches.iter().flatten().for_each(|&member| search.free[member] = false);
-        }
+        let all = path.members.iter().chain(path.branches.iter().flatten());
+        all.for_each(|&member| search.free[member] = false);
+        chains.extend(divided(graph, path));
     }
 }
 
+/// Elements one after the other, and the branches behind the last of them.
+struct Path {
+    members: Vec<usize>,
+    branches: Vec<Vec<usize>>,
+}
+
 /// A path as chains of at most [`MAX_STAGES`] members. One ends at the last element with several outputs,
-/// where there is one.
-fn divided(graph: &Graph, path: &[usize]) -> Vec<CompilableChain> {
-    let (mut rest, mut chains) = (path, Vec::new());
-    while rest.len() > 1 {
-        let is_open = |&member: &usize| graph.elements[member].class.open_outputs;
+/// where there is one; the last one has the branches.
+fn divided(graph: &Graph, path: Path) -> Vec<CompilableChain> {
+    let is_open = |&member: &usize| graph.elements[member].class.open_outputs;
+    let (mut rest, mut chains) = (&path.members[..], Vec::new());
+    let least = if path.branches.is_empty() { 2 } else { 1 };
+    while rest.len() >= least {
         let most = rest.len().min(MAX_STAGES);
         let count = match rest.len() > MAX_STAGES {
             true => rest[..most]
@@ -145,6 +148,9 @@ fn divided(graph: &Graph, path: &[usize]) -> Vec<CompilableChain> {
         chains.push(CompilableChain { members: members.to_vec(), open, branches: Vec::new() });
         rest = after;
     }
+    if let Some(last) = chains.last_mut() {
+        last.branches = path.branches;
+    }
     chains
 }
 
@@ -156,6 +162,17 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
+    /// The longest path that begins with an element, and the branches behind it.
+    fn path(&self, node: usize) -> Path {
+        let members = self.longest(node);
+        let is_open = |&&last: &&usize| self.graph.elements[last].class.open_outputs;
+        let branches = match members.last().filter(is_open) {
+            Some(&last) => self.branches(last, &members),
+            None => Vec::new(),
+        };
+        Path { members, branches }
+    }
+
     /// The longest path that begins with an element; empty if the element can be in none.
     fn longest(&self, node: usize) -> Vec<usize> {
         let mut path = Vec::new();
@@ -181,12 +198,14 @@ impl Search<'_> {
 
     /// The branches behind an element with several outputs: those of the classes that most of them have
     /// in common; none if no two have the same.
-    fn branches(&self, node: usize) -> Vec<Vec<usize>> {
+    fn branches(&self, node: usize, path: &[usize]) -> Vec<Vec<usize>> {
         let edges = self.graph.out_edges(node).filter(|edge| edge.flow != Flow::Pull);
         let mut edges: Vec<_> = edges.collect();
         edges.sort_by_key(|edge| edge.from.port);
         let branches = edges.iter().map(|edge| self.branch(edge.to.node));
-        let branches: Vec<Vec<usize>> = branches.filter(|branch| !branch.is_empty()).collect();
+        let is_apart = |branch: &Vec<usize>| !branch.iter().any(|member| path.contains(member));
+        let branches: Vec<Vec<usize>> =
+            branches.filter(|branch| !branch.is_empty() && is_apart(branch)).collect();
         let classes = |branch: &Vec<usize>| -> Vec<&str> {
             branch.iter().map(|&it| self.graph.elements[it].class.spec.class).collect()
         };

@@ -418,6 +418,7 @@ pub(crate) static FUSIONS: &[Fusion] = &[
     fuse!(packet Part, maybe Trip, packet Count),
     fuse!(packet Deal, packet Count),
     fuse!(packet Coded = CodedSeven, packet Order),
+    fuse!(; Deal => packet Coded, packet Order),
     fuse!(packet Order, packet Part; Spread => batch Weigh, packet Part, packet Count),
     fuse!(packet Order, packet Part; Spread => batch Weigh, packet Trip, packet Count),
 ];

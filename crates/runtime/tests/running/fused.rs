@@ -210,3 +210,14 @@ fn code_for_certain_arguments_runs_only_while_the_element_has_them() {
         clean(router);
     }
 }
+
+#[test]
+fn a_chain_may_begin_where_it_divides() {
+    let mut router = same(
+        "Make(320) -> d :: Deal; d[0] -> a :: Coded(1) -> Order(false) -> e :: End;
+         d[1] -> b :: Coded(2) -> Order(false) -> e",
+    );
+    assert_eq!(number(&mut router, "a.own"), 160);
+    assert_eq!(number(&mut router, "b.own"), 160);
+    clean(router);
+}

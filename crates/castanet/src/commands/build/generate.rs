@@ -190,6 +190,14 @@ mod tests {
         assert_eq!(chains(&two), ["a b c r", "x y", "z w"]);
         let equal = format!("{LOOKUP} r[1] -> z :: DecIPTTL -> w :: Strip(2) -> Discard");
         assert_eq!(chains(&equal), ["a b c r x y z w"]);
+        // Branches that are longer than the path before them, and an element that begins with branches.
+        let side = |n: usize| format!("r[{n}] -> a{n} :: Strip(1) -> b{n} :: Paint(1) -> Discard;");
+        let sides: String = (0..2).map(side).collect();
+        let text = format!("Idle -> s :: Strip(1) -> r :: Classifier(0/00, -); {sides}");
+        assert_eq!(chains(&text), ["s r a0 b0 a1 b1"]);
+        let text = format!("Idle -> r :: Classifier(0/00, -); {sides}");
+        assert_eq!(chains(&text), ["r a0 b0 a1 b1"]);
+        assert!(program(&text).text.contains("fuse!(; castanet_"), "{}", program(&text).text);
         assert!(program(&two).text.contains("; castanet_elements::lookup::radix_ip_lookup::"));
     }
 
