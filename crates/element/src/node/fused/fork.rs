@@ -10,7 +10,7 @@ use crate::cx::Cx;
 use crate::exec::ExecState;
 use crate::node::{RoleNode, ThroughRole};
 use crate::time::Time;
-use castanet_packet::{Packet, PinnedIpv4};
+use castanet_packet::Packet;
 
 /// A last stage that sends packets to several outputs, with branches of the same classes behind several of
 /// them. The fate of a packet that comes to the end of its branch is the output that leads there.
@@ -165,26 +165,6 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
                 run.run(it, order.iter().map(|&index| usize::from(index)));
             }
         }
-    }
-
-    // The fork checks for itself.
-    #[inline(always)]
-    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        _: &mut PinnedIpv4<'_>,
-        _: StagePlace,
-        _: &mut ExitLog,
-    ) -> u8 {
-        0
-    }
-    #[inline(always)]
-    fn run_rest<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8 {
-        self.run::<HELD, NATIVE>(packet, place, log)
     }
 }
 

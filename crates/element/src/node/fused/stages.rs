@@ -47,13 +47,16 @@ pub trait StageRun {
         log: &mut ExitLog,
     ) -> u8;
     /// Runs a packet that is known to be IPv4 through the next stages that keep it so; returns 0, or
-    /// [`EXITED`].
+    /// [`EXITED`]. A last stage is none of them: it checks for itself.
+    #[inline(always)]
     fn run_ipv4<const HELD: bool, const NATIVE: bool>(
         &mut self,
-        ip: &mut PinnedIpv4<'_>,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8;
+        _ip: &mut PinnedIpv4<'_>,
+        _place: StagePlace,
+        _log: &mut ExitLog,
+    ) -> u8 {
+        0
+    }
     /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
     /// gets [`EXITED`] for packets that leave. `members` are all of the chain.
     #[inline(always)]
@@ -67,12 +70,15 @@ pub trait StageRun {
     ) {
     }
     /// Runs a packet through the stages behind those.
+    #[inline(always)]
     fn run_rest<const HELD: bool, const NATIVE: bool>(
         &mut self,
         packet: &mut Packet,
         place: StagePlace,
         log: &mut ExitLog,
-    ) -> u8;
+    ) -> u8 {
+        self.run::<HELD, NATIVE>(packet, place, log)
+    }
 }
 
 /// Has a stage decide, under a guard.
@@ -317,24 +323,6 @@ impl StageRun for () {
     ) -> u8 {
         0
     }
-    #[inline(always)]
-    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        _: &mut PinnedIpv4<'_>,
-        _: StagePlace,
-        _: &mut ExitLog,
-    ) -> u8 {
-        0
-    }
-    #[inline(always)]
-    fn run_rest<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        _: &mut Packet,
-        _: StagePlace,
-        _: &mut ExitLog,
-    ) -> u8 {
-        0
-    }
 }
 
 /// A last stage that may send packets to several outputs.
@@ -393,24 +381,5 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
             return log.exit(packet, place, STOP);
         }
         decide::<S, NATIVE>(&mut self.0, packet, place, log)
-    }
-    // The last stage checks for itself.
-    #[inline(always)]
-    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        _: &mut PinnedIpv4<'_>,
-        _: StagePlace,
-        _: &mut ExitLog,
-    ) -> u8 {
-        0
-    }
-    #[inline(always)]
-    fn run_rest<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8 {
-        self.run::<HELD, NATIVE>(packet, place, log)
     }
 }
