@@ -76,8 +76,8 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     }
     /// Decides about one packet.
     fn packet(&self, local: &mut Self::Local, packet: <Self::On as View>::Of<'_>) -> Self::Fate;
-    /// What [`packet`](PerPacket::packet) does, as a Rust expression of `element`, `local` and `packet` in
-    /// which arguments are constants and `Element` is the class; for chains that are compiled for them
+    /// The Rust expression for [`packet`](PerPacket::packet), of `element`, `local` and `packet`, in which
+    /// arguments are constants and `Element` is the class; for chains that are compiled for them
     /// ([`crate::node::fused`]). `None` if constants would make it no faster.
     fn native(&self) -> Option<String> {
         None
@@ -127,7 +127,7 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn can_pass(&self, _local: &mut Self::Local, _packet: <Self::On as View>::Of<'_>) -> bool {
         false
     }
-    /// As [`PerPacket::native`], for what [`can_pass`](PerBatch::can_pass) does.
+    /// As [`PerPacket::native`], for [`can_pass`](PerBatch::can_pass).
     fn native(&self) -> Option<String> {
         None
     }

@@ -19,9 +19,9 @@ fn pool(frames: usize) -> Pool {
 }
 
 /// Four batches, and the number of packets that were dropped.
-struct Ways([Batch; 4], usize);
+struct ExitBatches([Batch; 4], usize);
 
-impl Exits for Ways {
+impl Exits for ExitBatches {
     fn batch_for(&mut self, fate: u8) -> Option<&mut Batch> {
         let batch = self.0.get_mut(usize::from(fate));
         self.1 += usize::from(batch.is_none());
@@ -58,7 +58,7 @@ proptest! {
     ) {
         let pool = pool(256);
         let mut batch: Batch = (0..fates.len()).map(|i| pool.copy_in(&[i as u8]).unwrap()).collect();
-        let mut ways = Ways(Default::default(), 0);
+        let mut ways = ExitBatches(Default::default(), 0);
         batch.divide(&fates, keep, &mut ways);
         let of = |fate| -> Vec<u8> {
             fates.iter().zip(0u8..).filter(|pair| *pair.0 == fate).map(|pair| pair.1).collect()

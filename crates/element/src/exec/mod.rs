@@ -3,33 +3,23 @@
 
 mod accounting;
 mod calls;
+mod chain;
 mod counters;
 mod outputs;
 mod timers;
 
 pub use accounting::{ChargedRun, CycleAccounting, ElementCost, RunCost, RunKind};
 pub use calls::{AfterCall, CallState, HandlerCall};
+pub use chain::{BranchCounts, ChainExit, MAX_BRANCHES, StagePlace};
 pub use counters::Counters;
 pub use outputs::{Destination, Next, Outputs};
 pub use timers::Timers;
 
 use crate::fate::{DROP, MAX_OUTPUTS, NO_FRAME};
 use crate::frames::{Frames, Shortage};
-use crate::node::fused::{BranchCounts, StagePlace};
 use crate::time::Time;
 use castanet_packet::{MAX_BURST, Pool};
 use std::sync::Arc;
-
-/// A packet that leaves a fused chain before its end.
-#[derive(Clone, Copy, Debug)]
-pub struct ChainExit {
-    /// Index of the packet in the burst.
-    pub index: u16,
-    /// The place of the stage at which it leaves.
-    pub place: StagePlace,
-    /// Its fate there; `None` where the stage's element is to take it as part of a batch.
-    pub fate: Option<u8>,
-}
 
 /// State of one worker that elements reach through a [`Cx`](crate::cx::Cx).
 pub struct ExecState {

@@ -25,37 +25,19 @@ use stages::StageRun;
 use std::cell::Cell;
 use std::mem::take;
 
-pub use fork::{BranchCounts, ForkStage};
+pub use crate::exec::{BranchCounts, MAX_BRANCHES, StagePlace};
+pub use fork::ForkStage;
 pub use native::{NativePacket, NativePass, NativeStage};
 pub use stage::{OptionalStage, Stage};
 pub use stages::{FinalStage, Stages};
 
 /// The most stages that a chain, or one of its branches, can have.
 pub const MAX_STAGES: usize = 10;
-/// The most branches that a chain can have.
-pub const MAX_BRANCHES: usize = 16;
 
 /// Fate of a packet that its stage takes only as part of a batch. No element has so many reasons to drop.
 const STOP: u8 = crate::fate::DISCARDED;
 /// Fate of a packet that has left the chain before its end.
 const EXITED: u8 = crate::fate::PANICKED;
-
-/// Place of an element in a chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StagePlace {
-    /// Its branch, from 1; 0 before the chain divides.
-    pub branch: u8,
-    /// Its stage there.
-    pub stage: u8,
-}
-
-impl StagePlace {
-    /// The place behind.
-    #[inline(always)]
-    fn next(self) -> StagePlace {
-        StagePlace { stage: self.stage + 1, ..self }
-    }
-}
 
 /// An element of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +123,7 @@ pub const fn fusion<S: Stages>() -> Fusion {
 
 /// Compiles a chain from classes in their order: `packet CLASS` for those that
 /// decide packet by packet, `batch CLASS` for those that let packets pass
-/// (`PerBatch::passes`), `maybe CLASS` for a `packet` that need not be there,
+/// (`PerBatch::can_pass`), `maybe CLASS` for a `packet` that need not be there,
 /// and `; CLASS` at the end for one that sends packets to several outputs.
 /// `; CLASS => packet CLASS, ...` has these classes behind several of the outputs.
 /// `CLASS = CODE` has code for certain arguments ([`native!`](crate::native)).
@@ -207,8 +189,9 @@ pub trait Chain: Send {
     fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole>;
     /// Runs a batch. Fills `exec.exits` with packets that leave before the end, and `exec.fates` for the
     /// others if the last stage before branches has several outputs: with its fate, for packets of branches
-    /// too. Fills `exec.branch_counts` if there are branches. Returns the bits that are in all and in any of these fates. `None`, with nothing done, if a state
-    /// is shared. Sets `panicked` to the place of the stage that panics.
+    /// too. Fills `exec.branch_counts` if there are branches. Returns the bits that are in all and in any
+    /// of these fates. `None`, with nothing done, if a state is shared. Sets `panicked` to the place of the
+    /// stage that panics.
     fn run(
         &mut self,
         members: &[ChainMember],

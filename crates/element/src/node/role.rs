@@ -24,7 +24,7 @@ pub trait ThroughRole: PushRole {
     fn is_pulling(&self) -> bool {
         true
     }
-    /// What the element does as a stage of a fused chain, as a Rust expression
+    /// The Rust expression for the element as a stage of a fused chain
     /// ([`PerPacket::native`](crate::element::PerPacket::native)).
     fn native(&self) -> Option<String> {
         None

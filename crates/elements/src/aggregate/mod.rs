@@ -13,6 +13,7 @@ pub mod aggregate_length;
 pub mod aggregate_paint;
 mod annotation;
 mod end_notifications;
+mod flow_emission;
 mod flow_queue;
 mod flow_trace;
 mod last_packet;

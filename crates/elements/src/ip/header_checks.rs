@@ -137,7 +137,7 @@ impl HeaderChecker {
         CheckIPHeaderExit::Good
     }
 
-    /// What [`check_packet`](Self::check_packet) does, as a Rust expression.
+    /// The Rust expression for [`check_packet`](Self::check_packet).
     pub(crate) fn native(&self) -> Option<String> {
         let PlainCheck { checksum, filter } = self.check.plain();
         Some(format!("element.check_at(local, packet, {}, {checksum}, {filter:#x})", self.offset))

@@ -417,22 +417,22 @@ pub(crate) static FUSIONS: &[Fusion] = &[
     fuse!(packet Order, packet Part, batch Weigh, maybe Trip, packet Count; Deal),
     fuse!(packet Part, maybe Trip, packet Count),
     fuse!(packet Deal, packet Count),
-    fuse!(packet Coded = CodedSeven, packet Order),
-    fuse!(; Deal => packet Coded, packet Order),
+    fuse!(packet CodeProbe = CodeProbeSeven, packet Order),
+    fuse!(; Deal => packet CodeProbe, packet Order),
     fuse!(packet Order, packet Part; Spread => batch Weigh, packet Part, packet Count),
     fuse!(packet Order, packet Part; Spread => batch Weigh, packet Trip, packet Count),
 ];
 
 /// Counts packets by the code that saw them.
 #[derive(Clone, Element)]
-struct Coded {
+struct CodeProbe {
     /// The number for which there is other code, or not.
     #[arg(live)]
     number: u8,
 }
 
 #[derive(Default, Local)]
-struct CodedState {
+struct CodeProbeState {
     /// Packets that the element's own code saw.
     #[read]
     own: u64,
@@ -441,16 +441,16 @@ struct CodedState {
     native: u64,
 }
 
-impl PerPacket for Coded {
+impl PerPacket for CodeProbe {
     type On = on::Any;
-    type Local = CodedState;
+    type Local = CodeProbeState;
     type Fate = ();
-    fn packet(&self, seen: &mut CodedState, _: &mut Packet) {
+    fn packet(&self, seen: &mut CodeProbeState, _: &mut Packet) {
         seen.own += 1;
     }
 }
 
-native!(CodedSeven: packet Coded, |it| it.number == 7, |element, local, packet| local.native += 1);
+native!(CodeProbeSeven: packet CodeProbe, |it| it.number == 7, |element, local, packet| local.native += 1);
 
 /// Sends packets to its outputs in turn, each so many times as that output's number and one more.
 #[derive(Element)]
@@ -545,7 +545,7 @@ pub(crate) static CLASSES: &[Class] = &[
     per_packet::<Part>(),
     per_packet::<Deal>(),
     per_packet::<Spread>(),
-    per_packet::<Coded>(),
+    per_packet::<CodeProbe>(),
     per_packet::<Order>(),
     per_batch::<Weigh>(),
     per_batch::<Copy>(),

@@ -195,7 +195,7 @@ fn a_panic_in_a_branch_costs_its_burst_at_the_element_that_panicked() {
 #[test]
 fn code_for_certain_arguments_runs_only_while_the_element_has_them() {
     for (argument, native) in [("7", true), ("8", false)] {
-        let text = format!("Make(3200) -> k :: Coded({argument}) -> Order(false) -> End");
+        let text = format!("Make(3200) -> k :: CodeProbe({argument}) -> Order(false) -> End");
         let mut router = build_fused(&text, 1);
         router.settle(5);
         let before = number(&mut router, "k.native") + number(&mut router, "k.own");
@@ -214,8 +214,8 @@ fn code_for_certain_arguments_runs_only_while_the_element_has_them() {
 #[test]
 fn a_chain_may_begin_where_it_divides() {
     let mut router = same(
-        "Make(320) -> d :: Deal; d[0] -> a :: Coded(1) -> Order(false) -> e :: End;
-         d[1] -> b :: Coded(2) -> Order(false) -> e",
+        "Make(320) -> d :: Deal; d[0] -> a :: CodeProbe(1) -> Order(false) -> e :: End;
+         d[1] -> b :: CodeProbe(2) -> Order(false) -> e",
     );
     assert_eq!(number(&mut router, "a.own"), 160);
     assert_eq!(number(&mut router, "b.own"), 160);

@@ -3,8 +3,8 @@
 use super::log::ExitLog;
 use super::stages::{StageRun, Stages, decide};
 use super::{
-    ChainMember, ChainPart, ChainSpec, EXITED, MAX_BRANCHES, NextPorts, STOP, Stage, StagePlace,
-    StageSpec,
+    BranchCounts, ChainMember, ChainPart, ChainSpec, EXITED, MAX_BRANCHES, NextPorts, STOP, Stage,
+    StagePlace, StageSpec,
 };
 use crate::cx::Cx;
 use crate::exec::ExecState;
@@ -17,11 +17,11 @@ use castanet_packet::Packet;
 pub struct ForkStage<S, T> {
     stage: S,
     branches: Vec<Branch<T>>,
-    ways: Ways,
+    ways: BranchOrder,
 }
 
-/// Where the packets of a burst go.
-struct Ways {
+/// The packets of a burst in the order of their branches.
+struct BranchOrder {
     /// By fate of the stage: index of the branch behind, or [`NO_BRANCH`].
     branch_of: Box<[u8; 256]>,
     /// Indices of the packets, branch by branch.
@@ -37,14 +37,11 @@ struct Branch<T> {
 /// The index for packets without a branch.
 const NO_BRANCH: u8 = MAX_BRANCHES as u8;
 
-/// How many packets of a burst come to each branch, and how many to none.
-pub type BranchCounts = [u16; MAX_BRANCHES + 1];
-
 /// A fork, for one burst.
 pub struct ForkRun<'a, S: Stage, T> {
     stage: S::Borrowed<'a>,
     branches: &'a mut [Branch<T>],
-    ways: &'a mut Ways,
+    ways: &'a mut BranchOrder,
 }
 
 impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
@@ -71,7 +68,7 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
             let stages = T::own(&mut part.nodes, &mut [])?;
             branches.push(Branch { stages, next_ports: part.next_ports });
         }
-        Some(ForkStage { stage, branches, ways: Ways { branch_of, order: Vec::new() } })
+        Some(ForkStage { stage, branches, ways: BranchOrder { branch_of, order: Vec::new() } })
     }
     fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
         match (place.branch, place.stage) {
@@ -168,7 +165,7 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
     }
 }
 
-impl Ways {
+impl BranchOrder {
     /// Sorts the indices of packets by their branches; returns how many each has.
     #[inline]
     fn sort(&mut self, fates: &[u8]) -> BranchCounts {
@@ -231,7 +228,8 @@ impl BranchRun<'_, '_> {
             self.run_held(&mut stages, held);
         }
         let start = self.members.partition_point(|m| m.place.branch < self.number);
-        stages.after(&self.members[start..], 0, self.exec);
+        let end = self.members.partition_point(|m| m.place.branch <= self.number);
+        stages.after(&self.members[start..end], 0, self.exec);
     }
 
     /// Runs packets until a stage has stopped one; whether that was so.

@@ -1,4 +1,4 @@
-/* What the conversions of bursts have in common: those of any packets, and those of packets that are
+/* The common part of the conversions of bursts: those of any packets, and those of packets that are
  * all alike. */
 #ifndef CASTANET_DPDK_BURST_H
 #define CASTANET_DPDK_BURST_H
