@@ -13,7 +13,7 @@ use crate::lookup::radix_ip_lookup::RadixIPLookup;
 use castanet_element::node::fused::Fusion;
 use castanet_element::{fuse, native};
 
-native!(StripEther: packet Strip, |it| it.is(14), |element, local, packet| Element::strip(packet, 14));
+native!(StripEther: packet Strip, |it| it.has_length(14), |element, local, packet| Element::strip(packet, 14));
 native!(CheckAtStart: packet CheckIPHeader, |it| it.is_at_start(), |element, local, packet| {
     element.check_at_start(local, packet)
 });

@@ -231,19 +231,7 @@ impl Batch {
     /// If the lengths of `fates` and of the batch differ.
     #[inline]
     pub fn partition(&mut self, fates: &[u8], keep: u8, mut sink: impl FnMut(u8, Packet)) {
-        assert_eq!(fates.len(), self.len(), "one fate a packet");
-        let kept = common_prefix(fates, keep);
-        if kept == fates.len() {
-            return;
-        }
-        let mut packets = Compaction::new(&mut self.packets, kept);
-        for &fate in &fates[kept..] {
-            if fate == keep {
-                packets.keep();
-            } else {
-                sink(fate, packets.remove());
-            }
-        }
+        self.separate(fates, keep, |fate, packets| sink(fate, packets.remove()));
     }
 
     /// Keeps the packets whose fate is `keep`, in order, and moves each of the others to the end of
@@ -253,6 +241,15 @@ impl Batch {
     /// If the lengths of `fates` and of the batch differ.
     #[inline]
     pub fn divide(&mut self, fates: &[u8], keep: u8, exits: &mut impl Exits) {
+        self.separate(fates, keep, |fate, packets| match exits.batch_for(fate) {
+            Some(batch) => packets.move_to(batch),
+            None => drop(packets.remove()),
+        });
+    }
+
+    /// Keeps the packets whose fate is `keep`; `take` takes each of the others out.
+    #[inline(always)]
+    fn separate(&mut self, fates: &[u8], keep: u8, mut take: impl FnMut(u8, &mut Compaction)) {
         assert_eq!(fates.len(), self.len(), "one fate a packet");
         let kept = common_prefix(fates, keep);
         if kept == fates.len() {
@@ -262,10 +259,8 @@ impl Batch {
         for &fate in &fates[kept..] {
             if fate == keep {
                 packets.keep();
-            } else if let Some(batch) = exits.batch_for(fate) {
-                packets.move_to(batch);
             } else {
-                drop(packets.remove());
+                take(fate, &mut packets);
             }
         }
     }

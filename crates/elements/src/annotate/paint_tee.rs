@@ -74,7 +74,7 @@ impl PaintTee {
     /// Whether the paint annotation is another colour.
     #[inline(always)]
     pub(crate) fn is_not_painted(&self, packet: &Packet) -> bool {
-        packet.paint() != self.color
+        PaintTee::is_other(packet, anno::PAINT, self.color)
     }
 
     /// Whether the annotation byte `anno` is not `color`.

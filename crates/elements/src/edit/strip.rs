@@ -43,7 +43,7 @@ impl PerPacket for Strip {
 
 impl Strip {
     /// Whether it strips this many bytes.
-    pub(crate) fn is(&self, length: u32) -> bool {
+    pub(crate) fn has_length(&self, length: u32) -> bool {
         self.length == length
     }
 

@@ -15,7 +15,7 @@ use castanet_element::node::fused::{MAX_BRANCHES, MAX_STAGES};
 
 /// A chain that could be compiled.
 pub struct CompilableChain {
-    /// Its elements in order, up to where it divides; two at least.
+    /// Its elements in order, up to where it divides: two at least, or one before branches.
     pub members: Vec<usize>,
     /// Whether the last of these sends packets to several outputs.
     pub open: bool,

@@ -17,7 +17,7 @@ use castanet_packet::Packet;
 pub struct ForkStage<S, T> {
     stage: S,
     branches: Vec<Branch<T>>,
-    ways: BranchOrder,
+    order: BranchOrder,
 }
 
 /// The packets of a burst in the order of their branches.
@@ -25,7 +25,7 @@ struct BranchOrder {
     /// By fate of the stage: index of the branch behind, or [`NO_BRANCH`].
     branch_of: Box<[u8; 256]>,
     /// Indices of the packets, branch by branch.
-    order: Vec<u16>,
+    indices: Vec<u16>,
 }
 
 /// The stages of a branch.
@@ -41,7 +41,7 @@ const NO_BRANCH: u8 = MAX_BRANCHES as u8;
 pub struct ForkRun<'a, S: Stage, T> {
     stage: S::Borrowed<'a>,
     branches: &'a mut [Branch<T>],
-    ways: &'a mut BranchOrder,
+    order: &'a mut BranchOrder,
 }
 
 impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
@@ -68,7 +68,7 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
             let stages = T::own(&mut part.nodes, &mut [])?;
             branches.push(Branch { stages, next_ports: part.next_ports });
         }
-        Some(ForkStage { stage, branches, ways: BranchOrder { branch_of, order: Vec::new() } })
+        Some(ForkStage { stage, branches, order: BranchOrder { branch_of, indices: Vec::new() } })
     }
     fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
         match (place.branch, place.stage) {
@@ -92,8 +92,8 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
     }
     #[inline(always)]
     fn borrow(&mut self, _: &[u8]) -> Option<Self::Borrowed<'_>> {
-        let (branches, ways) = (&mut self.branches[..], &mut self.ways);
-        Some(ForkRun { stage: self.stage.borrow()?, branches, ways })
+        let (branches, order) = (&mut self.branches[..], &mut self.order);
+        Some(ForkRun { stage: self.stage.borrow()?, branches, order })
     }
 }
 
@@ -142,7 +142,7 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
         exec.branch_counts.fill(0);
         let Some((&first, others)) = fates.split_first() else { return };
         if others.iter().fold(0, |any, fate| any | fate ^ first) == 0 {
-            let branch = usize::from(self.ways.branch_of[usize::from(first)]);
+            let branch = usize::from(self.order.branch_of[usize::from(first)]);
             exec.branch_counts[branch] = packets.len() as u16;
             if let Some(it) = self.branches.get_mut(branch) {
                 let (number, count) = (branch as u8 + 1, packets.len());
@@ -151,9 +151,9 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
             }
             return;
         }
-        let counts = self.ways.sort(fates);
+        let counts = self.order.sort(fates);
         exec.branch_counts = counts;
-        let mut rest = &self.ways.order[..fates.len()];
+        let mut rest = &self.order.indices[..fates.len()];
         for ((it, count), number) in self.branches.iter_mut().zip(counts).zip(1..) {
             let Some((order, behind)) = rest.split_at_checked(count.into()) else { return };
             rest = behind;
@@ -169,8 +169,8 @@ impl BranchOrder {
     /// Sorts the indices of packets by their branches; returns how many each has.
     #[inline]
     fn sort(&mut self, fates: &[u8]) -> BranchCounts {
-        if self.order.len() < fates.len() {
-            self.order.resize(fates.len(), 0);
+        if self.indices.len() < fates.len() {
+            self.indices.resize(fates.len(), 0);
         }
         // As many as an index can name, so that none is compared with their number.
         let mut next = [0u16; 256];
@@ -184,7 +184,7 @@ impl BranchOrder {
         }
         for (index, fate) in (0..).zip(fates) {
             let next = &mut next[usize::from(self.branch_of[usize::from(*fate)])];
-            self.order[usize::from(*next)] = index;
+            self.indices[usize::from(*next)] = index;
             *next += 1;
         }
         counts

@@ -98,7 +98,7 @@ macro_rules! native_stage {
         const CLASS: &'static str = E::SPEC.class;
         const OPEN: bool = <$node<E> as Stage>::OPEN;
         const KEEPS: bool = E::On::KEEPS;
-        type Borrowed<'a> = (&'a E, &'a mut E::Local, bool);
+        type Borrowed<'a> = (<$node<E> as Stage>::Borrowed<'a>, bool);
         fn own(node: Option<RoleNode>) -> Option<Self> {
             let stage = <$node<E> as Stage>::own(node)?;
             Some(NativeStage { stage, is_native: false, known: None, code: PhantomData })
@@ -120,12 +120,19 @@ macro_rules! native_stage {
             if !self.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, config)) {
                 self.is_native = is_native_for(&mut self.known, config, N::fits);
             }
-            let (config, local) = self.stage.body.own()?;
-            Some((config, local, self.is_native))
+            Some((self.stage.borrow()?, self.is_native))
         }
         #[inline(always)]
-        fn is_native(borrowed: &Self::Borrowed<'_>) -> bool {
-            borrowed.2
+        fn before((stage, _): &mut Self::Borrowed<'_>, now: Time) {
+            <$node<E> as Stage>::before(stage, now);
+        }
+        #[inline(always)]
+        fn after((stage, _): &mut Self::Borrowed<'_>, cx: &mut Cx) {
+            <$node<E> as Stage>::after(stage, cx);
+        }
+        #[inline(always)]
+        fn is_native((_, is_native): &Self::Borrowed<'_>) -> bool {
+            *is_native
         }
     };
 }
@@ -133,63 +140,47 @@ macro_rules! native_stage {
 impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N, E> {
     native_stage!(PerPacketNode);
     #[inline(always)]
-    fn before((config, local, _): &mut Self::Borrowed<'_>, now: Time) {
-        config.begin_burst(local, now);
-    }
-    #[inline(always)]
-    fn after((config, local, _): &mut Self::Borrowed<'_>, cx: &mut Cx) {
-        config.end_burst(local, cx);
-    }
-    #[inline(always)]
-    fn decide<const NATIVE: bool>(
-        (config, local, _): &mut Self::Borrowed<'_>,
-        packet: &mut Packet,
-    ) -> u8 {
-        match E::On::of(packet) {
-            Some(view) if NATIVE => N::packet(config, local, view).index(),
-            Some(view) => config.packet(local, view).index(),
-            None => NOT_TAKEN,
+    fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+        if !NATIVE {
+            return PerPacketNode::<E>::decide::<NATIVE>(stage, packet);
         }
+        let (config, local) = stage;
+        E::On::of(packet).map_or(NOT_TAKEN, |view| N::packet(config, local, view).index())
     }
     #[inline(always)]
     fn decide_kept<const NATIVE: bool>(
-        (config, local, _): &mut Self::Borrowed<'_>,
+        (stage, _): &mut Self::Borrowed<'_>,
         ip: &mut PinnedIpv4<'_>,
     ) -> u8 {
-        match E::On::again(ip) {
-            Some(view) if NATIVE => N::packet(config, local, view).index(),
-            Some(view) => config.packet(local, view).index(),
-            None => NOT_TAKEN,
+        if !NATIVE {
+            return PerPacketNode::<E>::decide_kept::<NATIVE>(stage, ip);
         }
+        let (config, local) = stage;
+        E::On::again(ip).map_or(NOT_TAKEN, |view| N::packet(config, local, view).index())
     }
 }
 
 impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N, E> {
     native_stage!(PerBatchNode);
-    fn before(_: &mut Self::Borrowed<'_>, _: Time) {}
-    fn after(_: &mut Self::Borrowed<'_>, _: &mut Cx) {}
     #[inline(always)]
-    fn decide<const NATIVE: bool>(
-        (config, local, _): &mut Self::Borrowed<'_>,
-        packet: &mut Packet,
-    ) -> u8 {
-        let Some(view) = E::On::of(packet) else { return STOP };
-        let passes = match NATIVE {
-            true => N::can_pass(config, local, view),
-            false => config.can_pass(local, view),
-        };
+    fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+        if !NATIVE {
+            return PerBatchNode::<E>::decide::<NATIVE>(stage, packet);
+        }
+        let (config, local) = stage;
+        let passes = E::On::of(packet).is_some_and(|view| N::can_pass(config, local, view));
         if passes { 0 } else { STOP }
     }
     #[inline(always)]
     fn decide_kept<const NATIVE: bool>(
-        (config, local, _): &mut Self::Borrowed<'_>,
+        (stage, _): &mut Self::Borrowed<'_>,
         ip: &mut PinnedIpv4<'_>,
     ) -> u8 {
-        let Some(view) = E::On::again(ip) else { return STOP };
-        let passes = match NATIVE {
-            true => N::can_pass(config, local, view),
-            false => config.can_pass(local, view),
-        };
+        if !NATIVE {
+            return PerBatchNode::<E>::decide_kept::<NATIVE>(stage, ip);
+        }
+        let (config, local) = stage;
+        let passes = E::On::again(ip).is_some_and(|view| N::can_pass(config, local, view));
         if passes { 0 } else { STOP }
     }
 }
