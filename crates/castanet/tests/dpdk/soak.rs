@@ -22,7 +22,8 @@ fn seconds() -> u64 {
 }
 
 /// Fills a queue from the loop of a port and empties it more slowly, shares packets, copies them on
-/// write, sends them in several mbufs, drops them; and in the end asks for every mbuf there is.
+/// write, sends them in several mbufs, drops them; and in the end asks for every mbuf there is. A
+/// ring keeps those: a `Queue` copies packets out of the last free mbufs.
 fn config(seconds: u64) -> String {
     format!(
         "i :: DPDKInfo({MBUFS});
@@ -33,7 +34,7 @@ fn config(seconds: u64) -> String {
              -> u :: RatedUnqueue(20000) -> c :: Counter -> tee :: Tee -> Discard;
          tee[1] -> EtherRewrite(2:0:0:0:0:1, 2:0:0:0:0:2) -> Discard;
          every :: InfiniteSource(BURST 32, LENGTH 60, LIMIT {}, ACTIVE false)
-             -> e :: EnsureDPDKBuffer -> kept :: Queue({}) -> Idle;
+             -> e :: EnsureDPDKBuffer -> kept :: ToDPDKRing(1, every, mbuf, NDESC {});
          Script(wait {seconds}s, write s.active false, write l.active false, write u.rate 1000000,
                 label drain, wait 10ms, goto drain $(gt $(q.length) 0), wait 200ms,
                 write every.active true,
