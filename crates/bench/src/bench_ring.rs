@@ -27,6 +27,9 @@ pub(crate) struct BenchRing {
     /// Length of the packets in bytes.
     #[arg(keyword, default = 64, range = 64..=1500)]
     length: usize,
+    /// Number of flows.
+    #[arg(keyword, default = FLOWS, range = 1..)]
+    flows: usize,
 }
 
 /// The frames that wait for their turn.
@@ -50,7 +53,7 @@ impl Source for BenchRing {
     type Fate = ();
 
     fn init(&self, ring: &mut Ring, cx: &mut Cx) -> Result<(), ArgError> {
-        let templates = frames(self.traffic);
+        let templates = frames(self.traffic, self.flows);
         if self.length > FRAME {
             let filled = |frame: &[u8; FRAME]| [&frame[..], &vec![0; self.length - FRAME]].concat();
             ring.long = templates.iter().map(filled).collect();
@@ -81,7 +84,7 @@ impl Source for BenchRing {
             true => receive(&mut batch, &templates[..], ring.next),
             false => receive(&mut batch, &ring.long, ring.next),
         }
-        ring.next = (ring.next + batch.len()) % FLOWS;
+        ring.next = (ring.next + batch.len()) % self.flows;
         ring.count += batch.len() as u64;
         cx.count_received(batch.len());
         cx.emit_batch((), batch);

@@ -27,7 +27,7 @@ impl Source for BenchSource {
     type Fate = ();
 
     fn init(&self, supply: &mut BenchSourceState, _: &mut Cx) -> Result<(), ArgError> {
-        supply.templates = Some(frames(Traffic::Plain));
+        supply.templates = Some(frames(Traffic::Plain, FLOWS));
         Ok(())
     }
 

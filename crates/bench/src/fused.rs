@@ -5,7 +5,7 @@
 //! Packets come in bursts, as from a device: code that reads a packet right after
 //! it was copied waits for the copy, which costs a third of the whole path.
 
-use super::traffic::{FLOWS, FRAME, Frames, Traffic, frames, routes};
+use super::traffic::{FRAME, Frames, Traffic, frames, routes};
 use castanet_kit::lpm::Lpm;
 use castanet_packet::BURST;
 use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
@@ -43,13 +43,13 @@ pub(crate) struct FusedLoop {
 }
 
 impl FusedLoop {
-    /// With that many frames in use.
-    pub(crate) fn new(in_use: usize) -> FusedLoop {
+    /// With that many frames in use, flows and routes.
+    pub(crate) fn new(in_use: usize, flows: usize, route_count: u32) -> FusedLoop {
         FusedLoop {
             memory: vec![0; in_use * STRIDE],
             marks: vec![Annotations::default(); in_use],
-            templates: frames(Traffic::Plain),
-            table: Lpm::build(routes(1)),
+            templates: frames(Traffic::Plain, flows),
+            table: Lpm::build(routes(1, route_count)),
             ether: Ethernet::new(
                 MacAddr([2, 0, 0, 0, 1, 1]),
                 MacAddr([2, 0, 0, 0, 1, 2]),
@@ -89,7 +89,10 @@ impl FusedLoop {
                 for frame in burst.clone() {
                     let bytes = &mut self.memory[frame * STRIDE + HEADROOM..][..FRAME];
                     bytes.copy_from_slice(&self.templates[template]);
-                    template = (template + 1) % FLOWS;
+                    template += 1;
+                    if template == self.templates.len() {
+                        template = 0;
+                    }
                 }
                 burst.for_each(|frame| each(self, frame));
             }

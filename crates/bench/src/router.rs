@@ -4,7 +4,7 @@ use super::bench_ring::BenchRing;
 use super::bench_source::BenchSource;
 use super::fused::FusedLoop;
 use super::measure::{Run, is_selected, median, middle, ticks_per_ns, watched};
-use super::traffic::routes;
+use super::traffic::{ROUTES, routes};
 use castanet_element::class::{Class, Library, duplex, source};
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{Options, Router};
@@ -39,6 +39,10 @@ pub struct Record {
 pub struct Plan {
     /// Frames in use, for each case.
     pub frames: Vec<usize>,
+    /// Number of flows.
+    pub flows: usize,
+    /// Number of routes.
+    pub routes: u32,
     /// Numbers of workers, for each case.
     pub workers: Vec<usize>,
     /// The cases to measure; all of them if it is empty.
@@ -93,13 +97,14 @@ fn compare(
     library: &Library,
 ) -> Result<(f64, f64), String> {
     let mut router = build(
-        &configuration(ways, frames, workers),
+        &configuration(ways, frames, workers, (plan.flows, plan.routes)),
         frames.saturating_mul(workers),
         workers,
         plan.fuse,
         library,
     )?;
-    let mut fused: Vec<FusedLoop> = (0..workers).map(|_| FusedLoop::new(frames)).collect();
+    let mut fused: Vec<FusedLoop> =
+        (0..workers).map(|_| FusedLoop::new(frames, plan.flows, plan.routes)).collect();
     let (mut ours, mut limits) = (Vec::<Run>::new(), Vec::<Run>::new());
     for round in 0..=plan.rounds {
         let mine = watched(workers, || run_router(&mut router, workers, plan.time));
@@ -183,15 +188,20 @@ fn run_fused(fused: &mut [FusedLoop], ways: u32, time: Duration) -> u64 {
 }
 
 /// The path of each worker, with its own ring.
-pub(crate) fn configuration(ways: u32, frames: usize, workers: usize) -> String {
+fn configuration(
+    ways: u32,
+    frames: usize,
+    workers: usize,
+    (flows, routes): (usize, u32),
+) -> String {
     // Tasks are dealt out in turn: one ring to each worker.
     let mut text = String::new();
     for w in 0..workers {
-        text += &format!("ring{w} :: BenchRing({frames});\n");
+        text += &format!("ring{w} :: BenchRing({frames}, FLOWS {flows});\n");
         text += &if ways == 0 {
             format!("ring{w} -> ring{w};\n")
         } else {
-            path(w, ways, &format!("ring{w}"), &format!("ring{w}"))
+            path_with(routes, w, ways, &format!("ring{w}"), &format!("ring{w}"))
         };
     }
     text
@@ -200,7 +210,12 @@ pub(crate) fn configuration(ways: u32, frames: usize, workers: usize) -> String 
 /// The eleven elements, in as many ways as the packets are to leave, between
 /// two others; `w` keeps the names of several paths apart.
 pub(crate) fn path(w: usize, ways: u32, from: &str, to: &str) -> String {
-    let routes: Vec<String> = routes(ways)
+    path_with(ROUTES, w, ways, from, to)
+}
+
+/// The same with so many routes.
+fn path_with(count: u32, w: usize, ways: u32, from: &str, to: &str) -> String {
+    let routes: Vec<String> = routes(ways, count)
         .iter()
         .map(|(address, length, way)| format!("{}/{length} {way}", Ipv4Addr::from(*address)))
         .collect();

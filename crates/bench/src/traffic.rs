@@ -26,7 +26,7 @@ impl Rng {
 }
 
 /// Frames between random hosts.
-pub(crate) type Frames = Box<[[u8; FRAME]; FLOWS]>;
+pub(crate) type Frames = Box<[[u8; FRAME]]>;
 
 /// Kinds of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,12 +68,10 @@ impl FromArg for Traffic {
     }
 }
 
-/// Makes frames of a kind.
-pub(crate) fn frames(traffic: Traffic) -> Frames {
+/// Makes frames of a kind, of so many flows.
+pub(crate) fn frames(traffic: Traffic, flows: usize) -> Frames {
     let mut numbers = Rng(0x1234_5678_9abc_def1);
-    let mut frames = Box::new([[0; FRAME]; FLOWS]);
-    frames.iter_mut().for_each(|frame| *frame = one(traffic, &mut numbers));
-    frames
+    (0..flows).map(|_| one(traffic, &mut numbers)).collect()
 }
 
 /// The next frame.
@@ -111,15 +109,15 @@ fn one(traffic: Traffic, numbers: &mut Rng) -> [u8; FRAME] {
     frame
 }
 
-/// Prefixes (address, length) spread over the unicast space, and one default.
+/// `count` prefixes (address, length) spread over the unicast space, of which a /8 covers each address.
 /// `ways` next hops; which one depends on the top bits, so that traffic is
 /// spread evenly.
-pub(crate) fn routes(ways: u32) -> Vec<(u32, u32, u32)> {
+pub(crate) fn routes(ways: u32, count: u32) -> Vec<(u32, u32, u32)> {
     let mut numbers = Rng(0xfeed_beef_cafe_f00d);
     let way = |address: u32| (address >> 24) % ways;
     let mut routes: Vec<(u32, u32, u32)> =
         (0..256).map(|top: u32| (top << 24, 8, way(top << 24))).collect();
-    for _ in 256..ROUTES {
+    for _ in 256..count {
         let length = 9 + (numbers.next() % 16) as u32;
         let address = numbers.next() as u32 & (u32::MAX << (32 - length));
         routes.push((address, length, way(address)));
@@ -143,7 +141,7 @@ mod tests {
             ("arp", " arp who-has "),
         ] {
             let traffic = Traffic::from_arg(text, &Names::default()).expect(text);
-            let frames = frames(traffic);
+            let frames = frames(traffic, FLOWS);
             let sketch = |frame| sketch::print(frame, sketch::Layer::Ethernet);
             assert!(frames.iter().all(|it| sketch(it).contains(print)), "{}", sketch(&frames[0]));
             assert_eq!(sketch(&frames[0]).contains("nocheck"), traffic == Traffic::Plain);

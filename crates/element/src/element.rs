@@ -52,6 +52,10 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// Whether all workers have one `Local`, locked for each burst where several reach the element: for
     /// state that is one sequence, such as a round robin.
     const SHARED: bool = false;
+    /// Whether a decision reads a table that may be larger than the processor's caches. A fused chain that
+    /// ends in such an element has it decide in a loop of its own: the processor waits for the memory of
+    /// several packets at once then, and for that of one or two beside the work of other elements.
+    const IS_LOOKUP: bool = false;
     /// Called before each burst, for work that is the same for all its packets.
     #[inline]
     fn begin_burst(&self, _local: &mut Self::Local, _now: Time) {}

@@ -32,7 +32,8 @@ enum Benchmark {
     /// Bare forwarding and the whole router path, replayed from memory
     #[command(after_help = "Examples:
   castanet bench router
-  castanet bench router --case forward,router --frames 512 -j 1 --json")]
+  castanet bench router --case forward,router --frames 512 -j 1 --json
+  castanet bench router --case router -j 1 --routes 500000 --flows 65536")]
     Router(RouterArguments),
     #[command(
         about = "What a packet costs in each element class, from the manual's examples",
@@ -72,6 +73,12 @@ struct RouterArguments {
     /// Frames in use
     #[arg(long, value_delimiter = ',', default_values_t = [512, 4096, 65536])]
     frames: Vec<usize>,
+    /// Number of flows
+    #[arg(long, default_value_t = 256)]
+    flows: usize,
+    /// Number of routes, of which 256 are the least
+    #[arg(long, default_value_t = 512)]
+    routes: u32,
     /// Numbers of workers
     #[arg(short = 'j', long, value_delimiter = ',', default_values_t = [1, 2])]
     workers: Vec<usize>,
@@ -107,6 +114,8 @@ fn router(arguments: &RouterArguments) -> CommandResult {
     let plan = Plan {
         frames: arguments.frames.iter().map(|f| (*f).max(64)).collect(),
         workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),
+        flows: arguments.flows.max(1),
+        routes: arguments.routes.max(256),
         cases: arguments.cases.clone(),
         fuse: !arguments.no_fuse,
         rounds: arguments.rounds.max(1),

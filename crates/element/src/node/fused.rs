@@ -14,6 +14,7 @@
 mod fork;
 mod log;
 mod native;
+mod selection;
 mod stage;
 mod stages;
 
@@ -85,6 +86,9 @@ pub type Nodes = Vec<Option<RoleNode>>;
 /// By stage: the output that leads to the next stage.
 pub type NextPorts = [u8; MAX_STAGES];
 
+/// By stage: index of its element.
+pub type Elements = [usize; MAX_STAGES];
+
 /// The stages of a chain up to where it divides, or those of a branch.
 pub struct ChainPart {
     /// The output by which packets come to the branch.
@@ -93,13 +97,15 @@ pub struct ChainPart {
     pub nodes: Nodes,
     /// The outputs that lead on.
     pub next_ports: NextPorts,
+    /// The elements.
+    pub elements: Elements,
 }
 
 impl ChainPart {
     /// A part without nodes, behind output `port`.
     pub fn new(port: u8) -> ChainPart {
         let nodes = (0..MAX_STAGES).map(|_| None).collect();
-        ChainPart { port, nodes, next_ports: [0; MAX_STAGES] }
+        ChainPart { port, nodes, next_ports: [0; MAX_STAGES], elements: [0; MAX_STAGES] }
     }
 }
 
@@ -176,9 +182,9 @@ fn fits<S: Stages>(parts: &[ChainPart]) -> bool {
 }
 
 fn build<S: Stages>(parts: &mut [ChainPart]) -> Option<Box<dyn Chain>> {
-    let (ChainPart { nodes, next_ports, .. }, branches) = parts.split_first_mut()?;
+    let (ChainPart { nodes, next_ports, elements, .. }, branches) = parts.split_first_mut()?;
     let stages = S::own(nodes, branches)?;
-    Some(Box::new(CompiledChain { stages, next_ports: *next_ports }))
+    Some(Box::new(CompiledChain { stages, next_ports: *next_ports, elements: *elements }))
 }
 
 /// A compiled chain with the nodes of its elements.
@@ -194,7 +200,6 @@ pub trait Chain: Send {
     /// stage that panics.
     fn run(
         &mut self,
-        members: &[ChainMember],
         batch: &mut Batch,
         exec: &mut ExecState,
         panicked: &mut StagePlace,
@@ -207,6 +212,7 @@ pub trait Chain: Send {
 struct CompiledChain<S> {
     stages: S,
     next_ports: NextPorts,
+    elements: Elements,
 }
 
 /// Runs packets through all stages.
@@ -218,8 +224,9 @@ fn run_all<S: Stages, const NATIVE: bool>(
     log: &mut ExitLog,
 ) {
     let first = StagePlace::default();
+    let looks_up = <S::Borrowed<'_> as StageRun>::LOOKS_UP;
     let mut has_stopped = false;
-    if S::ENDS {
+    if S::ENDS && !looks_up {
         for (packet, slot) in packets.iter_mut().zip(&mut *fates) {
             *slot = stages.run::<false, NATIVE>(packet, first, log);
             if *slot == EXITED && log.has_stopped() {
@@ -237,6 +244,30 @@ fn run_all<S: Stages, const NATIVE: bool>(
     }
     if has_stopped {
         run_remaining(stages, packets, fates, log);
+    }
+    if looks_up && log.exits.is_empty() {
+        for (packet, slot) in packets.iter_mut().zip(fates) {
+            *slot = stages.look_up::<NATIVE>(packet, first, log);
+        }
+    } else if looks_up {
+        look_up_remaining(stages, packets, fates, log);
+    }
+}
+
+/// Has the last stage, a lookup, decide about the packets that have not left the chain before it.
+#[inline(never)]
+fn look_up_remaining<V: StageRun>(
+    stages: &mut V,
+    packets: &mut [Packet],
+    fates: &mut [u8],
+    log: &ExitLog,
+) {
+    let mut exits = log.exits.iter().map(|exit| usize::from(exit.index)).peekable();
+    for ((index, packet), slot) in packets.iter_mut().enumerate().zip(fates) {
+        *slot = match exits.next_if_eq(&index) {
+            Some(_) => EXITED,
+            None => stages.look_up::<false>(packet, StagePlace::default(), log),
+        };
     }
 }
 
@@ -270,7 +301,6 @@ impl<S: Stages> Chain for CompiledChain<S> {
 
     fn run(
         &mut self,
-        members: &[ChainMember],
         batch: &mut Batch,
         exec: &mut ExecState,
         panicked: &mut StagePlace,
@@ -289,10 +319,10 @@ impl<S: Stages> Chain for CompiledChain<S> {
         // All fates at once: cheaper than one by one beside the packets.
         let all = decided.iter().fold(u8::MAX, |all, fate| all & fate);
         let any = decided.iter().fold(0, |any, fate| any | fate);
-        stages.after(members, 0, exec);
+        stages.after(&self.elements, exec);
         if S::ENDS {
             let before = log.exits.len();
-            stages.run_branches(members, packets, decided, &mut log, exec);
+            stages.run_branches(packets, decided, &mut log, exec);
             if log.exits.len() > before.max(1) {
                 log.exits.sort_unstable_by_key(|exit| exit.index);
             }

@@ -79,6 +79,7 @@ impl PerPacket for LookupIP6Route {
     type On = on::Any;
     type Local = ();
     type Fate = Port;
+    const IS_LOOKUP: bool = true;
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) -> Port {

@@ -80,6 +80,7 @@ impl PerPacket for RadixIPLookup {
     type On = on::Any;
     type Local = ();
     type Fate = Port;
+    const IS_LOOKUP: bool = true;
 
     // The lookups of a burst are not batched: they do not depend on each other,
     // so the processor overlaps their memory accesses by itself (measured: 3.6

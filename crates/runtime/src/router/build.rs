@@ -432,6 +432,7 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
             let (part, stage) = (&mut parts[usize::from(member.place.branch)], member.place.stage);
             part.nodes[usize::from(stage)] = slots[member.node].node.take();
             part.next_ports[usize::from(stage)] = member.next_port;
+            part.elements[usize::from(stage)] = member.node;
         }
         let fitting = chain.fusions.iter().find(|fusion| (fusion.fits)(&parts));
         let Some(fusion) = fitting.or(chain.fusions.first()) else { continue };

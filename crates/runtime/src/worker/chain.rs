@@ -122,7 +122,7 @@ pub(crate) fn run(
         exec.fates.resize(batch.len(), 0);
     }
     let mut at = StagePlace::default();
-    let run = || fused.run(members, batch, exec, &mut at);
+    let run = || fused.run(batch, exec, &mut at);
     let (all, any) = match catch_unwind(AssertUnwindSafe(run)) {
         Ok(fates) => fates?,
         Err(_) => {

@@ -1,10 +1,11 @@
 //! The stage at which a chain divides into branches.
 
 use super::log::ExitLog;
+use super::selection::Selection;
 use super::stages::{StageRun, Stages, decide};
 use super::{
-    BranchCounts, ChainMember, ChainPart, ChainSpec, EXITED, MAX_BRANCHES, NextPorts, STOP, Stage,
-    StagePlace, StageSpec,
+    ChainPart, ChainSpec, EXITED, Elements, MAX_BRANCHES, NextPorts, STOP, Stage, StagePlace,
+    StageSpec,
 };
 use crate::cx::Cx;
 use crate::exec::ExecState;
@@ -17,31 +18,23 @@ use castanet_packet::Packet;
 pub struct ForkStage<S, T> {
     stage: S,
     branches: Vec<Branch<T>>,
-    order: BranchOrder,
-}
-
-/// The packets of a burst in the order of their branches.
-struct BranchOrder {
-    /// By fate of the stage: index of the branch behind, or [`NO_BRANCH`].
-    branch_of: Box<[u8; 256]>,
-    /// Indices of the packets, branch by branch.
-    indices: Vec<u16>,
+    selection: Selection,
 }
 
 /// The stages of a branch.
 struct Branch<T> {
+    /// The fate of the fork that leads there.
+    port: u8,
     stages: T,
     next_ports: NextPorts,
+    elements: Elements,
 }
-
-/// The index for packets without a branch.
-const NO_BRANCH: u8 = MAX_BRANCHES as u8;
 
 /// A fork, for one burst.
 pub struct ForkRun<'a, S: Stage, T> {
     stage: S::Borrowed<'a>,
     branches: &'a mut [Branch<T>],
-    order: &'a mut BranchOrder,
+    selection: &'a mut Selection,
 }
 
 impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
@@ -61,14 +54,13 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
     }
     fn own(nodes: &mut [Option<RoleNode>], parts: &mut [ChainPart]) -> Option<Self> {
         let stage = S::own(nodes.first_mut()?.take())?;
-        let mut branch_of = Box::new([NO_BRANCH; 256]);
-        let mut branches = Vec::new();
-        for part in parts.iter_mut().take(MAX_BRANCHES) {
-            branch_of[usize::from(part.port)] = branches.len() as u8;
+        let branch = |part: &mut ChainPart| {
+            let ChainPart { port, next_ports, elements, .. } = *part;
             let stages = T::own(&mut part.nodes, &mut [])?;
-            branches.push(Branch { stages, next_ports: part.next_ports });
-        }
-        Some(ForkStage { stage, branches, order: BranchOrder { branch_of, indices: Vec::new() } })
+            Some(Branch { port, stages, next_ports, elements })
+        };
+        let branches: Option<Vec<_>> = parts.iter_mut().take(MAX_BRANCHES).map(branch).collect();
+        Some(ForkStage { stage, branches: branches?, selection: Selection::default() })
     }
     fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
         match (place.branch, place.stage) {
@@ -92,8 +84,8 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
     }
     #[inline(always)]
     fn borrow(&mut self, _: &[u8]) -> Option<Self::Borrowed<'_>> {
-        let (branches, order) = (&mut self.branches[..], &mut self.order);
-        Some(ForkRun { stage: self.stage.borrow()?, branches, order })
+        let (branches, selection) = (&mut self.branches[..], &mut self.selection);
+        Some(ForkRun { stage: self.stage.borrow()?, branches, selection })
     }
 }
 
@@ -109,11 +101,13 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
     }
 
     #[inline(always)]
-    fn after(&mut self, members: &[ChainMember], stage: u8, exec: &mut ExecState) {
-        if let Some(member) = members.first().filter(|m| m.place.stage == stage) {
-            S::after(&mut self.stage, &mut Cx { exec, me: member.node, peers: None });
+    fn after(&mut self, elements: &[usize], exec: &mut ExecState) {
+        if let Some(&me) = elements.first() {
+            S::after(&mut self.stage, &mut Cx { exec, me, peers: None });
         }
     }
+
+    const LOOKS_UP: bool = S::IS_LOOKUP;
 
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
@@ -125,6 +119,19 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
         if HELD && log.stops_at(place) {
             return log.exit(packet, place, STOP);
         }
+        if S::IS_LOOKUP {
+            return 0;
+        }
+        decide::<S, NATIVE>(&mut self.stage, packet, place, log)
+    }
+
+    #[inline(always)]
+    fn look_up<const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &ExitLog,
+    ) -> u8 {
         decide::<S, NATIVE>(&mut self.stage, packet, place, log)
     }
 
@@ -133,7 +140,6 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
     #[inline(never)]
     fn run_branches(
         &mut self,
-        members: &[ChainMember],
         packets: &mut [Packet],
         fates: &mut [u8],
         log: &mut ExitLog,
@@ -141,53 +147,28 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
     ) {
         exec.branch_counts.fill(0);
         let Some((&first, others)) = fates.split_first() else { return };
+        let mut branches = self.branches.iter_mut().zip(0u8..);
         if others.iter().fold(0, |any, fate| any | fate ^ first) == 0 {
-            let branch = usize::from(self.order.branch_of[usize::from(first)]);
-            exec.branch_counts[branch] = packets.len() as u16;
-            if let Some(it) = self.branches.get_mut(branch) {
-                let (number, count) = (branch as u8 + 1, packets.len());
-                let mut run = BranchRun { number, members, packets, fates, log, exec };
-                run.run(it, 0..count);
+            let of_all = branches.find(|(it, _)| it.port == first);
+            let index = of_all.as_ref().map_or(MAX_BRANCHES, |(_, branch)| usize::from(*branch));
+            exec.branch_counts[index] = packets.len() as u16;
+            if let Some((it, branch)) = of_all {
+                let mut run = BranchRun { number: branch + 1, packets, fates, log, exec };
+                run.run(it, |packets| 0..packets.len());
             }
             return;
         }
-        let counts = self.order.sort(fates);
-        exec.branch_counts = counts;
-        let mut rest = &self.order.indices[..fates.len()];
-        for ((it, count), number) in self.branches.iter_mut().zip(counts).zip(1..) {
-            let Some((order, behind)) = rest.split_at_checked(count.into()) else { return };
-            rest = behind;
-            if !order.is_empty() {
-                let mut run = BranchRun { number, members, packets, fates, log, exec };
-                run.run(it, order.iter().map(|&index| usize::from(index)));
+        let mut others = packets.len() as u16;
+        for (it, branch) in branches {
+            let count = self.selection.select(fates, it.port);
+            exec.branch_counts[usize::from(branch)] = count;
+            others -= count;
+            if count > 0 {
+                let mut run = BranchRun { number: branch + 1, packets, fates, log, exec };
+                run.run(it, |_| self.selection.indices());
             }
         }
-    }
-}
-
-impl BranchOrder {
-    /// Sorts the indices of packets by their branches; returns how many each has.
-    #[inline]
-    fn sort(&mut self, fates: &[u8]) -> BranchCounts {
-        if self.indices.len() < fates.len() {
-            self.indices.resize(fates.len(), 0);
-        }
-        // As many as an index can name, so that none is compared with their number.
-        let mut next = [0u16; 256];
-        for fate in fates {
-            next[usize::from(self.branch_of[usize::from(*fate)])] += 1;
-        }
-        let counts = std::array::from_fn(|branch| next[branch]);
-        let mut start = 0;
-        for next in &mut next[..counts.len()] {
-            start += std::mem::replace(next, start);
-        }
-        for (index, fate) in (0..).zip(fates) {
-            let next = &mut next[usize::from(self.branch_of[usize::from(*fate)])];
-            self.indices[usize::from(*next)] = index;
-            *next += 1;
-        }
-        counts
+        exec.branch_counts[MAX_BRANCHES] = others;
     }
 }
 
@@ -195,7 +176,6 @@ impl BranchOrder {
 struct BranchRun<'a, 'l> {
     /// Its number.
     number: u8,
-    members: &'a [ChainMember],
     packets: &'a mut [Packet],
     fates: &'a mut [u8],
     log: &'a mut ExitLog<'l>,
@@ -204,12 +184,14 @@ struct BranchRun<'a, 'l> {
 
 impl BranchRun<'_, '_> {
     /// Runs the packets with these indices through a branch.
+    // The indices come by a closure: the compiler then sees which of them are all there are.
     #[inline(never)]
-    fn run<T: Stages>(
+    fn run<T: Stages, I: Iterator<Item = usize> + Clone>(
         &mut self,
         branch: &mut Branch<T>,
-        order: impl Iterator<Item = usize> + Clone,
+        indices: impl Fn(&[Packet]) -> I,
     ) {
+        let order = indices(self.packets);
         let first = StagePlace { branch: self.number, stage: 0 };
         let Some(mut stages) = branch.stages.borrow(&branch.next_ports) else {
             // Its first element takes them as a batch.
@@ -227,9 +209,7 @@ impl BranchRun<'_, '_> {
         if has_stopped {
             self.run_held(&mut stages, held);
         }
-        let start = self.members.partition_point(|m| m.place.branch < self.number);
-        let end = self.members.partition_point(|m| m.place.branch <= self.number);
-        stages.after(&self.members[start..end], 0, self.exec);
+        stages.after(&branch.elements, self.exec);
     }
 
     /// Runs packets until a stage has stopped one; whether that was so.
@@ -240,8 +220,9 @@ impl BranchRun<'_, '_> {
         order: &mut impl Iterator<Item = usize>,
     ) -> bool {
         let first = StagePlace { branch: self.number, stage: 0 };
+        let packets = &mut *self.packets;
         for index in order {
-            if stages.run::<false, NATIVE>(&mut self.packets[index], first, self.log) == EXITED {
+            if stages.run::<false, NATIVE>(&mut packets[index], first, self.log) == EXITED {
                 self.fates[index] = EXITED;
                 if self.log.has_stopped() {
                     return true;

@@ -130,6 +130,7 @@ macro_rules! native_stage {
         fn after((stage, _): &mut Self::Borrowed<'_>, cx: &mut Cx) {
             <$node<E> as Stage>::after(stage, cx);
         }
+        const IS_LOOKUP: bool = <$node<E> as Stage>::IS_LOOKUP;
         #[inline(always)]
         fn is_native((_, is_native): &Self::Borrowed<'_>) -> bool {
             *is_native

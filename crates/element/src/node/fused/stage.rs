@@ -43,6 +43,8 @@ pub trait Stage: Send + Sized + 'static {
     fn is_native(_borrowed: &Self::Borrowed<'_>) -> bool {
         true
     }
+    /// As [`PerPacket::IS_LOOKUP`].
+    const IS_LOOKUP: bool = false;
     /// Decides about a packet: an output, a reason to drop, or `STOP`. `NATIVE` has the code for the
     /// element's arguments do it.
     fn decide<const NATIVE: bool>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8;
@@ -96,6 +98,7 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
     fn after((config, local): &mut Self::Borrowed<'_>, cx: &mut Cx) {
         config.end_burst(local, cx);
     }
+    const IS_LOOKUP: bool = E::IS_LOOKUP;
     #[inline(always)]
     fn decide<const NATIVE: bool>(
         (config, local): &mut Self::Borrowed<'_>,

@@ -1,7 +1,7 @@
 //! The stages of a chain, and the path of a packet through them.
 
 use super::log::{ExitLog, PanicGuard};
-use super::{ChainMember, ChainPart, ChainSpec, EXITED, STOP, Stage, StagePlace, StageSpec};
+use super::{ChainPart, ChainSpec, EXITED, STOP, Stage, StagePlace, StageSpec};
 use crate::cx::Cx;
 use crate::exec::ExecState;
 use crate::node::{RoleNode, ThroughRole};
@@ -37,8 +37,10 @@ pub trait StageRun {
     fn is_native(&self) -> bool;
     /// Before the burst.
     fn before(&mut self, now: Time);
-    /// After the burst; `members` are those from these stages on.
-    fn after(&mut self, members: &[ChainMember], stage: u8, exec: &mut ExecState);
+    /// After the burst; `elements` are those from these stages on.
+    fn after(&mut self, elements: &[usize], exec: &mut ExecState);
+    /// Whether the last stage is a lookup: `run` ends before it, and `look_up` is to follow.
+    const LOOKS_UP: bool = false;
     /// Runs a packet; returns its fate, or [`EXITED`] if it left before the end.
     fn run<const HELD: bool, const NATIVE: bool>(
         &mut self,
@@ -46,6 +48,16 @@ pub trait StageRun {
         place: StagePlace,
         log: &mut ExitLog,
     ) -> u8;
+    /// Has the last stage decide about a packet that has come to it, if it is a lookup; returns its fate.
+    #[inline(always)]
+    fn look_up<const NATIVE: bool>(
+        &mut self,
+        _packet: &mut Packet,
+        _place: StagePlace,
+        _log: &ExitLog,
+    ) -> u8 {
+        0
+    }
     /// Runs a packet that is known to be IPv4 through the next stages that keep it so; returns 0, or
     /// [`EXITED`]. A last stage is none of them: it checks for itself.
     #[inline(always)]
@@ -58,11 +70,10 @@ pub trait StageRun {
         0
     }
     /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
-    /// gets [`EXITED`] for packets that leave. `members` are all of the chain.
+    /// gets [`EXITED`] for packets that leave.
     #[inline(always)]
     fn run_branches(
         &mut self,
-        _members: &[ChainMember],
         _packets: &mut [Packet],
         _fates: &mut [u8],
         _log: &mut ExitLog,
@@ -172,15 +183,14 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     }
 
     #[inline(always)]
-    fn after(&mut self, members: &[ChainMember], stage: u8, exec: &mut ExecState) {
-        let mut members = members;
-        if let Some((member, rest)) = members.split_first().filter(|(m, _)| m.place.stage == stage)
-        {
-            S::after(&mut self.stage, &mut Cx { exec, me: member.node, peers: None });
-            members = rest;
+    fn after(&mut self, elements: &[usize], exec: &mut ExecState) {
+        if let Some((&me, rest)) = elements.split_first() {
+            S::after(&mut self.stage, &mut Cx { exec, me, peers: None });
+            self.rest.after(rest, exec);
         }
-        self.rest.after(members, stage + 1, exec);
     }
+
+    const LOOKS_UP: bool = T::LOOKS_UP;
 
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
@@ -225,13 +235,22 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     #[inline(always)]
     fn run_branches(
         &mut self,
-        members: &[ChainMember],
         packets: &mut [Packet],
         fates: &mut [u8],
         log: &mut ExitLog,
         exec: &mut ExecState,
     ) {
-        self.rest.run_branches(members, packets, fates, log, exec);
+        self.rest.run_branches(packets, fates, log, exec);
+    }
+
+    #[inline(always)]
+    fn look_up<const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &ExitLog,
+    ) -> u8 {
+        self.rest.look_up::<NATIVE>(packet, place.next(), log)
     }
 
     #[inline(always)]
@@ -313,7 +332,7 @@ impl StageRun for () {
         true
     }
     fn before(&mut self, _: Time) {}
-    fn after(&mut self, _: &[ChainMember], _: u8, _: &mut ExecState) {}
+    fn after(&mut self, _: &[usize], _: &mut ExecState) {}
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
         &mut self,
@@ -365,11 +384,13 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
         S::before(&mut self.0, now);
     }
     #[inline(always)]
-    fn after(&mut self, members: &[ChainMember], stage: u8, exec: &mut ExecState) {
-        if let Some(member) = members.first().filter(|m| m.place.stage == stage) {
-            S::after(&mut self.0, &mut Cx { exec, me: member.node, peers: None });
+    fn after(&mut self, elements: &[usize], exec: &mut ExecState) {
+        if let Some(&me) = elements.first() {
+            S::after(&mut self.0, &mut Cx { exec, me, peers: None });
         }
     }
+
+    const LOOKS_UP: bool = S::IS_LOOKUP;
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
         &mut self,
@@ -380,6 +401,19 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
         if HELD && log.stops_at(place) {
             return log.exit(packet, place, STOP);
         }
+        if S::IS_LOOKUP {
+            return 0;
+        }
+        decide::<S, NATIVE>(&mut self.0, packet, place, log)
+    }
+
+    #[inline(always)]
+    fn look_up<const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &ExitLog,
+    ) -> u8 {
         decide::<S, NATIVE>(&mut self.0, packet, place, log)
     }
 }
