@@ -182,6 +182,49 @@ fn a_machine_without_a_toolchain_says_where_to_get_one() {
 }
 
 #[test]
+fn a_machine_without_cargo_or_a_place_for_the_cache_is_told_so() {
+    let place = Place::new("bare", "1.95.0", "");
+    let bare = || {
+        let mut build = place.command(&["five.click"]);
+        build.env_remove("CARGO").env("PATH", place.path("no")).env("HOME", place.path("home"));
+        build
+    };
+    let result = run(&mut bare(), b"");
+    let advice = format!(
+        "castanet: cannot run cargo nor {}: install Rust from https://rustup.rs, or set CARGO to the path \
+         of cargo\n",
+        place.path("home/.cargo/bin/cargo").display()
+    );
+    assert_eq!((result.status, result.err), (Some(3), advice));
+    // That of rustup is found without a search path, too.
+    std::fs::create_dir_all(place.path("home/.cargo")).unwrap();
+    std::fs::rename(place.path("bin"), place.path("home/.cargo/bin")).unwrap();
+    let result = run(bare().env("PATH", "/usr/bin:/bin"), b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    let mut build = place.command(&["five.click"]);
+    build.env("CARGO", place.path("home/.cargo/bin/cargo"));
+    let result = run(build.env_remove("HOME").env_remove("XDG_CACHE_HOME"), b"");
+    let message = "castanet: no folder for the cache: set HOME or XDG_CACHE_HOME\n";
+    assert!(result.status == Some(1) && result.err.ends_with(message), "{}", result.err);
+}
+
+#[test]
+fn classes_that_cannot_be_compiled_stay_as_they_are() {
+    let place = Place::new("unchanged", "1.95.0", "");
+    let text =
+        "Idle -> c :: Counter -> q :: Queue -> Unqueue -> Counter -> Discard; Script(wait 1)";
+    let result = place.build(&["-e", text, "-o", "same"]);
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    let said = "castanet: no chains to compile\n\
+                castanet: unchanged: Script (has no packets)\n\
+                castanet: unchanged: Unqueue (is asked for packets)\n\
+                castanet: unchanged: Queue (keeps packets)\n\
+                castanet: unchanged: Counter, Discard, Idle (takes packets in batches)\n";
+    assert!(result.err.starts_with(said), "{}", result.err);
+    assert!(!place.text("same").contains("fuse!("), "{}", place.text("same"));
+}
+
+#[test]
 fn sources_must_be_those_of_the_program() {
     let place = Place::new("sources", "1.95.0", "");
     let err = place.complaint(3, &["five.click", "--source", "/no/such"]);
@@ -213,6 +256,8 @@ fn outputs_that_cannot_be_are_refused_before_anything_is_built() {
     refused(&["five.click", "-o", "dir"], 1, "dir: is a directory");
     refused(&["five.click", "-o", "five.click"], 1, "five.click: is the configuration");
     refused(&["five.click", "-o", "no/such"], 1, "no/such: there is no folder no");
+    // Not even root can make files there.
+    refused(&["five.click", "-o", "/proc/self/five"], 1, "cannot write /proc/self/five: ");
     refused(&["five.click", "-o", env!("CARGO_BIN_EXE_castanet")], 1, "is this very program");
     refused(&["-e", TEXT], 2, "name the program to write with -o");
     refused(&[], 2, "no configuration");
@@ -268,6 +313,15 @@ fn an_interrupt_ends_the_compiler_and_leaves_nothing() {
     let folder = std::fs::read_dir(place.path("cache/castanet/build")).unwrap();
     let names: Vec<_> = folder.map(|it| it.unwrap().file_name()).collect();
     assert!(!names.iter().any(|it| it.to_string_lossy().ends_with(".rs")), "{names:?}");
+    // The cache is as it was: the next build compiles, and the one after it does not.
+    assert!(programs(&place).is_empty());
+    let script = place.path("bin/cargo");
+    let text = std::fs::read_to_string(&script).unwrap().replace("sleep 600; exit 1", "");
+    std::fs::write(&script, text).unwrap();
+    for output in ["five", "again"] {
+        let result = place.build(&["five.click", "-o", output]);
+        assert_eq!((result.status, place.calls()), (Some(0), 2), "{}", result.err);
+    }
 }
 
 #[test]
@@ -286,4 +340,22 @@ fn of_two_builds_one_waits() {
     assert!(err.contains("another build is running; this one waits for it\n"), "{err}");
     assert!(place.text("two").contains("(\"config\", "), "{}", place.text("two"));
     assert!(place.text("five").contains("(\"five.click\", "), "{}", place.text("five"));
+}
+
+#[test]
+fn a_build_that_waited_for_the_same_program_takes_it() {
+    let more = "while [ ! -e \"$0.go\" ]; do sleep 0.02; done";
+    let place = Place::new("same", "1.95.0", more);
+    let one = place.start(&["five.click"]);
+    wait_until("the first compiles", || place.calls() == 1);
+    let two = place.start(&["five.click", "-o", "two"]);
+    // Ctrl-C ends a build that waits, and nothing else.
+    let three = place.start(&["five.click", "-o", "three"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    kill(Pid::from_raw(three.id().cast_signed()), Signal::SIGINT).unwrap();
+    assert_ne!(output(three).0, Some(0));
+    std::fs::write(place.path("bin/cargo.go"), "").unwrap();
+    assert_eq!((output(one).0, output(two).0, place.calls()), (Some(0), Some(0), 1));
+    assert_eq!(place.text("two"), place.text("five"));
+    assert!(!place.path("three").exists());
 }

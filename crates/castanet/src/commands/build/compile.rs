@@ -189,7 +189,8 @@ fn wait(child: &mut Child, interrupted: &AtomicBool) -> Option<std::io::Result<E
 /// Advice on a failure, as far as cargo's messages tell.
 fn advice(errors: &str) -> &'static str {
     let says = |words: &[&str]| words.iter().any(|word| errors.contains(word));
-    if says(&["No space left", "os error 28"]) {
+    // A linker that writes by a mapping has no error for a full disk, and is killed.
+    if says(&["No space left", "os error 28", "[Bus error]"]) {
         ": the disk is full; CARGO_TARGET_DIR and XDG_CACHE_HOME name folders elsewhere"
     } else if says(&["failed to download", "Could not resolve host", "failed to get `"]) {
         ": the crates that Castanet uses cannot be downloaded; `castanet build --export-sources DIR`, \

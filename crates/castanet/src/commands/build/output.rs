@@ -3,7 +3,7 @@
 use super::default_name;
 use crate::commands::CommandError;
 use crate::load::{Origin, io_error_text};
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// The program to write.
@@ -36,18 +36,32 @@ impl Output {
         if !folder.is_dir() {
             return refuse(format!("there is no folder {}", folder.display()));
         }
-        Ok(Output { path })
+        let output = Output { path };
+        let part = output.part();
+        File::create(&part).map_err(|e| output.unwritable(&e))?;
+        // It is empty; the next one of this name replaces it.
+        _ = fs::remove_file(&part);
+        Ok(output)
     }
 
     /// Copies the program there under another name, and renames it at the end.
     pub(super) fn write(&self, program: &Path) -> Result<(), CommandError> {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let part = folder(&self.path).join(format!(".{name}.{}.part", std::process::id()));
+        let part = self.part();
         let written = fs::copy(program, &part).and_then(|_| fs::rename(&part, &self.path));
         written.map_err(|e| {
             _ = fs::remove_file(&part);
-            format!("cannot write {}: {}", self.path.display(), io_error_text(&e)).into()
+            self.unwritable(&e)
         })
+    }
+
+    /// The temporary name of the program, beside its place.
+    fn part(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        folder(&self.path).join(format!(".{name}.{}.part", std::process::id()))
+    }
+
+    fn unwritable(&self, error: &std::io::Error) -> CommandError {
+        format!("cannot write {}: {}", self.path.display(), io_error_text(error)).into()
     }
 }
 
