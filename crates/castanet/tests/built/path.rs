@@ -1,7 +1,7 @@
-//! A program that `castanet build` compiled does the same as `castanet`: the same packets, counts,
-//! commands and hot swaps.
-#![allow(clippy::unwrap_used)] // a test
+//! A router's path over a capture: packets and counts, the program's description of itself, and a hot
+//! swap.
 
+use crate::builds;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -34,12 +34,6 @@ const HANDLERS: [&str; 8] = [
     "b.count",
 ];
 
-fn folder() -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("built");
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
-}
-
 fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|e| panic!("{command:?}: {e}"))
 }
@@ -49,17 +43,14 @@ fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Builds the program as this test was compiled, so that nothing else is compiled anew.
+/// Builds the program.
 fn built(folder: &Path) -> PathBuf {
-    let castanet = Path::new(env!("CARGO_BIN_EXE_castanet"));
     let capture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conf/sample.pcap");
     std::fs::write(folder.join("path.click"), TEXT).unwrap();
     std::fs::write(folder.join("sides.click"), SIDE).unwrap();
-    let mut build = Command::new(castanet);
-    build.current_dir(folder).args(["build", "path.click", "--profile", "test", "-o", "program"]);
+    let mut build = builds::command();
+    build.args(["path.click", "-o", "program"]);
     build.arg(format!("in={}", capture.display())).arg("out=default");
-    build.env("XDG_CACHE_HOME", folder.join("cache")).env_remove("CASTANET_SOURCE");
-    build.env("CARGO_TARGET_DIR", castanet.parent().unwrap().parent().unwrap());
     let done = output(&mut build);
     let errors = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(done.status.success(), "{errors}");
@@ -72,7 +63,7 @@ fn built(folder: &Path) -> PathBuf {
 
 #[test]
 fn a_built_program_is_the_same_program() {
-    let folder = folder();
+    let folder = builds::folder();
     let (program, castanet) = (built(&folder), Path::new(env!("CARGO_BIN_EXE_castanet")));
     std::fs::write(folder.join("plain.click"), TEXT).unwrap();
     std::fs::write(folder.join("sides.click"), SIDE).unwrap();

@@ -240,7 +240,7 @@ fn mappings_of_a_nat_gateway_end_in_time() {
         "UDP_TIMEOUT {UDP}, TCP_NODATA_TIMEOUT {TRANSIENT}, TCP_DONE_TIMEOUT {TRANSIENT},
          TCP_TIMEOUT {ESTABLISHED}, CAPACITY $capacity"
     );
-    let mut world = NatNetwork::with_words("natexpiry", "", &[("CAPACITY $capacity", &times)]);
+    let mut world = NatNetwork::with_words("natexpiry", &[("CAPACITY $capacity", &times)]);
     // No host answers for it.
     world.beyond.ip("route add blackhole 20.0.0.0/8").unwrap();
     let [client, server] =

@@ -381,11 +381,8 @@ fn a_firewall_withstands_a_flood() {
 fn a_nat_gateway_withstands_a_flood() {
     let size = Size::from_environment();
     let room = size.room.max(2 * size.rate);
-    let mut world = NatNetwork::with_words(
-        "natflood",
-        "",
-        &[("$capacity 1000000", &format!("$capacity {room}"))],
-    );
+    let mut world =
+        NatNetwork::with_words("natflood", &[("$capacity 1000000", &format!("$capacity {room}"))]);
     world.beyond.ip("route add blackhole 20.0.0.0/7").unwrap();
     let file = world.lab.random_file("file", 1).unwrap();
     let flood = |net: u8| {

@@ -2,7 +2,7 @@
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
-use crate::testbed::{LATER, SOON, conf, program};
+use crate::testbed::{Form, LATER, SOON, conf};
 
 /// Two hosts on networks of their own, and a forwarder between them.
 struct Hosts {
@@ -18,9 +18,9 @@ const B: &str = "2001:db8:2::2";
 const SMALL: u32 = 1400;
 
 impl Hosts {
-    /// Hosts that have not heard of each other, with Castanet between them by this method, or
-    /// Linux by none.
-    fn new(name: &str, method: Option<&str>) -> Hosts {
+    /// Hosts that have not heard of each other, with Castanet between them in this form and by this
+    /// method, or Linux by none.
+    fn new(name: &str, method: Option<(Form, &str)>) -> Hosts {
         require(&["curl", "ip", "ping", "python3", "tcpdump", "traceroute"]).unwrap();
         let lab = Lab::new(name).unwrap();
         let [a, router, b] = ["a", "r", "b"].map(|it| lab.namespace(it).unwrap());
@@ -48,7 +48,7 @@ impl Hosts {
                 router.sysctl("net/ipv6/conf/all/forwarding", "1").unwrap();
                 None
             }
-            Some(method) => Some(forward(&lab, &router, method)),
+            Some((form, method)) => Some(forward(&lab, &router, form, method)),
         };
         Hosts { process, a, b, lab }
     }
@@ -69,14 +69,12 @@ impl Drop for Hosts {
 }
 
 /// Starts the router on its two interfaces.
-fn forward(lab: &Lab, router: &Namespace, method: &str) -> Process {
+fn forward(lab: &Lab, router: &Namespace, form: Form, method: &str) -> Process {
     let mut text = std::fs::read_to_string(conf("router6.click")).unwrap();
     for device in ["$dev0", "$dev1"] {
         text = text.replace(&format!("Device({device})"), &format!("Device({device}{method})"));
     }
-    let config = lab.directory().join("router6.click");
-    std::fs::write(&config, text).unwrap();
-    let command = router.command(program()).arg("run").arg(&config);
+    let command = form.run(lab, router, "router6", &text);
     let settings = ["dev0=lan1".to_owned(), "dev1=lan2".to_owned(), format!("mtu1={SMALL}")];
     let mut process = command.args(settings).spawn().unwrap();
     process.wait_for(Router::READY, SOON).unwrap();
@@ -165,12 +163,17 @@ fn all_of_it(mut hosts: Hosts) {
 
 #[test]
 fn castanet_routes_ipv6() {
-    all_of_it(Hosts::new("ip6", Some("")));
+    all_of_it(Hosts::new("ip6", Some((Form::Plain, ""))));
+}
+
+#[test]
+fn a_built_program_routes_ipv6() {
+    all_of_it(Hosts::new("ip6b", Some((Form::Built, ""))));
 }
 
 #[test]
 fn castanet_routes_ipv6_by_packet_sockets() {
-    all_of_it(Hosts::new("ip6p", Some(", METHOD AF_PACKET")));
+    all_of_it(Hosts::new("ip6p", Some((Form::Plain, ", METHOD AF_PACKET"))));
 }
 
 #[test]

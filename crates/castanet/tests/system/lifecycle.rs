@@ -3,6 +3,7 @@
 use castanet_lab::{NetworkOptions, Router};
 
 use crate::testbed::{LATER, SOON, TestNetwork, conf, packet_config, program};
+use crate::{builds, large};
 
 #[test]
 fn ctrl_c_ends_it_cleanly_and_it_starts_again() {
@@ -52,6 +53,34 @@ fn a_second_one_on_the_same_devices_does_no_harm() {
     assert!(testbed.process.as_mut().unwrap().is_running());
     let answer = testbed.ping(&h1, &["-c", "3"], &h2.address);
     assert!(answer.contains("3 received") && !answer.contains("DUP!"), "{answer}");
+}
+
+/// The next program runs before the last one ends: with packet sockets, packets of the time between come
+/// twice, and none is lost.
+#[test]
+fn a_built_program_takes_over_and_hands_back() {
+    const PINGS: &str = "1500";
+    let mut testbed = TestNetwork::packet("takeover", &NetworkOptions::default());
+    testbed.reached();
+    let config = packet_config(&testbed.network);
+    let built = builds::build("system-large", &large::text(), &[]);
+    let [h1, h2, _] = testbed.hosts().clone();
+    let ping = h1.command("ping").args(["-n", "-q", "-i", "0.002", "-W", "2", "-c", PINGS]);
+    let mut ping = ping.arg(&h2.address).spawn().unwrap();
+    for program in [&built, program()] {
+        let mut next = testbed.network.castanet(program, &config).spawn().unwrap();
+        next.wait_for(Router::READY, SOON).unwrap();
+        // It finds the hosts meanwhile.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let mut last = testbed.process.replace(next).unwrap();
+        last.interrupt();
+        assert_eq!(last.wait(SOON).unwrap().code(), Some(0), "{}", last.stderr());
+    }
+    assert!(ping.is_running(), "it is over too early: {}", ping.stdout());
+    ping.wait(LATER).unwrap();
+    let answer = ping.stdout();
+    assert!(answer.contains(&format!("{PINGS} received")) && answer.contains(" 0% "), "{answer}");
+    testbed.reached();
 }
 
 #[test]

@@ -3,9 +3,15 @@
 //! Each check of a forwarding router runs three times: through Castanet as it comes (by AF_XDP)
 //! and by packet sockets, and through Linux's own forwarding, which proves that the check fits a
 //! router and the test network is sound.
+//! Checks of `conf/nat.click`, `conf/router6.click`, a middlebox that routes and a configuration of 2000
+//! elements run twice: with `castanet`, and with the program that `castanet build` makes of it.
+//!
 //! Needs root and the programs in `.ci/packages`, and fails without them.
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
+mod build_failures;
+#[path = "../built/builds.rs"]
+mod builds;
 mod control;
 mod direct_forwarding;
 mod errors;
@@ -17,10 +23,13 @@ mod frame_exhaustion;
 mod hot_swap;
 mod idle;
 mod ip6;
+#[path = "../built/large.rs"]
+mod large;
 mod lifecycle;
 mod middlebox_network;
 mod mtu;
 mod nat;
+mod nat_swap;
 mod program;
 mod reachability;
 mod replay;

@@ -9,7 +9,7 @@
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
-use crate::testbed::{LATER, SOON, conf, program};
+use crate::testbed::{Form, LATER, SOON, conf};
 
 const CLIENT: &str = "10.0.1.2";
 const SERVER: &str = "10.0.3.2";
@@ -29,12 +29,17 @@ pub(crate) struct NatNetwork {
 
 impl NatNetwork {
     /// With devices opened by this method.
-    fn new(name: &str, method: &str) -> NatNetwork {
-        NatNetwork::with_words(name, method, &[])
+    fn new(name: &str, method: &str, form: Form) -> NatNetwork {
+        NatNetwork::running(name, form, &["--threads", "2"], &text(method, &[]))
     }
 
-    /// As [`NatNetwork::new`], with words of the configuration replaced.
-    pub(crate) fn with_words(name: &str, method: &str, other: &[(&str, &str)]) -> NatNetwork {
+    /// By `castanet`, with words of the configuration replaced.
+    pub(crate) fn with_words(name: &str, other: &[(&str, &str)]) -> NatNetwork {
+        NatNetwork::running(name, Form::Plain, &["--threads", "2"], &text("", other))
+    }
+
+    /// With this configuration, by a program with these options.
+    pub(crate) fn running(name: &str, form: Form, options: &[&str], text: &str) -> NatNetwork {
         let tools = ["curl", "ethtool", "ip", "iperf3", "ping", "python3", "sha256sum"];
         require(&tools).and_then(|()| require(&["tcpdump", "traceroute"])).unwrap();
         let lab = Lab::new(name).unwrap();
@@ -55,7 +60,10 @@ impl NatNetwork {
         for namespace in [&beyond, &server] {
             namespace.sysctl("net/ipv4/icmp_ratemask", "0").unwrap();
         }
-        let nat = rewrite(&lab, &gateway, method, other);
+        let command = form.run(&lab, &gateway, "nat", text).args(options);
+        let socket = format!("socket={}", lab.directory().join("control").display());
+        let mut nat = command.args(["dev0=lan1", "dev1=lan2"]).arg(socket).spawn().unwrap();
+        nat.wait_for(Router::READY, SOON).unwrap();
         NatNetwork { nat, client, beyond, server, lab }
     }
 
@@ -82,8 +90,8 @@ impl Drop for NatNetwork {
     }
 }
 
-/// Starts the gateway on its two interfaces.
-fn rewrite(lab: &Lab, gateway: &Namespace, method: &str, other: &[(&str, &str)]) -> Process {
+/// The gateway's configuration, with words replaced and a control socket.
+pub(crate) fn text(method: &str, other: &[(&str, &str)]) -> String {
     let mut text = std::fs::read_to_string(conf("nat.click")).unwrap();
     for device in ["$dev0", "$dev1"] {
         text = text.replace(&format!("Device({device})"), &format!("Device({device}{method})"));
@@ -92,14 +100,7 @@ fn rewrite(lab: &Lab, gateway: &Namespace, method: &str, other: &[(&str, &str)])
         assert!(text.contains(words), "{words}");
         text = text.replace(words, others);
     }
-    let socket = lab.directory().join("control");
-    text += &format!("\nControlSocket(UNIX, \"{}\");\n", socket.display());
-    let config = lab.directory().join("nat.click");
-    std::fs::write(&config, text).unwrap();
-    let command = gateway.command(program()).arg("run").arg(&config).arg("--threads").arg("2");
-    let mut process = command.args(["dev0=lan1", "dev1=lan2"]).spawn().unwrap();
-    process.wait_for(Router::READY, SOON).unwrap();
-    process
+    text + "\nControlSocket(UNIX, $socket);\n"
 }
 
 /// Pings of two clients at once that have the same identifier, large ones too, and the gateway's
@@ -298,10 +299,15 @@ fn all_of_it(mut world: NatNetwork) {
 
 #[test]
 fn clients_share_an_address() {
-    all_of_it(NatNetwork::new("nat", ""));
+    all_of_it(NatNetwork::new("nat", "", Form::Plain));
+}
+
+#[test]
+fn clients_share_an_address_through_a_built_program() {
+    all_of_it(NatNetwork::new("natb", "", Form::Built));
 }
 
 #[test]
 fn clients_share_an_address_by_packet_sockets() {
-    all_of_it(NatNetwork::new("natp", ", METHOD AF_PACKET"));
+    all_of_it(NatNetwork::new("natp", ", METHOD AF_PACKET", Form::Plain));
 }

@@ -2,7 +2,8 @@
 
 use castanet_lab::{Capture, Lab, Namespace, Port, Process, Router, require};
 
-use crate::testbed::{LATER, SOON, program};
+use crate::builds;
+use crate::testbed::{Form, LATER, SOON, program};
 
 /// The longest packet that the router forwards.
 const MTU: u32 = 1400;
@@ -16,7 +17,7 @@ struct Networks {
 }
 
 impl Networks {
-    fn new(name: &str, method: &[&str]) -> Networks {
+    fn new(name: &str, form: Form, method: &[&str]) -> Networks {
         require(&["curl", "ip", "ping", "python3", "sha256sum", "tcpdump", "traceroute"]).unwrap();
         let lab = Lab::new(name).unwrap();
         let [client, router, server] = ["c", "r", "s"].map(|it| lab.namespace(it).unwrap());
@@ -30,7 +31,8 @@ impl Networks {
                 .address(&format!("2001:db8:{n}::2/64 nodad"))
                 .route(&format!("default via 10.0.{n}.1"))
                 .route(&format!("default via 2001:db8:{n}::1"));
-            lab.link(port, Port::new(&router, &format!("lan{n}"))).unwrap();
+            let mac = format!("02:00:00:00:0{n}:01");
+            lab.link(port, Port::new(&router, &format!("lan{n}")).mac(&mac)).unwrap();
         }
         let rules = lab.directory().join("rules");
         // No server sees the client's address, by TCP; and one service is closed.
@@ -41,7 +43,24 @@ impl Networks {
         let near = ["--in-address", "10.0.1.1/24", "--in-address", "2001:db8:1::1/64"];
         let far = ["--out-address", "10.0.2.1/24", "--out-address", "2001:db8:2::1/64"];
         let command = router.command(program()).args(words).args(near).args(far).args(method);
-        let mut process = command.arg(&rules).spawn().unwrap();
+        let command = match form {
+            Form::Plain => command.arg(&rules),
+            Form::Built => {
+                let shown = command.arg("--show").arg(&rules).check().unwrap().stdout;
+                let path = format!("\"{}\"", rules.display());
+                assert_eq!(shown.matches(&path).count(), 1, "{shown}");
+                // The rules are read when the program starts, and must be right when it is built.
+                let rules_then = builds::folder().join("system-middlebox.rules");
+                std::fs::write(&rules_then, text).unwrap();
+                let settings = [&*format!("rules={}", rules_then.display())];
+                // Where it is built there are no such interfaces.
+                let text = "AddressInfo(lan1 2:0:0:0:1:1, lan2 2:0:0:0:2:1);\n".to_owned()
+                    + &shown.replace(&path, "$rules");
+                let program = builds::build("system-middlebox", &text, &settings);
+                router.command(program).arg(format!("rules={}", rules.display()))
+            }
+        };
+        let mut process = command.spawn().unwrap();
         process.wait_for(Router::READY, SOON).unwrap();
         Networks { process, client, server, lab }
     }
@@ -130,10 +149,15 @@ fn all_of_it(mut it: Networks) {
 
 #[test]
 fn networks_are_routed_by_rules() {
-    all_of_it(Networks::new("route", &[]));
+    all_of_it(Networks::new("route", Form::Plain, &[]));
+}
+
+#[test]
+fn networks_are_routed_by_a_built_program() {
+    all_of_it(Networks::new("routeb", Form::Built, &[]));
 }
 
 #[test]
 fn networks_are_routed_by_packet_sockets() {
-    all_of_it(Networks::new("routep", &["--method", "AF_PACKET"]));
+    all_of_it(Networks::new("routep", Form::Plain, &["--method", "AF_PACKET"]));
 }

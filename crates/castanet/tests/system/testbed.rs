@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use castanet_lab::{Host, NetworkOptions, Process, Router, ThreeHosts, require};
+use castanet_lab::{
+    Command, Host, Lab, Namespace, NetworkOptions, Process, Router, ThreeHosts, require,
+};
+
+use crate::{builds, large};
 
 pub(crate) use crate::program::{LATER, SOON, number, program};
 
@@ -20,6 +24,32 @@ const TOOLS: &[&str] = &[
     "tcpdump",
     "traceroute",
 ];
+
+/// The program by which a configuration runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// `castanet`.
+    Plain,
+    /// The program that `castanet build` makes of the configuration.
+    Built,
+}
+
+impl Form {
+    /// A command that runs a configuration in a namespace. Paths of the lab are settings and not part of
+    /// the text, which tests of one name have in common: it is built once.
+    pub(crate) fn run(self, lab: &Lab, place: &Namespace, name: &str, text: &str) -> Command {
+        match self {
+            Form::Plain => {
+                let config = lab.directory().join(format!("{name}.click"));
+                std::fs::write(&config, text).unwrap();
+                place.command(program()).arg("run").arg(&config)
+            }
+            Form::Built => {
+                place.command(builds::build(&format!("system-{name}"), text, &[])).arg("run")
+            }
+        }
+    }
+}
 
 /// Three hosts and a router that forwards between them.
 pub(crate) struct TestNetwork {
@@ -39,12 +69,23 @@ impl TestNetwork {
 
     /// A network whose router uses packet sockets.
     pub(crate) fn packet(name: &str, wiring: &NetworkOptions) -> TestNetwork {
-        require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
-        let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
-        let config = packet_config(&network);
+        let mut testbed = TestNetwork::without_router(name, wiring);
+        let config = packet_config(&testbed.network);
         let router = Router::Castanet { program: program(), config: &config };
-        let process = network.start(router).unwrap_or_else(|error| panic!("{error}"));
-        TestNetwork { process, network }
+        testbed.process = testbed.network.start(router).unwrap_or_else(|error| panic!("{error}"));
+        testbed
+    }
+
+    /// A network with a configuration of 2000 elements between the hosts.
+    pub(crate) fn large(name: &str, wiring: &NetworkOptions, form: Form) -> TestNetwork {
+        let mut testbed = TestNetwork::without_router(name, wiring);
+        let ThreeHosts { router, .. } = &testbed.network;
+        let command = form.run(testbed.network.lab(), router, "large", &large::text());
+        let mut process =
+            command.args((0..3).map(|n| format!("dev{n}=lan{}", n + 1))).spawn().unwrap();
+        process.wait_for(Router::READY, LATER).unwrap();
+        testbed.process = Some(process);
+        testbed
     }
 
     /// A network in which Linux forwards.
@@ -53,10 +94,15 @@ impl TestNetwork {
     }
 
     fn new(name: &str, wiring: &NetworkOptions, router: Router<'_>) -> TestNetwork {
+        let mut testbed = TestNetwork::without_router(name, wiring);
+        testbed.process = testbed.network.start(router).unwrap_or_else(|error| panic!("{error}"));
+        testbed
+    }
+
+    fn without_router(name: &str, wiring: &NetworkOptions) -> TestNetwork {
         require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
         let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
-        let process = network.start(router).unwrap_or_else(|error| panic!("{error}"));
-        TestNetwork { process, network }
+        TestNetwork { process: None, network }
     }
 
     pub(crate) fn hosts(&self) -> &[Host; 3] {
@@ -121,8 +167,8 @@ pub(crate) fn packet_config(network: &ThreeHosts) -> PathBuf {
     path
 }
 
-/// Makes three tests of each check: through Castanet as it comes (by AF_XDP) and by packet
-/// sockets, and through Linux.
+/// Makes five tests of each check: through Castanet as it comes (by AF_XDP) and by packet
+/// sockets, through 2000 elements in `castanet` and in a program built of them, and through Linux.
 macro_rules! through_all {
     ($($(#[$doc:meta])* $check:ident($wiring:expr);)*) => {
         mod castanet {
@@ -133,6 +179,18 @@ macro_rules! through_all {
         mod packet {
             $($(#[$doc])* #[test] fn $check() {
                 super::$check(&crate::testbed::TestNetwork::packet(stringify!($check), &$wiring));
+            })*
+        }
+        mod large {
+            $($(#[$doc])* #[test] fn $check() {
+                let form = crate::testbed::Form::Plain;
+                super::$check(&crate::testbed::TestNetwork::large(stringify!($check), &$wiring, form));
+            })*
+        }
+        mod built {
+            $($(#[$doc])* #[test] fn $check() {
+                let form = crate::testbed::Form::Built;
+                super::$check(&crate::testbed::TestNetwork::large(stringify!($check), &$wiring, form));
             })*
         }
         mod kernel {
