@@ -15,6 +15,8 @@ use castanet_element::flow::Flow;
 use castanet_element::node::fused::{
     ChainMember, ChainSpec, Fusion, MAX_BRANCHES, MAX_STAGES, StagePlace, StageSpec,
 };
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// Elements that run as fused chains.
 #[derive(Default)]
@@ -51,33 +53,36 @@ impl FusionPlan {
     }
 }
 
-/// Finds the chains: those of the most elements first, until none is left.
+/// Finds the chains: those of the most elements first, until none is left; of equal ones that of the
+/// first fusion, and of its elements the first.
 pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
     let compiled: Vec<_> = fusions.iter().map(|fusion| (*fusion, (fusion.spec)())).collect();
     let mut free = vec![true; graph.elements.len()];
-    let mut plan = FusionPlan::default();
-    loop {
-        let mut best: Option<ChainPlan> = None;
-        for (fusion, spec) in &compiled {
-            for node in 0..graph.elements.len() {
-                let Some(chain) = chain_from(node, graph, (fusion, spec), &free) else { continue };
-                match &mut best {
-                    Some(best) if best.members == chain.members => {
-                        best.fusions.extend(chain.fusions)
-                    }
-                    Some(best) if best.members.len() >= chain.members.len() => {}
-                    _ if chain.members.len() < 2 => {}
-                    _ => best = Some(chain),
-                }
-            }
+    let search = |fusion: usize, node: usize, free: &[bool]| {
+        let (fusion, spec): &(_, ChainSpec) = &compiled[fusion];
+        chain_from(node, graph, (fusion, spec), free).filter(|chain| chain.members.len() > 1)
+    };
+    let heads = |fusion| (0..free.len()).map(move |node| (fusion, node));
+    let mut candidates: BinaryHeap<_> = (0..compiled.len())
+        .flat_map(heads)
+        .filter_map(|at| Some((search(at.0, at.1, &free)?.members.len(), Reverse(at))))
+        .collect();
+    let mut plan = FusionPlan { chains: Vec::new(), bypasses: bypasses(graph) };
+    while let Some((length, Reverse((fusion, node)))) = candidates.pop() {
+        // Chains taken since may have left less of it.
+        let Some(mut chain) = search(fusion, node, &free) else { continue };
+        if chain.members.len() != length {
+            candidates.push((chain.members.len(), Reverse((fusion, node))));
+            continue;
         }
-        let Some(chain) = best else {
-            plan.bypasses = bypasses(graph);
-            return plan;
-        };
+        let others = (fusion + 1..compiled.len()).filter_map(|other| search(other, node, &free));
+        let same = others.filter(|other| other.members == chain.members);
+        let fusions: Vec<_> = same.flat_map(|other| other.fusions).collect();
+        chain.fusions.extend(fusions);
         chain.members.iter().for_each(|member| free[member.node] = false);
         plan.chains.push(chain);
     }
+    plan
 }
 
 /// The chain of a fusion that begins with element `node`; `free` says which elements are in none yet.
@@ -146,14 +151,12 @@ impl Search<'_> {
     /// The longest chain from `member` on, as its stage or a later one if those between may be
     /// absent.
     fn longest(&self, member: ChainMember, head: bool) -> Option<Vec<ChainMember>> {
-        if !self.fits(member.node, head) {
-            return None;
-        }
         let class = self.graph.elements[member.node].class.spec.class;
         for stage in usize::from(member.place.stage)..self.stages.len().min(MAX_STAGES) {
             if self.stages[stage].class == class {
                 let member = ChainMember { place: at(stage), ..member };
-                return self.onward(member, self.stages[stage].open);
+                let open = self.stages[stage].open;
+                return self.fits(member.node, head).then(|| self.onward(member, open)).flatten();
             }
             if !self.stages[stage].optional {
                 return None;
