@@ -19,6 +19,7 @@ mod measure;
 pub mod models;
 pub mod paths;
 pub mod router;
+pub mod scale;
 pub mod shared;
 pub mod shared_packets;
 pub mod splitbox;

@@ -142,6 +142,11 @@ pub(crate) fn find(name: &str) -> Option<&'static Path> {
     PATHS.iter().find(|path| path.name == name)
 }
 
+/// The paths whose packets a source can make, rather than take from a ring.
+pub(crate) fn with_source() -> impl Iterator<Item = &'static Path> {
+    PATHS.iter().filter(|path| !matches!(path.elements, Replay(_)))
+}
+
 impl Path {
     /// The path from an element to another.
     pub(crate) fn between(&self, from: &str, to: &str) -> String {

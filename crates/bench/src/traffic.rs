@@ -70,7 +70,12 @@ impl FromArg for Traffic {
 
 /// Makes frames of a kind, of so many flows.
 pub(crate) fn frames(traffic: Traffic, flows: usize) -> Frames {
-    let mut numbers = Rng(0x1234_5678_9abc_def1);
+    frames_of(traffic, flows, 0)
+}
+
+/// The same, between other hosts for each `set`.
+pub(crate) fn frames_of(traffic: Traffic, flows: usize, set: u64) -> Frames {
+    let mut numbers = Rng(0x1234_5678_9abc_def1 ^ set.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     (0..flows).map(|_| one(traffic, &mut numbers)).collect()
 }
 

@@ -7,6 +7,7 @@ mod flows;
 mod io;
 mod models;
 mod paths;
+mod scale;
 mod shared;
 mod shared_packets;
 mod splitbox;
@@ -46,6 +47,8 @@ enum Benchmark {
     Models(models::Arguments),
     /// Short paths for exact numbers of packets, for tools that count instructions
     Paths(paths::Arguments),
+    /// Workers that visit the same elements: what they carry together
+    Scale(scale::Arguments),
     /// A table of flows: adding, finding and ending them, beside a hash map
     Flows(flows::Arguments),
     /// Connections and mappings that workers share: what they carry together
@@ -101,6 +104,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::Io(arguments) => io::main(arguments),
         Benchmark::Models(arguments) => models::main(arguments),
         Benchmark::Paths(arguments) => paths::main(arguments),
+        Benchmark::Scale(arguments) => scale::main(arguments),
         Benchmark::Flows(arguments) => flows::main(arguments),
         Benchmark::Shared(arguments) => shared::main(arguments),
         Benchmark::SharedPackets(arguments) => shared_packets::main(arguments),
