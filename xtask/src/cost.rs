@@ -125,7 +125,7 @@ fn verdict(comparisons: &[Comparison]) -> Result<(), String> {
 }
 
 /// Builds the program and returns its path.
-fn program() -> Result<String, String> {
+pub(crate) fn program() -> Result<String, String> {
     let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
     run(&cargo, &["build", "--quiet", "--release", "--package", "castanet"])?;
     let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".into());
@@ -190,7 +190,7 @@ fn collected(report: &str) -> Option<u64> {
 }
 
 /// The versions of the compiler and of valgrind.
-fn tools_here() -> Result<String, String> {
+pub(crate) fn tools_here() -> Result<String, String> {
     let [compiler, valgrind] = ["rustc", "valgrind"].map(|tool| output(tool, &["--version"]));
     Ok(format!("{}, {}", compiler?.0.trim(), valgrind?.0.trim()))
 }

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod contention;
 mod cost;
 mod steps;
 
@@ -22,6 +23,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                    instructions a packet on the paths of `castanet bench paths`,
                    counted by callgrind; fails where one grows by more than 3 %
                    against xtask/cost.json, which --record writes
+  contention [--record] [--json] [-j N,N] [PATH]...
+                   cache lines that move between 4 workers, or N, for a packet on the
+                   paths of `castanet bench scale`, traced by valgrind; fails where
+                   more move than xtask/contention.json says, which --record writes
   packages         install the Debian packages that tests and demo need";
 
 fn main() {
@@ -50,6 +55,10 @@ fn main() {
         }
         ["cost", words @ ..] => match cost::Options::parse(words) {
             Some(options) => cost::cost(&options),
+            None => Err(USAGE.into()),
+        },
+        ["contention", words @ ..] => match contention::Options::parse(words) {
+            Some(options) => contention::contention(&options),
             None => Err(USAGE.into()),
         },
         ["docs"] => xtask::docs::write(),
