@@ -47,9 +47,9 @@ impl Selection {
 /// A bit for each of eight fates: whether it is `fate`.
 #[inline(always)]
 fn equal(eight: [u8; 8], fate: u8) -> u64 {
-    let odd = u64::from_le_bytes(eight) ^ ONES * u64::from(fate);
+    let odd = u64::from_le_bytes(eight) ^ (ONES * u64::from(fate));
     // The highest bit of each byte that is zero.
-    let zero = !((odd & LOW) + LOW | odd | LOW);
+    let zero = !(((odd & LOW) + LOW) | odd | LOW);
     (zero >> 7).wrapping_mul(GATHER) >> 56
 }
 
