@@ -24,3 +24,4 @@ pub mod shared;
 pub mod shared_packets;
 pub mod splitbox;
 mod traffic;
+mod worker_counts;

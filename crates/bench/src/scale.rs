@@ -1,8 +1,9 @@
 //! `castanet bench scale`: throughput of workers that visit the same elements.
 
-use super::measure::{Run, is_selected, median};
+use super::measure::is_selected;
 use super::paths::{self, Path};
-use super::router::{Sample, build, count, rate, sample};
+use super::router::{build, count};
+use super::worker_counts::{WorkerCount, measure};
 use castanet_element::class::Library;
 use castanet_runtime::router::Router;
 use serde::Serialize;
@@ -83,13 +84,6 @@ pub fn names() -> Vec<&'static str> {
     cases().map(|case| case.name).collect()
 }
 
-/// One case with one number of workers.
-struct CaseRun {
-    workers: usize,
-    router: Router,
-    samples: Vec<Sample>,
-}
-
 /// Measures every case, each number of workers in turn, round after round; `on_record` gets each
 /// record as it is made.
 pub fn run(
@@ -98,27 +92,20 @@ pub fn run(
     on_record: &mut dyn FnMut(Record),
 ) -> Result<(), String> {
     for case in cases().filter(|case| is_selected(&plan.cases, case.name)) {
-        let mut case_runs = Vec::new();
-        for workers in [1].into_iter().chain(plan.workers.iter().copied().filter(|&n| n > 1)) {
-            let router = router(&case, workers, None, library)?;
-            case_runs.push(CaseRun { workers, router, samples: Vec::new() });
-        }
-        for round in 0..=plan.rounds {
-            for CaseRun { workers, router, samples } in &mut case_runs {
-                let sample = sample(router, *workers, plan.time, |it| count(it, "end.count"));
-                // The first round warms up.
-                if round > 0 {
-                    samples.push(sample);
-                }
-            }
-        }
-        let reference_mpps = case_runs.first().map_or(f64::NAN, |run| rate(&run.samples));
-        for CaseRun { workers, samples, .. } in case_runs {
-            let runs: Vec<Run> = samples.iter().map(|s| s.run).collect();
-            let (case, mpps) = (case.name, rate(&samples));
-            let (ns_per_packet, reference) = (median(&runs), "one worker");
-            on_record(Record { case, workers, mpps, ns_per_packet, reference, reference_mpps });
-        }
+        let measured = measure(&plan.workers, plan.rounds, plan.time, |workers| {
+            router(&case, workers, None, library)
+        })?;
+        let reference_mpps = measured.first().map_or(f64::NAN, WorkerCount::mpps);
+        measured.iter().for_each(|it| {
+            on_record(Record {
+                case: case.name,
+                workers: it.workers,
+                mpps: it.mpps(),
+                ns_per_packet: it.ns_per_packet(),
+                reference: "one worker",
+                reference_mpps,
+            });
+        });
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! `castanet bench shared`: throughput of workers that share connections or mappings.
 
-use super::measure::{Run, is_selected, median};
-use super::router::{Sample, build, count, rate, sample};
+use super::measure::is_selected;
+use super::router::build;
+use super::worker_counts::{WorkerCount, measure};
 use castanet_element::class::Library;
 use castanet_runtime::router::Router;
 use serde::Serialize;
@@ -81,13 +82,6 @@ pub fn names() -> [&'static str; CASES.len()] {
     CASES.each_ref().map(|case| case.name)
 }
 
-/// One case with one number of workers.
-struct CaseRun {
-    workers: usize,
-    router: Router,
-    samples: Vec<Sample>,
-}
-
 /// Measures every case, each number of workers in turn, round after round; `on_record` gets each
 /// record as it is made.
 pub fn run(
@@ -96,31 +90,21 @@ pub fn run(
     on_record: &mut dyn FnMut(Record),
 ) -> Result<(), String> {
     for case in CASES.iter().filter(|case| is_selected(&plan.cases, case.name)) {
-        let mut case_runs = Vec::new();
-        for workers in [1].into_iter().chain(plan.workers.iter().copied().filter(|&n| n > 1)) {
-            let text = configuration(case, workers, plan.flows);
-            let router = build(&text, FRAMES, workers, true, library)?;
-            case_runs.push(CaseRun { workers, router, samples: Vec::new() });
-        }
-        for round in 0..=plan.rounds {
-            for CaseRun { workers, router, samples } in &mut case_runs {
-                let sample = sample(router, *workers, plan.time, |it| count(it, "end.count"));
-                // The first round makes the flows known.
-                if round > 0 {
-                    samples.push(sample);
-                }
-            }
-        }
-        let reference_mpps = case_runs.first().map_or(f64::NAN, |run| rate(&run.samples));
-        for CaseRun { workers, mut router, samples } in case_runs {
-            lost_nothing(&mut router)?;
-            let (runs, flows): (Vec<Run>, _) =
-                (samples.iter().map(|s| s.run).collect(), plan.flows);
-            let (mpps, ns_per_packet) = (rate(&samples), median(&runs));
-            let (case, reference) = (case.name, "one worker");
-            let record =
-                Record { case, workers, flows, mpps, ns_per_packet, reference, reference_mpps };
-            on_record(record);
+        let measured = measure(&plan.workers, plan.rounds, plan.time, |workers| {
+            build(&configuration(case, workers, plan.flows), FRAMES, workers, true, library)
+        })?;
+        let reference_mpps = measured.first().map_or(f64::NAN, WorkerCount::mpps);
+        for mut it in measured {
+            lost_nothing(&mut it.router)?;
+            on_record(Record {
+                case: case.name,
+                workers: it.workers,
+                flows: plan.flows,
+                mpps: it.mpps(),
+                ns_per_packet: it.ns_per_packet(),
+                reference: "one worker",
+                reference_mpps,
+            });
         }
     }
     Ok(())
