@@ -71,7 +71,7 @@ impl HeaderCheck {
     pub fn new(checksum: bool, bad_sources: &[Ipv4Addr], good_destinations: &[Ipv4Addr]) -> Self {
         let bits = |list: &[Ipv4Addr]| list.iter().map(|a| a.to_bits()).collect();
         let bad: Box<[u32]> = bits(bad_sources);
-        let filter = bad.iter().fold(0, |filter, &address| filter | filter_bit(address));
+        let filter = bad.iter().fold(0, |filter, &address| filter | filter_bit(address.into()));
         let good_destinations = bits(good_destinations);
         HeaderCheck { checksum, bad_sources: bad, good_destinations, filter }
     }
@@ -137,16 +137,17 @@ impl PlainCheck {
         if self.checksum && !header.checksum_ok(&[]) {
             return None;
         }
-        let source_good = self.filter & filter_bit(header.src_u32()) == 0;
+        let source_good = self.filter & filter_bit(header.src()) == 0;
         source_good.then(|| (total_len, header.dst()))
     }
 }
 
 /// The filter bit of an address.
 #[inline(always)]
-fn filter_bit(address: u32) -> u64 {
-    // Multiplicative hashing (Knuth): the high bits depend on all others.
-    1 << (address.wrapping_mul(0x9E37_79B1) >> 26)
+fn filter_bit(address: Ipv4Addr) -> u64 {
+    // Multiplicative hashing (Knuth): the high bits depend on all others. The order of bytes is that of
+    // most processors.
+    1 << (u32::from_le_bytes(address.octets()).wrapping_mul(0x9E37_79B1) >> 26)
 }
 
 #[cfg(test)]

@@ -150,7 +150,11 @@ impl Program {
     /// Like [`Program::run_bytes`], with [`Program::NONE`] for `None`.
     #[inline(always)]
     pub fn output_of_bytes(&self, packet: &[u8]) -> u8 {
-        self.output(&RawBytes(packet))
+        // Words made anew for more tests: else a single test would store them.
+        match self.bytecode.run_single(&RawBytes(packet)) {
+            Some(output) => output,
+            None => self.output_of_many(&RawBytes(packet)),
+        }
     }
 
     /// Runs a program of IP patterns on a packet from its network header on; `None` drops it.

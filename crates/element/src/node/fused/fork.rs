@@ -2,12 +2,10 @@
 
 use super::log::ExitLog;
 use super::selection::Selection;
-use super::stages::{StageRun, Stages, decide};
+use super::stages::{FinalRun, FinalStage, StageRun, Stages};
 use super::{
     ChainPart, ChainSpec, EXITED, Elements, MAX_BRANCHES, NextPorts, STOP, Stage, StagePlace,
-    StageSpec,
 };
-use crate::cx::Cx;
 use crate::exec::ExecState;
 use crate::node::{RoleNode, ThroughRole};
 use crate::time::Time;
@@ -16,7 +14,7 @@ use castanet_packet::Packet;
 /// A last stage that sends packets to several outputs, with branches of the same classes behind several of
 /// them. The fate of a packet that comes to the end of its branch is the output that leads there.
 pub struct ForkStage<S, T> {
-    stage: S,
+    end: FinalStage<S>,
     branches: Vec<Branch<T>>,
     selection: Selection,
 }
@@ -32,7 +30,7 @@ struct Branch<T> {
 
 /// A fork, for one burst.
 pub struct ForkRun<'a, S: Stage, T> {
-    stage: S::Borrowed<'a>,
+    end: FinalRun<'a, S>,
     branches: &'a mut [Branch<T>],
     selection: &'a mut Selection,
 }
@@ -43,71 +41,60 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
 
     fn list(into: &mut ChainSpec) {
         const { assert!(!T::ENDS, "the last stage of a branch has one output") };
-        into.stages.push(StageSpec::of::<S>());
+        FinalStage::<S>::list(into);
         let mut branch = ChainSpec::default();
         T::list(&mut branch);
         into.branch = branch.stages;
     }
     fn fits(nodes: &[Option<RoleNode>], parts: &[ChainPart]) -> bool {
-        let first = nodes.first().is_some_and(|node| node.as_ref().is_none_or(S::fits));
-        first && parts.iter().all(|part| T::fits(&part.nodes, &[]))
+        FinalStage::<S>::fits(nodes, &[]) && parts.iter().all(|part| T::fits(&part.nodes, &[]))
     }
     fn own(nodes: &mut [Option<RoleNode>], parts: &mut [ChainPart]) -> Option<Self> {
-        let stage = S::own(nodes.first_mut()?.take())?;
+        let end = FinalStage::own(nodes, &mut [])?;
         let branch = |part: &mut ChainPart| {
             let ChainPart { port, next_ports, elements, .. } = *part;
             let stages = T::own(&mut part.nodes, &mut [])?;
             Some(Branch { port, stages, next_ports, elements })
         };
         let branches: Option<Vec<_>> = parts.iter_mut().take(MAX_BRANCHES).map(branch).collect();
-        Some(ForkStage { stage, branches: branches?, selection: Selection::default() })
+        Some(ForkStage { end, branches: branches?, selection: Selection::default() })
     }
     fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
-        match (place.branch, place.stage) {
-            (0, 0) => self.stage.node(),
-            (0, _) => None,
-            (branch, stage) => {
-                let branch = self.branches.get_mut(usize::from(branch) - 1)?;
-                branch.stages.node(StagePlace { branch: 0, stage })
-            }
-        }
+        let Some(branch) = usize::from(place.branch).checked_sub(1) else {
+            return self.end.node(place);
+        };
+        self.branches.get_mut(branch)?.stages.node(StagePlace { branch: 0, ..place })
     }
     fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole> {
-        match (place.branch, place.stage) {
-            (0, 0) => self.stage.peek(),
-            (0, _) => None,
-            (branch, stage) => {
-                let branch = self.branches.get(usize::from(branch) - 1)?;
-                branch.stages.peek(StagePlace { branch: 0, stage })
-            }
-        }
+        let Some(branch) = usize::from(place.branch).checked_sub(1) else {
+            return self.end.peek(place);
+        };
+        self.branches.get(branch)?.stages.peek(StagePlace { branch: 0, ..place })
     }
     #[inline(always)]
     fn borrow(&mut self, _: &[u8]) -> Option<Self::Borrowed<'_>> {
         let (branches, selection) = (&mut self.branches[..], &mut self.selection);
-        Some(ForkRun { stage: self.stage.borrow()?, branches, selection })
+        Some(ForkRun { end: self.end.borrow(&[])?, branches, selection })
     }
 }
 
 impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
+    const LOOKS_UP: bool = S::IS_LOOKUP;
+
     #[inline(always)]
     fn is_native(&self) -> bool {
-        S::is_native(&self.stage)
+        self.end.is_native()
     }
 
     #[inline(always)]
     fn before(&mut self, now: Time) {
-        S::before(&mut self.stage, now);
+        self.end.before(now);
     }
 
     #[inline(always)]
     fn after(&mut self, elements: &[usize], exec: &mut ExecState) {
-        if let Some(&me) = elements.first() {
-            S::after(&mut self.stage, &mut Cx { exec, me, peers: None });
-        }
+        self.end.after(elements, exec);
     }
-
-    const LOOKS_UP: bool = S::IS_LOOKUP;
 
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
@@ -116,13 +103,7 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
         place: StagePlace,
         log: &mut ExitLog,
     ) -> u8 {
-        if HELD && log.stops_at(place) {
-            return log.exit(packet, place, STOP);
-        }
-        if S::IS_LOOKUP {
-            return 0;
-        }
-        decide::<S, NATIVE>(&mut self.stage, packet, place, log)
+        self.end.run::<HELD, NATIVE>(packet, place, log)
     }
 
     #[inline(always)]
@@ -132,7 +113,7 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
         place: StagePlace,
         log: &ExitLog,
     ) -> u8 {
-        decide::<S, NATIVE>(&mut self.stage, packet, place, log)
+        self.end.look_up::<NATIVE>(packet, place, log)
     }
 
     // Branch by branch, and as functions of their own: for each such loop the processor's registers are

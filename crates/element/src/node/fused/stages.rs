@@ -33,14 +33,14 @@ pub trait Stages: Send + Sized + 'static {
 /// Stages that packets can go through. `HELD` says that a stage has stopped a packet ([`ExitLog`]), and
 /// `NATIVE` that stages use the code that was compiled for their arguments.
 pub trait StageRun {
+    /// Whether the last stage is a lookup: `run` ends before it, and `look_up` is to follow.
+    const LOOKS_UP: bool = false;
     /// Whether the elements have the arguments for which code was compiled.
     fn is_native(&self) -> bool;
     /// Before the burst.
     fn before(&mut self, now: Time);
     /// After the burst; `elements` are those from these stages on.
     fn after(&mut self, elements: &[usize], exec: &mut ExecState);
-    /// Whether the last stage is a lookup: `run` ends before it, and `look_up` is to follow.
-    const LOOKS_UP: bool = false;
     /// Runs a packet; returns its fate, or [`EXITED`] if it left before the end.
     fn run<const HELD: bool, const NATIVE: bool>(
         &mut self,
@@ -94,7 +94,7 @@ pub trait StageRun {
 
 /// Has a stage decide, under a guard.
 #[inline(always)]
-pub(super) fn decide<S: Stage, const NATIVE: bool>(
+fn decide<S: Stage, const NATIVE: bool>(
     element: &mut S::Borrowed<'_>,
     packet: &mut Packet,
     place: StagePlace,
@@ -171,6 +171,8 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
 }
 
 impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
+    const LOOKS_UP: bool = T::LOOKS_UP;
+
     #[inline(always)]
     fn is_native(&self) -> bool {
         S::is_native(&self.stage) && self.rest.is_native()
@@ -189,8 +191,6 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
             self.rest.after(rest, exec);
         }
     }
-
-    const LOOKS_UP: bool = T::LOOKS_UP;
 
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
@@ -375,6 +375,8 @@ impl<S: Stage> Stages for FinalStage<S> {
 }
 
 impl<S: Stage> StageRun for FinalRun<'_, S> {
+    const LOOKS_UP: bool = S::IS_LOOKUP;
+
     #[inline(always)]
     fn is_native(&self) -> bool {
         S::is_native(&self.0)
@@ -389,8 +391,6 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
             S::after(&mut self.0, &mut Cx { exec, me, peers: None });
         }
     }
-
-    const LOOKS_UP: bool = S::IS_LOOKUP;
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
         &mut self,
