@@ -107,8 +107,8 @@ impl Cx<'_> {
     }
 
     /// Sends each packet where its fate's index says; the first output keeps
-    /// the array.
-    pub fn route(&mut self, mut batch: Batch, fates: &[u8]) {
+    /// the array. Changes fates as [`Cx::divide`] does.
+    pub fn route(&mut self, mut batch: Batch, fates: &mut [u8]) {
         let keep = self.divide(&mut batch, fates);
         if !batch.is_empty() {
             self.emit_batch_index(keep, batch);
@@ -116,9 +116,12 @@ impl Cx<'_> {
     }
 
     /// Emits all packets but those for the first output that any of them is
-    /// for; which that is.
-    pub fn divide(&mut self, batch: &mut Batch, fates: &[u8]) -> u8 {
-        let ways = &fates[..batch.len()];
+    /// for; which that is. Outputs that lead to the same input become one in `fates`.
+    pub fn divide(&mut self, batch: &mut Batch, fates: &mut [u8]) -> u8 {
+        let ways = &mut fates[..batch.len()];
+        if let Some(Some(groups)) = self.exec.output_groups.get(self.me) {
+            groups.apply(ways);
+        }
         let keep = ways.iter().copied().find(|&f| !self.exec.is_drop(f)).unwrap_or(0);
         batch.divide(ways, keep, self);
         keep

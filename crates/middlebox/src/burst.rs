@@ -72,7 +72,7 @@ impl HookContext<'_> {
         let returned = if needs_slow_path {
             Some(batch)
         } else {
-            cx.route(batch, &fates);
+            cx.route(batch, &mut fates);
             None
         };
         state.fates = fates;

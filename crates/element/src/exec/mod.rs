@@ -5,6 +5,7 @@ mod accounting;
 mod calls;
 mod chain;
 mod counters;
+mod output_groups;
 mod outputs;
 mod timers;
 
@@ -12,6 +13,7 @@ pub use accounting::{ChargedRun, CycleAccounting, ElementCost, RunCost, RunKind}
 pub use calls::{AfterCall, CallState, HandlerCall};
 pub use chain::{BranchCounts, ChainExit, MAX_BRANCHES, StagePlace};
 pub use counters::Counters;
+pub use output_groups::OutputGroups;
 pub use outputs::{Destination, Next, Outputs};
 pub use timers::Timers;
 
@@ -64,6 +66,8 @@ pub struct ExecState {
     pub chatter: String,
     /// By element: `name :: Class`, for messages.
     pub labels: Arc<[String]>,
+    /// By element: its outputs that lead to the same input, if there are such.
+    pub output_groups: Arc<[Option<Box<OutputGroups>>]>,
     /// State of the random number generator; never 0.
     pub seed: u64,
     /// Cycles of each element, while they are counted.
@@ -94,6 +98,7 @@ impl ExecState {
             panics: 0,
             chatter: String::new(),
             labels: Arc::default(),
+            output_groups: Arc::default(),
             seed: seed.max(1),
             cycles: None,
         }

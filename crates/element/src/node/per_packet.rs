@@ -79,8 +79,8 @@ impl<E: PerPacket> Node for PerPacketNode<E> {
 
 /// Moves each packet where its fate says; those for the first output stay.
 fn split(batch: &mut Batch, cx: &mut Cx) -> Next {
-    let fates = std::mem::take(&mut cx.exec.fates);
-    let keep = cx.divide(batch, &fates);
+    let mut fates = std::mem::take(&mut cx.exec.fates);
+    let keep = cx.divide(batch, &mut fates);
     cx.exec.fates = fates;
     Next::Output(keep)
 }

@@ -50,7 +50,7 @@ impl AggregateIPFlows {
             fates.push(exit.index());
         }
         let rest = batch.split_off(fates.len());
-        cx.route(batch, &fates);
+        cx.route(batch, &mut fates);
         state.fates = fates;
         rest
     }

@@ -120,6 +120,6 @@ impl PerBatch for IPOutputCombo {
     fn batch(&self, state: &mut IPOutputComboState, _: usize, mut batch: Batch, cx: &mut Cx) {
         state.fates.clear();
         state.fates.extend(batch.iter_mut().map(|packet| self.process(packet, cx).index()));
-        cx.route(batch, &state.fates);
+        cx.route(batch, &mut state.fates);
     }
 }

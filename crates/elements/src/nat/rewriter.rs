@@ -303,7 +303,7 @@ impl Rewriter {
                 context.rewrite_exclusive(burst, &mut batch, table, cx);
             });
         }
-        cx.route(batch, &burst.fates);
+        cx.route(batch, &mut burst.fates);
         if has_mappings || !burst.deferred.is_empty() {
             self.schedule_reap(it, cx);
         }

@@ -18,7 +18,7 @@ use castanet_element::class::{Library, Nodes, Program, Role};
 use castanet_element::control::{ControlWaker, ProgramWait};
 use castanet_element::element::ConfigNotice;
 use castanet_element::error::ArgError;
-use castanet_element::exec::ExecState;
+use castanet_element::exec::{ExecState, OutputGroups};
 use castanet_element::flow::Flow;
 use castanet_element::frames::Frames;
 use castanet_element::node::RoleNode;
@@ -361,6 +361,8 @@ fn assemble(
     let mut by_worker = slots(graph, assigned, nodes, inboxes.len());
     by_worker.iter_mut().for_each(|slots| fuse(slots, fused));
     let labels: Arc<[String]> = (0..graph.elements.len()).map(|it| graph.label(it)).collect();
+    let groups = (0..graph.elements.len()).map(|it| OutputGroups::of(&outputs(graph, it)));
+    let output_groups: Arc<[_]> = groups.collect();
     let core = |index, elements| {
         let seed = match assigned.seed {
             Some(seed) => seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -368,7 +370,8 @@ fn assemble(
         };
         let at_home = assigned.elements.iter().map(|it| it.home == index).collect();
         let core = ExecState::new(elements, frames.clone(), options.burst, seed);
-        ExecState { worker: index, at_home, labels: labels.clone(), ..core }
+        let (labels, output_groups) = (labels.clone(), output_groups.clone());
+        ExecState { worker: index, at_home, labels, output_groups, ..core }
     };
     let worker = |(index, (slots, inbox)): (usize, (Vec<Slot>, _))| Worker {
         index,
@@ -449,13 +452,18 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
     }
 }
 
-/// The slot of an element on one worker.
-fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::ElementPlan) -> Slot {
-    let it = &graph.elements[element];
-    let mut outputs = vec![None; it.outputs.len()];
+/// Where each output of an element pushes; `None` for pull outputs and open ones.
+fn outputs(graph: &Graph, element: usize) -> Vec<Option<Target>> {
+    let mut outputs = vec![None; graph.elements[element].outputs.len()];
     for edge in graph.out_edges(element).filter(|e| e.flow != Flow::Pull) {
         outputs[edge.from.port] = Some(edge.to);
     }
+    outputs
+}
+
+/// The slot of an element on one worker.
+fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::ElementPlan) -> Slot {
+    let it = &graph.elements[element];
     let mut upstream: Vec<Option<Target>> = vec![None; it.inputs.len()];
     for edge in graph.in_edges(element).filter(|e| e.flow == Flow::Pull) {
         upstream[edge.to.port] = Some(edge.from);
@@ -465,7 +473,7 @@ fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::El
         chain: None,
         within: None,
         role: it.class.role,
-        outputs,
+        outputs: outputs(graph, element),
         first_output: it.class.first_output,
         bypass: None,
         upstream,

@@ -6,7 +6,7 @@ use super::transfer::leave_open;
 use crate::graph::target::Target;
 use crate::worker::slot::{PendingBatch, Slot, WorkerGraph};
 use castanet_element::cx::Cx;
-use castanet_element::exec::{Destination, ExecState, Next};
+use castanet_element::exec::{Destination, ExecState, Next, OutputGroups};
 use castanet_element::fate::PANICKED;
 use castanet_element::node::fused::{Chain, ChainMember, MAX_BRANCHES, StagePlace};
 use castanet_packet::Batch;
@@ -22,9 +22,8 @@ pub(crate) struct FusedChain {
     /// Number of the members before the branches.
     trunk: usize,
     branches: Vec<Branch>,
-    /// By fate of the last member before the branches: the first fate whose packets go on to the same
-    /// input.
-    same: Box<[u8; 256]>,
+    /// Fates of the last member before the branches whose packets go on to the same input.
+    groups: Option<Box<OutputGroups>>,
     /// The input to which all branches lead, if they lead to the same.
     way: Option<Target>,
 }
@@ -72,7 +71,7 @@ impl FusedChain {
             members: members.to_vec(),
             trunk: of(0).end,
             branches: branches?,
-            same: Box::new(std::array::from_fn(|fate| fate as u8)),
+            groups: None,
             way: None,
         };
         let mut ends = chain.branches.iter().map(|branch| target(slots, (branch.last, 0)));
@@ -81,10 +80,7 @@ impl FusedChain {
         let ways: Vec<_> = (0..slots[last].outputs.len())
             .map(|output| target(slots, chain.end_of(last, output as u8)))
             .collect();
-        for (fate, way) in ways.iter().enumerate().filter(|(_, way)| way.is_some()) {
-            let first = ways.iter().position(|other| other == way);
-            chain.same[fate] = first.unwrap_or(fate) as u8;
-        }
+        chain.groups = OutputGroups::of(&ways);
         Some(chain)
     }
 
@@ -149,9 +145,6 @@ pub(crate) fn run(
     let slots = &graph.slots;
     if !chain.branches.is_empty() {
         count_branches(chain, slots, exec, last, batch.len(), left);
-    } else if all != any {
-        let fates = exec.fates[..batch.len()].iter_mut();
-        fates.for_each(|fate| *fate = chain.same[usize::from(*fate)]);
     }
     if !exec.exits.is_empty() {
         exits::part(graph, exec, head, depth, batch);
@@ -168,8 +161,8 @@ pub(crate) fn run(
 /// Moves the remaining packets by their fates, of which those that lead to the same input are one; returns
 /// the output of those that stay.
 fn divide(exec: &mut ExecState, last: usize, batch: &mut Batch) -> u8 {
-    let fates = std::mem::take(&mut exec.fates);
-    let keep = Cx { exec, me: last, peers: None }.divide(batch, &fates);
+    let mut fates = std::mem::take(&mut exec.fates);
+    let keep = Cx { exec, me: last, peers: None }.divide(batch, &mut fates);
     exec.fates = fates;
     keep
 }
@@ -203,9 +196,10 @@ fn count_branches(
         exec.counters[last].output += others.count() as u64;
     }
     // Where all go, if all go the same way, is found without a look at their fates.
-    if counts[MAX_BRANCHES] > 0 || chain.way.is_none() {
-        let fates = exec.fates[..packets].iter_mut();
-        fates.for_each(|fate| *fate = chain.same[usize::from(*fate)]);
+    if (counts[MAX_BRANCHES] > 0 || chain.way.is_none())
+        && let Some(groups) = &chain.groups
+    {
+        groups.apply(&mut exec.fates[..packets]);
     }
 }
 

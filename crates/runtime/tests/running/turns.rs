@@ -66,3 +66,18 @@ fn a_stop_request_ends_a_run() {
         clean(router);
     }
 }
+
+#[test]
+fn packets_of_outputs_that_lead_to_the_same_input_keep_their_order() {
+    let text = "Make(3200) -> Order(false) -> s :: Spread;
+        a :: Order(true) -> ca :: Count -> End; b :: Order(true) -> cb :: Count -> End;
+        s[0] -> a; s[1] -> b; s[2] -> a; s[3] -> b; s[4] -> a; s[5] -> cc :: Count -> End; s[6] -> a";
+    let mut router = build(text, 1, true);
+    router.settle(2000);
+    balance(&mut router);
+    let counts = ["ca.count", "cb.count", "cc.count"].map(|handler| number(&mut router, handler));
+    assert!(counts.iter().all(|&count| count > 300), "{counts:?}");
+    assert_eq!(counts.iter().sum::<u64>(), 3200);
+    assert_eq!([number(&mut router, "a.wrong"), number(&mut router, "b.wrong")], [0, 0]);
+    clean(router);
+}
