@@ -91,8 +91,8 @@ impl PerPacket for Classifier {
     }
 
     fn native(&self) -> Option<String> {
-        let (length, tests) = self.program.native()?;
-        Some(format!("element.output(packet, {length}, |word| {tests})"))
+        let native = self.program.native()?;
+        Some(format!("element.output(packet, {}, |packet| {})", native.packet, native.expression))
     }
 }
 

@@ -99,9 +99,46 @@ where
         };
         port.map_or(Port::DROP, Port::nth)
     }
+
+    fn native(&self) -> Option<String> {
+        let native = self.program.native()?;
+        let lengths = format!("{}, {}", native.network, native.transport);
+        let tests = format!("|network, transport| {}", native.expression);
+        Some(format!("element.output(packet, {lengths}, {tests})"))
+    }
 }
 
 impl<S> IpRules<S> {
+    /// The output of a packet, by `tests` of big-endian words of its network header and its transport
+    /// header, and what follows, if it has these lengths from there on.
+    #[inline(always)]
+    pub fn output(
+        &self,
+        ip: Ipv4,
+        network_len: usize,
+        transport_len: usize,
+        tests: impl FnOnce(&dyn Fn(usize) -> u32, &dyn Fn(usize) -> u32) -> u8,
+    ) -> Port {
+        let network = ip.packet().network_bytes();
+        // The header length of RFC 791 counts words.
+        let header_len = network.first().map_or(0, |b| usize::from(b & 0x0F) * 4);
+        let transport = match transport_len {
+            0 => &[],
+            _ => network.get(header_len..).unwrap_or_default(),
+        };
+        if network.len() < network_len || transport.len() < transport_len {
+            return self.short(network);
+        }
+        Port::known(tests(&|at| word(network, at), &|at| word(transport, at)))
+    }
+
+    /// The output of a packet that is shorter than the tests need.
+    #[cold]
+    #[inline(never)]
+    fn short(&self, network: &[u8]) -> Port {
+        self.program.run_ip(network).map_or(Port::DROP, Port::nth)
+    }
+
     /// The bytes that rules match: the link header, if rules refer to it and there is one, and the
     /// bytes from the network header on.
     #[inline]
@@ -114,6 +151,12 @@ impl<S> IpRules<S> {
         };
         (link.unwrap_or_default(), packet.network_bytes())
     }
+}
+
+/// The big-endian word at an offset; 0 beyond the end.
+#[inline(always)]
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_be_bytes(*word))
 }
 
 /// Results of the table lookups of the current burst, by worker.

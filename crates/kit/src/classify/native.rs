@@ -1,31 +1,42 @@
 //! Programs as Rust source, for code that is compiled for one configuration.
 
 use super::graph::{DROP, Graph, OUT, Target};
-use super::pattern::Base;
+use super::pattern::{Base, Test};
 use super::program::Program;
 use std::fmt::Write as _;
 
 /// The most tests that a source may have: tests that several ways lead to are written for each.
 const MOST: usize = 64;
 
+/// The tests of a program as Rust source.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct NativeTests {
+    /// An expression for the output, with `packet(OFFSET)` for a big-endian word of the packet, and
+    /// `network(OFFSET)` and `transport(OFFSET)` for one of these headers and what follows.
+    pub expression: String,
+    /// The length that a packet must have.
+    pub packet: usize,
+    /// The length that it must have from the network header on.
+    pub network: usize,
+    /// The length that it must have from the transport header on.
+    pub transport: usize,
+}
+
 impl Program {
-    /// The tests of a program of `Classifier` patterns as a Rust expression for the output, with
-    /// `word(OFFSET)` for the big-endian words of the packet, and the length that a packet must have for
-    /// all of them. `None` if they are many, read headers, or were replaced by a table.
-    pub fn native(&self) -> Option<(usize, String)> {
+    /// The tests of a program as Rust source; `None` if they are many, read the link header, or were
+    /// replaced by a table.
+    pub fn native(&self) -> Option<NativeTests> {
         let graph = self.test_graph()?;
-        let mut source = Source { graph, text: String::new(), length: 0, tests: 0 };
+        let mut source = Source { graph, native: NativeTests::default(), tests: 0 };
         source.write(graph.start)?;
-        Some((source.length, source.text))
+        Some(source.native)
     }
 }
 
 /// A source while it is written.
 struct Source<'a> {
     graph: &'a Graph,
-    text: String,
-    /// The length that a packet must have.
-    length: usize,
+    native: NativeTests,
     tests: usize,
 }
 
@@ -35,32 +46,34 @@ impl Source<'_> {
         if target >= OUT {
             let output = if target == DROP { Program::NONE } else { target as u8 };
             // Writing to a string cannot fail.
-            _ = write!(self.text, "{output}");
+            _ = write!(self.native.expression, "{output}");
             return Some(());
         }
         self.tests += 1;
         let node = self.graph.nodes.get(target as usize)?;
-        if self.tests > MOST || node.test.base != Base::Packet {
+        if self.tests > MOST {
             return None;
         }
-        let test = node.test;
-        self.length = self.length.max(usize::from(test.offset) + 4);
-        _ = match test.is_equality() {
-            true => write!(
-                self.text,
-                "if word({}) & {:#x} == {:#x} {{ ",
-                test.offset, test.mask, test.lo
-            ),
-            false => write!(
-                self.text,
-                "if ({:#x}..={:#x}).contains(&(word({}) & {:#x})) {{ ",
-                test.lo, test.hi, test.offset, test.mask
-            ),
+        let Test { base, offset, mask, lo, hi } = node.test;
+        let (header, length) = match base {
+            Base::Packet => ("packet", &mut self.native.packet),
+            Base::Network => ("network", &mut self.native.network),
+            Base::Transport => ("transport", &mut self.native.transport),
+            Base::Link => return None,
+        };
+        *length = usize::from(offset).wrapping_add(4).max(*length);
+        let text = &mut self.native.expression;
+        _ = match node.test.is_equality() {
+            true => write!(text, "if {header}({offset}) & {mask:#x} == {lo:#x} {{ "),
+            false => {
+                let word = format!("{header}({offset}) & {mask:#x}");
+                write!(text, "if ({lo:#x}..={hi:#x}).contains(&({word})) {{ ")
+            }
         };
         self.write(node.yes)?;
-        self.text += " } else { ";
+        self.native.expression += " } else { ";
         self.write(node.no)?;
-        self.text += " }";
+        self.native.expression += " }";
         Some(())
     }
 }
@@ -68,8 +81,9 @@ impl Source<'_> {
 #[cfg(test)]
 mod tests {
     use super::super::{Pattern, Program, Rule};
+    use super::NativeTests;
 
-    fn native(patterns: &[&str]) -> Option<(usize, String)> {
+    fn native(patterns: &[&str]) -> Option<NativeTests> {
         let rule = |(n, text): (usize, &&str)| {
             Rule::new(Pattern::bytes(text).expect("a pattern"), Some(n as u8))
         };
@@ -78,10 +92,26 @@ mod tests {
 
     #[test]
     fn tests_become_branches() {
-        let (length, text) = native(&["12/0800", "-"]).expect("a source");
-        assert_eq!(length, 16);
-        assert_eq!(text, "if word(12) & 0xffff0000 == 0x8000000 { 0 } else { 1 }");
-        assert_eq!(native(&["-"]), Some((0, "0".to_owned())));
+        let of = |expression: &str| NativeTests {
+            expression: expression.to_owned(),
+            ..NativeTests::default()
+        };
+        let one = "if packet(12) & 0xffff0000 == 0x8000000 { 0 } else { 1 }";
+        assert_eq!(native(&["12/0800", "-"]), Some(NativeTests { packet: 16, ..of(one) }));
+        assert_eq!(native(&["-"]), Some(of("0")));
+    }
+
+    #[test]
+    fn tests_of_headers_name_the_header() {
+        let filter = |text: &str| {
+            let rules = [Rule::filter(text, 1).expect("a rule")];
+            Program::tests_only(&rules).native()
+        };
+        let native = filter("allow udp && dst port > 53").expect("a source");
+        assert_eq!((native.packet, native.network, native.transport), (0, 12, 4));
+        let port = "if (0x36..=0xffff).contains(&(transport(0) & 0xffff)) { 0 } else { 255 }";
+        assert!(native.expression.contains(port), "{native:?}");
+        assert_eq!(filter("allow ether host 1:2:3:4:5:6"), None);
     }
 
     #[test]

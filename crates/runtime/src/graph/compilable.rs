@@ -15,7 +15,8 @@ use castanet_element::node::fused::{MAX_BRANCHES, MAX_STAGES};
 
 /// A chain that could be compiled.
 pub struct CompilableChain {
-    /// Its elements in order, up to where it divides: two at least, or one before branches.
+    /// Its elements in order, up to where it divides: two at least, or one before branches or one
+    /// that decides by code for its arguments.
     pub members: Vec<usize>,
     /// Whether the last of these sends packets to several outputs.
     pub open: bool,
@@ -104,20 +105,23 @@ pub fn reason_against(class: &Class) -> Option<&'static str> {
     }
 }
 
-/// Finds the chains: those of the most elements first, until none is left.
-pub fn find(graph: &Graph) -> Vec<CompilableChain> {
+/// Finds the chains: those of the most elements first, until none is left. `has_code` says which elements
+/// have code for their arguments: one with several outputs gains by that alone.
+pub fn find(graph: &Graph, has_code: impl Fn(usize) -> bool) -> Vec<CompilableChain> {
+    let decides = |node: usize| graph.elements[node].class.open_outputs && has_code(node);
     let mut search = Search { graph, free: vec![true; graph.elements.len()] };
     let mut chains = Vec::new();
     loop {
         let paths = (0..graph.elements.len()).map(|node| search.path(node));
         let count = |path: &Path| path.members.len() + path.branches.iter().flatten().count();
         // Of several the first.
-        let Some(path) = paths.rev().max_by_key(count).filter(|path| count(path) > 1) else {
+        let gains = |path: &Path| count(path) > 1 || path.members.iter().any(|&it| decides(it));
+        let Some(path) = paths.rev().filter(gains).max_by_key(count) else {
             return chains;
         };
         let all = path.members.iter().chain(path.branches.iter().flatten());
         all.for_each(|&member| search.free[member] = false);
-        chains.extend(divided(graph, path));
+        chains.extend(divided(graph, path, decides));
     }
 }
 
@@ -129,11 +133,11 @@ struct Path {
 
 /// A path as chains of at most [`MAX_STAGES`] members. One ends at the last element with several outputs,
 /// where there is one; the last one has the branches.
-fn divided(graph: &Graph, path: Path) -> Vec<CompilableChain> {
+fn divided(graph: &Graph, path: Path, decides: impl Fn(usize) -> bool) -> Vec<CompilableChain> {
     let is_open = |&member: &usize| graph.elements[member].class.open_outputs;
     let (mut rest, mut chains) = (&path.members[..], Vec::new());
-    let least = if path.branches.is_empty() { 2 } else { 1 };
-    while rest.len() >= least {
+    let has_branches = !path.branches.is_empty();
+    while rest.len() > 1 || rest.first().is_some_and(|&it| has_branches || decides(it)) {
         let most = rest.len().min(MAX_STAGES);
         let count = match rest.len() > MAX_STAGES {
             true => rest[..most]

@@ -60,7 +60,9 @@ pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
     let mut free = vec![true; graph.elements.len()];
     let search = |fusion: usize, node: usize, free: &[bool]| {
         let (fusion, spec): &(_, ChainSpec) = &compiled[fusion];
-        chain_from(node, graph, (fusion, spec), free).filter(|chain| chain.members.len() > 1)
+        // One that was compiled for a single element is for certain arguments of it.
+        let least = if spec.stages.len() == 1 && spec.branch.is_empty() { 1 } else { 2 };
+        chain_from(node, graph, (fusion, spec), free).filter(|chain| chain.members.len() >= least)
     };
     let heads = |fusion| (0..free.len()).map(move |node| (fusion, node));
     let mut candidates: BinaryHeap<_> = (0..compiled.len())

@@ -69,7 +69,8 @@ impl GeneratedProgram {
     /// Adds the chains of a graph; each sequence of classes with the same code is compiled once.
     /// `natives` has the code for the arguments of each element, where there is any.
     fn add(&mut self, graph: &Graph, natives: &[Option<String>]) {
-        for chain in compilable::find(graph) {
+        let has_code = |it: usize| natives.get(it).is_some_and(Option::is_some);
+        for chain in compilable::find(graph, has_code) {
             let name = |member: usize| graph.elements[member].name.clone();
             let names: Vec<String> = chain.all().map(name).collect();
             let plain = chain.stages(graph, |_| None);
@@ -209,6 +210,20 @@ mod tests {
         assert_eq!(chains(text), [""; 0]);
         let text = "Idle -> s :: Strip(1) -> u :: Unstrip(1) -> s";
         assert_eq!(chains(text), ["s u"]);
+    }
+
+    #[test]
+    fn an_element_that_decides_is_a_chain_alone_if_it_has_code() {
+        let text = "Idle -> c :: Classifier(12/0800, -) -> Queue -> Discard; c[1] -> Discard";
+        assert_eq!(chains(text), ["c"]);
+        assert!(program(text).text.contains("fuse!(; castanet_"), "{}", program(text).text);
+        let filter = "IPFilter(deny src host 1.0.0.1 && udp dst port 53, allow all)";
+        let text = format!("Idle -> MarkIPHeader -> Queue -> Unqueue -> f :: {filter} -> Discard");
+        assert_eq!(chains(&text), ["f"]);
+        let code = "element.output(packet, 16, 4, |network, transport| if network(12)";
+        assert!(program(&text).text.contains(code), "{}", program(&text).text);
+        let text = "Idle -> s :: RoundRobinSwitch -> Queue -> Discard; s[1] -> Discard";
+        assert_eq!(chains(text), [""; 0]);
     }
 
     #[test]
