@@ -1,7 +1,7 @@
 //! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
 use castanet_element::prelude::*;
-use castanet_kit::classify::{Lookups, Program, Rule, RuleError};
+use castanet_kit::classify::{Lookups, Program, Rule, RuleError, TestsLeft};
 use std::marker::PhantomData;
 
 /// A class of elements with rules.
@@ -90,14 +90,12 @@ where
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn packet(&self, state: &mut IpRulesState, ip: Ipv4) -> Port {
-        let (link, network) = self.match_input(ip.packet());
-        let port = match self.program.has_table() {
-            true => self.program.next_frame(&mut state.0, link, network),
-            false => self.program.run_frame(link, network),
-        };
-        port.map_or(Port::DROP, Port::nth)
+        match self.program.output_of_network(ip.packet().network_bytes()) {
+            Ok(output) => Port::known(output),
+            Err(rest) => self.output_of_rest(state, ip.packet(), rest),
+        }
     }
 
     fn native(&self) -> Option<String> {
@@ -136,19 +134,28 @@ impl<S> IpRules<S> {
     #[cold]
     #[inline(never)]
     fn short(&self, network: &[u8]) -> Port {
-        self.program.run_ip(network).map_or(Port::DROP, Port::nth)
+        Port::known(self.program.output_of_frame(&[], network))
+    }
+
+    /// The output of a packet about which one word does not decide.
+    #[inline(never)]
+    fn output_of_rest(&self, state: &mut IpRulesState, packet: &Packet, rest: TestsLeft) -> Port {
+        let (link, network) = self.match_input(packet);
+        Port::known(match self.program.has_table() {
+            true => self.program.next_output(&mut state.0, link, network),
+            false => self.program.output_of_rest(rest, link, network),
+        })
     }
 
     /// The bytes that rules match: the link header, if rules refer to it and there is one, and the
     /// bytes from the network header on.
     #[inline]
     fn match_input<'p>(&self, packet: &'p Packet) -> (&'p [u8], &'p [u8]) {
-        let link = match packet.mac_offset() {
-            Some(mac) if self.program.needs_link() => {
-                usize::try_from(mac).ok().and_then(|at| packet.bytes().get(at..))
-            }
-            _ => None,
+        let link = match self.program.needs_link() {
+            true => packet.mac_offset().and_then(|mac| usize::try_from(mac).ok()),
+            false => None,
         };
+        let link = link.and_then(|at| packet.bytes().get(at..));
         (link.unwrap_or_default(), packet.network_bytes())
     }
 }

@@ -37,7 +37,7 @@ impl PerPacket for FixIPSrc {
     type Local = ();
     type Fate = ();
 
-    #[inline]
+    #[inline(always)]
     fn packet(&self, _: &mut (), ip: PinnedIpv4) {
         fix_source(ip, self.ipaddr);
     }

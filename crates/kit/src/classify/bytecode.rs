@@ -71,6 +71,37 @@ pub(crate) struct Bytecode {
     first: Option<SmallDispatch>,
     /// The only test, if the program is a single comparison.
     single_test: Option<SingleTest>,
+    /// The first instruction, if it is a lookup of a word of the network header.
+    network_lookup: Option<NetworkLookup>,
+}
+
+/// A lookup of a word of the network header, without a look at what else instructions can be.
+#[derive(Clone, Debug)]
+struct NetworkLookup {
+    offset: usize,
+    mask: u32,
+    slots: HashDispatch,
+}
+
+impl NetworkLookup {
+    fn new(op: &Op) -> Option<NetworkLookup> {
+        let (load, slots) = match op {
+            Op::Hash { load, slots, .. } => (load, slots.clone()),
+            &Op::Test { ref load, lo, span: 0, yes, no, .. } => {
+                (load, HashDispatch::new(&[(lo, lo, yes)], no))
+            }
+            _ => return None,
+        };
+        let offset = usize::from(load.offset);
+        (load.base == Base::Network).then_some(NetworkLookup { offset, mask: load.mask, slots })
+    }
+
+    /// The target of a packet, if it has the word.
+    #[inline(always)]
+    fn find(&self, network: &[u8]) -> Option<Target> {
+        let word = network.get(self.offset..)?.first_chunk()?;
+        Some(self.slots.find(u32::from_be_bytes(*word) & self.mask))
+    }
 }
 
 /// A program with a single comparison. The value is stored in the byte order of memory, so that the
@@ -129,7 +160,7 @@ pub(crate) const NO_OUTPUT: u8 = u8::MAX;
 
 /// The output of a final target.
 #[inline(always)]
-fn output(end: Target) -> u8 {
+pub(crate) fn output(end: Target) -> u8 {
     if end == DROP { NO_OUTPUT } else { end as u8 }
 }
 
@@ -305,7 +336,8 @@ impl Bytecode {
         let start = plan.entry(graph.start);
         let first = ops.get(start as usize).and_then(SmallDispatch::new);
         let single_test = ops.get(start as usize).and_then(SingleTest::new);
-        Bytecode { ops: ops.into_boxed_slice(), start, first, single_test }
+        let network_lookup = ops.get(start as usize).and_then(NetworkLookup::new);
+        Bytecode { ops: ops.into_boxed_slice(), start, first, single_test, network_lookup }
     }
 
     /// The output of a packet, if the program is a single test and the packet is long enough.
@@ -314,14 +346,28 @@ impl Bytecode {
         self.single_test.as_ref()?.find(words)
     }
 
+    /// The target of a packet, as far as a word of its network header decides.
+    #[inline(always)]
+    pub(crate) fn first_target(&self, network: &[u8]) -> Target {
+        let found = self.network_lookup.as_ref().and_then(|lookup| lookup.find(network));
+        found.unwrap_or(self.start)
+    }
+
+    /// The output of a packet that has come to a target.
+    #[inline(always)]
+    pub(crate) fn run_on<W: HeaderWords>(&self, words: &W, at: Target) -> u8 {
+        output(if at >= OUT { at } else { self.run_from(words, at) })
+    }
+
     /// The output of a packet.
-    #[inline]
+    // With its parts a part of the caller's loop: a call would cost more than most programs.
+    #[inline(always)]
     pub(crate) fn run<W: HeaderWords>(&self, words: &W) -> u8 {
         output(self.end(words))
     }
 
     /// The final target of a packet.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn end<W: HeaderWords>(&self, words: &W) -> Target {
         let at = self.first.as_ref().and_then(|first| first.find(words)).unwrap_or(self.start);
         if at >= OUT { at } else { self.run_from(words, at) }
@@ -364,6 +410,7 @@ impl Bytecode {
     }
 
     /// Runs from instruction `at` to a final target.
+    #[inline(always)]
     fn run_from<W: HeaderWords>(&self, words: &W, mut at: Target) -> Target {
         while let Some(op) = self.ops.get(at as usize) {
             at = match op {

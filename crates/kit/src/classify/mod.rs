@@ -37,7 +37,7 @@ pub use error::RuleError;
 pub use names::{Names, NoNames};
 pub use native::NativeTests;
 pub use pattern::{Base, Pattern, Test};
-pub use program::{Program, Rule};
+pub use program::{Program, Rule, TestsLeft};
 pub use steps::{Branch, Step, Steps};
 pub use table::Lookups;
 

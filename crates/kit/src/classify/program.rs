@@ -3,7 +3,7 @@
 use super::bytecode::{Bytecode, HeaderWords, Headers, NO_OUTPUT, RawBytes};
 use super::error::RuleError;
 use super::estimate::{CompiledRules, Estimate, compile_cheapest, compile_tests};
-use super::graph::{DROP, Graph, OUT};
+use super::graph::{DROP, Graph, OUT, Target};
 use super::lexer::tokenize;
 use super::names::{Names, NoNames};
 use super::parse::parse;
@@ -84,6 +84,10 @@ pub struct Program {
     needs_link: bool,
 }
 
+/// The tests of a program that a packet has not come to.
+#[derive(Clone, Copy, Debug)]
+pub struct TestsLeft(Target);
+
 /// Whether any rule reads the link header.
 fn needs_link(rules: &[Rule]) -> bool {
     let is_link = |expr: &Expr| matches!(expr, Expr::Test { test, .. } if test.base == Base::Link);
@@ -126,14 +130,6 @@ impl Program {
     }
 
     #[inline(always)]
-    fn output<W: HeaderWords>(&self, words: &W) -> u8 {
-        match self.bytecode.run_single(words) {
-            Some(output) => output,
-            None => self.output_of_many(words),
-        }
-    }
-
-    #[inline]
     fn output_of_many<W: HeaderWords>(&self, words: &W) -> u8 {
         match &self.table {
             None => self.bytecode.run(words),
@@ -159,16 +155,37 @@ impl Program {
 
     /// Runs a program of IP patterns on a packet from its network header on; `None` drops it.
     ///
-    /// Patterns that read the link header do not match; see [`Program::run_frame`].
+    /// Patterns that read the link header do not match; see [`Program::output_of_frame`].
     #[inline]
     pub fn run_ip(&self, network: &[u8]) -> Option<u8> {
-        to_option(self.output(&Headers::new(&[], network)))
+        to_option(self.output_of_frame(&[], network))
     }
 
-    /// Runs a program of IP patterns on a packet with its link header.
+    /// Runs a program of IP patterns on a packet with its link header; [`Program::NONE`] drops it.
+    #[inline(always)]
+    pub fn output_of_frame(&self, link: &[u8], network: &[u8]) -> u8 {
+        match self.bytecode.run_single(&Headers::new(link, network)) {
+            Some(output) => output,
+            None => self.output_of_many(&Headers::new(link, network)),
+        }
+    }
+
+    /// The output of a packet, if a word of its network header decides, with [`Program::NONE`] for none;
+    /// else the tests that are left, for [`Program::output_of_rest`].
+    #[inline(always)]
+    pub fn output_of_network(&self, network: &[u8]) -> Result<u8, TestsLeft> {
+        let target = self.bytecode.first_target(network);
+        if target >= OUT { Ok(super::bytecode::output(target)) } else { Err(TestsLeft(target)) }
+    }
+
+    /// The output of a packet by the tests that are left.
     #[inline]
-    pub fn run_frame(&self, link: &[u8], network: &[u8]) -> Option<u8> {
-        to_option(self.output(&Headers::new(link, network)))
+    pub fn output_of_rest(&self, rest: TestsLeft, link: &[u8], network: &[u8]) -> u8 {
+        let words = Headers::new(link, network);
+        match &self.table {
+            None => self.bytecode.run_on(&words, rest.0),
+            Some(table) => table.run(&words),
+        }
     }
 
     /// Whether packets are looked up in a table, preferably many at once.
@@ -178,7 +195,7 @@ impl Program {
     }
 
     /// Looks up the packets of a burst together, each given by its link header and the bytes from
-    /// the network header on. [`Program::next_frame`] then returns the results one by one. Does
+    /// the network header on. [`Program::next_output`] then returns the results one by one. Does
     /// nothing if there is no table.
     #[inline]
     pub fn look_up<'a>(
@@ -192,16 +209,16 @@ impl Program {
         table.find_all(lookups);
     }
 
-    /// Like [`Program::run_frame`]. Packets that were looked up must be passed in the same order;
+    /// Like [`Program::output_of_frame`]. Packets that were looked up must be passed in the same order;
     /// their result is then ready.
     #[inline]
-    pub fn next_frame(&self, lookups: &mut Lookups, link: &[u8], network: &[u8]) -> Option<u8> {
+    pub fn next_output(&self, lookups: &mut Lookups, link: &[u8], network: &[u8]) -> u8 {
+        let Some(table) = &self.table else { return self.output_of_frame(link, network) };
         let words = Headers::new(link, network);
-        let Some(table) = &self.table else { return to_option(self.output(&words)) };
-        to_option(table.next(lookups, &words).unwrap_or_else(|| table.run(&words)))
+        table.next(lookups, &words).unwrap_or_else(|| table.run(&words))
     }
 
-    /// Whether any rule reads the link header, so that [`Program::run_frame`] is needed.
+    /// Whether any rule reads the link header, so that packets need theirs.
     pub fn needs_link(&self) -> bool {
         self.needs_link
     }

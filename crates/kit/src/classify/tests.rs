@@ -263,7 +263,8 @@ fn link_headers_are_matched_if_present() {
     ] {
         let program = Program::compile(&[Rule::new(ip(pattern), Some(0))]);
         assert!(program.needs_link(), "{pattern}");
-        assert_eq!(program.run_frame(&frame, &network).is_some(), expected, "{pattern}");
+        let output = program.output_of_frame(&frame, &network);
+        assert_eq!(output != Program::NONE, expected, "{pattern}");
         assert_eq!(program.run_ip(&network), None, "{pattern} without a frame");
     }
 }
@@ -485,7 +486,12 @@ proptest! {
             let expected = linear_search(&rules, headers(&[], p));
             prop_assert_eq!(program.run_ip(p), expected, "{:?}\n{}\n{:?}", texts, &program, p);
             let cut = &link[..p.len().min(14)];
-            prop_assert_eq!(program.run_frame(cut, p), linear_search(&rules, headers(cut, p)));
+            let expected = linear_search(&rules, headers(cut, p)).unwrap_or(Program::NONE);
+            prop_assert_eq!(program.output_of_frame(cut, p), expected);
+            let in_steps = program
+                .output_of_network(p)
+                .unwrap_or_else(|rest| program.output_of_rest(rest, cut, p));
+            prop_assert_eq!(in_steps, expected, "{}", &program);
         }
         let split: Vec<Rule> = rules.iter().flat_map(alternatives).collect();
         let cut = |p: &[u8]| &link[..p.len().min(14)];

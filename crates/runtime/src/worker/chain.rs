@@ -10,7 +10,7 @@ use castanet_element::exec::{Destination, ExecState, Next, OutputGroups};
 use castanet_element::fate::PANICKED;
 use castanet_element::node::fused::{Chain, ChainMember, MAX_BRANCHES, StagePlace};
 use castanet_packet::Batch;
-use exits::{ExitCounts, NO_EXITS};
+use exits::{ExitCounts, StageCounts};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -128,23 +128,21 @@ pub(crate) fn run(
     };
     if exec.exits.is_empty() && all == any && !exec.is_drop(all) {
         let count = batch.len() as u64;
-        count_members(&members[..*trunk], exec, count, &NO_EXITS[0]);
+        count_all(&members[..*trunk], exec, count);
         let Some(branch) = branches.iter().find(|branch| branch.fate == all) else {
             return Some(Leaves(last, Next::Output(all)));
         };
         exec.counters[last].output += count;
-        count_members(&members[branch.members.clone()], exec, count, &NO_EXITS[0]);
+        count_all(&members[branch.members.clone()], exec, count);
         return Some(Leaves(branch.last, Next::Output(0)));
     }
-    let left = match exec.exits.is_empty() {
-        true => &NO_EXITS,
-        false => &exits::counts(&exec.exits),
-    };
+    let left = (!exec.exits.is_empty()).then(|| exits::counts(&exec.exits));
     let chain = graph.slots[head].chain.as_deref()?;
-    count_members(&chain.members[..chain.trunk], exec, batch.len() as u64, &left[0]);
+    let of_trunk = left.as_ref().map(|left| &left[0]);
+    count_members(&chain.members[..chain.trunk], exec, batch.len() as u64, of_trunk);
     let slots = &graph.slots;
     if !chain.branches.is_empty() {
-        count_branches(chain, slots, exec, last, batch.len(), left);
+        count_branches(chain, slots, exec, last, batch.len(), left.as_ref());
     }
     if !exec.exits.is_empty() {
         exits::part(graph, exec, head, depth, batch);
@@ -175,12 +173,13 @@ fn count_branches(
     exec: &mut ExecState,
     last: usize,
     packets: usize,
-    left: &ExitCounts,
+    left: Option<&ExitCounts>,
 ) {
     let counts = exec.branch_counts;
-    for ((branch, &entered), left) in chain.branches.iter().zip(&counts).zip(&left[1..]) {
+    for ((branch, &entered), number) in chain.branches.iter().zip(&counts).zip(1..) {
         if entered > 0 {
-            let ended = entered - left.iter().sum::<u16>();
+            let left = left.map(|left| &left[number]);
+            let ended = entered - left.map_or(0, |left| left.iter().sum::<u16>());
             exec.counters[last].output += u64::from(entered);
             count_members(&chain.members[branch.members.clone()], exec, entered.into(), left);
             if target(slots, (branch.last, 0)).is_some() {
@@ -243,10 +242,27 @@ fn divide_branches(
     none
 }
 
-/// Counts the packets of members one after the other, before they divide or of a branch; `left` is how
-/// many packets each stage kept from the next one. The output of the last member is counted where its
-/// packets go on.
-fn count_members(members: &[ChainMember], exec: &mut ExecState, mut count: u64, left: &[u16]) {
+/// Counts packets that all went through these members, before they divide or of a branch. The output of
+/// the last member is counted where its packets go on.
+#[inline]
+fn count_all(members: &[ChainMember], exec: &mut ExecState, count: u64) {
+    let Some((last, others)) = members.split_last() else { return };
+    for member in others {
+        let counters = &mut exec.counters[member.node];
+        counters.input += count;
+        counters.output += count;
+    }
+    exec.counters[last.node].input += count;
+}
+
+/// The same where packets left; `left` is how many packets each stage kept from the next one.
+fn count_members(
+    members: &[ChainMember],
+    exec: &mut ExecState,
+    mut count: u64,
+    left: Option<&StageCounts>,
+) {
+    let Some(left) = left else { return count_all(members, exec, count) };
     let Some((last, others)) = members.split_last() else { return };
     for member in others {
         let counters = &mut exec.counters[member.node];
@@ -266,7 +282,7 @@ fn lose(members: &[ChainMember], exec: &mut ExecState, at: StagePlace, batch: &m
         there || m.place.branch == 0 && at.branch > 0
     };
     let reached: Vec<ChainMember> = members.iter().filter(before).copied().collect();
-    count_members(&reached, exec, count, &NO_EXITS[0]);
+    count_all(&reached, exec, count);
     if let Some(member) = reached.last() {
         exec.count_drops(member.node, PANICKED, count);
     }

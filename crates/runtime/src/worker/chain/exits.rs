@@ -7,16 +7,16 @@ use castanet_element::exec::{ChainExit, ExecState};
 use castanet_element::node::fused::{ChainMember, MAX_BRANCHES, MAX_STAGES};
 use castanet_packet::Batch;
 
-/// By branch and stage: how many packets the stage kept from the next one.
-pub(super) type ExitCounts = [[u16; MAX_STAGES]; MAX_BRANCHES + 1];
+/// By stage: how many packets it kept from the next one.
+pub(super) type StageCounts = [u16; MAX_STAGES];
 
-/// Where none left.
-pub(super) static NO_EXITS: ExitCounts = [[0; MAX_STAGES]; MAX_BRANCHES + 1];
+/// The same by branch, from 1; 0 is before the chain divides.
+pub(super) type ExitCounts = [StageCounts; MAX_BRANCHES + 1];
 
 /// How many packets left where.
 #[cold]
 pub(super) fn counts(exits: &[ChainExit]) -> ExitCounts {
-    let mut left = NO_EXITS;
+    let mut left = ExitCounts::default();
     for exit in exits {
         left[usize::from(exit.place.branch)][usize::from(exit.place.stage)] += 1;
     }
