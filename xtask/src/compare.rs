@@ -17,7 +17,10 @@ pub(crate) const LAYOUTS: usize = 5;
 /// Number of runs of each program.
 const RUNS: usize = 3;
 /// Fields of a JSON record that together identify a case of a benchmark.
-const KEY_FIELDS: [&str; 7] = ["device", "case", "class", "rules", "frames", "workers", "flows"];
+const KEY_FIELDS: [&str; 8] =
+    ["device", "case", "class", "program", "rules", "frames", "workers", "flows"];
+/// The program in records that commits before it had no name for.
+const UNNAMED: &str = "plain";
 /// Fields with the result of a case, and whether more is better; the first field that a record has
 /// counts.
 const RESULT_FIELDS: [(&str, bool); 3] = [("ns_per_packet", false), ("ns", false), ("mpps", true)];
@@ -104,11 +107,11 @@ fn record(cases: &mut Cases, side: usize, layout: usize, json: &str) -> Result<(
         else {
             continue;
         };
-        let names =
-            KEY_FIELDS.iter().filter_map(|name| record.get(*name)).map(|value| match value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            });
+        let key = KEY_FIELDS.iter().filter_map(|name| record.get(*name));
+        let names = key.filter(|value| *value != UNNAMED).map(|value| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        });
         let name = names.collect::<Vec<_>>().join(" ");
         let results = &mut cases.entry((name, kind)).or_default()[side];
         results.resize_with(results.len().max(layout + 1), Vec::new);

@@ -3,11 +3,14 @@
 //! Nothing here prints: a function `run` returns its records and passes each one to a callback as
 //! soon as it is measured. Benchmarks of element graphs take the caller's library of classes.
 //! Some benchmarks start the running program again (`std::env::current_exe`), which must be
-//! `castanet` with its commands `run` and `middlebox`.
+//! `castanet` with its commands `run` and `middlebox`. Programs that `castanet build` made are the
+//! caller's to build ([`built`]).
 #![forbid(unsafe_code)]
 
 mod bench_ring;
 mod bench_source;
+pub mod built;
+mod built_router;
 pub mod classify;
 pub mod elements;
 pub mod example;

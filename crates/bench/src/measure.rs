@@ -5,11 +5,12 @@ use crate::example::CoreSpeed;
 use castanet_runtime::cores::allowed;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
 /// One run: nanoseconds of processor time a packet, and whether the machine
 /// gave the run the processor it asked for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(crate) struct Run {
     /// Nanoseconds of processor time a packet: what others take away from a
     /// shared machine does not count.

@@ -2,6 +2,8 @@
 
 use super::bench_ring::BenchRing;
 use super::bench_source::BenchSource;
+use super::built::{BUILT, Programs, Target};
+use super::built_router::{BuiltRouter, Round};
 use super::fused::FusedLoop;
 use super::measure::{Run, is_selected, median, middle, ticks_per_ns, watched};
 use super::traffic::{ROUTES, routes};
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 pub struct Record {
     /// Name of the path that was measured.
     pub case: &'static str,
+    /// The program: this one (`plain`), or one that was built from the path (`built`).
+    pub program: &'static str,
     /// Frames in use by each worker.
     pub frames: usize,
     /// Workers, each with a path of its own.
@@ -53,6 +57,8 @@ pub struct Plan {
     pub rounds: usize,
     /// Length of one run.
     pub time: Duration,
+    /// What this program is: `plain`, unless it was built itself.
+    pub program: &'static str,
 }
 
 /// The cases: name, and ways that the routing table spreads packets.
@@ -61,68 +67,157 @@ const CASES: [(&str, u32); 3] = [("forward", 0), ("router", 1), ("router-4-ways"
 static RING: Class = duplex::<BenchRing>();
 static SUPPLY: Class = source::<BenchSource>();
 
-/// Measures every case; `on_record` gets each record as it is made.
+/// A case with a number of workers and of frames.
+#[derive(Clone, Copy)]
+pub(crate) struct Variant {
+    pub(crate) case: &'static str,
+    ways: u32,
+    pub(crate) workers: usize,
+    pub(crate) frames: usize,
+}
+
+/// All that are wanted.
+fn variants(plan: &Plan) -> impl Iterator<Item = Variant> + '_ {
+    let cases = CASES.into_iter().filter(|(case, _)| is_selected(&plan.cases, case));
+    cases.flat_map(move |(case, ways)| {
+        plan.workers.iter().flat_map(move |&workers| {
+            plan.frames.iter().map(move |&frames| Variant { case, ways, workers, frames })
+        })
+    })
+}
+
+/// The configurations of the cases that are wanted, for programs to measure beside this one.
+pub fn targets(plan: &Plan) -> Vec<Target> {
+    let cases = CASES.into_iter().filter(|(case, _)| is_selected(&plan.cases, case));
+    cases.map(|(case, ways)| Target { name: case.into(), text: built_from(ways, plan) }).collect()
+}
+
+/// The configuration from which the program of a case is built, whatever the number of workers and
+/// of frames: the elements of all workers have the same arguments.
+fn built_from(ways: u32, plan: &Plan) -> String {
+    configuration(ways, FEWEST_FRAMES, 1, (plan.flows, plan.routes))
+}
+
+/// The fewest frames that may be in use: a burst.
+pub const FEWEST_FRAMES: usize = 64;
+
+/// A library with the classes that the configurations of this benchmark have beside others.
+pub fn library_of(library: &Library) -> Library {
+    let mut library = library.clone();
+    library.add(&RING);
+    library.add(&SUPPLY);
+    library
+}
+
+/// Measures every case, in turn with its program among `programs`. `on_record` gets each record as it
+/// is made; `on_missing` the name of a case whose program fails, and the reason.
 pub fn run(
     plan: &Plan,
     library: &Library,
+    programs: Option<&Programs>,
     on_record: &mut dyn FnMut(Record),
+    on_missing: &mut dyn FnMut(&str, &str),
 ) -> Result<(), String> {
     let ticks = ticks_per_ns();
-    for (case, ways) in CASES.into_iter().filter(|(case, _)| is_selected(&plan.cases, case)) {
-        for &workers in &plan.workers {
-            for &frames in &plan.frames {
-                let (ours, limit) = compare(ways, frames, workers, plan, library)?;
-                on_record(Record {
-                    case,
-                    frames,
-                    workers,
-                    ns_per_packet: ours,
-                    cycles_per_packet: ours * ticks,
-                    mpps: workers as f64 * 1e3 / ours,
-                    limit_ns_per_packet: limit,
-                    ratio: ours / limit,
-                });
-            }
+    for variant in variants(plan) {
+        let (plain, built) = compare(variant, plan, library, programs)?;
+        on_record(record(variant, plan.program, &plain, ticks));
+        match built {
+            Some(Ok(rounds)) => on_record(record(variant, BUILT, &rounds, ticks)),
+            Some(Err(why)) => on_missing(variant.case, &why),
+            None => {}
         }
     }
     Ok(())
 }
 
-/// Runs both sides in turn; nanoseconds a packet of each.
+/// The rounds of a program, or why it has failed.
+type Measured = Result<Vec<Round>, String>;
+
+/// Measures this program, and in turn with it the one that was built, if there is one.
 fn compare(
-    ways: u32,
-    frames: usize,
-    workers: usize,
+    variant: Variant,
     plan: &Plan,
     library: &Library,
-) -> Result<(f64, f64), String> {
-    let mut router = build(
-        &configuration(ways, frames, workers, (plan.flows, plan.routes)),
-        frames.saturating_mul(workers),
-        workers,
-        plan.fuse,
-        library,
-    )?;
-    let mut fused: Vec<FusedLoop> =
-        (0..workers).map(|_| FusedLoop::new(frames, plan.flows, plan.routes)).collect();
-    let (mut ours, mut limits) = (Vec::<Run>::new(), Vec::<Run>::new());
-    for round in 0..=plan.rounds {
-        let mine = watched(workers, || run_router(&mut router, workers, plan.time));
-        let limit = watched(workers, || run_fused(&mut fused, ways, plan.time));
-        // The first round warms up.
-        if round > 0 {
-            ours.push(mine);
-            limits.push(limit);
+    programs: Option<&Programs>,
+) -> Result<(Vec<Round>, Option<Measured>), String> {
+    let mut own = Bench::new(variant, plan, library)?;
+    let command = programs.and_then(|it| it.command(&built_from(variant.ways, plan)));
+    let mut other = command.map(|it| BuiltRouter::start(it, variant, plan));
+    let (mut plain, mut built) = (Vec::new(), Ok(Vec::new()));
+    for _ in 0..=plan.rounds {
+        plain.push(own.round()?);
+        if let (Some(Ok(side)), Ok(rounds)) = (&mut other, &mut built) {
+            match side.round() {
+                Ok(round) => rounds.push(round),
+                Err(why) => built = Err(why),
+            }
         }
     }
-    if fused.iter().any(|f| f.refused() > 0) {
-        return Err("the fused loop refused packets".into());
+    Ok((plain, other.map(|started| started.and(built))))
+}
+
+fn record(variant: Variant, program: &'static str, rounds: &[Round], ticks: f64) -> Record {
+    let Variant { case, workers, frames, .. } = variant;
+    // The first round warms up.
+    let rounds = || rounds.iter().skip(1);
+    let middle = |side: fn(&Round) -> Run| median(&rounds().map(side).collect::<Vec<_>>());
+    let (ours, limit) = (middle(|round| round.router), middle(|round| round.limit));
+    Record {
+        case,
+        program,
+        frames,
+        workers,
+        ns_per_packet: ours,
+        cycles_per_packet: ours * ticks,
+        mpps: workers as f64 * 1e3 / ours,
+        limit_ns_per_packet: limit,
+        ratio: ours / limit,
     }
-    let drops = router.read("drops").map_err(|e| e.to_string())?;
-    if !drops.is_empty() {
-        return Err(format!("packets were dropped on the way:\n{drops}"));
+}
+
+/// A router and the hand-written loop, which run in turns in this process.
+pub struct Bench {
+    variant: Variant,
+    router: Router,
+    fused: Vec<FusedLoop>,
+    time: Duration,
+}
+
+impl Bench {
+    /// That of the first case that the plan has.
+    pub fn first(plan: &Plan, library: &Library) -> Result<Bench, String> {
+        let variant = variants(plan).next().ok_or("there is no such case")?;
+        Bench::new(variant, plan, library)
     }
-    Ok((median(&ours), median(&limits)))
+
+    fn new(variant: Variant, plan: &Plan, library: &Library) -> Result<Bench, String> {
+        let Variant { ways, workers, frames, .. } = variant;
+        let router = build(
+            &configuration(ways, frames, workers, (plan.flows, plan.routes)),
+            frames.saturating_mul(workers),
+            workers,
+            plan.fuse,
+            library,
+        )?;
+        let fused = (0..workers).map(|_| FusedLoop::new(frames, plan.flows, plan.routes)).collect();
+        Ok(Bench { variant, router, fused, time: plan.time })
+    }
+
+    /// Runs both sides once.
+    pub fn round(&mut self) -> Result<Round, String> {
+        let Variant { ways, workers, .. } = self.variant;
+        let router = watched(workers, || run_router(&mut self.router, workers, self.time));
+        let limit = watched(workers, || run_fused(&mut self.fused, ways, self.time));
+        if self.fused.iter().any(|f| f.refused() > 0) {
+            return Err("the fused loop refused packets".into());
+        }
+        let drops = self.router.read("drops").map_err(|e| e.to_string())?;
+        if !drops.is_empty() {
+            return Err(format!("packets were dropped on the way:\n{drops}"));
+        }
+        Ok(Round { router, limit })
+    }
 }
 
 /// Runs the router for a while; packets sent by all workers.
@@ -262,8 +357,5 @@ pub(crate) fn build_with(
     library: &Library,
     options: &Options,
 ) -> Result<Router, String> {
-    let mut library = library.clone();
-    library.add(&RING);
-    library.add(&SUPPLY);
-    Router::from_text(text, &library, options)
+    Router::from_text(text, &library_of(library), options)
 }

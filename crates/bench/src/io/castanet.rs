@@ -4,6 +4,7 @@ use super::cores;
 use super::meter::Meter;
 use castanet_lab::{Command, Process};
 use serde_json::Value;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -15,6 +16,12 @@ const READY: &str = "castanet: running";
 
 /// Name of the element that sends.
 pub(super) const OUT: &str = "out";
+
+/// The program to start: one that was built, or this one.
+pub(super) fn program(built: Option<&Path>) -> Result<PathBuf, String> {
+    let own = || std::env::current_exe().map_err(|error| error.to_string());
+    built.map_or_else(own, |built| Ok(built.to_owned()))
+}
 
 /// A running `castanet run`.
 pub(crate) struct Castanet {

@@ -5,9 +5,10 @@ use super::cores::Cores;
 use super::meter::{Meter, PARTS, Sample, in_parts};
 use super::testpmd::{PROGRAM, Testpmd};
 use super::{
-    CASES, COUNTER, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
+    Bed, CASES, COUNTER, Comparison, FORWARD, Plan, ROUTER, Record, Reporter, compare, named,
     packets,
 };
+use crate::built::{Programs, Target};
 use crate::paths::{self, Path};
 use crate::traffic::Traffic;
 use castanet_lab::{Command, Lab, is_installed};
@@ -120,9 +121,27 @@ impl Memory {
     }
 }
 
+/// The configurations of the rows that are wanted and can be measured: all devices have the same.
+pub(super) fn targets(plan: &Plan, cores: &Cores) -> Vec<Target> {
+    let devices = devices(path::Path::new(""), false);
+    let ready = devices.iter().filter(|device| needs(device, cores).is_ok());
+    let rows: Vec<_> = ready.flat_map(|device| plan.rows(rows(device.name))).collect();
+    let cases = CASES.into_iter().filter(|case| rows.iter().any(|row| row.1 == *case));
+    let target = |path: &Path| Target {
+        name: format!("{} between DPDK's ports", path.name),
+        text: configuration(path),
+    };
+    cases.filter_map(paths::find).map(target).collect()
+}
+
 /// Measures the rows of DPDK's devices.
-pub(super) fn run(plan: &Plan, cores: &Cores, reporter: &mut dyn Reporter) -> Vec<Record> {
-    if NAMES.iter().all(|name| plan.rows(&rows(name)).is_empty()) {
+pub(super) fn run(
+    plan: &Plan,
+    cores: &Cores,
+    programs: Option<&Programs>,
+    reporter: &mut dyn Reporter,
+) -> Vec<Record> {
+    if NAMES.iter().all(|name| plan.rows(rows(name)).is_empty()) {
         return Vec::new();
     }
     let memory = Memory::choose(plan.huge);
@@ -130,7 +149,7 @@ pub(super) fn run(plan: &Plan, cores: &Cores, reporter: &mut dyn Reporter) -> Ve
     let folder = lab.as_ref().map_or(path::Path::new(""), |lab| lab.directory());
     let mut records = Vec::new();
     for device in &devices(folder, memory != Memory::Plain) {
-        let rows = plan.rows(&rows(device.name));
+        let rows = plan.rows(rows(device.name));
         if rows.is_empty() {
             continue;
         }
@@ -138,9 +157,9 @@ pub(super) fn run(plan: &Plan, cores: &Cores, reporter: &mut dyn Reporter) -> Ve
         match ready {
             Ok(()) => {
                 let testbed = DeviceBench { device, folder, memory, cores };
-                let mut sides = testbed.sides();
+                let bed = testbed.bed(&rows, programs);
                 let pages = Some(memory.shown());
-                records.extend(compare(plan, &rows, &mut sides, pages.as_deref(), reporter));
+                records.extend(compare(plan, bed, pages.as_deref(), reporter));
             }
             Err(why) => reporter.missing(&named(&rows), &why),
         }
@@ -167,17 +186,14 @@ fn needs(device: &Device, cores: &Cores) -> Result<(), String> {
 
 /// The rows of a device. `net_null` makes no IP packets, and where a peer brings the packets its
 /// rate and the rings' limit most rows.
-fn rows(device: &'static str) -> Vec<Comparison> {
+fn rows(device: &'static str) -> impl Iterator<Item = (&'static str, &'static str)> {
     let [null, repeated, ..] = NAMES;
-    let has = |case| match device {
-        _ if device == null => [FORWARD, COUNTER].contains(&case),
+    let has = move |case: &&str| match device {
+        _ if device == null => [FORWARD, COUNTER].contains(case),
         _ if device == repeated => true,
-        _ => [FORWARD, COUNTER, ROUTER].contains(&case),
+        _ => [FORWARD, COUNTER, ROUTER].contains(case),
     };
-    // The reference is the first side, and the cases follow in order.
-    let numbered = CASES.into_iter().zip(1..);
-    let rows = numbered.map(|(case, ours)| Comparison { device, case, ours, theirs: 0 });
-    rows.filter(|row| has(row.case)).collect()
+    CASES.into_iter().filter(has).map(move |case| (device, case))
 }
 
 /// A device and the parameters of the forwarders that are run on it.
@@ -189,14 +205,26 @@ struct DeviceBench<'a> {
 }
 
 impl DeviceBench<'_> {
-    fn sides(&self) -> Vec<Forwarder<'_>> {
-        let reference =
-            Forwarder { name: PROGRAM.to_owned(), run: Box::new(|time| self.testpmd(time)) };
-        let ours = CASES.into_iter().filter_map(paths::find).map(|path| Forwarder {
-            name: format!("castanet {}", path.name),
-            run: Box::new(|time| self.castanet(path, time)),
-        });
-        [reference].into_iter().chain(ours).collect()
+    /// The reference, and each row's path by this program and by the one that was built from it.
+    fn bed<'a>(
+        &'a self,
+        rows: &[(&'static str, &'static str)],
+        programs: Option<&'a Programs>,
+    ) -> Bed<'a> {
+        let mut bed = Bed::default();
+        let theirs = bed.side(PROGRAM, |time| self.testpmd(time));
+        for &(device, case) in rows {
+            let Some(path) = paths::find(case) else { continue };
+            let row = Comparison { device, case, built: false, ours: bed.sides.len(), theirs };
+            bed.rows.push(row);
+            bed.side(format!("castanet {case}"), |time| self.castanet(path, None, time));
+            if let Some(program) = programs.and_then(|it| it.path(&configuration(path))) {
+                bed.rows.push(Comparison { built: true, ours: bed.sides.len(), ..row });
+                let run = |time| self.castanet(path, Some(program), time);
+                bed.side(format!("built {case}"), run);
+            }
+        }
+        bed
     }
 
     /// The options of DPDK's environment.
@@ -238,13 +266,19 @@ impl DeviceBench<'_> {
         forwards.measure(time, &feeder(peer.as_ref()))
     }
 
-    fn castanet(&self, path: &Path, time: Duration) -> Result<Sample, String> {
+    /// Castanet with a path, by a program that was built from it or by this one.
+    fn castanet(
+        &self,
+        path: &Path,
+        built: Option<&path::Path>,
+        time: Duration,
+    ) -> Result<Sample, String> {
         self.prepare(path.traffic)?;
         let core = self.cores.forward;
         let mut words: Vec<String> = self.environment(&[&self.device.ours]);
         words.push(format!("--lcores=0@{core}"));
         let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let program = super::castanet::program(built)?;
         let words = ["--dpdk".to_owned(), quoted.join(" ")];
         let config = configuration(path);
         let command = Command::on_host(program);

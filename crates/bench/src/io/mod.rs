@@ -11,6 +11,7 @@ pub(super) mod veth;
 
 use self::cores::Cores;
 use self::meter::Sample;
+use super::built::{BUILT, Programs, Target};
 use super::measure::{are_calm, is_selected};
 use serde::Serialize;
 use std::time::Duration;
@@ -52,6 +53,8 @@ pub struct Record {
     pub case: &'static str,
     /// Device between whose ports packets are forwarded.
     pub device: &'static str,
+    /// The program: this one (`plain`), or one that was built from the configuration (`built`).
+    pub program: &'static str,
     /// Million packets a second of the core's time.
     pub mpps: f64,
     /// Name of the reference.
@@ -80,6 +83,8 @@ pub struct Plan {
     pub rounds: usize,
     /// Length of one run.
     pub time: Duration,
+    /// What this program is: `plain`, unless it was built itself.
+    pub program: &'static str,
 }
 
 impl Plan {
@@ -87,9 +92,12 @@ impl Plan {
         is_selected(&self.devices, device) && is_selected(&self.cases, case)
     }
 
-    /// The rows of a bed that are wanted.
-    fn rows(&self, bed: &[Comparison]) -> Vec<Comparison> {
-        bed.iter().filter(|row| self.wants(row.device, row.case)).copied().collect()
+    /// The rows that are wanted of these.
+    fn rows(
+        &self,
+        rows: impl IntoIterator<Item = (&'static str, &'static str)>,
+    ) -> Vec<(&'static str, &'static str)> {
+        rows.into_iter().filter(|(device, case)| self.wants(device, case)).collect()
     }
 }
 
@@ -98,6 +106,8 @@ impl Plan {
 struct Comparison {
     device: &'static str,
     case: &'static str,
+    /// Whether `ours` is a built program.
+    built: bool,
     /// Numbers of the sides.
     ours: usize,
     theirs: usize,
@@ -120,18 +130,43 @@ pub trait Reporter {
 }
 
 /// Rows by their devices and cases.
-fn named(rows: &[Comparison]) -> String {
-    let names: Vec<String> =
-        rows.iter().map(|row| format!("{} {}", row.device, row.case)).collect();
+fn named(rows: &[(&str, &str)]) -> String {
+    let names: Vec<String> = rows.iter().map(|(device, case)| format!("{device} {case}")).collect();
     names.join(", ")
 }
 
-/// Measures every row that is wanted and can be.
-pub fn run(plan: &Plan, reporter: &mut dyn Reporter) -> Vec<Record> {
+/// The configurations of the rows that are wanted and can be measured, for programs to measure beside
+/// this one.
+pub fn targets(plan: &Plan) -> Vec<Target> {
     let cores = Cores::choose();
-    let mut records = dpdk::run(plan, &cores, reporter);
-    records.extend(veth::run(plan, &cores, reporter));
+    dpdk::targets(plan, &cores).into_iter().chain(veth::targets(plan, &cores)).collect()
+}
+
+/// Measures every row that is wanted and can be, with those of the built programs.
+pub fn run(plan: &Plan, programs: Option<&Programs>, reporter: &mut dyn Reporter) -> Vec<Record> {
+    let cores = Cores::choose();
+    let mut records = dpdk::run(plan, &cores, programs, reporter);
+    records.extend(veth::run(plan, &cores, programs, reporter));
     records
+}
+
+/// Programs that are run in turns, and the rows that compare them.
+#[derive(Default)]
+struct Bed<'a> {
+    sides: Vec<Forwarder<'a>>,
+    rows: Vec<Comparison>,
+}
+
+impl<'a> Bed<'a> {
+    /// Adds a program; its number.
+    fn side(
+        &mut self,
+        name: impl Into<String>,
+        run: impl FnMut(Duration) -> Result<Sample, String> + 'a,
+    ) -> usize {
+        self.sides.push(Forwarder { name: name.into(), run: Box::new(run) });
+        self.sides.len() - 1
+    }
 }
 
 /// The most runs, as a multiple of those asked for: runs that others disturb are repeated.
@@ -140,8 +175,7 @@ const MOST: usize = 2;
 /// Runs all sides that the rows need in turn, round by round.
 fn compare(
     plan: &Plan,
-    rows: &[Comparison],
-    sides: &mut [Forwarder<'_>],
+    Bed { mut sides, rows }: Bed<'_>,
     memory: Option<&str>,
     reporter: &mut dyn Reporter,
 ) -> Vec<Record> {
@@ -170,7 +204,7 @@ fn compare(
         }
     }
     let mut records = Vec::new();
-    for &Comparison { device, case, ours, theirs } in rows {
+    for Comparison { device, case, built, ours, theirs } in rows {
         match (&found[ours], &found[theirs]) {
             (Ok(mine), Ok(other)) => {
                 let (mpps, undisturbed) = meter::middle(mine);
@@ -178,6 +212,7 @@ fn compare(
                 let record = Record {
                     case,
                     device,
+                    program: if built { BUILT } else { plan.program },
                     mpps,
                     reference: sides[theirs].name.clone(),
                     reference_mpps,
@@ -189,7 +224,10 @@ fn compare(
                 reporter.row(&record);
                 records.push(record);
             }
-            (Err(why), _) | (_, Err(why)) => reporter.missing(&format!("{device} {case}"), why),
+            (Err(why), _) | (_, Err(why)) => {
+                let mark = if built { " (built)" } else { "" };
+                reporter.missing(&format!("{device} {case}{mark}"), why);
+            }
         }
     }
     records

@@ -9,16 +9,15 @@
 use super::castanet::{Castanet, OUT};
 use super::cores::{self, Cores};
 use super::meter::{self, Meter, Sample};
-use super::{
-    COUNTER, Comparison, FORWARD, Forwarder, Plan, ROUTER, Record, Reporter, compare, named,
-};
+use super::{Bed, COUNTER, Comparison, FORWARD, Plan, ROUTER, Record, Reporter, compare, named};
+use crate::built::{Programs, Target};
 use crate::paths;
 use castanet_io::af_xdp::MinimalForwarder;
 use castanet_io::interface::Interface;
 use castanet_io::traffic::{self, Shortcut, Sink, Source};
 use castanet_lab::{Lab, Namespace, Port, require};
 use castanet_wire::MacAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -34,35 +33,70 @@ const STRIDE: u32 = 256 * 1024;
 /// The programs that set the network up.
 const TOOLS: &[&str] = &["ip", "ethtool"];
 
-/// Numbers of the sides.
-const KERNEL: usize = 0;
-const SHORTCUT: usize = 1;
-const MINIMAL: usize = 2;
-const PACKET: usize = 3;
-const PACKET_ROUTER: usize = 4;
-const XDP: usize = 5;
-const XDP_COUNTER: usize = 6;
-const XDP_ROUTER: usize = 7;
-
-const ROWS: [Comparison; 6] = [
-    Comparison { device: "kernel", case: ROUTER, ours: KERNEL, theirs: SHORTCUT },
-    Comparison { device: "af_packet", case: FORWARD, ours: PACKET, theirs: KERNEL },
-    Comparison { device: "af_packet", case: ROUTER, ours: PACKET_ROUTER, theirs: KERNEL },
-    Comparison { device: "af_xdp", case: FORWARD, ours: XDP, theirs: MINIMAL },
-    Comparison { device: "af_xdp", case: COUNTER, ours: XDP_COUNTER, theirs: MINIMAL },
-    Comparison { device: "af_xdp", case: ROUTER, ours: XDP_ROUTER, theirs: MINIMAL },
+/// The rows: Linux itself, and Castanet by each method.
+const ROWS: [(&str, &str); 6] = [
+    ("kernel", ROUTER),
+    ("af_packet", FORWARD),
+    ("af_packet", ROUTER),
+    ("af_xdp", FORWARD),
+    ("af_xdp", COUNTER),
+    ("af_xdp", ROUTER),
 ];
 
+/// The method of a device by which Castanet forwards; none of Linux itself.
+fn method(device: &str) -> Option<&'static str> {
+    match device {
+        "af_packet" => Some("AF_PACKET"),
+        "af_xdp" => Some("AF_XDP"),
+        _ => None,
+    }
+}
+
+/// Whether there can be such a network, as far as it is known before it is made.
+fn needs(cores: &Cores) -> Result<usize, String> {
+    let feed = cores.feed()?;
+    require(TOOLS).map_err(|error| error.to_string()).map(|()| feed)
+}
+
+/// The configurations of the rows that are wanted and can be measured, with other interfaces.
+pub(super) fn targets(plan: &Plan, cores: &Cores) -> Vec<Target> {
+    let rows = needs(cores).map_or(Vec::new(), |_| plan.rows(ROWS));
+    let target = |(device, case)| {
+        Some(Target {
+            name: format!("{device} {case}"),
+            text: configuration(method(device)?, case, INTERFACES),
+        })
+    };
+    rows.into_iter().filter_map(target).collect()
+}
+
+/// Names in the place of the interfaces, which have others in each run.
+const INTERFACES: (&str, &str) = ("in0", "out0");
+
+/// A path of packets between two interfaces.
+fn configuration(method: &str, case: &str, (from, to): (&str, &str)) -> String {
+    // Linux is not to look at the packets as well.
+    let path = paths::find(case).map_or_else(String::new, |path| path.between("in", OUT));
+    format!(
+        "in :: FromDevice({from}, METHOD {method}, SNIFFER false);
+         {OUT} :: ToDevice({to}, METHOD {method});
+         {path}"
+    )
+}
+
 /// Measures the rows between veth pairs.
-pub(super) fn run(plan: &Plan, cores: &Cores, reporter: &mut dyn Reporter) -> Vec<Record> {
-    let rows = plan.rows(&ROWS);
+pub(super) fn run(
+    plan: &Plan,
+    cores: &Cores,
+    programs: Option<&Programs>,
+    reporter: &mut dyn Reporter,
+) -> Vec<Record> {
+    let rows = plan.rows(ROWS);
     if rows.is_empty() {
         return Vec::new();
     }
-    let tools = || require(TOOLS).map_err(|error| error.to_string());
-    match cores.feed().and_then(|feed| tools().and_then(|()| VethNetwork::new(cores.forward, feed)))
-    {
-        Ok(testbed) => compare(plan, &rows, &mut testbed.sides(), None, reporter),
+    match needs(cores).and_then(|feed| VethNetwork::new(cores.forward, feed)) {
+        Ok(testbed) => compare(plan, testbed.bed(&rows, programs), None, reporter),
         Err(why) => {
             reporter.missing(&named(&rows), &why);
             Vec::new()
@@ -153,31 +187,35 @@ impl VethNetwork {
         (&self.from, &self.to)
     }
 
-    fn sides(&self) -> [Forwarder<'_>; 8] {
-        let ours = |method, case| move |time| self.castanet(method, case, time);
-        let names = [
-            "kernel forwarding",
-            "XDP redirect in the kernel",
-            "minimal AF_XDP forwarder",
-            "castanet AF_PACKET forward",
-            "castanet AF_PACKET router",
-            "castanet AF_XDP forward",
-            "castanet AF_XDP counter",
-            "castanet AF_XDP router",
-        ];
-        type Run<'a> = Box<dyn FnMut(Duration) -> Result<Sample, String> + 'a>;
-        let runs: [Run<'_>; 8] = [
-            Box::new(|time| self.kernel(time)),
-            Box::new(|time| self.shortcut(time)),
-            Box::new(|time| self.minimal(time)),
-            Box::new(ours("AF_PACKET", FORWARD)),
-            Box::new(ours("AF_PACKET", ROUTER)),
-            Box::new(ours("AF_XDP", FORWARD)),
-            Box::new(ours("AF_XDP", COUNTER)),
-            Box::new(ours("AF_XDP", ROUTER)),
-        ];
-        let mut names = names.into_iter();
-        runs.map(|run| Forwarder { name: names.next().unwrap_or_default().to_owned(), run })
+    /// The references, and each row by this program and by the one that was built from it.
+    fn bed<'a>(
+        &'a self,
+        rows: &[(&'static str, &'static str)],
+        programs: Option<&'a Programs>,
+    ) -> Bed<'a> {
+        let mut bed = Bed::default();
+        let kernel = bed.side("kernel forwarding", |time| self.kernel(time));
+        let shortcut = bed.side("XDP redirect in the kernel", |time| self.shortcut(time));
+        let minimal = bed.side("minimal AF_XDP forwarder", |time| self.minimal(time));
+        for &(device, case) in rows {
+            let ours = bed.sides.len();
+            let row = |theirs| Comparison { device, case, built: false, ours, theirs };
+            let Some(method) = method(device) else {
+                bed.rows.push(Comparison { ours: kernel, ..row(shortcut) });
+                continue;
+            };
+            let row = row(if device == "af_xdp" { minimal } else { kernel });
+            bed.rows.push(row);
+            let name = format!("castanet {method} {case}");
+            bed.side(name, move |time| self.castanet(method, case, None, time));
+            let text = configuration(method, case, INTERFACES);
+            if let Some(program) = programs.and_then(|it| it.path(&text)) {
+                bed.rows.push(Comparison { built: true, ours: bed.sides.len(), ..row });
+                let run = move |time| self.castanet(method, case, Some(program), time);
+                bed.side(format!("built {method} {case}"), run);
+            }
+        }
+        bed
     }
 
     /// Sends packets and counts those that come through; `meter` is the time
@@ -248,21 +286,30 @@ impl VethNetwork {
 
     /// Starts a configuration, whose `out` sends, on the forwarder's core.
     pub(crate) fn start(&self, configuration: &str, time: Duration) -> Result<Castanet, String> {
-        let program = std::env::current_exe().map_err(|error| error.to_string())?;
-        let command = self.forwarder.command(program);
+        self.start_program(None, configuration, time)
+    }
+
+    /// The same by a program that was built, or by this one.
+    fn start_program(
+        &self,
+        built: Option<&Path>,
+        configuration: &str,
+        time: Duration,
+    ) -> Result<Castanet, String> {
+        let command = self.forwarder.command(super::castanet::program(built)?);
         Castanet::start(self.forward, command, &[], configuration, time)
     }
 
-    fn castanet(&self, method: &str, case: &str, time: Duration) -> Result<Sample, String> {
-        let (from, to) = (&self.from, &self.to);
-        // Linux is not to look at the packets as well.
-        let path = paths::find(case).map_or_else(String::new, |path| path.between("in", OUT));
-        let config = format!(
-            "in :: FromDevice({from}, METHOD {method}, SNIFFER false);
-             {OUT} :: ToDevice({to}, METHOD {method});
-             {path}"
-        );
-        let castanet = self.start(&config, time)?;
+    /// Castanet with a path, by a program that was built from it or by this one.
+    fn castanet(
+        &self,
+        method: &str,
+        case: &str,
+        built: Option<&Path>,
+        time: Duration,
+    ) -> Result<Sample, String> {
+        let config = configuration(method, case, self.interfaces());
+        let castanet = self.start_program(built, &config, time)?;
         self.measure(time, &castanet.meter())
     }
 }

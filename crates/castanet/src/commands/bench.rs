@@ -1,5 +1,6 @@
 //! `castanet bench`.
 
+mod built;
 mod classify;
 mod elements;
 mod firewall;
@@ -7,19 +8,17 @@ mod flows;
 mod io;
 mod models;
 mod paths;
+mod router;
 mod scale;
 mod shared;
 mod shared_packets;
 mod splitbox;
 
 use super::{CommandResult, write_json, write_out};
-use crate::library::library;
 use crate::terminal::{bold, colours_on_stdout};
-use castanet_bench::router::{Plan, Record, run};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
 
 /// Arguments of `castanet bench`.
 #[derive(Args)]
@@ -31,11 +30,7 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum Benchmark {
     /// Bare forwarding and the whole router path, replayed from memory
-    #[command(after_help = "Examples:
-  castanet bench router
-  castanet bench router --case forward,router --frames 512 -j 1 --json
-  castanet bench router --case router -j 1 --routes 500000 --flows 65536")]
-    Router(RouterArguments),
+    Router(router::Arguments),
     #[command(
         about = "What a packet costs in each element class, from the manual's examples",
         long_about = None
@@ -64,42 +59,10 @@ enum Benchmark {
     Firewall(firewall::Arguments),
 }
 
-/// Arguments of `castanet bench router`.
-#[derive(Args)]
-struct RouterArguments {
-    /// Print records as JSON
-    #[arg(long)]
-    json: bool,
-    /// Only these cases: forward, router, router-4-ways
-    #[arg(long = "case", value_delimiter = ',')]
-    cases: Vec<String>,
-    /// Frames in use
-    #[arg(long, value_delimiter = ',', default_values_t = [512, 4096, 65536])]
-    frames: Vec<usize>,
-    /// Number of flows
-    #[arg(long, default_value_t = 256)]
-    flows: usize,
-    /// Number of routes, of which 256 are the least
-    #[arg(long, default_value_t = 512)]
-    routes: u32,
-    /// Numbers of workers
-    #[arg(short = 'j', long, value_delimiter = ',', default_values_t = [1, 2])]
-    workers: Vec<usize>,
-    /// Visit each element by itself, to see what running several as one pass gains
-    #[arg(long)]
-    no_fuse: bool,
-    /// Runs of each side
-    #[arg(long, default_value_t = 7)]
-    rounds: usize,
-    /// Milliseconds of one run
-    #[arg(long, default_value_t = 100)]
-    milliseconds: u64,
-}
-
 /// Runs the benchmark that the command line names.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     match &arguments.benchmark {
-        Benchmark::Router(arguments) => router(arguments),
+        Benchmark::Router(arguments) => router::main(arguments),
         Benchmark::Elements(arguments) => elements::main(arguments),
         Benchmark::Io(arguments) => io::main(arguments),
         Benchmark::Models(arguments) => models::main(arguments),
@@ -112,20 +75,6 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::SplitBox(arguments) => splitbox::main(arguments),
         Benchmark::Firewall(arguments) => firewall::main(arguments),
     }
-}
-
-fn router(arguments: &RouterArguments) -> CommandResult {
-    let plan = Plan {
-        frames: arguments.frames.iter().map(|f| (*f).max(64)).collect(),
-        workers: arguments.workers.iter().map(|w| (*w).clamp(1, 64)).collect(),
-        flows: arguments.flows.max(1),
-        routes: arguments.routes.max(256),
-        cases: arguments.cases.clone(),
-        fuse: !arguments.no_fuse,
-        rounds: arguments.rounds.max(1),
-        time: Duration::from_millis(arguments.milliseconds.max(1)),
-    };
-    run_and_print(arguments.json, &heading(), row, |on_record| run(&plan, &library(), on_record))
 }
 
 /// Runs a benchmark and shows each record as it comes, unless they are wanted as JSON.
@@ -156,25 +105,4 @@ fn show_progress(doing: &str) {
         // Progress messages are lost if standard error is closed.
         _ = write!(std::io::stderr(), "\r\x1b[K{doing}");
     }
-}
-
-fn heading() -> String {
-    title(&format!(
-        "{:<14} {:>7} {:>7} {:>10} {:>12} {:>8} {:>10} {:>8}",
-        "case", "frames", "workers", "ns/packet", "cycles/pkt", "Mpps", "limit ns", "of limit"
-    ))
-}
-
-fn row(r: &Record) -> String {
-    format!(
-        "{:<14} {:>7} {:>7} {:>10.2} {:>12.1} {:>8.2} {:>10.2} {:>7.2}x\n",
-        r.case,
-        r.frames,
-        r.workers,
-        r.ns_per_packet,
-        r.cycles_per_packet,
-        r.mpps,
-        r.limit_ns_per_packet,
-        r.ratio
-    )
 }

@@ -5,6 +5,7 @@ use crate::cli::Configuration;
 use crate::console::Terminal;
 use crate::library::library;
 use crate::load::LoadedConfiguration;
+use castanet_element::class::Library;
 use castanet_lang::Severity;
 use castanet_runtime::router::{ErrorStyle, Options, Router};
 use clap::Args;
@@ -33,21 +34,22 @@ struct Message<'a> {
 
 /// Checks everything that can be checked without opening a device.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
-    let loaded = load_checked(&arguments.configuration)?;
+    let loaded = load_checked(&arguments.configuration, &library())?;
     write_out(None, &answer(&loaded, arguments.json))?;
     if loaded.found.has_errors() { Err(CommandError::REPORTED) } else { Ok(()) }
 }
 
-/// Loads what the command line names, and checks it; everything wrong is in `found`.
+/// Loads what the command line names, whose classes are in `library`, and checks it; everything wrong is
+/// in `found`.
 pub(super) fn load_checked(
     configuration: &Configuration,
+    library: &Library,
 ) -> Result<LoadedConfiguration, CommandError> {
-    let library = library();
-    let mut loaded = load_words(configuration, &library)?;
+    let mut loaded = load_words(configuration, library)?;
     if !loaded.found.has_errors() {
         let mut options = Options::new(Arc::new(Terminal));
         options.interfaces = Some(castanet_io::elements::address_of);
-        Router::check(&loaded.flat, &library, &options, &mut loaded.found);
+        Router::check(&loaded.flat, library, &options, &mut loaded.found);
     }
     Ok(loaded)
 }

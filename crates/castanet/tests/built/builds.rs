@@ -14,14 +14,25 @@ pub(crate) fn folder() -> PathBuf {
     folder
 }
 
+/// `castanet`, in that folder, with what a build needs.
+pub(crate) fn castanet() -> Command {
+    let castanet = Path::new(env!("CARGO_BIN_EXE_castanet"));
+    let mut command = Command::new(castanet);
+    command.current_dir(folder());
+    command.env("XDG_CACHE_HOME", folder().join("cache")).env_remove("CASTANET_SOURCE");
+    command.env("CARGO_TARGET_DIR", castanet.parent().unwrap().parent().unwrap());
+    command
+}
+
+/// The profile with which programs are compiled.
+pub(crate) fn profile() -> String {
+    std::env::var("CASTANET_BUILD_PROFILE").unwrap_or("test".to_owned())
+}
+
 /// `castanet build`, in that folder.
 pub(crate) fn command() -> Command {
-    let castanet = Path::new(env!("CARGO_BIN_EXE_castanet"));
-    let mut build = Command::new(castanet);
-    let profile = std::env::var("CASTANET_BUILD_PROFILE").unwrap_or("test".to_owned());
-    build.current_dir(folder()).args(["build", "--profile", &profile]);
-    build.env("XDG_CACHE_HOME", folder().join("cache")).env_remove("CASTANET_SOURCE");
-    build.env("CARGO_TARGET_DIR", castanet.parent().unwrap().parent().unwrap());
+    let mut build = castanet();
+    build.args(["build", "--profile", &profile()]);
     build
 }
 

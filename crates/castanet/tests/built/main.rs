@@ -2,6 +2,7 @@
 //! commands and hot swaps.
 #![allow(clippy::unwrap_used)] // a test
 
+mod bench;
 mod builds;
 mod comparison;
 mod large;

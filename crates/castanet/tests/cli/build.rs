@@ -58,7 +58,8 @@ impl Place {
         run(self.program(program).args(words), input.as_bytes())
     }
 
-    fn program(&self, program: impl AsRef<OsStr>) -> Command {
+    /// A command here.
+    pub(crate) fn program(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new(program);
         command.current_dir(&self.0);
         command.env("XDG_CACHE_HOME", self.path("cache"));

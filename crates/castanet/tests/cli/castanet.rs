@@ -384,22 +384,6 @@ fn element_shows_the_page_of_the_manual() {
 }
 
 #[test]
-fn bench_gives_records() {
-    let words = "bench router --frames 512 -j 1 --rounds 1 --milliseconds 5 --json";
-    let text = out(&words.split(' ').collect::<Vec<_>>());
-    let records: Value = serde_json::from_str(&text).unwrap();
-    let cases: Vec<&str> =
-        records.as_array().unwrap().iter().map(|r| r["case"].as_str().unwrap()).collect();
-    assert_eq!(cases, ["forward", "router", "router-4-ways"]);
-    for record in records.as_array().unwrap() {
-        assert_eq!((&record["frames"], &record["workers"]), (&512.into(), &1.into()), "{text}");
-        for key in ["ns_per_packet", "cycles_per_packet", "mpps", "limit_ns_per_packet"] {
-            assert!(record[key].as_f64().is_some_and(|value| value > 0.0), "{key} in {text}");
-        }
-    }
-}
-
-#[test]
 fn bench_models_gives_records() {
     let words = "bench models --case pipeliner,full-push-2-workers --rounds 1 --milliseconds 5";
     let text = out(&words.split(' ').chain(["--json"]).collect::<Vec<_>>());

@@ -3,6 +3,7 @@
 
 mod bench_classify;
 mod bench_elements;
+mod bench_router;
 mod bench_splitbox;
 mod build;
 mod castanet;

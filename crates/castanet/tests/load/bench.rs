@@ -1,9 +1,11 @@
 //! `castanet bench io` and `castanet bench firewall`: their records have the documented form, and
 //! no namespace, file or process is left behind.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use castanet_lab::{Command, Output, require};
+use castanet_lab::{Command, Lab, Output, require};
 use serde_json::Value;
 
 use crate::program::{LATER, SOON, program};
@@ -77,14 +79,49 @@ fn dpdk_s_devices_are_measured_with_and_without_another_process() {
     assert!(records.iter().all(|it| it["memory"] == "no huge pages"), "{records:?}");
 }
 
+/// A compiler whose programs are castanet itself.
+const CARGO: &str = r#"#!/bin/sh
+case "$1" in
+    -vV) echo "release: 1.95.0"; exit;;
+    --version|--print) echo none; exit;;
+esac
+while [ "$1" != --target-dir ]; do shift; done
+mkdir -p "$2/release"
+printf '#!/bin/sh\nexec "$CASTANET" "$@"\n' > "$2/release/castanet-built"
+chmod +x "$2/release/castanet-built"
+"#;
+
+#[test]
+fn built_programs_have_rows_beside_those_of_this_one() {
+    let lab = Lab::new("compiler").unwrap();
+    let path = |name: &str| lab.directory().join(name);
+    for name in ["cargo", "rustc"] {
+        std::fs::write(path(name), CARGO).unwrap();
+        std::fs::set_permissions(path(name), Permissions::from_mode(0o755)).unwrap();
+    }
+    let words = ["--no-huge", "--device", "net_pcap,af_xdp", "--case", "router", "--built"];
+    let bench = bench(&words).env("CARGO", path("cargo")).env("CASTANET", program());
+    let bench = bench.env("XDG_CACHE_HOME", path("cache")).env("CARGO_TARGET_DIR", path("target"));
+    let output = bench.output().unwrap();
+    let rows = records(&output);
+    found(&rows, "net_pcap", "router", "dpdk-testpmd");
+    found(&rows, "af_xdp", "router", "minimal AF_XDP forwarder");
+    let names =
+        |row: &Value| [&row["device"], &row["program"]].map(|it| it.as_str().unwrap().to_owned());
+    let expected = ["net_pcap", "af_xdp"].map(|it| [[it, "plain"], [it, "built"]]).concat();
+    assert_eq!(rows.iter().map(names).collect::<Vec<_>>(), expected, "{}", output.stderr);
+    assert!(output.stderr.contains("castanet: af_xdp router: built in "), "{}", output.stderr);
+}
+
 #[test]
 fn the_table_names_both_sides() {
     require(&["ip", "ethtool"]).unwrap();
     let words = ["bench", "io", "--rounds", "1", "--seconds", "0.03", "--device", "kernel"];
     let output = Command::on_host(program()).args(words).check().unwrap();
     let lines: Vec<&str> = output.stdout.lines().collect();
-    assert!(lines[0].starts_with("device     case                   Mpps  reference"), "{lines:?}");
-    assert!(lines[1].starts_with("kernel     router"), "{lines:?}");
+    let head = "device     case               program     Mpps  reference";
+    assert!(lines[0].starts_with(head), "{lines:?}");
+    assert!(lines[1].starts_with("kernel     router             plain"), "{lines:?}");
     assert!(lines[1].contains("XDP redirect in the kernel"), "{lines:?}");
 }
 

@@ -1,9 +1,11 @@
 //! `castanet bench io`.
 
+use super::built::{BuiltArguments, own_name};
 use super::{show_progress, title};
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
+use crate::library::library;
 use crate::terminal::complain;
-use castanet_bench::io::{CASES, DEVICES, Plan, Record, Reporter, run};
+use castanet_bench::io::{CASES, DEVICES, Plan, Record, Reporter, run, targets};
 use clap::Args;
 use std::time::Duration;
 
@@ -40,15 +42,21 @@ core; where Castanet and the loop forward, the generator's core also brings the
 packets to them.
 
 DPDK's devices need dpdk-testpmd, the others root. What cannot be measured is
-named, with the reason, and left out.",
+named, with the reason, and left out.
+
+With --built the program that `castanet build` makes of each configuration is
+measured, too, in turns with this one, and has a row of its own. All programs are
+built before anything is measured: the first takes about two minutes, each other
+some seconds, and `castanet build` says what it needs.",
     after_help = "Examples:
   castanet bench io
   castanet bench io --device net_pcap,af_xdp --case forward --rounds 9
   castanet bench io --device net_pcap --rounds 3 --json > rows.json
   castanet bench io --seconds 2 --json > io.json
+  castanet bench io --device net_pcap --case router,router-4-ways --built
 
 Exit status: 0 something was measured, 1 nothing could be, 2 the command line is
-wrong."
+wrong, 130 ended by Ctrl-C while a program was built."
 )]
 pub(crate) struct Arguments {
     /// Print records as JSON
@@ -72,6 +80,8 @@ pub(crate) struct Arguments {
     /// The same in seconds
     #[arg(long, conflicts_with = "milliseconds")]
     seconds: Option<f64>,
+    #[command(flatten)]
+    built: BuiltArguments,
 }
 
 /// Measures, and prints the figures.
@@ -84,9 +94,11 @@ pub(super) fn main(arguments: &Arguments) -> CommandResult {
         huge: !arguments.no_huge,
         rounds: arguments.rounds.max(1),
         time: seconds.unwrap_or(milliseconds).max(Duration::from_millis(10)),
+        program: own_name(),
     };
+    let programs = arguments.built.programs(|| targets(&plan), &library())?;
     let mut reporter = TableReporter { json: arguments.json, titled: false, written: Ok(()) };
-    let records = run(&plan, &mut reporter);
+    let records = run(&plan, programs.as_ref(), &mut reporter);
     reporter.progress("");
     if arguments.json {
         reporter.written = write_json(&records);
@@ -139,15 +151,15 @@ impl Reporter for TableReporter {
         self.progress("");
         if !std::mem::replace(&mut self.titled, true) {
             self.print(&title(&format!(
-                "{:<10} {:<18} {:>8}  {:<28} {:>8} {:>9}",
-                "device", "case", "Mpps", "reference", "Mpps", "of it"
+                "{:<10} {:<18} {:<7} {:>8}  {:<28} {:>8} {:>9}",
+                "device", "case", "program", "Mpps", "reference", "Mpps", "of it"
             )));
         }
-        let Record { device, case, mpps, reference, reference_mpps, .. } = record;
+        let Record { device, case, program, mpps, reference, reference_mpps, .. } = record;
         let share = 100.0 * record.ratio;
         let mark = if record.undisturbed == 0 { "  (!)" } else { "" };
         self.print(&format!(
-            "{device:<10} {case:<18} {mpps:>8.2}  {reference:<28} {reference_mpps:>8.2} {share:>7.1} %{mark}\n"
+            "{device:<10} {case:<18} {program:<7} {mpps:>8.2}  {reference:<28} {reference_mpps:>8.2} {share:>7.1} %{mark}\n"
         ));
     }
 

@@ -49,8 +49,9 @@ impl Job<'_> {
         let target = own.map(PathBuf::from).or_else(|| self.sources.target());
         let target = target.unwrap_or_else(|| cache.folder("target"));
         let target = std::path::absolute(&target).unwrap_or(target);
+        let interruption = Interruption::watch()?;
         // The program must be taken from there before the next build replaces it.
-        let _turn = turn(&target)?;
+        let _turn = turn(&target, &interruption)?;
         if let Some(built) = cache.find(key) {
             return Ok(built);
         }
@@ -58,7 +59,7 @@ impl Job<'_> {
         let written = fs::write(&source, self.program);
         let compiled = written.map_err(|e| cannot_write(&source, &e)).and_then(|()| {
             let command = self.command(cache, &source, &target, profile, quiet);
-            compile(command, quiet)
+            compile(command, quiet, &interruption)
         });
         _ = fs::remove_file(&source);
         compiled?;
@@ -110,34 +111,67 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
     format!("cannot write {}: {}", path.display(), io_error_text(error)).into()
 }
 
+/// Whether the user has interrupted this process: from the first one on, Ctrl-C ends only what looks at
+/// it.
+pub(crate) struct Interruption(Arc<AtomicBool>);
+
+impl Interruption {
+    /// Listens from now on.
+    pub(crate) fn watch() -> Result<Interruption, CommandError> {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(signal, interrupted.clone())
+                .map_err(|e| format!("cannot listen for signals: {e}"))?;
+        }
+        Ok(Interruption(interrupted))
+    }
+
+    /// Whether it came since.
+    pub(crate) fn came(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The error of a build that is interrupted.
+    fn error() -> CommandError {
+        complain("castanet: interrupted; nothing was written");
+        CommandError(exit::INTERRUPTED, None)
+    }
+}
+
 /// Waits until no other build compiles into this folder.
-fn turn(target: &Path) -> Result<File, CommandError> {
+fn turn(target: &Path, interruption: &Interruption) -> Result<File, CommandError> {
     let path = target.join(".castanet-build.lock");
     let opened = fs::create_dir_all(target).and_then(|()| File::create(&path));
     let file = opened.map_err(|e| cannot_write(&path, &e))?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            complain("castanet: another build is running; this one waits for it");
-            file.lock().map_err(|e| cannot_write(&path, &e))?;
+    let mut waits = false;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if interruption.came() => {
+                return Err(Interruption::error());
+            }
+            Err(TryLockError::WouldBlock) => {
+                if !std::mem::replace(&mut waits, true) {
+                    complain("castanet: another build is running; this one waits for it");
+                }
+                std::thread::sleep(PAUSE);
+            }
+            Err(TryLockError::Error(e)) => return Err(cannot_write(&path, &e)),
         }
-        Err(TryLockError::Error(e)) => return Err(cannot_write(&path, &e)),
     }
-    Ok(file)
 }
 
 /// Runs the compiler to its end, or until the user interrupts it.
-fn compile(mut command: Command, quiet: bool) -> Result<(), CommandError> {
+fn compile(
+    mut command: Command,
+    quiet: bool,
+    interruption: &Interruption,
+) -> Result<(), CommandError> {
     let is_shown = std::io::stderr().is_terminal() && !quiet;
     // In a group of its own: what cargo has started ends with it.
     command.process_group(0);
     command.stdout(Stdio::null());
     command.stderr(if is_shown { Stdio::inherit() } else { Stdio::piped() });
-    let interrupted = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(signal, interrupted.clone())
-            .map_err(|e| format!("cannot listen for signals: {e}"))?;
-    }
     let mut child = command.spawn().map_err(|e| {
         unusable(format!("cannot run {}: {}", command.get_program().display(), io_error_text(&e)))
     })?;
@@ -148,13 +182,10 @@ fn compile(mut command: Command, quiet: bool) -> Result<(), CommandError> {
             String::from_utf8_lossy(&bytes).into_owned()
         })
     });
-    let status = wait(&mut child, &interrupted);
+    let status = wait(&mut child, interruption);
     let errors = errors.and_then(|reader| reader.join().ok()).unwrap_or_default();
     match status {
-        None => {
-            complain("castanet: interrupted; nothing was written");
-            Err(CommandError(exit::INTERRUPTED, None))
-        }
+        None => Err(Interruption::error()),
         Some(Ok(status)) if status.success() => Ok(()),
         Some(Ok(_)) => {
             if !errors.is_empty() {
@@ -167,16 +198,16 @@ fn compile(mut command: Command, quiet: bool) -> Result<(), CommandError> {
 }
 
 /// The status of the child; `None` if the user has interrupted it.
-fn wait(child: &mut Child, interrupted: &AtomicBool) -> Option<std::io::Result<ExitStatus>> {
+fn wait(child: &mut Child, interruption: &Interruption) -> Option<std::io::Result<ExitStatus>> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => {
-                return (!interrupted.load(Ordering::Relaxed)).then_some(Ok(status));
+                return (!interruption.came()).then_some(Ok(status));
             }
             Ok(None) => {}
             Err(e) => return Some(Err(e)),
         }
-        if interrupted.load(Ordering::Relaxed) {
+        if interruption.came() {
             // A process that has ended meanwhile needs no signal.
             _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
             _ = child.wait();

@@ -14,10 +14,12 @@ use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin};
 use crate::terminal::complain;
 use cache::Cache;
+use castanet_element::class::Library;
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::cores::Cores;
 use castanet_runtime::router::{ErrorStyle, Options, Router, plan};
 use clap::Args;
+pub(crate) use compile::Interruption;
 pub(crate) use generate::GeneratedProgram;
 pub(crate) use output::Output;
 use serde::Serialize;
@@ -70,7 +72,19 @@ pub(crate) struct Compilation {
 impl Compilation {
     /// For programs that run fast, of the sources that are found.
     pub(crate) fn release(quiet: bool) -> Compilation {
-        Compilation { source: None, profile: "release".to_owned(), quiet }
+        Compilation::of(None, "release".to_owned(), quiet)
+    }
+
+    /// Of these sources, with a profile of cargo.
+    pub(crate) fn of(source: Option<PathBuf>, profile: String, quiet: bool) -> Compilation {
+        Compilation { source, profile, quiet }
+    }
+
+    /// Writes a message, unless only errors are wanted.
+    fn say(&self, text: impl FnOnce() -> String) {
+        if !self.quiet {
+            complain(format_args!("castanet: {}", text()));
+        }
     }
 }
 
@@ -100,8 +114,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     }
     let started = Instant::now();
     let (origin, settings) = arguments.configuration.sort().map_err(CommandError::usage)?;
-    let loaded = checked(arguments)?;
-    let program = generate(&loaded, &settings)?;
+    let library = library();
+    let loaded = checked(&arguments.configuration, &library)?;
+    let program = generate(&loaded, &settings, &library);
     if let Some(file) = &arguments.keep {
         write_out(Some(file), &program.text)?;
     }
@@ -141,14 +156,32 @@ pub(crate) fn build(
     compilation: &Compilation,
 ) -> Result<Build, CommandError> {
     let started = Instant::now();
+    let (built, build) = compiled(program, compilation)?;
+    output.write(&built)?;
+    let seconds = started.elapsed().as_secs_f64();
+    compilation.say(|| done(&output.path, seconds, build.cached));
+    Ok(build)
+}
+
+/// Builds the program of a text whose classes are in `library`, or finds it; its place in the cache,
+/// where other builds may replace it.
+pub(crate) fn program(
+    text: &str,
+    library: &Library,
+    compilation: &Compilation,
+) -> Result<PathBuf, CommandError> {
+    let loaded = checked(&Configuration::of(text.to_owned()), library)?;
+    Ok(compiled(&generate(&loaded, &[], library), compilation)?.0)
+}
+
+/// Builds a program, or finds it; its place in the cache.
+fn compiled(
+    program: &GeneratedProgram,
+    compilation: &Compilation,
+) -> Result<(PathBuf, Build), CommandError> {
     let sources = SourceTree::find(compilation.source.as_deref())?;
     let toolchain = Toolchain::find()?;
-    let say = |text: String| {
-        if !compilation.quiet {
-            complain(format_args!("castanet: {text}"));
-        }
-    };
-    say(summary(program));
+    compilation.say(|| summary(program));
     let cache = Cache::open()?;
     let profile = &compilation.profile;
     let key = cache.key(&[&program.text, sources.hash(), toolchain.version(), profile]);
@@ -162,14 +195,15 @@ pub(crate) fn build(
             job.run(&cache, &key, profile, compilation.quiet)?
         }
     };
-    output.write(&built)?;
-    say(done(&output.path, started.elapsed().as_secs_f64(), cached));
-    Ok(Build { cached, toolchain, sources })
+    Ok((built, Build { cached, toolchain, sources }))
 }
 
 /// Reads the configuration, once, and reports everything that is wrong with it, as `castanet check`.
-fn checked(arguments: &Arguments) -> Result<LoadedConfiguration, CommandError> {
-    let loaded = load_checked(&arguments.configuration)?;
+fn checked(
+    configuration: &Configuration,
+    library: &Library,
+) -> Result<LoadedConfiguration, CommandError> {
+    let loaded = load_checked(configuration, library)?;
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() { Err(CommandError::REPORTED) } else { Ok(loaded) }
 }
@@ -178,14 +212,14 @@ fn checked(arguments: &Arguments) -> Result<LoadedConfiguration, CommandError> {
 fn generate(
     loaded: &LoadedConfiguration,
     settings: &[(String, String)],
-) -> Result<GeneratedProgram, CommandError> {
+    library: &Library,
+) -> GeneratedProgram {
     // Errors are reported already.
     let mut found = castanet_lang::Diagnostics::new();
-    let library = library();
     let cores = Cores::here(1, &[]);
-    let planned = plan(&loaded.flat, &library, &cores, ErrorStyle::Castanet, &mut found);
+    let planned = plan(&loaded.flat, library, &cores, ErrorStyle::Castanet, &mut found);
     let natives = Router::natives(&planned, &Options::new(Arc::new(SilentConsole)));
-    Ok(GeneratedProgram::of(loaded, settings, &planned.graph, &natives))
+    GeneratedProgram::of(loaded, settings, &planned.graph, &natives)
 }
 
 /// The chains in a word, and the classes that stay as they are.
