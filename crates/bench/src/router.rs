@@ -57,7 +57,7 @@ pub struct Plan {
     pub rounds: usize,
     /// Length of one run.
     pub time: Duration,
-    /// What this program is: `plain`, unless it was built itself.
+    /// The name of this program in records: `plain`, unless it was built itself.
     pub program: &'static str,
 }
 
@@ -131,8 +131,8 @@ pub fn run(
     Ok(())
 }
 
-/// The rounds of a program, or why it has failed.
-type Measured = Result<Vec<Round>, String>;
+/// The rounds of a built program, or why it has failed.
+type BuiltRounds = Result<Vec<Round>, String>;
 
 /// Measures this program, and in turn with it the one that was built, if there is one.
 fn compare(
@@ -140,7 +140,7 @@ fn compare(
     plan: &Plan,
     library: &Library,
     programs: Option<&Programs>,
-) -> Result<(Vec<Round>, Option<Measured>), String> {
+) -> Result<(Vec<Round>, Option<BuiltRounds>), String> {
     let mut own = Bench::new(variant, plan, library)?;
     let command = programs.and_then(|it| it.command(&built_from(variant.ways, plan)));
     let mut other = command.map(|it| BuiltRouter::start(it, variant, plan));

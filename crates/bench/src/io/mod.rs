@@ -83,7 +83,7 @@ pub struct Plan {
     pub rounds: usize,
     /// Length of one run.
     pub time: Duration,
-    /// What this program is: `plain`, unless it was built itself.
+    /// The name of this program in records: `plain`, unless it was built itself.
     pub program: &'static str,
 }
 

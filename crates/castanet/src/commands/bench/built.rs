@@ -24,7 +24,7 @@ pub(super) struct BuiltArguments {
     profile: String,
 }
 
-/// What this program is in records.
+/// The name of this program in records.
 pub(super) fn own_name() -> &'static str {
     if crate::program::configuration().is_some() { BUILT } else { PLAIN }
 }
