@@ -5,6 +5,7 @@
 
 use castanet_lab::{Command, Lab};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The program that measures, in records.
@@ -35,9 +36,13 @@ impl Programs {
     }
 
     /// Copies the program of a target into the folder.
-    pub fn add(&mut self, target: &Target, program: &Path) -> Result<(), String> {
+    pub fn add(&mut self, target: &Target, mut program: File) -> Result<(), String> {
         let to = self.lab.directory().join(format!("castanet-{}", self.by_text.len()));
-        std::fs::copy(program, &to).map_err(|e| format!("cannot write {}: {e}", to.display()))?;
+        let copied = File::create(&to).and_then(|mut file| {
+            std::io::copy(&mut program, &mut file)?;
+            file.set_permissions(program.metadata()?.permissions())
+        });
+        copied.map_err(|e| format!("cannot write {}: {e}", to.display()))?;
         self.by_text.insert(target.text.clone(), to);
         Ok(())
     }

@@ -68,7 +68,7 @@ impl BuiltArguments {
         // From here on the folder of the programs takes care of interrupts.
         let mut programs = Programs::new()?;
         for (target, program) in built {
-            programs.add(target, &program).unwrap_or_else(|why| without(&target.name, &why));
+            programs.add(target, program).unwrap_or_else(|why| without(&target.name, &why));
         }
         Ok(Some(programs))
     }

@@ -11,7 +11,7 @@ use super::check::load_checked;
 use super::{CommandError, CommandResult, write_json, write_out};
 use crate::cli::Configuration;
 use crate::library::library;
-use crate::load::{LoadedConfiguration, Origin};
+use crate::load::{LoadedConfiguration, Origin, io_error_text};
 use crate::terminal::complain;
 use cache::Cache;
 use castanet_element::class::Library;
@@ -25,6 +25,7 @@ pub(crate) use output::Output;
 use serde::Serialize;
 use sources::SourceTree;
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -163,15 +164,17 @@ pub(crate) fn build(
     Ok(build)
 }
 
-/// Builds the program of a text whose classes are in `library`, or finds it; its place in the cache,
-/// where other builds may replace it.
+/// Builds the program of a text whose classes are in `library`, or finds it. It lies in the cache, from
+/// which it goes when others need room.
 pub(crate) fn program(
     text: &str,
     library: &Library,
     compilation: &Compilation,
-) -> Result<PathBuf, CommandError> {
+) -> Result<File, CommandError> {
     let loaded = checked(&Configuration::of(text.to_owned()), library)?;
-    Ok(compiled(&generate(&loaded, &[], library), compilation)?.0)
+    let (path, _) = compiled(&generate(&loaded, &[], library), compilation)?;
+    let opened = File::open(&path);
+    Ok(opened.map_err(|e| format!("cannot read {}: {}", path.display(), io_error_text(&e)))?)
 }
 
 /// Builds a program, or finds it; its place in the cache.
