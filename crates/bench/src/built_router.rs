@@ -64,7 +64,9 @@ impl BuiltRouter {
             if let Ok(round) = self.rounds.recv_timeout(PAUSE) {
                 return Ok(round);
             }
-            if let (false, Ok(status)) = (self.process.is_running(), self.process.wait(PAUSE)) {
+            // Only then: `wait` kills a process that still runs.
+            if !self.process.is_running() {
+                let status = self.process.wait(PAUSE).map_err(|error| error.to_string())?;
                 let why = self.process.stderr();
                 return Err(format!("the built program has ended ({status}): {}", why.trim_end()));
             }

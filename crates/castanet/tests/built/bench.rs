@@ -6,7 +6,7 @@ use serde_json::Value;
 #[test]
 fn the_program_of_the_router_path_is_measured_beside_castanet() {
     let mut bench = builds::castanet();
-    let words = "bench router --case router-4-ways --frames 512 -j 1 --rounds 1 --milliseconds 5";
+    let words = "bench router --case router-4-ways --frames 512 -j 1 --rounds 1 --milliseconds 150";
     bench.args(words.split(' ')).args(["--json", "--built"]);
     bench.args(["--profile", &builds::profile()]);
     let output = bench.output().unwrap();
