@@ -19,8 +19,8 @@ const RUNS: usize = 3;
 /// Fields of a JSON record that together identify a case of a benchmark.
 const KEY_FIELDS: [&str; 8] =
     ["device", "case", "class", "program", "rules", "frames", "workers", "flows"];
-/// The program in records that commits before it had no name for.
-const UNNAMED: &str = "plain";
+/// A field, and its value in records of commits that did not have it.
+const NEW_FIELD: (&str, &str) = ("program", "plain");
 /// Fields with the result of a case, and whether more is better; the first field that a record has
 /// counts.
 const RESULT_FIELDS: [(&str, bool); 3] = [("ns_per_packet", false), ("ns", false), ("mpps", true)];
@@ -107,8 +107,10 @@ fn record(cases: &mut Cases, side: usize, layout: usize, json: &str) -> Result<(
         else {
             continue;
         };
-        let key = KEY_FIELDS.iter().filter_map(|name| record.get(*name));
-        let names = key.filter(|value| *value != UNNAMED).map(|value| match value {
+        let fields = KEY_FIELDS.iter().filter_map(|&name| Some((name, record.get(name)?)));
+        let known = fields
+            .filter(|(name, value)| (*name, value.as_str()) != (NEW_FIELD.0, Some(NEW_FIELD.1)));
+        let names = known.map(|(_, value)| match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         });

@@ -5,8 +5,7 @@ use super::cores::Cores;
 use super::meter::{Meter, PARTS, Sample, in_parts};
 use super::testpmd::{PROGRAM, Testpmd};
 use super::{
-    Bed, CASES, COUNTER, Comparison, FORWARD, Plan, ROUTER, Record, Reporter, compare, named,
-    packets,
+    Bed, CASES, COUNTER, FORWARD, Plan, ROUTER, Record, Reporter, compare, named, packets,
 };
 use crate::built::{Programs, Target};
 use crate::paths::{self, Path};
@@ -215,14 +214,9 @@ impl DeviceBench<'_> {
         let theirs = bed.side(PROGRAM, |time| self.testpmd(time));
         for &(device, case) in rows {
             let Some(path) = paths::find(case) else { continue };
-            let row = Comparison { device, case, built: false, ours: bed.sides.len(), theirs };
-            bed.rows.push(row);
-            bed.side(format!("castanet {case}"), |time| self.castanet(path, None, time));
-            if let Some(program) = programs.and_then(|it| it.path(&configuration(path))) {
-                bed.rows.push(Comparison { built: true, ours: bed.sides.len(), ..row });
-                let run = |time| self.castanet(path, Some(program), time);
-                bed.side(format!("built {case}"), run);
-            }
+            let built = programs.and_then(|it| it.path(&configuration(path)));
+            let run = move |built: Option<&path::Path>, time| self.castanet(path, built, time);
+            bed.path((device, case), case, built, theirs, run);
         }
         bed
     }

@@ -14,6 +14,7 @@ use self::meter::Sample;
 use super::built::{BUILT, Programs, Target};
 use super::measure::{are_calm, is_selected};
 use serde::Serialize;
+use std::path::Path;
 use std::time::Duration;
 
 /// Devices between which packets are forwarded.
@@ -166,6 +167,24 @@ impl<'a> Bed<'a> {
     ) -> usize {
         self.sides.push(Forwarder { name: name.into(), run: Box::new(run) });
         self.sides.len() - 1
+    }
+
+    /// Adds a path by this program and, behind it, by the one that was built from it, if there is one; and
+    /// a row for each, beside the side `theirs`. `run` gets the built program, or none for this one.
+    fn path(
+        &mut self,
+        (device, case): (&'static str, &'static str),
+        name: &str,
+        built: Option<&'a Path>,
+        theirs: usize,
+        run: impl Fn(Option<&'a Path>, Duration) -> Result<Sample, String> + Copy + 'a,
+    ) {
+        let ours = self.side(format!("castanet {name}"), move |time| run(None, time));
+        self.rows.push(Comparison { device, case, built: false, ours, theirs });
+        if built.is_some() {
+            let ours = self.side(format!("built {name}"), move |time| run(built, time));
+            self.rows.push(Comparison { device, case, built: true, ours, theirs });
+        }
     }
 }
 

@@ -198,22 +198,15 @@ impl VethNetwork {
         let shortcut = bed.side("XDP redirect in the kernel", |time| self.shortcut(time));
         let minimal = bed.side("minimal AF_XDP forwarder", |time| self.minimal(time));
         for &(device, case) in rows {
-            let ours = bed.sides.len();
-            let row = |theirs| Comparison { device, case, built: false, ours, theirs };
             let Some(method) = method(device) else {
-                bed.rows.push(Comparison { ours: kernel, ..row(shortcut) });
+                let (ours, theirs) = (kernel, shortcut);
+                bed.rows.push(Comparison { device, case, built: false, ours, theirs });
                 continue;
             };
-            let row = row(if device == "af_xdp" { minimal } else { kernel });
-            bed.rows.push(row);
-            let name = format!("castanet {method} {case}");
-            bed.side(name, move |time| self.castanet(method, case, None, time));
-            let text = configuration(method, case, INTERFACES);
-            if let Some(program) = programs.and_then(|it| it.path(&text)) {
-                bed.rows.push(Comparison { built: true, ours: bed.sides.len(), ..row });
-                let run = move |time| self.castanet(method, case, Some(program), time);
-                bed.side(format!("built {method} {case}"), run);
-            }
+            let theirs = if device == "af_xdp" { minimal } else { kernel };
+            let built = programs.and_then(|it| it.path(&configuration(method, case, INTERFACES)));
+            let run = move |built: Option<&Path>, time| self.castanet(method, case, built, time);
+            bed.path((device, case), &format!("{method} {case}"), built, theirs, run);
         }
         bed
     }

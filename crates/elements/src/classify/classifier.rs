@@ -1,7 +1,7 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
 use castanet_element::prelude::*;
-use castanet_kit::classify::{Pattern, Program, Rule};
+use castanet_kit::classify::{Pattern, Program, Rule, word};
 
 /// Classifies packets by patterns of their bytes; the first match selects the output.
 ///
@@ -109,13 +109,7 @@ impl Classifier {
         if bytes.len() < length {
             return self.short(packet);
         }
-        let word = |at: usize| {
-            bytes
-                .get(at..)
-                .and_then(<[u8]>::first_chunk)
-                .map_or(0, |word| u32::from_be_bytes(*word))
-        };
-        Port::known(tests(&word))
+        Port::known(tests(&|at| word(bytes, at)))
     }
 
     /// The output of a packet that is shorter than the tests need.

@@ -1,7 +1,7 @@
 //! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
 use castanet_element::prelude::*;
-use castanet_kit::classify::{Lookups, Program, Rule, RuleError, TestsLeft};
+use castanet_kit::classify::{Lookups, Program, Rule, RuleError, TestsLeft, word};
 use std::marker::PhantomData;
 
 /// A class of elements with rules.
@@ -84,10 +84,8 @@ where
 
     #[inline]
     fn lookup_burst<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
-        if self.program.has_table() {
-            let inputs = packets.map(|ip| self.match_input(ip.into_packet()));
-            self.program.look_up(inputs, &mut state.0);
-        }
+        let inputs = packets.map(|ip| self.match_input(ip.into_packet()));
+        self.program.look_up(inputs, &mut state.0);
     }
 
     #[inline(always)]
@@ -141,10 +139,7 @@ impl<S> IpRules<S> {
     #[inline(never)]
     fn output_of_rest(&self, state: &mut IpRulesState, packet: &Packet, rest: TestsLeft) -> Port {
         let (link, network) = self.match_input(packet);
-        Port::known(match self.program.has_table() {
-            true => self.program.next_output(&mut state.0, link, network),
-            false => self.program.output_of_rest(rest, link, network),
-        })
+        Port::known(self.program.output_of_rest(rest, &mut state.0, link, network))
     }
 
     /// The bytes that rules match: the link header, if rules refer to it and there is one, and the
@@ -158,12 +153,6 @@ impl<S> IpRules<S> {
         let link = link.and_then(|at| packet.bytes().get(at..));
         (link.unwrap_or_default(), packet.network_bytes())
     }
-}
-
-/// The big-endian word at an offset; 0 beyond the end.
-#[inline(always)]
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_be_bytes(*word))
 }
 
 /// Results of the table lookups of the current burst, by worker.

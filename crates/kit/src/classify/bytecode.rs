@@ -71,13 +71,11 @@ pub(crate) struct Bytecode {
     first: Option<SmallDispatch>,
     /// The only test, if the program is a single comparison.
     single_test: Option<SingleTest>,
-    /// The first instruction, if it is a lookup of a word of the network header.
-    network_lookup: Option<NetworkLookup>,
 }
 
 /// A lookup of a word of the network header, without a look at what else instructions can be.
 #[derive(Clone, Debug)]
-struct NetworkLookup {
+pub(crate) struct NetworkLookup {
     offset: usize,
     mask: u32,
     slots: HashDispatch,
@@ -98,7 +96,7 @@ impl NetworkLookup {
 
     /// The target of a packet, if it has the word.
     #[inline(always)]
-    fn find(&self, network: &[u8]) -> Option<Target> {
+    pub(crate) fn find(&self, network: &[u8]) -> Option<Target> {
         let word = network.get(self.offset..)?.first_chunk()?;
         Some(self.slots.find(u32::from_be_bytes(*word) & self.mask))
     }
@@ -336,8 +334,7 @@ impl Bytecode {
         let start = plan.entry(graph.start);
         let first = ops.get(start as usize).and_then(SmallDispatch::new);
         let single_test = ops.get(start as usize).and_then(SingleTest::new);
-        let network_lookup = ops.get(start as usize).and_then(NetworkLookup::new);
-        Bytecode { ops: ops.into_boxed_slice(), start, first, single_test, network_lookup }
+        Bytecode { ops: ops.into_boxed_slice(), start, first, single_test }
     }
 
     /// The output of a packet, if the program is a single test and the packet is long enough.
@@ -346,17 +343,21 @@ impl Bytecode {
         self.single_test.as_ref()?.find(words)
     }
 
-    /// The target of a packet, as far as a word of its network header decides.
+    /// The target where every packet begins.
     #[inline(always)]
-    pub(crate) fn first_target(&self, network: &[u8]) -> Target {
-        let found = self.network_lookup.as_ref().and_then(|lookup| lookup.find(network));
-        found.unwrap_or(self.start)
+    pub(crate) fn start(&self) -> Target {
+        self.start
+    }
+
+    /// The first instruction, if it is a lookup of a word of the network header.
+    pub(crate) fn network_lookup(&self) -> Option<NetworkLookup> {
+        self.ops.get(self.start as usize).and_then(NetworkLookup::new)
     }
 
     /// The output of a packet that has come to a target.
     #[inline(always)]
     pub(crate) fn run_on<W: HeaderWords>(&self, words: &W, at: Target) -> u8 {
-        output(if at >= OUT { at } else { self.run_from(words, at) })
+        output(self.run_from(words, at))
     }
 
     /// The output of a packet.
@@ -370,7 +371,7 @@ impl Bytecode {
     #[inline(always)]
     pub(crate) fn end<W: HeaderWords>(&self, words: &W) -> Target {
         let at = self.first.as_ref().and_then(|first| first.find(words)).unwrap_or(self.start);
-        if at >= OUT { at } else { self.run_from(words, at) }
+        self.run_from(words, at)
     }
 
     /// The memory latency of each instruction, in processor instructions.

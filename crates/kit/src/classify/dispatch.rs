@@ -3,6 +3,7 @@
 
 use super::graph::{Graph, Target};
 use super::pattern::Test;
+use std::sync::Arc;
 
 /// Collects runs of tests along no branches.
 ///
@@ -74,7 +75,7 @@ impl<'a> RunCollector<'a> {
 /// A hash table with open addressing that is at most half full.
 #[derive(Clone, Debug)]
 pub(crate) struct HashDispatch {
-    slots: Box<[Slot]>,
+    slots: Arc<[Slot]>,
     multiplier: u32,
     shift: u32,
     default: Target,
@@ -101,7 +102,7 @@ impl HashDispatch {
         let mut best: Option<(usize, HashDispatch)> = None;
         for _ in 0..tries {
             let mut table = HashDispatch {
-                slots: vec![Slot { word: 0, target: EMPTY }; 1 << bits].into_boxed_slice(),
+                slots: vec![Slot { word: 0, target: EMPTY }; 1 << bits].into(),
                 multiplier,
                 shift: 32 - bits,
                 default,
@@ -116,7 +117,7 @@ impl HashDispatch {
             multiplier = multiplier.wrapping_mul(0x2C1B_3C6D) | 1;
         }
         best.map(|(_, table)| table).unwrap_or_else(|| HashDispatch {
-            slots: Box::new([Slot { word: 0, target: EMPTY }]),
+            slots: Arc::new([Slot { word: 0, target: EMPTY }]),
             multiplier,
             shift: 31,
             default,
@@ -129,17 +130,19 @@ impl HashDispatch {
 
     /// Adds a word and returns its distance from its home slot.
     fn insert(&mut self, word: u32, target: Target) -> usize {
-        let last = self.slots.len() - 1;
-        let mut at = self.home(word) & last;
+        let home = self.home(word);
+        let slots = Arc::make_mut(&mut self.slots);
+        let last = slots.len() - 1;
+        let mut at = home & last;
         let mut probes = 0;
-        while self.slots[at].target != EMPTY {
-            if self.slots[at].word == word {
+        while slots[at].target != EMPTY {
+            if slots[at].word == word {
                 return 0;
             }
             at = (at + 1) & last;
             probes += 1;
         }
-        self.slots[at] = Slot { word, target };
+        slots[at] = Slot { word, target };
         probes
     }
 

@@ -35,7 +35,7 @@ mod terms;
 pub use conjunctions::{Conjunction, ConjunctionsError, HeaderLength, MaskedWord};
 pub use error::RuleError;
 pub use names::{Names, NoNames};
-pub use native::NativeTests;
+pub use native::{NativeTests, word};
 pub use pattern::{Base, Pattern, Test};
 pub use program::{Program, Rule, TestsLeft};
 pub use steps::{Branch, Step, Steps};

@@ -33,6 +33,13 @@ impl Program {
     }
 }
 
+/// The big-endian word of a packet or a header at an offset, as expressions of [`NativeTests`] call it;
+/// 0 beyond the end.
+#[inline(always)]
+pub fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |word| u32::from_be_bytes(*word))
+}
+
 /// A source while it is written.
 struct Source<'a> {
     graph: &'a Graph,

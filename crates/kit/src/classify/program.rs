@@ -1,6 +1,6 @@
 //! Rules, and the compiled programs that elements run.
 
-use super::bytecode::{Bytecode, HeaderWords, Headers, NO_OUTPUT, RawBytes};
+use super::bytecode::{Bytecode, Headers, NO_OUTPUT, NetworkLookup, RawBytes, output};
 use super::error::RuleError;
 use super::estimate::{CompiledRules, Estimate, compile_cheapest, compile_tests};
 use super::graph::{DROP, Graph, OUT, Target};
@@ -78,6 +78,8 @@ impl Rule {
 pub struct Program {
     graph: Graph,
     bytecode: Bytecode,
+    /// The first instruction, if it is a lookup of a word of the network header.
+    network_lookup: Option<NetworkLookup>,
     /// Replaces graph and bytecode if it takes fewer instructions per packet.
     table: Option<Arc<RuleTable>>,
     estimate: Estimate,
@@ -114,27 +116,23 @@ impl Program {
             CompiledRules::Tests(graph, bytecode) => (graph, bytecode, None),
             CompiledRules::Table(table) => (Graph::default(), Bytecode::default(), Some(table)),
         };
-        Program { graph, bytecode, table, estimate, needs_link: needs_link(rules) }
+        Program { table, ..Program::of_tests(graph, bytecode, estimate, rules) }
     }
 
     /// Compiles rules to tests, whatever their cost.
     pub fn tests_only(rules: &[Rule]) -> Program {
         let (graph, bytecode) = compile_tests(rules.iter());
-        let (estimate, needs_link) = (Estimate::without_comparison(rules), needs_link(rules));
-        Program { graph, bytecode, table: None, estimate, needs_link }
+        Program::of_tests(graph, bytecode, Estimate::without_comparison(rules), rules)
+    }
+
+    fn of_tests(graph: Graph, bytecode: Bytecode, estimate: Estimate, rules: &[Rule]) -> Program {
+        let (network_lookup, needs_link) = (bytecode.network_lookup(), needs_link(rules));
+        Program { graph, bytecode, network_lookup, table: None, estimate, needs_link }
     }
 
     /// The tests; `None` if a table has replaced them.
     pub(super) fn test_graph(&self) -> Option<&Graph> {
         self.table.is_none().then_some(&self.graph)
-    }
-
-    #[inline(always)]
-    fn output_of_many<W: HeaderWords>(&self, words: &W) -> u8 {
-        match &self.table {
-            None => self.bytecode.run(words),
-            Some(table) => table.run(words),
-        }
     }
 
     /// Runs a program of `Classifier` patterns on a packet; `None` drops it.
@@ -147,9 +145,10 @@ impl Program {
     #[inline(always)]
     pub fn output_of_bytes(&self, packet: &[u8]) -> u8 {
         // Words made anew for more tests: else a single test would store them.
-        match self.bytecode.run_single(&RawBytes(packet)) {
-            Some(output) => output,
-            None => self.output_of_many(&RawBytes(packet)),
+        match (self.bytecode.run_single(&RawBytes(packet)), &self.table) {
+            (Some(output), _) => output,
+            (None, None) => self.bytecode.run(&RawBytes(packet)),
+            (None, Some(table)) => table.run(&RawBytes(packet)),
         }
     }
 
@@ -164,38 +163,38 @@ impl Program {
     /// Runs a program of IP patterns on a packet with its link header; [`Program::NONE`] drops it.
     #[inline(always)]
     pub fn output_of_frame(&self, link: &[u8], network: &[u8]) -> u8 {
-        match self.bytecode.run_single(&Headers::new(link, network)) {
-            Some(output) => output,
-            None => self.output_of_many(&Headers::new(link, network)),
-        }
+        let rest = |rest| self.output_of_rest(rest, &mut Lookups::default(), link, network);
+        self.output_of_network(network).unwrap_or_else(rest)
     }
 
     /// The output of a packet, if a word of its network header decides, with [`Program::NONE`] for none;
     /// else the tests that are left, for [`Program::output_of_rest`].
     #[inline(always)]
     pub fn output_of_network(&self, network: &[u8]) -> Result<u8, TestsLeft> {
-        let target = self.bytecode.first_target(network);
-        if target >= OUT { Ok(super::bytecode::output(target)) } else { Err(TestsLeft(target)) }
+        let found = self.network_lookup.as_ref().and_then(|lookup| lookup.find(network));
+        let target = found.unwrap_or(self.bytecode.start());
+        if target >= OUT { Ok(output(target)) } else { Err(TestsLeft(target)) }
     }
 
-    /// The output of a packet by the tests that are left.
+    /// The output of a packet by the tests that are left, or by the table. Packets that were looked up
+    /// must be passed in the same order; their result is then ready.
     #[inline]
-    pub fn output_of_rest(&self, rest: TestsLeft, link: &[u8], network: &[u8]) -> u8 {
+    pub fn output_of_rest(
+        &self,
+        rest: TestsLeft,
+        lookups: &mut Lookups,
+        link: &[u8],
+        network: &[u8],
+    ) -> u8 {
         let words = Headers::new(link, network);
         match &self.table {
             None => self.bytecode.run_on(&words, rest.0),
-            Some(table) => table.run(&words),
+            Some(table) => table.next(lookups, &words).unwrap_or_else(|| table.run(&words)),
         }
     }
 
-    /// Whether packets are looked up in a table, preferably many at once.
-    #[inline]
-    pub fn has_table(&self) -> bool {
-        self.table.is_some()
-    }
-
     /// Looks up the packets of a burst together, each given by its link header and the bytes from
-    /// the network header on. [`Program::next_output`] then returns the results one by one. Does
+    /// the network header on. [`Program::output_of_rest`] then returns the results one by one. Does
     /// nothing if there is no table.
     #[inline]
     pub fn look_up<'a>(
@@ -207,15 +206,6 @@ impl Program {
         lookups.clear();
         packets.for_each(|(link, network)| table.add(lookups, &Headers::new(link, network)));
         table.find_all(lookups);
-    }
-
-    /// Like [`Program::output_of_frame`]. Packets that were looked up must be passed in the same order;
-    /// their result is then ready.
-    #[inline]
-    pub fn next_output(&self, lookups: &mut Lookups, link: &[u8], network: &[u8]) -> u8 {
-        let Some(table) = &self.table else { return self.output_of_frame(link, network) };
-        let words = Headers::new(link, network);
-        table.next(lookups, &words).unwrap_or_else(|| table.run(&words))
     }
 
     /// Whether any rule reads the link header, so that packets need theirs.

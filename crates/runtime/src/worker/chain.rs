@@ -22,7 +22,8 @@ pub(crate) struct FusedChain {
     /// Number of the members before the branches.
     trunk: usize,
     branches: Vec<Branch>,
-    /// Fates of the last member before the branches whose packets go on to the same input.
+    /// Fates of the last member before the branches whose packets go on to the same input, behind the
+    /// branch where there is one.
     groups: Option<Box<OutputGroups>>,
     /// The input to which all branches lead, if they lead to the same.
     way: Option<Target>,

@@ -111,8 +111,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
     format!("cannot write {}: {}", path.display(), io_error_text(error)).into()
 }
 
-/// Whether the user has interrupted this process: from the first one on, Ctrl-C ends only what looks at
-/// it.
+/// Whether the user has interrupted this process. Once there is one, Ctrl-C no longer ends the process:
+/// its owner asks.
 pub(crate) struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {

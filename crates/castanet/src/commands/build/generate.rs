@@ -79,6 +79,10 @@ impl GeneratedProgram {
                 true => chain.stages(graph, |members| self.native(graph, members, natives)),
                 false => plain.clone(),
             };
+            // An element alone gains by its code only.
+            if chain.all().nth(1).is_none() && stages == plain {
+                continue;
+            }
             if self.known.insert(stages.clone()) {
                 *self.forms.entry(plain).or_default() += 1;
                 let names = names.join(" -> ");
@@ -222,6 +226,9 @@ mod tests {
         assert_eq!(chains(&text), ["f"]);
         let code = "element.output(packet, 16, 4, |network, transport| if network(12)";
         assert!(program(&text).text.contains(code), "{}", program(&text).text);
+        let alone = |n: usize| format!("Idle -> Classifier({n}/08) -> Queue -> Discard; ");
+        let many: String = (0..MOST_FORMS + 4).map(alone).collect();
+        assert_eq!(chains(&many).len(), MOST_FORMS);
         let text = "Idle -> s :: RoundRobinSwitch -> Queue -> Discard; s[1] -> Discard";
         assert_eq!(chains(text), [""; 0]);
     }
