@@ -432,13 +432,6 @@ impl Packet {
         (self.has(IPV4) || self.check_ipv4()).then_some(PinnedIpv4 { packet: self })
     }
 
-    /// As [`Packet::pinned_ipv4`], but only if the packet is already marked as IPv4;
-    /// does not read the header.
-    #[inline]
-    pub fn marked_ipv4(&mut self) -> Option<PinnedIpv4<'_>> {
-        self.has(IPV4).then_some(PinnedIpv4 { packet: self })
-    }
-
     /// Checks whether the packet is IPv4, and marks it if so.
     #[cold]
     fn check_ipv4(&mut self) -> bool {

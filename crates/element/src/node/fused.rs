@@ -141,10 +141,10 @@ macro_rules! fuse {
         $crate::node::fused::OptionalStage<$crate::node::PerPacketNode<$class>>
     };
     (@stage packet $class:ty = $code:ty) => {
-        $crate::node::fused::NativeStage<$crate::node::PerPacketNode<$class>, $code, $class>
+        $crate::node::fused::NativeStage<$crate::node::PerPacketNode<$class>, $code>
     };
     (@stage batch $class:ty = $code:ty) => {
-        $crate::node::fused::NativeStage<$crate::node::PerBatchNode<$class>, $code, $class>
+        $crate::node::fused::NativeStage<$crate::node::PerBatchNode<$class>, $code>
     };
     (@stage maybe $class:ty = $code:ty) => {
         $crate::node::fused::OptionalStage<$crate::fuse!(@stage packet $class = $code)>
@@ -215,43 +215,34 @@ struct CompiledChain<S> {
     elements: Elements,
 }
 
-/// Runs packets through all stages.
+/// Runs packets through all stages; `false` if some are still to run, or to be decided about.
 #[inline(always)]
 fn run_all<S: Stages, const NATIVE: bool>(
     stages: &mut S::Borrowed<'_>,
     packets: &mut [Packet],
     fates: &mut [u8],
     log: &mut ExitLog,
-) {
+) -> bool {
     let first = StagePlace::default();
     let looks_up = <S::Borrowed<'_> as StageRun>::LOOKS_UP;
-    let mut has_stopped = false;
     if S::ENDS && !looks_up {
-        for (packet, slot) in packets.iter_mut().zip(&mut *fates) {
+        for (packet, slot) in packets.iter_mut().zip(fates) {
             *slot = stages.run::<false, NATIVE>(packet, first, log);
             if *slot == EXITED && log.has_stopped() {
-                has_stopped = true;
-                break;
+                return false;
             }
         }
-    } else {
-        for packet in &mut *packets {
-            if stages.run::<false, NATIVE>(packet, first, log) == EXITED && log.has_stopped() {
-                has_stopped = true;
-                break;
-            }
-        }
+        return true;
     }
-    if has_stopped {
-        run_remaining(stages, packets, fates, log);
+    for packet in &mut *packets {
+        if stages.run::<false, NATIVE>(packet, first, log) == EXITED && log.has_stopped() {
+            return false;
+        }
     }
     if looks_up && log.exits.is_empty() {
-        for (packet, slot) in packets.iter_mut().zip(fates) {
-            *slot = stages.look_up::<NATIVE>(packet, first, log);
-        }
-    } else if looks_up {
-        look_up_remaining(stages, packets, fates, log);
+        stages.look_up::<NATIVE>(packets, fates, first, log);
     }
+    !looks_up || log.exits.is_empty()
 }
 
 /// Has the last stage, a lookup, decide about the packets that have not left the chain before it.
@@ -262,13 +253,18 @@ fn look_up_remaining<V: StageRun>(
     fates: &mut [u8],
     log: &ExitLog,
 ) {
-    let mut exits = log.exits.iter().map(|exit| usize::from(exit.index)).peekable();
-    for ((index, packet), slot) in packets.iter_mut().enumerate().zip(fates) {
-        *slot = match exits.next_if_eq(&index) {
-            Some(_) => EXITED,
-            None => stages.look_up::<false>(packet, StagePlace::default(), log),
-        };
+    let mut start = 0;
+    for exit in &*log.exits {
+        let index = usize::from(exit.index);
+        let (packets, fates) = (&mut packets[start..index], &mut fates[start..=index]);
+        if let Some((slot, fates)) = fates.split_last_mut() {
+            stages.look_up::<false>(packets, fates, StagePlace::default(), log);
+            *slot = EXITED;
+        }
+        start = index + 1;
     }
+    let (packets, fates) = (&mut packets[start..], &mut fates[start..]);
+    stages.look_up::<false>(packets, fates, StagePlace::default(), log);
 }
 
 /// Runs the packets behind one that its stage takes only as part of a batch up to that stage, so that
@@ -290,6 +286,50 @@ fn run_remaining<V: StageRun>(
     }
 }
 
+impl<S: Stages> CompiledChain<S> {
+    /// Runs the packets; `false` if some are left for [`Self::run_rest`], and `None`, with nothing done, if
+    /// a state is shared.
+    #[inline(always)]
+    fn run_first(
+        &mut self,
+        packets: &mut [Packet],
+        fates: &mut [u8],
+        log: &mut ExitLog,
+        exec: &mut ExecState,
+    ) -> Option<bool> {
+        let mut stages = self.stages.borrow(&self.next_ports)?;
+        stages.before(exec.now);
+        let is_done = match stages.is_native() {
+            true => run_all::<S, true>(&mut stages, packets, fates, log),
+            false => run_all::<S, false>(&mut stages, packets, fates, log),
+        };
+        if is_done {
+            stages.after(&self.elements, exec);
+        }
+        Some(is_done)
+    }
+
+    /// Runs the packets that [`run_all`] has left. Borrows the stages for itself: those of the caller's
+    /// loop need not lie in memory then.
+    #[inline(never)]
+    fn run_rest(
+        &mut self,
+        packets: &mut [Packet],
+        fates: &mut [u8],
+        log: &mut ExitLog,
+        exec: &mut ExecState,
+    ) {
+        let Some(mut stages) = self.stages.borrow(&self.next_ports) else { return };
+        if log.has_stopped() {
+            run_remaining(&mut stages, packets, fates, log);
+        }
+        if <S::Borrowed<'_> as StageRun>::LOOKS_UP {
+            look_up_remaining(&mut stages, packets, fates, log);
+        }
+        stages.after(&self.elements, exec);
+    }
+}
+
 impl<S: Stages> Chain for CompiledChain<S> {
     fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole> {
         self.stages.node(place)
@@ -305,24 +345,24 @@ impl<S: Stages> Chain for CompiledChain<S> {
         exec: &mut ExecState,
         panicked: &mut StagePlace,
     ) -> Option<(u8, u8)> {
-        let mut stages = self.stages.borrow(&self.next_ports)?;
-        stages.before(exec.now);
         // Taken out, as stages may need the rest of the state meanwhile.
         let (mut fates, mut exits) = (take(&mut exec.fates), take(&mut exec.exits));
         let packets = batch.as_mut_slice();
         let mut log = ExitLog::new(&mut exits, packets, Cell::from_mut(panicked));
         let decided = &mut fates[..if S::ENDS { packets.len() } else { 0 }];
-        match stages.is_native() {
-            true => run_all::<S, true>(&mut stages, packets, decided, &mut log),
-            false => run_all::<S, false>(&mut stages, packets, decided, &mut log),
+        let Some(is_done) = self.run_first(packets, decided, &mut log, exec) else {
+            (exec.fates, exec.exits) = (fates, exits);
+            return None;
+        };
+        if !is_done {
+            self.run_rest(packets, decided, &mut log, exec);
         }
         // All fates at once: cheaper than one by one beside the packets.
         let all = decided.iter().fold(u8::MAX, |all, fate| all & fate);
         let any = decided.iter().fold(0, |any, fate| any | fate);
-        stages.after(&self.elements, exec);
         if S::ENDS {
             let before = log.exits.len();
-            stages.run_branches(packets, decided, &mut log, exec);
+            self.stages.run_branches(packets, decided, (all == any).then_some(all), &mut log, exec);
             if log.exits.len() > before.max(1) {
                 log.exits.sort_unstable_by_key(|exit| exit.index);
             }

@@ -8,7 +8,6 @@ use super::{
 };
 use crate::exec::ExecState;
 use crate::node::{RoleNode, ThroughRole};
-use crate::time::Time;
 use castanet_packet::Packet;
 
 /// A last stage that sends packets to several outputs, with branches of the same classes behind several of
@@ -28,16 +27,9 @@ struct Branch<T> {
     elements: Elements,
 }
 
-/// A fork, for one burst.
-pub struct ForkRun<'a, S: Stage, T> {
-    end: FinalRun<'a, S>,
-    branches: &'a mut [Branch<T>],
-    selection: &'a mut Selection,
-}
-
 impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
     const ENDS: bool = true;
-    type Borrowed<'a> = ForkRun<'a, S, T>;
+    type Borrowed<'a> = FinalRun<'a, S>;
 
     fn list(into: &mut ChainSpec) {
         const { assert!(!T::ENDS, "the last stage of a branch has one output") };
@@ -73,47 +65,7 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
     }
     #[inline(always)]
     fn borrow(&mut self, _: &[u8]) -> Option<Self::Borrowed<'_>> {
-        let (branches, selection) = (&mut self.branches[..], &mut self.selection);
-        Some(ForkRun { end: self.end.borrow(&[])?, branches, selection })
-    }
-}
-
-impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
-    const LOOKS_UP: bool = S::IS_LOOKUP;
-
-    #[inline(always)]
-    fn is_native(&self) -> bool {
-        self.end.is_native()
-    }
-
-    #[inline(always)]
-    fn before(&mut self, now: Time) {
-        self.end.before(now);
-    }
-
-    #[inline(always)]
-    fn after(&mut self, elements: &[usize], exec: &mut ExecState) {
-        self.end.after(elements, exec);
-    }
-
-    #[inline(always)]
-    fn run<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8 {
-        self.end.run::<HELD, NATIVE>(packet, place, log)
-    }
-
-    #[inline(always)]
-    fn look_up<const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &ExitLog,
-    ) -> u8 {
-        self.end.look_up::<NATIVE>(packet, place, log)
+        self.end.borrow(&[])
     }
 
     // Branch by branch, and as functions of their own: for each such loop the processor's registers are
@@ -123,17 +75,17 @@ impl<S: Stage, T: Stages> StageRun for ForkRun<'_, S, T> {
         &mut self,
         packets: &mut [Packet],
         fates: &mut [u8],
+        of_all: Option<u8>,
         log: &mut ExitLog,
         exec: &mut ExecState,
     ) {
         exec.branch_counts.fill(0);
-        let Some((&first, others)) = fates.split_first() else { return };
         let mut branches = self.branches.iter_mut().zip(0u8..);
-        if others.iter().fold(0, |any, fate| any | fate ^ first) == 0 {
-            let of_all = branches.find(|(it, _)| it.port == first);
-            let index = of_all.as_ref().map_or(MAX_BRANCHES, |(_, branch)| usize::from(*branch));
+        if let Some(fate) = of_all {
+            let its = branches.find(|(it, _)| it.port == fate);
+            let index = its.as_ref().map_or(MAX_BRANCHES, |(_, branch)| usize::from(*branch));
             exec.branch_counts[index] = packets.len() as u16;
-            if let Some((it, branch)) = of_all {
+            if let Some((it, branch)) = its {
                 let mut run = BranchRun { number: branch + 1, packets, fates, log, exec };
                 run.run(it, |packets| 0..packets.len());
             }
@@ -172,30 +124,41 @@ impl BranchRun<'_, '_> {
         branch: &mut Branch<T>,
         indices: impl Fn(&[Packet]) -> I,
     ) {
-        let order = indices(self.packets);
-        let first = StagePlace { branch: self.number, stage: 0 };
+        let mut order = indices(self.packets);
+        if !self.run_first(branch, &mut order) {
+            self.run_rest(branch, order);
+        }
+    }
+
+    /// Runs packets up to one with which the loop ends; whether there was none.
+    #[inline(always)]
+    fn run_first<T: Stages>(
+        &mut self,
+        branch: &mut Branch<T>,
+        order: &mut impl Iterator<Item = usize>,
+    ) -> bool {
         let Some(mut stages) = branch.stages.borrow(&branch.next_ports) else {
             // Its first element takes them as a batch.
+            let first = StagePlace { branch: self.number, stage: 0 };
             order.for_each(|index| {
                 self.fates[index] = self.log.exit(&self.packets[index], first, STOP)
             });
-            return;
+            return true;
         };
         stages.before(self.exec.now);
-        let mut held = order.clone();
-        let has_stopped = match stages.is_native() {
-            true => self.run_until_stop::<_, true>(&mut stages, &mut held),
-            false => self.run_until_stop::<_, false>(&mut stages, &mut held),
+        let is_done = match stages.is_native() {
+            true => self.run_all::<_, true>(&mut stages, order),
+            false => self.run_all::<_, false>(&mut stages, order),
         };
-        if has_stopped {
-            self.run_held(&mut stages, held);
+        if is_done {
+            stages.after(&branch.elements, self.exec);
         }
-        stages.after(&branch.elements, self.exec);
+        is_done
     }
 
-    /// Runs packets until a stage has stopped one; whether that was so.
+    /// Runs packets through all stages; `false` if some are still to run.
     #[inline(always)]
-    fn run_until_stop<V: StageRun, const NATIVE: bool>(
+    fn run_all<V: StageRun, const NATIVE: bool>(
         &mut self,
         stages: &mut V,
         order: &mut impl Iterator<Item = usize>,
@@ -206,24 +169,24 @@ impl BranchRun<'_, '_> {
             if stages.run::<false, NATIVE>(&mut packets[index], first, self.log) == EXITED {
                 self.fates[index] = EXITED;
                 if self.log.has_stopped() {
-                    return true;
+                    return false;
                 }
             }
         }
-        false
+        true
     }
 
     /// Runs packets behind one that a stage has stopped, up to that stage.
     #[cold]
     #[inline(never)]
-    fn run_held<V: StageRun>(&mut self, stages: &mut V, order: impl Iterator<Item = usize>) {
+    fn run_rest<T: Stages>(&mut self, branch: &mut Branch<T>, order: impl Iterator<Item = usize>) {
+        let Some(mut stages) = branch.stages.borrow(&branch.next_ports) else { return };
         let first = StagePlace { branch: self.number, stage: 0 };
         for index in order {
-            self.fates[index] =
-                match stages.run::<true, false>(&mut self.packets[index], first, self.log) {
-                    EXITED => EXITED,
-                    _ => self.fates[index],
-                };
+            if stages.run::<true, false>(&mut self.packets[index], first, self.log) == EXITED {
+                self.fates[index] = EXITED;
+            }
         }
+        stages.after(&branch.elements, self.exec);
     }
 }

@@ -7,6 +7,7 @@
 //! handler, whether the code is for its present arguments. A chain uses the code only if that is so for
 //! each of its stages; else it goes by the elements' own.
 
+use super::stage::decide_each;
 use super::{STOP, Stage};
 use crate::cx::Cx;
 use crate::element::{PerBatch, PerPacket};
@@ -17,7 +18,6 @@ use crate::time::Time;
 use castanet_packet::{Packet, PinnedIpv4};
 use std::any::Any;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 /// Code for certain arguments of a `PerPacket` element.
 pub trait NativePacket<E: PerPacket>: Send + 'static {
@@ -75,21 +75,19 @@ macro_rules! native {
 }
 
 /// A stage with code for certain arguments.
-pub struct NativeStage<S, N, E> {
+pub struct NativeStage<S, N> {
     stage: S,
-    /// Whether the code is that for the arguments.
-    is_native: bool,
-    /// The arguments for which this holds.
-    known: Option<Arc<E>>,
+    /// Whether the code is that for the arguments. `None` until the next burst where they may have changed:
+    /// the node was lent.
+    is_native: Option<bool>,
     code: PhantomData<N>,
 }
 
-/// Whether the code is for `config`, which becomes the known one.
+/// Finds out whether the code is that for the arguments.
 #[cold]
 #[inline(never)]
-fn is_native_for<E>(known: &mut Option<Arc<E>>, config: &Arc<E>, fits: fn(&E) -> bool) -> bool {
-    *known = Some(config.clone());
-    fits(config)
+fn find_out<E>(is_native: &mut Option<bool>, config: &E, fits: fn(&E) -> bool) -> bool {
+    *is_native.insert(fits(config))
 }
 
 /// The parts of a stage that are the same for both kinds.
@@ -98,10 +96,11 @@ macro_rules! native_stage {
         const CLASS: &'static str = E::SPEC.class;
         const OPEN: bool = <$node<E> as Stage>::OPEN;
         const KEEPS: bool = E::On::KEEPS;
+        const NOT_TAKEN: u8 = <$node<E> as Stage>::NOT_TAKEN;
         type Borrowed<'a> = (<$node<E> as Stage>::Borrowed<'a>, bool);
         fn own(node: Option<RoleNode>) -> Option<Self> {
             let stage = <$node<E> as Stage>::own(node)?;
-            Some(NativeStage { stage, is_native: false, known: None, code: PhantomData })
+            Some(NativeStage { stage, is_native: None, code: PhantomData })
         }
         fn fits(node: &RoleNode) -> bool {
             let RoleNode::Through(node) = node else { return false };
@@ -109,6 +108,7 @@ macro_rules! native_stage {
             node.downcast_ref::<$node<E>>().is_some_and(|node| N::fits(&node.body.config))
         }
         fn node(&mut self) -> Option<&mut dyn ThroughRole> {
+            self.is_native = None;
             self.stage.node()
         }
         fn peek(&self) -> Option<&dyn ThroughRole> {
@@ -116,11 +116,11 @@ macro_rules! native_stage {
         }
         #[inline(always)]
         fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
-            let config = &self.stage.body.config;
-            if !self.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, config)) {
-                self.is_native = is_native_for(&mut self.known, config, N::fits);
-            }
-            Some((self.stage.borrow()?, self.is_native))
+            let is_native = match self.is_native {
+                Some(is_native) => is_native,
+                None => find_out(&mut self.is_native, &*self.stage.body.config, N::fits),
+            };
+            Some((self.stage.borrow()?, is_native))
         }
         #[inline(always)]
         fn before((stage, _): &mut Self::Borrowed<'_>, now: Time) {
@@ -138,8 +138,22 @@ macro_rules! native_stage {
     };
 }
 
-impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N, E> {
+impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N> {
     native_stage!(PerPacketNode);
+    #[inline(always)]
+    fn decide_all<const NATIVE: bool>(
+        (stage, _): &mut Self::Borrowed<'_>,
+        packets: &mut [Packet],
+        fates: &mut [u8],
+    ) {
+        if !NATIVE {
+            return PerPacketNode::<E>::decide_all::<NATIVE>(stage, packets, fates);
+        }
+        let (config, local) = (stage.0, &mut *stage.1);
+        decide_each(packets, fates, move |packet| {
+            E::On::of(packet).map_or(NOT_TAKEN, |view| N::packet(config, local, view).index())
+        });
+    }
     #[inline(always)]
     fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
         if !NATIVE {
@@ -161,7 +175,7 @@ impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N
     }
 }
 
-impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N, E> {
+impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N> {
     native_stage!(PerBatchNode);
     #[inline(always)]
     fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {

@@ -20,6 +20,8 @@ pub trait Stage: Send + Sized + 'static {
     const OPTIONAL: bool = false;
     /// Whether packets that it sees are IPv4, and stay so.
     const KEEPS: bool;
+    /// Its fate for packets without the view that it needs.
+    const NOT_TAKEN: u8;
     /// Configuration and state, for one burst.
     type Borrowed<'a>;
     /// Takes the element's node over; `None` if it is of another class.
@@ -35,6 +37,10 @@ pub trait Stage: Send + Sized + 'static {
     fn peek(&self) -> Option<&dyn ThroughRole>;
     /// Borrows configuration and state; `None` if workers share the state.
     fn borrow(&mut self) -> Option<Self::Borrowed<'_>>;
+    /// Whether there is no element.
+    fn is_absent(_borrowed: &Self::Borrowed<'_>) -> bool {
+        false
+    }
     /// Before the burst.
     fn before(borrowed: &mut Self::Borrowed<'_>, now: Time);
     /// After the burst.
@@ -48,7 +54,18 @@ pub trait Stage: Send + Sized + 'static {
     /// Decides about a packet: an output, a reason to drop, or `STOP`. `NATIVE` has the code for the
     /// element's arguments do it.
     fn decide<const NATIVE: bool>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8;
-    /// The same about a packet that is known to be IPv4, if the view keeps that.
+    /// The same about each of these packets; `fates` gets what is decided.
+    #[inline(always)]
+    fn decide_all<const NATIVE: bool>(
+        borrowed: &mut Self::Borrowed<'_>,
+        packets: &mut [Packet],
+        fates: &mut [u8],
+    ) {
+        for (packet, fate) in packets.iter_mut().zip(fates) {
+            *fate = Self::decide::<NATIVE>(borrowed, packet);
+        }
+    }
+    /// The same as [`Stage::decide`] about a packet that is known to be IPv4, if the view keeps that.
     fn decide_kept<const NATIVE: bool>(
         borrowed: &mut Self::Borrowed<'_>,
         ip: &mut PinnedIpv4<'_>,
@@ -56,6 +73,7 @@ pub trait Stage: Send + Sized + 'static {
 }
 
 impl<E, L> Instance<E, L> {
+    #[inline(always)]
     pub(super) fn own(&mut self) -> Option<(&E, &mut L)> {
         match &mut self.local {
             LocalState::Own(local) | LocalState::Home(local) => Some((&self.config, local)),
@@ -81,15 +99,43 @@ macro_rules! stage_of_node {
         fn peek(&self) -> Option<&dyn ThroughRole> {
             Some(self)
         }
+        #[inline(always)]
         fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
             self.body.own()
         }
     };
 }
 
+/// Decides about packets one by one.
+// A function of its own: what is read of the element's table does not change with `fates`, as the compiler
+// knows of an argument, and registers are enough for it.
+#[inline(never)]
+pub(super) fn decide_each(
+    packets: &mut [Packet],
+    fates: &mut [u8],
+    mut decide: impl FnMut(&mut Packet) -> u8,
+) {
+    for (packet, fate) in packets.iter_mut().zip(fates) {
+        *fate = decide(packet);
+    }
+}
+
 impl<E: PerPacket> Stage for PerPacketNode<E> {
     const OPEN: bool = E::Fate::OPEN;
+    const NOT_TAKEN: u8 = NOT_TAKEN;
     stage_of_node!();
+    #[inline(always)]
+    fn decide_all<const NATIVE: bool>(
+        (config, local): &mut Self::Borrowed<'_>,
+        packets: &mut [Packet],
+        fates: &mut [u8],
+    ) {
+        let (config, local) = (*config, &mut **local);
+        decide_each(packets, fates, move |packet| match E::On::of(packet) {
+            Some(view) => config.packet(local, view).index(),
+            None => NOT_TAKEN,
+        });
+    }
     #[inline(always)]
     fn before((config, local): &mut Self::Borrowed<'_>, now: Time) {
         config.begin_burst(local, now);
@@ -123,15 +169,18 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
 
 impl<E: PerBatch> Stage for PerBatchNode<E> {
     const OPEN: bool = false;
+    const NOT_TAKEN: u8 = STOP;
     stage_of_node!();
+    #[inline(always)]
     fn before(_: &mut Self::Borrowed<'_>, _: Time) {}
+    #[inline(always)]
     fn after(_: &mut Self::Borrowed<'_>, _: &mut Cx) {}
     #[inline(always)]
     fn decide<const NATIVE: bool>(
         (config, local): &mut Self::Borrowed<'_>,
         packet: &mut Packet,
     ) -> u8 {
-        let Some(view) = E::On::of(packet) else { return STOP };
+        let Some(view) = E::On::of(packet) else { return Self::NOT_TAKEN };
         if config.can_pass(local, view) { 0 } else { STOP }
     }
     #[inline(always)]
@@ -139,7 +188,7 @@ impl<E: PerBatch> Stage for PerBatchNode<E> {
         (config, local): &mut Self::Borrowed<'_>,
         ip: &mut PinnedIpv4<'_>,
     ) -> u8 {
-        let Some(view) = E::On::again(ip) else { return STOP };
+        let Some(view) = E::On::again(ip) else { return Self::NOT_TAKEN };
         if config.can_pass(local, view) { 0 } else { STOP }
     }
 }
@@ -152,7 +201,12 @@ impl<S: Stage> Stage for OptionalStage<S> {
     const OPEN: bool = S::OPEN;
     const OPTIONAL: bool = true;
     const KEEPS: bool = S::KEEPS;
+    const NOT_TAKEN: u8 = S::NOT_TAKEN;
     type Borrowed<'a> = Option<S::Borrowed<'a>>;
+    #[inline(always)]
+    fn is_absent(borrowed: &Self::Borrowed<'_>) -> bool {
+        borrowed.is_none()
+    }
     fn own(node: Option<RoleNode>) -> Option<Self> {
         match node {
             None => Some(OptionalStage(None)),
@@ -168,6 +222,7 @@ impl<S: Stage> Stage for OptionalStage<S> {
     fn peek(&self) -> Option<&dyn ThroughRole> {
         self.0.as_ref()?.peek()
     }
+    #[inline(always)]
     fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
         match &mut self.0 {
             None => Some(None),

@@ -28,10 +28,22 @@ pub trait Stages: Send + Sized + 'static {
     fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole>;
     /// Borrows configurations and states for a burst; `None` if workers share one of the states.
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>>;
+    /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
+    /// gets [`EXITED`] for packets that leave. `of_all` is the one that all have, if they have the same.
+    #[inline(always)]
+    fn run_branches(
+        &mut self,
+        _packets: &mut [Packet],
+        _fates: &mut [u8],
+        _of_all: Option<u8>,
+        _log: &mut ExitLog,
+        _exec: &mut ExecState,
+    ) {
+    }
 }
 
-/// Stages that packets can go through. `HELD` says that a stage has stopped a packet ([`ExitLog`]), and
-/// `NATIVE` that stages use the code that was compiled for their arguments.
+/// Stages that packets can go through. `NATIVE` says that stages use the code that was compiled for their
+/// arguments, and `HELD` that a stage has stopped a packet before ([`ExitLog`]).
 pub trait StageRun {
     /// Whether the last stage is a lookup: `run` ends before it, and `look_up` is to follow.
     const LOOKS_UP: bool = false;
@@ -48,15 +60,16 @@ pub trait StageRun {
         place: StagePlace,
         log: &mut ExitLog,
     ) -> u8;
-    /// Has the last stage decide about a packet that has come to it, if it is a lookup; returns its fate.
+    /// Has the last stage decide about packets that have come to it, if it is a lookup; `fates` gets their
+    /// fates.
     #[inline(always)]
     fn look_up<const NATIVE: bool>(
         &mut self,
-        _packet: &mut Packet,
+        _packets: &mut [Packet],
+        _fates: &mut [u8],
         _place: StagePlace,
         _log: &ExitLog,
-    ) -> u8 {
-        0
+    ) {
     }
     /// Runs a packet that is known to be IPv4 through the next stages that keep it so; returns 0, or
     /// [`EXITED`]. A last stage is none of them: it checks for itself.
@@ -68,17 +81,6 @@ pub trait StageRun {
         _log: &mut ExitLog,
     ) -> u8 {
         0
-    }
-    /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
-    /// gets [`EXITED`] for packets that leave.
-    #[inline(always)]
-    fn run_branches(
-        &mut self,
-        _packets: &mut [Packet],
-        _fates: &mut [u8],
-        _log: &mut ExitLog,
-        _exec: &mut ExecState,
-    ) {
     }
     /// Runs a packet through the stages behind those.
     #[inline(always)]
@@ -106,7 +108,21 @@ fn decide<S: Stage, const NATIVE: bool>(
     fate
 }
 
-/// The same about a packet that is known to be IPv4.
+/// Has a stage decide about all these packets, under a guard.
+#[inline(always)]
+fn decide_all<S: Stage, const NATIVE: bool>(
+    element: &mut S::Borrowed<'_>,
+    packets: &mut [Packet],
+    fates: &mut [u8],
+    place: StagePlace,
+    log: &ExitLog,
+) {
+    let guard = PanicGuard::new(place, log);
+    S::decide_all::<NATIVE>(element, packets, fates);
+    std::mem::forget(guard);
+}
+
+/// The same as [`decide`] about a packet that is known to be IPv4.
 #[inline(always)]
 fn decide_kept<S: Stage, const NATIVE: bool>(
     element: &mut S::Borrowed<'_>,
@@ -168,6 +184,17 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
         let (&next_port, next_ports) = next_ports.split_first()?;
         Some(StageList { stage: self.0.borrow()?, next_port, rest: self.1.borrow(next_ports)? })
     }
+    #[inline(always)]
+    fn run_branches(
+        &mut self,
+        packets: &mut [Packet],
+        fates: &mut [u8],
+        of_all: Option<u8>,
+        log: &mut ExitLog,
+        exec: &mut ExecState,
+    ) {
+        self.1.run_branches(packets, fates, of_all, log, exec);
+    }
 }
 
 impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
@@ -203,8 +230,8 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
             return self.run_one::<HELD, NATIVE>(packet, place, log);
         }
         // Where several stages in a row see IPv4, one check is enough for all.
-        let Some(mut ip) = packet.marked_ipv4() else {
-            return self.run_unmarked::<HELD, NATIVE>(packet, place, log);
+        let Some(mut ip) = packet.pinned_ipv4() else {
+            return self.refuse::<HELD, NATIVE>(packet, place, log);
         };
         match self.run_ipv4::<HELD, NATIVE>(&mut ip, place, log) {
             EXITED => EXITED,
@@ -233,24 +260,14 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     }
 
     #[inline(always)]
-    fn run_branches(
+    fn look_up<const NATIVE: bool>(
         &mut self,
         packets: &mut [Packet],
         fates: &mut [u8],
-        log: &mut ExitLog,
-        exec: &mut ExecState,
-    ) {
-        self.rest.run_branches(packets, fates, log, exec);
-    }
-
-    #[inline(always)]
-    fn look_up<const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
         place: StagePlace,
         log: &ExitLog,
-    ) -> u8 {
-        self.rest.look_up::<NATIVE>(packet, place.next(), log)
+    ) {
+        self.rest.look_up::<NATIVE>(packets, fates, place.next(), log);
     }
 
     #[inline(always)]
@@ -274,6 +291,21 @@ impl<S: Stage, T: StageRun> StageList<'_, S, T> {
         if S::OPEN { self.next_port } else { 0 }
     }
 
+    /// Has a packet leave that is not IPv4, unless the stage is absent.
+    #[inline(always)]
+    fn refuse<const HELD: bool, const NATIVE: bool>(
+        &mut self,
+        packet: &mut Packet,
+        place: StagePlace,
+        log: &mut ExitLog,
+    ) -> u8 {
+        if S::OPTIONAL && S::is_absent(&self.stage) {
+            return self.rest.run::<HELD, NATIVE>(packet, place.next(), log);
+        }
+        let fate = if HELD && log.stops_at(place) { STOP } else { S::NOT_TAKEN };
+        log.exit(packet, place, fate)
+    }
+
     /// Runs a packet through this stage, and on.
     #[inline(always)]
     fn run_one<const HELD: bool, const NATIVE: bool>(
@@ -290,18 +322,6 @@ impl<S: Stage, T: StageRun> StageList<'_, S, T> {
             return log.exit(packet, place, fate);
         }
         self.rest.run::<HELD, NATIVE>(packet, place.next(), log)
-    }
-
-    /// The same, for a packet that is not marked as IPv4.
-    #[cold]
-    #[inline(never)]
-    fn run_unmarked<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8 {
-        self.run_one::<HELD, NATIVE>(packet, place, log)
     }
 }
 
@@ -321,6 +341,7 @@ impl Stages for () {
     fn peek(&self, _: StagePlace) -> Option<&dyn ThroughRole> {
         None
     }
+    #[inline(always)]
     fn borrow(&mut self, _: &[u8]) -> Option<()> {
         Some(())
     }
@@ -331,7 +352,9 @@ impl StageRun for () {
     fn is_native(&self) -> bool {
         true
     }
+    #[inline(always)]
     fn before(&mut self, _: Time) {}
+    #[inline(always)]
     fn after(&mut self, _: &[usize], _: &mut ExecState) {}
     #[inline(always)]
     fn run<const HELD: bool, const NATIVE: bool>(
@@ -410,10 +433,11 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
     #[inline(always)]
     fn look_up<const NATIVE: bool>(
         &mut self,
-        packet: &mut Packet,
+        packets: &mut [Packet],
+        fates: &mut [u8],
         place: StagePlace,
         log: &ExitLog,
-    ) -> u8 {
-        decide::<S, NATIVE>(&mut self.0, packet, place, log)
+    ) {
+        decide_all::<S, NATIVE>(&mut self.0, packets, fates, place, log);
     }
 }
