@@ -132,7 +132,8 @@ struct Path {
 }
 
 /// A path as chains of at most [`MAX_STAGES`] members. One ends at the last element with several outputs,
-/// where there is one; the last one has the branches.
+/// where there is one, and has the rest as its only branch, if that can be one; the last chain has the
+/// branches.
 fn divided(graph: &Graph, path: Path, decides: impl Fn(usize) -> bool) -> Vec<CompilableChain> {
     let is_open = |&member: &usize| graph.elements[member].class.open_outputs;
     let (mut rest, mut chains) = (&path.members[..], Vec::new());
@@ -149,10 +150,15 @@ fn divided(graph: &Graph, path: Path, decides: impl Fn(usize) -> bool) -> Vec<Co
         };
         let (members, after) = rest.split_at(count);
         let open = members.last().is_some_and(is_open);
-        chains.push(CompilableChain { members: members.to_vec(), open, branches: Vec::new() });
+        let is_branch = !has_branches && !after.is_empty() && after.len() <= MAX_STAGES;
+        let (branches, after) = match open && is_branch && !after.iter().any(is_open) {
+            true => (vec![after.to_vec()], &[][..]),
+            false => (Vec::new(), after),
+        };
+        chains.push(CompilableChain { members: members.to_vec(), open, branches });
         rest = after;
     }
-    if let Some(last) = chains.last_mut() {
+    if let Some(last) = chains.last_mut().filter(|_| has_branches) {
         last.branches = path.branches;
     }
     chains

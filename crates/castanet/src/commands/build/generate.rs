@@ -242,6 +242,26 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_a_long_path_is_a_branch_where_it_is_divided_at_several_outputs() {
+        let names: Vec<String> = (0..8).map(|n| format!("s{n} :: Strip(1)")).collect();
+        let path = |rest: &str| {
+            program(&format!(
+                "Idle -> a :: CheckIPHeader -> r :: StaticIPLookup(0/0 0, 1/8 1) -> {} {rest};
+                 r[1] -> Discard",
+                names.join(" -> ")
+            ))
+        };
+        let one = path("-> x :: Strip(1) -> Discard");
+        assert_eq!(one.chains.iter().map(Vec::len).collect::<Vec<_>>(), [11]);
+        let (trunk, branch) = one.text.split_once(" => ").unwrap_or_default();
+        assert!(trunk.contains("CheckIPHeader") && trunk.contains("; "), "{trunk}");
+        assert_eq!(branch.matches("strip::Strip = ").count(), 9, "{branch}");
+        // Another element with several outputs cannot be in a branch.
+        let open = path("-> x :: HashSwitch(0, 4) -> Strip(2) -> Discard; x[1] -> Discard");
+        assert!(!open.text.contains(" => "), "{}", open.text);
+    }
+
+    #[test]
     fn each_sequence_of_classes_is_compiled_once() {
         let text = |color: usize| format!("Idle -> Strip(2) -> Paint({color}) -> Discard;");
         for (others, compiled) in [(0, 1), (1, 2), (40, MOST_FORMS + 1)] {
