@@ -109,7 +109,17 @@ impl Batch {
     pub fn copies(&self) -> Batch {
         let mut batch = Batch::new();
         batch.reserve(self.len());
-        self.iter().for_each(|packet| batch.push(packet.copy()));
+        let mut left = &self.packets[..];
+        while let Some(first) = left.first() {
+            let copied = pool::take_run(left, |packet, fresh| {
+                batch.push(packet.copy_in_frame_of(fresh));
+            });
+            if copied == 0 {
+                // Refills the thread's cache, or asks the heap.
+                batch.push(first.copy());
+            }
+            left = &left[copied.max(1)..];
+        }
         batch
     }
 

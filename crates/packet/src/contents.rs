@@ -324,7 +324,8 @@ impl Packet {
 
     /// Moves a shared packet to a frame of its own.
     pub(crate) fn copy_on_write(&mut self) {
-        let fresh = ManuallyDrop::new(self.copy_frame());
+        let fresh = ManuallyDrop::new(pool::packet_like(self.pool, self.limit()));
+        self.copy_frame_to(&fresh);
         let (frame, pool) = (self.frame, self.pool);
         (self.frame, self.pool, self.limit) = (fresh.frame, fresh.pool, fresh.limit);
         self.flags &= !SHARED;
@@ -339,29 +340,37 @@ impl Packet {
 
     /// Makes a packet with a copy of the bytes and annotations, in a frame of its own.
     pub fn copy(&self) -> Packet {
-        let fresh = ManuallyDrop::new(self.copy_frame());
+        self.copy_in_frame_of(pool::packet_like(self.pool, self.limit()))
+    }
+
+    /// [`Packet::copy`] in the frame of `fresh`, which must end no earlier than this one.
+    #[inline]
+    pub(crate) fn copy_in_frame_of(&self, fresh: Packet) -> Packet {
+        self.copy_frame_to(&fresh);
+        let fresh = ManuallyDrop::new(fresh);
         // SAFETY: the frame is that of `fresh`, which is not dropped, and has the bytes, header offsets
         // and annotations of this packet.
         unsafe { RawPacket::of(self).in_frame_of(RawPacket::of(&fresh)).into_packet() }
     }
 
-    /// Allocates a frame that ends no earlier than this one, copies the contents to the same offset
-    /// of it, with stripped headers before them, and the annotations if they are set. Returns the
-    /// frame's first, empty packet.
+    /// Copies the contents to the same offset of the frame of `fresh`, an empty packet that owns it alone,
+    /// with stripped headers before them, and the annotations if they are set.
+    ///
+    /// # Panics
+    /// If that frame ends before this one.
     #[inline]
-    fn copy_frame(&self) -> Packet {
+    fn copy_frame_to(&self, fresh: &Packet) {
+        assert!(self.limit() <= fresh.limit(), "a shorter frame");
         let start = usize::from(self.data) - self.stripped_len().min(self.headroom());
-        let fresh = pool::packet_like(self.pool, self.limit());
         // SAFETY: by invariants 2 and 3 the bytes from `start` to `end` lie in the frame, behind its
-        // header. The new frame is another one, which ends no earlier (`packet_like`) and has no
-        // other owner than `fresh`.
+        // header. The new frame is another one, which ends no earlier and has no other owner than
+        // `fresh`.
         unsafe {
             fresh.at(start).copy_from_nonoverlapping(self.at(start), self.end() - start);
             if self.has(COLD) {
                 FrameHeader::copy_annotations(self.frame, fresh.frame);
             }
         }
-        fresh
     }
 
     /// Whether the frame has other owners: marks it as not shared if they have all dropped it.

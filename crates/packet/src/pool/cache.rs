@@ -495,6 +495,33 @@ pub(super) fn take_like(pool: u8, end: usize) -> Option<Packet> {
     })
 }
 
+/// [`take_like`] for packets from the start of `packets` on, with one access to the cache: gives each to
+/// `copy` with its frame, until one has another pool, its frame is longer, or the cache is empty. Returns
+/// the number of frames taken. `copy` must not allocate or drop packets.
+#[inline]
+pub(crate) fn take_run(packets: &[Packet], mut copy: impl FnMut(&Packet, Packet)) -> usize {
+    LOCAL.with(|local| {
+        let Some(first) = packets.first() else { return 0 };
+        let pool = if first.pool == HEAP { local.copy_pool.get() } else { first.pool };
+        let Some(cache) = local.cache(pool) else { return 0 };
+        let (len, limit) = (cache.len(), cache.pool.limit());
+        let free = cache.frames.get(..len).unwrap_or_default();
+        let mut taken = 0;
+        for (packet, slot) in packets.iter().zip(free.iter().rev()) {
+            if packet.pool != first.pool || packet.limit() > limit {
+                break;
+            }
+            let Some(frame) = NonNull::new(slot.get()) else { break };
+            taken += 1;
+            cache.set_len(len - taken);
+            // SAFETY: slots below `len` hold frames of this pool that the cache owns; `set_len` has
+            // removed this one from it.
+            copy(packet, unsafe { cache.pool.template.packet(frame) });
+        }
+        taken
+    })
+}
+
 /// Sets the pool from which this thread takes copies of heap packets.
 pub(super) fn set_copy_pool(pool: &Arc<PoolState>) {
     LOCAL.with(|local| {

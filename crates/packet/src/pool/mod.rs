@@ -21,7 +21,7 @@ use crate::batch::Batch;
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER};
 use crate::packet::Packet;
 use crate::raw::RawPacket;
-pub(crate) use cache::{cached_buffer, recycle, recycle_all, recycle_batch};
+pub(crate) use cache::{cached_buffer, recycle, recycle_all, recycle_batch, take_run};
 pub use foreign::FrameStore;
 use state::PoolState;
 pub(crate) use state::is_low;

@@ -92,6 +92,10 @@ impl Router {
 
     fn run_simulated(&mut self) -> RunOutcome {
         let mut interrupted = false;
+        if let Some(worker) = self.workers.idle(0) {
+            // As on a worker's thread, which this one is in turn for all of them.
+            worker.exec.frames.pool.use_for_copies();
+        }
         while self.control.ending.is_none() && !interrupted {
             let next = self.settle_a_while();
             let mut ran = false;
