@@ -1,12 +1,11 @@
 //! Pull paths on several workers: they rest when there are no packets, and no wake-up is lost.
-#![allow(clippy::unwrap_used, clippy::disallowed_types)] // a test: a console is called by threads
+#![allow(clippy::unwrap_used)] // a test
 
 mod common;
 
-use castanet_runtime::console::Console;
 use castanet_runtime::router::Router;
-use common::{build, build_with_console, clean, number, run_until, run_until_count};
-use std::sync::{Arc, Mutex};
+use common::{Lines, build, build_with_console, clean, number, run_until, run_until_count};
+use std::sync::Arc;
 
 /// Three sources on two workers push to queues, and a third worker pulls from these through
 /// switches and schedulers. The rates let the puller rest most of the time, so almost every burst
@@ -94,19 +93,6 @@ fn time_sorted_streams_come_out_whole_while_packets_arrive() {
     clean(router);
 }
 
-/// Keeps the lines that elements print.
-#[derive(Default)]
-struct Lines(Mutex<Vec<String>>);
-
-impl Console for Lines {
-    fn chatter(&self, text: &str) {
-        self.0.lock().unwrap().extend(text.lines().map(str::to_owned));
-    }
-    fn print(&self, text: &str) {
-        self.chatter(text);
-    }
-}
-
 /// The order holds for packets that are in the queues when the scheduler pulls, so the streams
 /// are complete before it begins.
 #[test]
@@ -123,7 +109,7 @@ fn time_sorted_streams_come_out_in_order_and_whole() {
     router.write("u.active", "true").unwrap();
     run_until_count(&mut router, "n.count", 3000);
     clean(router);
-    let lines = lines.0.lock().unwrap();
+    let lines = lines.all();
     // `SECONDS.MICROSECONDS:    LENGTH`, all of the same number of digits.
     let times: Vec<&str> = lines.iter().map(|line| line.split(':').next().unwrap()).collect();
     assert_eq!(times.len(), 3000);

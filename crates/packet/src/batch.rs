@@ -111,9 +111,9 @@ impl Batch {
         batch.reserve(self.len());
         let mut left = &self.packets[..];
         while let Some(first) = left.first() {
-            let copied = pool::take_run(left, |packet, fresh| {
-                batch.push(packet.copy_in_frame_of(fresh));
-            });
+            let copy = |packet: &Packet, fresh| batch.push(packet.copy_in_frame_of(fresh));
+            // SAFETY: a copy uses no frame but that of `fresh`, and the batch has room for it.
+            let copied = unsafe { pool::take_run(left, copy) };
             if copied == 0 {
                 // Refills the thread's cache, or asks the heap.
                 batch.push(first.copy());

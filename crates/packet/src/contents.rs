@@ -343,7 +343,8 @@ impl Packet {
         self.copy_in_frame_of(pool::packet_like(self.pool, self.limit()))
     }
 
-    /// [`Packet::copy`] in the frame of `fresh`, which must end no earlier than this one.
+    /// [`Packet::copy`] in the frame of `fresh`, an empty packet that owns it alone. The frame must end no
+    /// earlier than this one.
     #[inline]
     pub(crate) fn copy_in_frame_of(&self, fresh: Packet) -> Packet {
         self.copy_frame_to(&fresh);
@@ -361,10 +362,11 @@ impl Packet {
     #[inline]
     fn copy_frame_to(&self, fresh: &Packet) {
         assert!(self.limit() <= fresh.limit(), "a shorter frame");
+        debug_assert!(fresh.is_empty() && !fresh.has(SHARED), "a frame in use");
         let start = usize::from(self.data) - self.stripped_len().min(self.headroom());
         // SAFETY: by invariants 2 and 3 the bytes from `start` to `end` lie in the frame, behind its
-        // header. The new frame is another one, which ends no earlier and has no other owner than
-        // `fresh`.
+        // header. The new frame ends no earlier by the assertion; it is another one and has no other
+        // owner than `fresh`, as `packet_like` and `take_run` have just taken it.
         unsafe {
             fresh.at(start).copy_from_nonoverlapping(self.at(start), self.end() - start);
             if self.has(COLD) {

@@ -3,7 +3,7 @@
 
 use castanet_packet::{Batch, Exits, Packet, PacketQueue, Pool, PoolConfig};
 use proptest::prelude::*;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 fn batch_of(pool: &Pool, n: usize) -> Batch {
@@ -276,6 +276,45 @@ fn copies_of_a_batch_have_frames_of_their_own() {
     }
     drop((batch, clones));
     assert_eq!((pool.in_use(), Batch::new().copies().len()), (30, 0));
+}
+
+#[test]
+fn copies_are_right_whatever_the_pools_have_left() {
+    let of = |frames| {
+        Pool::new(PoolConfig { frames, data_capacity: 256, ..PoolConfig::default() }).unwrap()
+    };
+    // Room for all copies, a cache that is refilled in between, and too few frames for all.
+    for frames in [512, 256, 90] {
+        let (one, two) = (of(frames), of(frames));
+        one.use_for_copies();
+        let mut batch = Batch::new();
+        for number in 0..120u8 {
+            let bytes = [number; 60];
+            batch.push(match number {
+                0..20 => one.copy_in(&bytes).unwrap(),
+                20..60 if number % 2 == 0 => one.copy_in(&bytes).unwrap(),
+                20..60 => two.copy_in(&bytes).unwrap(),
+                60..80 => Packet::from_bytes(&bytes),
+                80 => Packet::from_bytes(&[80; 3000]),
+                _ => one.copy_in(&bytes).unwrap(),
+            });
+        }
+        let shared: Batch = batch.iter_mut().step_by(3).map(Packet::share).collect();
+        let (held, copies) = (one.in_use(), batch.copies());
+        assert_eq!(copies.len(), 120);
+        for (number, (packet, copy)) in (0..).zip(batch.iter().zip(&copies)) {
+            assert!(copy.bytes().iter().all(|byte| *byte == number) && !copy.is_shared());
+            assert_eq!((copy.len(), copy.headroom()), (packet.len(), packet.headroom()));
+            assert_ne!(copy.frame(), packet.frame());
+        }
+        let frames_of_copies: BTreeSet<_> = copies.iter().map(|packet| packet.frame()).collect();
+        assert_eq!(frames_of_copies.len(), 120, "each has a frame of its own");
+        // Those of the heap have frames of the first pool, but for the long one.
+        let expected = (79 + 20).min(frames - held);
+        assert_eq!(one.in_use() - held, expected);
+        drop((batch, shared, copies));
+        assert_eq!((one.in_use(), two.in_use()), (0, 0));
+    }
 }
 
 #[test]

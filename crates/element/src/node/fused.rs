@@ -141,10 +141,10 @@ macro_rules! fuse {
         $crate::node::fused::OptionalStage<$crate::node::PerPacketNode<$class>>
     };
     (@stage packet $class:ty = $code:ty) => {
-        $crate::node::fused::NativeStage<$crate::node::PerPacketNode<$class>, $code>
+        $crate::node::fused::NativeStage<$crate::node::PerPacketNode<$class>, $code, $class>
     };
     (@stage batch $class:ty = $code:ty) => {
-        $crate::node::fused::NativeStage<$crate::node::PerBatchNode<$class>, $code>
+        $crate::node::fused::NativeStage<$crate::node::PerBatchNode<$class>, $code, $class>
     };
     (@stage maybe $class:ty = $code:ty) => {
         $crate::node::fused::OptionalStage<$crate::fuse!(@stage packet $class = $code)>
@@ -287,7 +287,7 @@ fn run_remaining<V: StageRun>(
 }
 
 impl<S: Stages> CompiledChain<S> {
-    /// Runs the packets; `false` if some are left for [`Self::run_rest`], and `None`, with nothing done, if
+    /// Runs the packets; `false` if some are left for [`Self::run_left`], and `None`, with nothing done, if
     /// a state is shared.
     #[inline(always)]
     fn run_first(
@@ -312,7 +312,7 @@ impl<S: Stages> CompiledChain<S> {
     /// Runs the packets that [`run_all`] has left. Borrows the stages for itself: those of the caller's
     /// loop need not lie in memory then.
     #[inline(never)]
-    fn run_rest(
+    fn run_left(
         &mut self,
         packets: &mut [Packet],
         fates: &mut [u8],
@@ -355,7 +355,7 @@ impl<S: Stages> Chain for CompiledChain<S> {
             return None;
         };
         if !is_done {
-            self.run_rest(packets, decided, &mut log, exec);
+            self.run_left(packets, decided, &mut log, exec);
         }
         // All fates at once: cheaper than one by one beside the packets.
         let all = decided.iter().fold(u8::MAX, |all, fate| all & fate);

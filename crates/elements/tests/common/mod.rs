@@ -1,13 +1,14 @@
 //! Helpers for tests of whole configurations.
 
-#![allow(dead_code, clippy::unwrap_used)] // each test uses a part of it
+// Each test uses a part of it; threads call the console.
+#![allow(dead_code, clippy::unwrap_used, clippy::disallowed_types)]
 
 use castanet_elements::library;
 use castanet_lang::{Diagnostics, FlatGraph};
 use castanet_runtime::console::{Console, SilentConsole};
 use castanet_runtime::router::{HotSwapSource, Options, Router, TeardownReport};
 use castanet_runtime::worker::driver::DriverEvent;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// A router with this number of workers. Panics with the diagnostics if the configuration is wrong.
@@ -97,4 +98,24 @@ pub(crate) fn run_until_count(router: &mut Router, handler: &str, count: u64) {
 /// Takes a router apart and asserts that no frame leaked, nothing panicked and no worker was lost.
 pub(crate) fn clean(router: Router) {
     assert_eq!(router.dismantle(), TeardownReport { leaked_frames: 0, panics: 0, lost_workers: 0 });
+}
+
+/// Keeps the lines that elements print.
+#[derive(Default)]
+pub(crate) struct Lines(Mutex<Vec<String>>);
+
+impl Lines {
+    /// The lines so far.
+    pub(crate) fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Console for Lines {
+    fn chatter(&self, text: &str) {
+        self.0.lock().unwrap().extend(text.lines().map(str::to_owned));
+    }
+    fn print(&self, text: &str) {
+        self.chatter(text);
+    }
 }

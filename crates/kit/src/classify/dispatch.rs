@@ -75,6 +75,7 @@ impl<'a> RunCollector<'a> {
 /// A hash table with open addressing that is at most half full.
 #[derive(Clone, Debug)]
 pub(crate) struct HashDispatch {
+    /// Clones share them: a program has the same table as an instruction and as its first lookup.
     slots: Arc<[Slot]>,
     multiplier: u32,
     shift: u32,

@@ -497,9 +497,13 @@ pub(super) fn take_like(pool: u8, end: usize) -> Option<Packet> {
 
 /// [`take_like`] for packets from the start of `packets` on, with one access to the cache: gives each to
 /// `copy` with its frame, until one has another pool, its frame is longer, or the cache is empty. Returns
-/// the number of frames taken. `copy` must not allocate or drop packets.
+/// the number of frames taken.
+///
+/// # Safety
+/// `copy` must not allocate or drop packets, unless it panics: the frames of the cache are those at the
+/// start.
 #[inline]
-pub(crate) fn take_run(packets: &[Packet], mut copy: impl FnMut(&Packet, Packet)) -> usize {
+pub(crate) unsafe fn take_run(packets: &[Packet], mut copy: impl FnMut(&Packet, Packet)) -> usize {
     LOCAL.with(|local| {
         let Some(first) = packets.first() else { return 0 };
         let pool = if first.pool == HEAP { local.copy_pool.get() } else { first.pool };
@@ -514,8 +518,8 @@ pub(crate) fn take_run(packets: &[Packet], mut copy: impl FnMut(&Packet, Packet)
             let Some(frame) = NonNull::new(slot.get()) else { break };
             taken += 1;
             cache.set_len(len - taken);
-            // SAFETY: slots below `len` hold frames of this pool that the cache owns; `set_len` has
-            // removed this one from it.
+            // SAFETY: slots below `len` hold frames of this pool that the cache owns, as `copy` does not
+            // use it; `set_len` has removed this one from it.
             copy(packet, unsafe { cache.pool.template.packet(frame) });
         }
         taken

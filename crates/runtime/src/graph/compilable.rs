@@ -132,8 +132,8 @@ struct Path {
 }
 
 /// A path as chains of at most [`MAX_STAGES`] members. One ends at the last element with several outputs,
-/// where there is one, and has the rest as its only branch, if that can be one; the last chain has the
-/// branches.
+/// where there is one. It has the rest as its only branch, if the path has no branches, and the rest at most
+/// [`MAX_STAGES`] members, none with several outputs; the last chain has the path's branches.
 fn divided(graph: &Graph, path: Path, decides: impl Fn(usize) -> bool) -> Vec<CompilableChain> {
     let is_open = |&member: &usize| graph.elements[member].class.open_outputs;
     let (mut rest, mut chains) = (&path.members[..], Vec::new());

@@ -93,7 +93,7 @@ impl Router {
     fn run_simulated(&mut self) -> RunOutcome {
         let mut interrupted = false;
         if let Some(worker) = self.workers.idle(0) {
-            // As on a worker's thread, which this one is in turn for all of them.
+            // As on a worker's thread: this one runs all workers, whose frames have one pool.
             worker.exec.frames.pool.use_for_copies();
         }
         while self.control.ending.is_none() && !interrupted {

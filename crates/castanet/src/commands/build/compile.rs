@@ -111,8 +111,8 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
     format!("cannot write {}: {}", path.display(), io_error_text(error)).into()
 }
 
-/// Whether the user has interrupted this process. Once there is one, Ctrl-C no longer ends the process:
-/// its owner asks.
+/// Whether the user has interrupted this process. While this value exists, Ctrl-C does not end the process:
+/// the value's owner does, when it finds that there was an interrupt.
 pub(crate) struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {

@@ -126,11 +126,11 @@ impl BranchRun<'_, '_> {
     ) {
         let mut order = indices(self.packets);
         if !self.run_first(branch, &mut order) {
-            self.run_rest(branch, order);
+            self.run_left(branch, order);
         }
     }
 
-    /// Runs packets up to one with which the loop ends; whether there was none.
+    /// Runs packets until a stage stops one; returns whether none was stopped.
     #[inline(always)]
     fn run_first<T: Stages>(
         &mut self,
@@ -179,7 +179,7 @@ impl BranchRun<'_, '_> {
     /// Runs packets behind one that a stage has stopped, up to that stage.
     #[cold]
     #[inline(never)]
-    fn run_rest<T: Stages>(&mut self, branch: &mut Branch<T>, order: impl Iterator<Item = usize>) {
+    fn run_left<T: Stages>(&mut self, branch: &mut Branch<T>, order: impl Iterator<Item = usize>) {
         let Some(mut stages) = branch.stages.borrow(&branch.next_ports) else { return };
         let first = StagePlace { branch: self.number, stage: 0 };
         for index in order {

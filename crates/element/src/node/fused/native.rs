@@ -4,8 +4,9 @@
 //! of `castanet build` is compiled, the compiler can do much of the work beforehand. The element says how:
 //! `native` is the Rust expression for what it does, with its arguments as constants
 //! ([`PerPacket::native`]). A stage has such code, and asks its element, again after each change by a
-//! handler, whether the code is for its present arguments. A chain uses the code only if that is so for
-//! each of its stages; else it goes by the elements' own.
+//! handler, whether the code is for its present arguments: a change comes by the node, which the stage has
+//! to lend. A chain uses the code only if that is so for each of its stages; else it goes by the elements'
+//! own.
 
 use super::stage::decide_each;
 use super::{STOP, Stage};
@@ -18,6 +19,7 @@ use crate::time::Time;
 use castanet_packet::{Packet, PinnedIpv4};
 use std::any::Any;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 /// Code for certain arguments of a `PerPacket` element.
 pub trait NativePacket<E: PerPacket>: Send + 'static {
@@ -75,19 +77,42 @@ macro_rules! native {
 }
 
 /// A stage with code for certain arguments.
-pub struct NativeStage<S, N> {
+pub struct NativeStage<S, N, E> {
     stage: S,
-    /// Whether the code is that for the arguments. `None` until the next burst where they may have changed:
-    /// the node was lent.
-    is_native: Option<bool>,
+    answer: Answer<E>,
     code: PhantomData<N>,
 }
 
-/// Finds out whether the code is that for the arguments.
-#[cold]
-#[inline(never)]
-fn find_out<E>(is_native: &mut Option<bool>, config: &E, fits: fn(&E) -> bool) -> bool {
-    *is_native.insert(fits(config))
+/// Whether the code of a stage is that for the arguments of its element.
+struct Answer<E> {
+    is_native: bool,
+    /// The arguments for which this holds.
+    known: Option<Arc<E>>,
+    /// Whether the element may have other arguments since: its node was lent.
+    is_open: bool,
+}
+
+impl<E> Answer<E> {
+    /// The answer for the present arguments.
+    #[inline(always)]
+    fn of(&mut self, config: &Arc<E>, fits: fn(&E) -> bool) -> bool {
+        if self.is_open {
+            self.renew(config, fits);
+        }
+        self.is_native
+    }
+
+    /// Asks the element if it has other arguments. Nodes are lent for packets, too, and the question may
+    /// allocate.
+    #[cold]
+    #[inline(never)]
+    fn renew(&mut self, config: &Arc<E>, fits: fn(&E) -> bool) {
+        self.is_open = false;
+        if !self.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, config)) {
+            self.is_native = fits(config);
+            self.known = Some(config.clone());
+        }
+    }
 }
 
 /// The parts of a stage that are the same for both kinds.
@@ -100,7 +125,8 @@ macro_rules! native_stage {
         type Borrowed<'a> = (<$node<E> as Stage>::Borrowed<'a>, bool);
         fn own(node: Option<RoleNode>) -> Option<Self> {
             let stage = <$node<E> as Stage>::own(node)?;
-            Some(NativeStage { stage, is_native: None, code: PhantomData })
+            let answer = Answer { is_native: false, known: None, is_open: true };
+            Some(NativeStage { stage, answer, code: PhantomData })
         }
         fn fits(node: &RoleNode) -> bool {
             let RoleNode::Through(node) = node else { return false };
@@ -108,7 +134,7 @@ macro_rules! native_stage {
             node.downcast_ref::<$node<E>>().is_some_and(|node| N::fits(&node.body.config))
         }
         fn node(&mut self) -> Option<&mut dyn ThroughRole> {
-            self.is_native = None;
+            self.answer.is_open = true;
             self.stage.node()
         }
         fn peek(&self) -> Option<&dyn ThroughRole> {
@@ -116,10 +142,7 @@ macro_rules! native_stage {
         }
         #[inline(always)]
         fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
-            let is_native = match self.is_native {
-                Some(is_native) => is_native,
-                None => find_out(&mut self.is_native, &*self.stage.body.config, N::fits),
-            };
+            let is_native = self.answer.of(&self.stage.body.config, N::fits);
             Some((self.stage.borrow()?, is_native))
         }
         #[inline(always)]
@@ -138,7 +161,7 @@ macro_rules! native_stage {
     };
 }
 
-impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N> {
+impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N, E> {
     native_stage!(PerPacketNode);
     #[inline(always)]
     fn decide_all<const NATIVE: bool>(
@@ -175,7 +198,7 @@ impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N
     }
 }
 
-impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N> {
+impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N, E> {
     native_stage!(PerBatchNode);
     #[inline(always)]
     fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
@@ -197,5 +220,35 @@ impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N> {
         let (config, local) = stage;
         let passes = E::On::again(ip).is_some_and(|view| N::can_pass(config, local, view));
         if passes { 0 } else { STOP }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Answer;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    /// How often an element was asked.
+    static QUESTIONS: AtomicU32 = AtomicU32::new(0);
+
+    fn is_seven(number: &u8) -> bool {
+        QUESTIONS.fetch_add(1, Ordering::Relaxed);
+        *number == 7
+    }
+
+    #[test]
+    fn an_element_is_asked_once_for_each_of_its_arguments() {
+        let (seven, eight) = (Arc::new(7), Arc::new(8));
+        let mut answer = Answer { is_native: false, known: None, is_open: true };
+        for (number, expected, questions) in
+            [(&seven, true, 1), (&seven, true, 1), (&eight, false, 2), (&seven, true, 3)]
+        {
+            for _ in 0..3 {
+                assert_eq!(answer.of(number, is_seven), expected);
+            }
+            assert_eq!(QUESTIONS.load(Ordering::Relaxed), questions);
+            answer.is_open = true;
+        }
     }
 }

@@ -107,8 +107,8 @@ macro_rules! stage_of_node {
 }
 
 /// Decides about packets one by one.
-// A function of its own: what is read of the element's table does not change with `fates`, as the compiler
-// knows of an argument, and registers are enough for it.
+// A function of its own: nothing else points to `fates`, an argument, so that the compiler need not read
+// the fields of the element's table again behind each fate, and registers are enough for them.
 #[inline(never)]
 pub(super) fn decide_each(
     packets: &mut [Packet],

@@ -29,7 +29,8 @@ pub trait Stages: Send + Sized + 'static {
     /// Borrows configurations and states for a burst; `None` if workers share one of the states.
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>>;
     /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
-    /// gets [`EXITED`] for packets that leave. `of_all` is the one that all have, if they have the same.
+    /// gets [`EXITED`] for packets that leave. `of_all` is the fate of all packets, if
+    /// it is the same.
     #[inline(always)]
     fn run_branches(
         &mut self,
