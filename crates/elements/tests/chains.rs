@@ -48,8 +48,8 @@ fn run(text: &str, fuse: bool) -> (Router, Vec<String>) {
     (router, found)
 }
 
-/// Asserts that the elements behind `first` are a chain of these classes, which does what they do one by
-/// one. Returns the router with the chain.
+/// Asserts that these elements are a chain, which does what they do one by one. Returns the router with
+/// the chain.
 fn same(config: &str, chain: &str) -> Router {
     let text = format!("{SOURCE}{config}");
     let found = chains(&text);

@@ -239,10 +239,14 @@ fn run_all<S: Stages, const NATIVE: bool>(
             return false;
         }
     }
-    if looks_up && log.exits.is_empty() {
-        stages.look_up::<NATIVE>(packets, fates, first, log);
+    if !looks_up {
+        return true;
     }
-    !looks_up || log.exits.is_empty()
+    if !log.exits.is_empty() {
+        return false;
+    }
+    stages.look_up::<NATIVE>(packets, fates, first, log);
+    true
 }
 
 /// Has the last stage, a lookup, decide about the packets that have not left the chain before it.

@@ -174,6 +174,13 @@ impl ThreadCache {
         unsafe { self.caches[usize::from(id)].get().as_ref() }
     }
 
+    /// This thread's cache for copies of packets of pool number `pool`, or of the heap: of that pool, or the
+    /// one for copies of heap packets.
+    #[inline]
+    fn cache_for_copies(&self, pool: u8) -> Option<&FrameCache> {
+        self.cache(if pool == HEAP { self.copy_pool.get() } else { pool })
+    }
+
     /// This thread's cache of `pool`, which is made if needed; `None` if the
     /// thread is ending.
     #[inline]
@@ -478,8 +485,7 @@ pub(super) fn refill_to(pool: &Arc<PoolState>, n: usize) -> usize {
 #[inline]
 pub(super) fn take_like(pool: u8, end: usize) -> Option<Packet> {
     LOCAL.with(|local| {
-        let pool = if pool == HEAP { local.copy_pool.get() } else { pool };
-        let cache = local.cache(pool)?;
+        let cache = local.cache_for_copies(pool)?;
         if end > cache.pool.limit() {
             return None;
         }
@@ -500,14 +506,13 @@ pub(super) fn take_like(pool: u8, end: usize) -> Option<Packet> {
 /// the number of frames taken.
 ///
 /// # Safety
-/// `copy` must not allocate or drop packets, unless it panics: the frames of the cache are those at the
-/// start.
+/// `copy` must not allocate or drop packets, other than `fresh` when it panics: the frames of the cache
+/// are those at the start.
 #[inline]
 pub(crate) unsafe fn take_run(packets: &[Packet], mut copy: impl FnMut(&Packet, Packet)) -> usize {
     LOCAL.with(|local| {
         let Some(first) = packets.first() else { return 0 };
-        let pool = if first.pool == HEAP { local.copy_pool.get() } else { first.pool };
-        let Some(cache) = local.cache(pool) else { return 0 };
+        let Some(cache) = local.cache_for_copies(first.pool) else { return 0 };
         let (len, limit) = (cache.len(), cache.pool.limit());
         let free = cache.frames.get(..len).unwrap_or_default();
         let mut taken = 0;

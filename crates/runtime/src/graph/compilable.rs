@@ -150,15 +150,17 @@ fn divided(graph: &Graph, path: Path, decides: impl Fn(usize) -> bool) -> Vec<Co
         };
         let (members, after) = rest.split_at(count);
         let open = members.last().is_some_and(is_open);
-        let is_branch = !has_branches && !after.is_empty() && after.len() <= MAX_STAGES;
-        let (branches, after) = match open && is_branch && !after.iter().any(is_open) {
+        let fits = !after.is_empty() && after.len() <= MAX_STAGES && !after.iter().any(is_open);
+        let (branches, after) = match open && fits && !has_branches {
             true => (vec![after.to_vec()], &[][..]),
             false => (Vec::new(), after),
         };
         chains.push(CompilableChain { members: members.to_vec(), open, branches });
         rest = after;
     }
-    if let Some(last) = chains.last_mut().filter(|_| has_branches) {
+    if let Some(last) = chains.last_mut()
+        && has_branches
+    {
         last.branches = path.branches;
     }
     chains

@@ -119,7 +119,7 @@ impl BranchRun<'_, '_> {
     /// Runs the packets with these indices through a branch.
     // The indices come by a closure: the compiler then sees which of them are all there are.
     #[inline(never)]
-    fn run<T: Stages, I: Iterator<Item = usize> + Clone>(
+    fn run<T: Stages, I: Iterator<Item = usize>>(
         &mut self,
         branch: &mut Branch<T>,
         indices: impl Fn(&[Packet]) -> I,

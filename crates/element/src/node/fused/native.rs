@@ -88,15 +88,15 @@ struct Answer<E> {
     is_native: bool,
     /// The arguments for which this holds.
     known: Option<Arc<E>>,
-    /// Whether the element may have other arguments since: its node was lent.
-    is_open: bool,
+    /// Whether the node was lent since, so that the element may have other arguments.
+    was_lent: bool,
 }
 
 impl<E> Answer<E> {
     /// The answer for the present arguments.
     #[inline(always)]
     fn of(&mut self, config: &Arc<E>, fits: fn(&E) -> bool) -> bool {
-        if self.is_open {
+        if self.was_lent {
             self.renew(config, fits);
         }
         self.is_native
@@ -107,7 +107,7 @@ impl<E> Answer<E> {
     #[cold]
     #[inline(never)]
     fn renew(&mut self, config: &Arc<E>, fits: fn(&E) -> bool) {
-        self.is_open = false;
+        self.was_lent = false;
         if !self.known.as_ref().is_some_and(|known| Arc::ptr_eq(known, config)) {
             self.is_native = fits(config);
             self.known = Some(config.clone());
@@ -125,7 +125,7 @@ macro_rules! native_stage {
         type Borrowed<'a> = (<$node<E> as Stage>::Borrowed<'a>, bool);
         fn own(node: Option<RoleNode>) -> Option<Self> {
             let stage = <$node<E> as Stage>::own(node)?;
-            let answer = Answer { is_native: false, known: None, is_open: true };
+            let answer = Answer { is_native: false, known: None, was_lent: true };
             Some(NativeStage { stage, answer, code: PhantomData })
         }
         fn fits(node: &RoleNode) -> bool {
@@ -134,7 +134,7 @@ macro_rules! native_stage {
             node.downcast_ref::<$node<E>>().is_some_and(|node| N::fits(&node.body.config))
         }
         fn node(&mut self) -> Option<&mut dyn ThroughRole> {
-            self.answer.is_open = true;
+            self.answer.was_lent = true;
             self.stage.node()
         }
         fn peek(&self) -> Option<&dyn ThroughRole> {
@@ -165,17 +165,12 @@ impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N
     native_stage!(PerPacketNode);
     #[inline(always)]
     fn decide_all<const NATIVE: bool>(
-        (stage, _): &mut Self::Borrowed<'_>,
+        ((config, local), is_native): &mut Self::Borrowed<'_>,
         packets: &mut [Packet],
         fates: &mut [u8],
     ) {
-        if !NATIVE {
-            return PerPacketNode::<E>::decide_all::<NATIVE>(stage, packets, fates);
-        }
-        let (config, local) = (stage.0, &mut *stage.1);
-        decide_each(packets, fates, move |packet| {
-            E::On::of(packet).map_or(NOT_TAKEN, |view| N::packet(config, local, view).index())
-        });
+        let mut own = ((*config, &mut **local), *is_native);
+        decide_each(packets, fates, move |packet| Self::decide::<NATIVE>(&mut own, packet));
     }
     #[inline(always)]
     fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
@@ -240,7 +235,7 @@ mod tests {
     #[test]
     fn an_element_is_asked_once_for_each_of_its_arguments() {
         let (seven, eight) = (Arc::new(7), Arc::new(8));
-        let mut answer = Answer { is_native: false, known: None, is_open: true };
+        let mut answer = Answer { is_native: false, known: None, was_lent: true };
         for (number, expected, questions) in
             [(&seven, true, 1), (&seven, true, 1), (&eight, false, 2), (&seven, true, 3)]
         {
@@ -248,7 +243,7 @@ mod tests {
                 assert_eq!(answer.of(number, is_seven), expected);
             }
             assert_eq!(QUESTIONS.load(Ordering::Relaxed), questions);
-            answer.is_open = true;
+            answer.was_lent = true;
         }
     }
 }

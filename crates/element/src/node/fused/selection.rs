@@ -54,7 +54,6 @@ fn equal(eight: [u8; 8], fate: u8) -> u64 {
 }
 
 /// Indices of selected packets.
-#[derive(Clone)]
 pub(super) struct Indices<'a> {
     words: std::slice::Iter<'a, u64>,
     /// The bits of the present word that are left.

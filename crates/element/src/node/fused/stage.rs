@@ -130,11 +130,9 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
         packets: &mut [Packet],
         fates: &mut [u8],
     ) {
-        let (config, local) = (*config, &mut **local);
-        decide_each(packets, fates, move |packet| match E::On::of(packet) {
-            Some(view) => config.packet(local, view).index(),
-            None => NOT_TAKEN,
-        });
+        // A copy: what a function that is not inlined gets by reference has to lie in memory.
+        let mut own = (*config, &mut **local);
+        decide_each(packets, fates, move |packet| Self::decide::<NATIVE>(&mut own, packet));
     }
     #[inline(always)]
     fn before((config, local): &mut Self::Borrowed<'_>, now: Time) {

@@ -29,8 +29,7 @@ pub trait Stages: Send + Sized + 'static {
     /// Borrows configurations and states for a burst; `None` if workers share one of the states.
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>>;
     /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
-    /// gets [`EXITED`] for packets that leave. `of_all` is the fate of all packets, if
-    /// it is the same.
+    /// gets [`EXITED`] for packets that leave. `of_all` is the fate of all packets, if it is the same.
     #[inline(always)]
     fn run_branches(
         &mut self,
@@ -109,21 +108,7 @@ fn decide<S: Stage, const NATIVE: bool>(
     fate
 }
 
-/// Has a stage decide about all these packets, under a guard.
-#[inline(always)]
-fn decide_all<S: Stage, const NATIVE: bool>(
-    element: &mut S::Borrowed<'_>,
-    packets: &mut [Packet],
-    fates: &mut [u8],
-    place: StagePlace,
-    log: &ExitLog,
-) {
-    let guard = PanicGuard::new(place, log);
-    S::decide_all::<NATIVE>(element, packets, fates);
-    std::mem::forget(guard);
-}
-
-/// The same as [`decide`] about a packet that is known to be IPv4.
+/// The same about a packet that is known to be IPv4.
 #[inline(always)]
 fn decide_kept<S: Stage, const NATIVE: bool>(
     element: &mut S::Borrowed<'_>,
@@ -300,6 +285,7 @@ impl<S: Stage, T: StageRun> StageList<'_, S, T> {
         place: StagePlace,
         log: &mut ExitLog,
     ) -> u8 {
+        // The constant spares the compiler the stages behind, once more for each stage.
         if S::OPTIONAL && S::is_absent(&self.stage) {
             return self.rest.run::<HELD, NATIVE>(packet, place.next(), log);
         }
@@ -439,6 +425,8 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
         place: StagePlace,
         log: &ExitLog,
     ) {
-        decide_all::<S, NATIVE>(&mut self.0, packets, fates, place, log);
+        let guard = PanicGuard::new(place, log);
+        S::decide_all::<NATIVE>(&mut self.0, packets, fates);
+        std::mem::forget(guard);
     }
 }
