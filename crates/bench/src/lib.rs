@@ -20,6 +20,7 @@ mod fused;
 pub mod io;
 mod measure;
 pub mod models;
+pub mod observe;
 pub mod paths;
 pub mod router;
 pub mod scale;

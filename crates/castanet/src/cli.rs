@@ -78,6 +78,32 @@ line is wrong, 3 no toolchain or no sources, or the compiler failed, 130 ended b
   castanet middlebox --check rules.mmb
 The rules are in docs/middlebox.md; the shell says `help`.")]
     Middlebox(commands::middlebox::Arguments),
+    /// List running instances, or attach to one: commands, or a shell
+    #[command(after_help = "Examples:
+  castanet ctl                          # the running instances
+  castanet ctl router                   # a shell
+  castanet ctl router read c.count
+  castanet ctl router reload            # the configuration's file again, without losing a packet
+  castanet ctl help                     # all commands
+NAME is that of the configuration's file, or --name of `castanet run`; it may be left out where one
+instance runs.")]
+    Ctl(commands::ctl::Arguments),
+    /// Show rates, drops and costs of a running instance, live
+    #[command(after_help = "Examples:
+  castanet top
+  castanet top router --sort cost
+  castanet top --once --json
+Costs and bits/s are estimates from samples: once in 65 times the length of a burst, a burst is
+measured element by element.
+Keys: q ends, arrows and Enter look at an element, s sorts, r reverses, f folds compound elements,
+/ filters, a shows idle elements, p pauses.")]
+    Top(commands::ctl::TopArguments),
+    /// Say why a running instance dropped packets
+    #[command(after_help = "Examples:
+  castanet drops
+  castanet drops router --only expired
+  castanet drops --interval 0 --json")]
+    Drops(commands::ctl::DropsArguments),
     /// Divide a policy among clouds that cannot read it, and show what each can know
     #[command(after_help = "Examples:
   castanet splitbox key splitbox.key
@@ -289,11 +315,17 @@ pub(crate) fn main() -> i32 {
         Command::Elements(arguments) => commands::elements::list(&arguments),
         Command::Element(arguments) => commands::elements::page(&arguments),
         Command::Middlebox(arguments) => commands::middlebox::main(&arguments),
+        Command::Ctl(arguments) => commands::ctl::main(&arguments),
+        Command::Top(arguments) => commands::ctl::top(&arguments),
+        Command::Drops(arguments) => commands::ctl::drops(&arguments),
         Command::Splitbox(arguments) => commands::splitbox::main(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),
         Command::Completions { shell, name } => completions(shell, &name),
-        Command::Man { dir } => commands::man::main(all(), &dir),
+        Command::Man { dir } => {
+            let clients = commands::ctl::man_page();
+            commands::man::main(all().into_iter().chain([clients]).collect(), &dir)
+        }
     };
     let Err(CommandError(status, message)) = done else { return 0 };
     message.iter().for_each(|message| complain(format_args!("castanet: {message}")));

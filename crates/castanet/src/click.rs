@@ -4,14 +4,15 @@ mod handlers;
 mod options;
 
 use crate::console::Terminal;
+use crate::instance::InstanceService;
 use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin, load};
-use crate::replace::ReplacementReader;
+use crate::replace::{Reloader, ReplacementReader};
 use crate::terminal::{complain, say};
 use castanet_element::files::HandlerFiles;
 use castanet_element::time::Time;
 use castanet_lang::args::quote_if_needed;
-use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome};
+use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome, Service};
 use clap::CommandFactory;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -147,21 +148,28 @@ impl Click {
             complain(NOT_INITIALIZED);
             return 1;
         };
-        if self.allow_reconfigure {
-            let how = ReplacementReader {
-                vars: vars.to_vec(),
-                clickpath: self.clickpath.clone(),
-                warnings: !self.no_warnings,
-                add: Box::new(move |loaded| sockets.iter().for_each(|socket| socket.add(loaded))),
-            };
-            router.allow_replacements(how.replacements(&library, &options));
+        let reader = Arc::new(ReplacementReader {
+            vars: vars.to_vec(),
+            clickpath: self.clickpath.clone(),
+            warnings: !self.no_warnings,
+            add: Box::new(move |loaded| sockets.iter().for_each(|socket| socket.add(loaded))),
+            library,
+            wording: ErrorStyle::Click,
+        });
+        match self.allow_reconfigure {
+            true => router.allow_replacements(reader.source(&options)),
+            false => router.set_hot_swap_source(reader.source(&options)),
         }
-        if let Err(e) = crate::signals::forward(&mut router) {
+        if let Err(e) = crate::signals::forward(&mut router, None) {
             complain(format_args!("click: cannot listen for signals: {e}"));
             return 1;
         }
         let written = self.write_flat(&mut router);
-        let status = self.drive(&mut router, origin).max(written);
+        let mut instance = self.simtime.is_none().then(|| {
+            InstanceService::without_options(&router, Reloader { origin: origin.clone(), reader })
+        });
+        let status = self.drive(&mut router, origin, instance.as_mut()).max(written);
+        drop(instance);
         crate::commands::run::finish(router, RunOutcome { status, interrupted: false })
     }
 
@@ -204,11 +212,18 @@ impl Click {
         }
     }
 
-    fn drive(&self, router: &mut Router, origin: &Origin) -> i32 {
+    fn drive(
+        &self,
+        router: &mut Router,
+        origin: &Origin,
+        instance: Option<&mut InstanceService>,
+    ) -> i32 {
         let (before, started) = (getrusage(UsageWho::RUSAGE_SELF), Instant::now());
         let mut status = 0;
         if !self.quit && !router.graph().elements.is_empty() {
-            status = router.run(None).status;
+            let mut services: Vec<&mut dyn Service> = Vec::new();
+            services.extend(instance.map(|it| it as &mut dyn Service));
+            status = router.run_with(&mut services).status;
         } else if !self.quit && !self.no_warnings {
             let name = origin.name();
             complain(format_args!("warning: {name}: configuration has no elements, exiting"));

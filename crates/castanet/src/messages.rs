@@ -44,6 +44,7 @@ static MESSAGES: LazyLock<Messages> = LazyLock::new(|| {
 
 /// Writes text to standard error; while a router runs, without waiting for the reader.
 pub(crate) fn write(text: &str) {
+    crate::observe::log::record(text);
     MESSAGES.write(text);
 }
 

@@ -1,11 +1,12 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
 use crate::exec::{AfterCall, ExecState, HandlerCall};
-use crate::fate::Fate;
+use crate::fate::{Fate, NO_FRAME};
 use crate::frames::Shortage;
 use crate::time::Time;
 use castanet_packet::{Batch, Exits, Packet, Pool};
 use std::any::Any;
+use std::slice;
 use std::time::Duration;
 
 /// Time after which a source that found no frame runs again at the latest: frames come back without a
@@ -56,6 +57,11 @@ impl Exits for Cx<'_> {
         }
         Some(self.exec.outputs.find_or_emit(fate))
     }
+
+    #[inline(always)]
+    fn drop_one(&mut self, fate: u8, packet: &Packet) {
+        self.exec.keep_example(self.me, fate, packet);
+    }
 }
 
 impl Cx<'_> {
@@ -86,7 +92,7 @@ impl Cx<'_> {
     /// Emits a packet by the index of its fate.
     pub fn emit_index(&mut self, index: u8, packet: Packet) {
         if self.exec.is_drop(index) {
-            return self.exec.count_drops(self.me, index, 1);
+            return self.exec.drop_packets(self.me, index, slice::from_ref(&packet));
         }
         self.exec.outputs.find_or_emit(index).push(packet);
     }
@@ -103,7 +109,7 @@ impl Cx<'_> {
     /// Drops a batch and counts it.
     #[inline(never)]
     fn drop_batch(&mut self, index: u8, batch: Batch) {
-        self.exec.count_drops(self.me, index, batch.len() as u64);
+        self.exec.drop_packets(self.me, index, batch.as_slice());
     }
 
     /// Sends each packet where its fate's index says; the first output keeps
@@ -137,11 +143,18 @@ impl Cx<'_> {
         self.exec.counters[self.me].consumed += n as u64;
     }
 
-    /// Counts `n` drops whose packets the element has already let go.
+    /// Counts `n` drops whose packets the element has already let go. An element that still has them
+    /// emits them with the fate instead, so that one of them becomes the example.
     pub fn count_dropped(&mut self, fate: impl Fate, n: usize) {
         let index = fate.index();
         debug_assert!(self.exec.is_drop(index), "an output is not a reason to drop");
         self.exec.count_drops(self.me, index, n as u64);
+    }
+
+    /// Keeps a packet that the element drops, and counts with [`Cx::count_dropped`], as the example of
+    /// that reason if one is wanted.
+    pub fn keep_example(&mut self, fate: impl Fate, packet: &Packet) {
+        self.exec.keep_example(self.me, fate.index(), packet);
     }
 
     /// A second packet with the same bytes; they are copied when written.
@@ -266,7 +279,7 @@ impl Cx<'_> {
 
     #[cold]
     fn store(&mut self, batch: &mut Batch, held: usize) {
-        let frames = &self.exec.frames;
+        let ExecState { frames, examples, now, .. } = &mut *self.exec;
         let (storage, before) = (&frames.storage, batch.len());
         let few = frames.pool.reserve() / MOMENTARY;
         let is_few = held + before <= few;
@@ -280,28 +293,36 @@ impl Cx<'_> {
         let mut room = frames.room().saturating_sub(held);
         // Sources that count their packets in (`grant`) are never beyond this.
         let is_greedy = held > 2 * storage.spare();
-        batch.retain(|packet| match (packet.pool_is_low(), packet.heap_bytes_in(storage)) {
-            (false, _) => true,
-            (true, bytes) if bytes > 0 => {
-                // As many as the frames that it would take.
-                let frame_count = bytes.div_ceil(storage.stride());
-                let more = if packet.is_on_heap() { 0 } else { bytes };
-                let stays = (held + 1) * frame_count <= few || frames.has_room_on_heap(more);
-                stays && packet.move_to(storage)
+        let mut stays =
+            |packet: &mut Packet| match (packet.pool_is_low(), packet.heap_bytes_in(storage)) {
+                (false, _) => true,
+                (true, bytes) if bytes > 0 => {
+                    // As many as the frames that it would take.
+                    let frame_count = bytes.div_ceil(storage.stride());
+                    let more = if packet.is_on_heap() { 0 } else { bytes };
+                    let stays = (held + 1) * frame_count <= few || frames.has_room_on_heap(more);
+                    stays && packet.move_to(storage)
+                }
+                (true, _) if is_few => true,
+                // Another owner, such as a trace, has the bytes there anyhow: a copy would be more memory.
+                (true, _)
+                    if packet.is_on_heap() && packet.is_shared() && frames.has_room_on_heap(0) =>
+                {
+                    true
+                }
+                (true, _) if packet.pool_id() == storage.id() => !is_greedy,
+                (true, _) => {
+                    let moves = room > 0 && packet.move_to(storage);
+                    room -= usize::from(moves);
+                    moves
+                }
+            };
+        batch.retain(|packet| {
+            let stays = stays(packet);
+            if !stays && examples.wants(self.me, NO_FRAME) {
+                examples.record(self.me, NO_FRAME, *now, packet);
             }
-            (true, _) if is_few => true,
-            // Another owner, such as a trace, has the bytes there anyhow: a copy would be more memory.
-            (true, _)
-                if packet.is_on_heap() && packet.is_shared() && frames.has_room_on_heap(0) =>
-            {
-                true
-            }
-            (true, _) if packet.pool_id() == storage.id() => !is_greedy,
-            (true, _) => {
-                let moves = room > 0 && packet.move_to(storage);
-                room -= usize::from(moves);
-                moves
-            }
+            stays
         });
         let lost = (before - batch.len()) as u64;
         if lost > 0 {

@@ -83,7 +83,8 @@ impl Port {
 impl Fate for Port {
     const FATES: &'static [FateSpec] = &[FateSpec {
         name: "unmatched",
-        doc: "Packets that no rule sends to an output.",
+        doc: "Packets that no rule, route or setting sends to an output. Add a rule or a default \
+              route for those that should go on.",
         kind: FateKind::Drop,
     }];
     const OPEN: bool = true;

@@ -28,9 +28,19 @@ const fn reason(name: &'static str, doc: &'static str) -> FateSpec {
 
 impl Fate for Exit {
     const FATES: &'static [FateSpec] = &[
-        reason("rule", "Packets that a rule drops and none accepts."),
-        reason("full", "Packets whose connection finds no room in the table."),
-        reason("no_port", "Packets whose connection finds no port that nobody has."),
+        reason(
+            "rule",
+            "Packets that a rule drops and none accepts. Add a rule that accepts them if they should pass.",
+        ),
+        reason(
+            "full",
+            "Packets whose connection finds no room in the table. Raise CONNECTIONS, or drop more new \
+             connections by rules.",
+        ),
+        reason(
+            "no_port",
+            "Packets whose connection finds no free port. Translate to more ports or addresses.",
+        ),
         reason(
             "malformed",
             "Packets that should have an IP header and have none, or whose headers are cut short.",
@@ -44,7 +54,11 @@ impl Fate for Exit {
             "overlapping_fragment",
             "Fragments that overlap or contradict others of their packet, and all others of that packet.",
         ),
-        reason("lone_fragment", "Fragments whose packet's first fragment did not come in time."),
+        reason(
+            "lone_fragment",
+            "Fragments whose packet's first fragment did not come in time. Look for loss before this \
+             router.",
+        ),
         reason("excess_fragment", "Fragments that found no room to wait, or made room for others."),
     ];
     const OPEN: bool = true;

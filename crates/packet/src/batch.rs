@@ -253,7 +253,10 @@ impl Batch {
     pub fn divide(&mut self, fates: &[u8], keep: u8, exits: &mut impl Exits) {
         self.separate(fates, keep, |fate, packets| match exits.batch_for(fate) {
             Some(batch) => packets.move_to(batch),
-            None => drop(packets.remove()),
+            None => {
+                let packet = packets.remove();
+                exits.drop_one(fate, &packet);
+            }
         });
     }
 
@@ -353,6 +356,8 @@ impl Batch {
 pub trait Exits {
     /// The batch for the next packet, which has this fate; `None` if it is to be dropped.
     fn batch_for(&mut self, fate: u8) -> Option<&mut Batch>;
+    /// Called with each packet for which there was no batch, before it is dropped.
+    fn drop_one(&mut self, fate: u8, packet: &Packet);
 }
 
 /// Number of fates, from the start, that are all `keep`.

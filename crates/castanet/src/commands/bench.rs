@@ -7,6 +7,7 @@ mod firewall;
 mod flows;
 mod io;
 mod models;
+mod observe;
 mod paths;
 mod router;
 mod scale;
@@ -40,6 +41,8 @@ enum Benchmark {
     Io(io::Arguments),
     /// Ways to divide one path between workers: full push, queues, pipelines
     Models(models::Arguments),
+    /// A router that is looked at, beside one that is not
+    Observe(observe::Arguments),
     /// Short paths for exact numbers of packets, for tools that count instructions
     Paths(paths::Arguments),
     /// Workers that visit the same elements: what they carry together
@@ -66,6 +69,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::Elements(arguments) => elements::main(arguments),
         Benchmark::Io(arguments) => io::main(arguments),
         Benchmark::Models(arguments) => models::main(arguments),
+        Benchmark::Observe(arguments) => observe::main(arguments),
         Benchmark::Paths(arguments) => paths::main(arguments),
         Benchmark::Scale(arguments) => scale::main(arguments),
         Benchmark::Flows(arguments) => flows::main(arguments),

@@ -3,11 +3,17 @@
 use crate::load::io_error_text;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time after which a router is taken to be stuck: a command may wait as long as the router waits for
+/// a worker.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// A connection to the control socket of a running router.
 pub(super) struct ControlClient {
     stream: BufReader<UnixStream>,
+    socket: PathBuf,
     /// The router's name in messages, such as `the middlebox`.
     peer: &'static str,
     /// Whether the router has closed the connection.
@@ -22,13 +28,20 @@ impl ControlClient {
     pub(super) fn connect(socket: &Path, peer: &'static str) -> Result<ControlClient, String> {
         let place = socket.display();
         let failed = |error: std::io::Error| format!("{place}: {}", io_error_text(&error));
-        let stream = BufReader::new(UnixStream::connect(socket).map_err(failed)?);
-        let mut client = ControlClient { stream, peer, gone: false };
+        let stream = UnixStream::connect(socket).map_err(failed)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+        let stream = BufReader::new(stream);
+        let mut client = ControlClient { stream, socket: socket.to_owned(), peer, gone: false };
         let greeting = client.line()?;
         match greeting.starts_with("Click::ControlSocket/") {
             true => Ok(client),
             false => Err(format!("{place}: nobody there speaks the protocol of control sockets")),
         }
+    }
+
+    /// The path of the socket.
+    pub(super) fn socket(&self) -> &Path {
+        &self.socket
     }
 
     /// Whether the router has closed the connection.
@@ -38,10 +51,15 @@ impl ControlClient {
 
     /// Result of reading or writing; an error means that the connection is closed.
     fn came<T>(&mut self, done: std::io::Result<T>) -> Result<T, String> {
-        use std::io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+        use std::io::ErrorKind::{
+            BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock,
+        };
         done.map_err(|error| {
             self.gone = true;
             match error.kind() {
+                WouldBlock | TimedOut => {
+                    format!("{} has not answered for {} s", self.peer, PATIENCE.as_secs())
+                }
                 BrokenPipe | ConnectionReset | UnexpectedEof => format!("{} has gone", self.peer),
                 _ => io_error_text(&error),
             }
@@ -59,8 +77,13 @@ impl ControlClient {
 
     /// Sends a line and hears the answer: its last line, or all lines of an error.
     fn ask(&mut self, line: &str) -> Answer {
+        self.ask_with(line, b"")
+    }
+
+    /// The same with bytes behind the line.
+    fn ask_with(&mut self, line: &str, data: &[u8]) -> Answer {
         let line = format!("{}\r\n", line.replace(['\r', '\n'], " "));
-        let sent = self.stream.get_mut().write_all(line.as_bytes());
+        let sent = self.stream.get_mut().write_all(&[line.as_bytes(), data].concat());
         self.came(sent)?;
         let (mut said, mut code);
         let mut all = Vec::new();
@@ -95,8 +118,26 @@ impl ControlClient {
     }
 }
 
+impl ControlClient {
+    /// Writes a handler, by its full name, with any value.
+    pub(super) fn write_data(&mut self, handler: &str, value: &str) -> Result<(), String> {
+        let line = format!("WRITEDATA {handler} {}", value.len());
+        self.ask_with(&line, value.as_bytes()).map(|_| ())
+    }
+
+    /// Whether there is a handler of this name to read.
+    pub(super) fn has(&mut self, handler: &str) -> Result<bool, String> {
+        match self.ask(&format!("CHECKREAD {handler}")) {
+            Err(message) if self.gone => Err(message),
+            answer => Ok(answer.is_ok()),
+        }
+    }
+}
+
 /// Text of an error response, without the protocol's words around it.
 fn told(lines: &[String]) -> String {
-    let own = lines.iter().filter(|line| !line.starts_with("Write handler "));
-    own.map(|line| line.trim()).collect::<Vec<_>>().join("\n")
+    let is_own =
+        |line: &&String| !["Read handler ", "Write handler "].iter().any(|it| line.starts_with(it));
+    // Blanks before a line are part of it: they align the marks below a configuration's words.
+    lines.iter().filter(is_own).map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }

@@ -3,12 +3,14 @@
 use super::{CommandError, CommandResult, load_or_report, start_dpdk};
 use crate::cli::{Configuration, Frames, Workers};
 use crate::console::{Terminal, is_unwritten};
+use crate::instance::{InstanceArguments, InstanceService};
 use crate::library::library;
-use crate::replace::ReplacementReader;
+use crate::load::Origin;
+use crate::replace::{Reloader, ReplacementReader};
 use crate::terminal::{complain, say};
 use crate::watch::RateDisplay;
 use castanet_element::files::HandlerFiles;
-use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome};
+use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome, Service};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -27,6 +29,8 @@ pub(crate) struct Arguments {
     burst: usize,
     #[command(flatten)]
     frames: Frames,
+    #[command(flatten)]
+    pub(crate) instance: InstanceArguments,
     /// Keep each worker on a core of its own (the default with several)
     #[arg(long)]
     pin: bool,
@@ -68,6 +72,7 @@ impl Arguments {
             workers,
             burst: castanet_packet::BURST,
             frames: Frames::default(),
+            instance: InstanceArguments::default(),
             pin: false,
             simtime: false,
             dpdk: None,
@@ -101,34 +106,67 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
     loaded.report(ErrorStyle::Castanet);
     let mut router = built.ok_or(CommandError::REPORTED)?;
-    if arguments.allow_reconfigure {
-        let (_, vars) = arguments.configuration.sort().map_err(CommandError::usage)?;
-        let how =
-            ReplacementReader { vars, clickpath: None, warnings: true, add: Box::new(|_| ()) };
-        router.allow_replacements(how.replacements(&library, &options));
+    let (origin, vars) = arguments.configuration.sort().map_err(CommandError::usage)?;
+    let reader = Arc::new(ReplacementReader {
+        vars,
+        clickpath: None,
+        warnings: true,
+        add: Box::new(|_| ()),
+        library,
+        wording: ErrorStyle::Castanet,
+    });
+    match arguments.allow_reconfigure {
+        true => router.allow_replacements(reader.source(&options)),
+        false => router.set_hot_swap_source(reader.source(&options)),
     }
-    crate::signals::forward(&mut router).map_err(|e| format!("cannot listen for signals: {e}"))?;
-    let outcome = run(&mut router, arguments);
+    let mut instance = instance(&router, arguments, origin, reader)?;
+    let hangup = instance.as_ref().and_then(|it| it.reloads_by_signal(&router));
+    crate::signals::forward(&mut router, hangup)
+        .map_err(|e| format!("cannot listen for signals: {e}"))?;
+    let outcome = run(&mut router, arguments, instance.as_mut());
+    // Clients receive the last answers.
+    drop(instance);
     match print_handlers(&mut router, &arguments.handlers) | finish(router, outcome) {
         0 => Ok(()),
         status => Err(CommandError(status, None)),
     }
 }
 
-fn run(router: &mut Router, arguments: &Arguments) -> RunOutcome {
+/// The service for clients of this instance. Time has to be real for them.
+fn instance(
+    router: &Router,
+    arguments: &Arguments,
+    origin: Origin,
+    reader: Arc<ReplacementReader>,
+) -> Result<Option<InstanceService>, CommandError> {
+    if arguments.simtime {
+        let InstanceArguments { name, control, .. } = &arguments.instance;
+        return match name.is_some() || control.is_some() {
+            true => Err(CommandError::usage("there is no control socket under --simtime".into())),
+            false => Ok(None),
+        };
+    }
+    let reloader = Reloader { origin, reader };
+    Ok(Some(InstanceService::new(router, &arguments.instance, reloader)?))
+}
+
+fn run(
+    router: &mut Router,
+    arguments: &Arguments,
+    instance: Option<&mut InstanceService>,
+) -> RunOutcome {
     if !arguments.quiet {
         interfaces(router).values().for_each(|line| complain(format_args!("castanet: {line}")));
         complain("castanet: running");
     }
-    if !arguments.watch {
-        return router.run(None);
-    }
-    let mut watch = RateDisplay::new(router, arguments.json);
     let every = Duration::try_from_secs_f64(arguments.interval.max(0.01));
-    let outcome = router.run(Some((every.unwrap_or(Duration::from_secs(1)), &mut |router| {
-        watch.look(router);
-    })));
-    watch.end(router);
+    let every = every.unwrap_or(Duration::from_secs(1));
+    let mut watch = arguments.watch.then(|| RateDisplay::new(router, arguments.json, every));
+    let mut services: Vec<&mut dyn Service> = Vec::new();
+    services.extend(instance.map(|it| it as &mut dyn Service));
+    services.extend(watch.as_mut().map(|it| it as &mut dyn Service));
+    let outcome = router.run_with(&mut services);
+    watch.iter_mut().for_each(|watch| watch.look(router));
     outcome
 }
 

@@ -10,6 +10,7 @@ mod castanet;
 mod click;
 mod clients;
 mod control;
+mod ctl;
 mod cycles;
 mod frames;
 mod handlers;

@@ -38,11 +38,19 @@ impl Shell {
 
     /// Runs `castanet` with these words.
     pub(crate) fn start(words: &str, state: &PathBuf) -> Shell {
-        let program = command().get_program().to_str().unwrap().to_owned();
         // The shell that runs it would die of Ctrl-C afterwards.
-        let line = format!("exec {program} {words}");
+        Shell::run(&format!("exec {} {words}", program()), state)
+    }
+
+    /// Runs `castanet` with these words on a terminal of 120 columns and 40 lines.
+    pub(crate) fn start_on_screen(words: &str, state: &PathBuf) -> Shell {
+        Shell::run(&format!("stty cols 120 rows 40; exec {} {words}", program()), state)
+    }
+
+    /// Runs a line of sh(1).
+    fn run(line: &str, state: &PathBuf) -> Shell {
         let mut script = std::process::Command::new("script");
-        script.args(["--quiet", "--flush", "--return", "--command", &line, "/dev/null"]);
+        script.args(["--quiet", "--flush", "--return", "--command", line, "/dev/null"]);
         script.env("XDG_STATE_HOME", state).env("TERM", "xterm").env("SHELL", "/bin/sh");
         let mut child =
             script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script(1)");
@@ -57,6 +65,11 @@ impl Shell {
             }
         });
         Shell { child, keys, seen, at: 0 }
+    }
+
+    /// All that was printed so far.
+    pub(crate) fn output(&self) -> String {
+        self.seen.0.lock().unwrap().clone()
     }
 
     pub(crate) fn press(&mut self, keys: &str) {
@@ -120,8 +133,13 @@ impl Drop for Shell {
     }
 }
 
+/// The path of the program.
+fn program() -> String {
+    command().get_program().to_str().unwrap().to_owned()
+}
+
 /// An empty folder for history files.
-fn fresh(name: &str) -> PathBuf {
+pub(crate) fn fresh(name: &str) -> PathBuf {
     let state = folder("shell").join(name);
     _ = std::fs::remove_dir_all(&state);
     std::fs::create_dir_all(&state).unwrap();

@@ -9,6 +9,7 @@
 //! Needs root and the programs in `.ci/packages`, and fails without them.
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
+mod attach;
 mod build_failures;
 #[path = "../built/builds.rs"]
 mod builds;

@@ -69,7 +69,7 @@ impl TestNetwork {
 
     /// A network whose router uses packet sockets.
     pub(crate) fn packet(name: &str, wiring: &NetworkOptions) -> TestNetwork {
-        let mut testbed = TestNetwork::without_router(name, wiring);
+        let mut testbed = TestNetwork::idle(name, wiring);
         let config = packet_config(&testbed.network);
         let router = Router::Castanet { program: program(), config: &config };
         testbed.process = testbed.network.start(router).unwrap_or_else(|error| panic!("{error}"));
@@ -78,7 +78,7 @@ impl TestNetwork {
 
     /// A network with a configuration of 2000 elements between the hosts.
     pub(crate) fn large(name: &str, wiring: &NetworkOptions, form: Form) -> TestNetwork {
-        let mut testbed = TestNetwork::without_router(name, wiring);
+        let mut testbed = TestNetwork::idle(name, wiring);
         let ThreeHosts { router, .. } = &testbed.network;
         let command = form.run(testbed.network.lab(), router, "large", &large::text());
         let mut process =
@@ -94,12 +94,13 @@ impl TestNetwork {
     }
 
     fn new(name: &str, wiring: &NetworkOptions, router: Router<'_>) -> TestNetwork {
-        let mut testbed = TestNetwork::without_router(name, wiring);
+        let mut testbed = TestNetwork::idle(name, wiring);
         testbed.process = testbed.network.start(router).unwrap_or_else(|error| panic!("{error}"));
         testbed
     }
 
-    fn without_router(name: &str, wiring: &NetworkOptions) -> TestNetwork {
+    /// A network without a router that forwards yet.
+    pub(crate) fn idle(name: &str, wiring: &NetworkOptions) -> TestNetwork {
         require(TOOLS).unwrap_or_else(|error| panic!("{error}"));
         let network = ThreeHosts::new(name, wiring).unwrap_or_else(|error| panic!("{error}"));
         TestNetwork { process: None, network }

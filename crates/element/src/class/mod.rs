@@ -422,20 +422,30 @@ impl Class {
         let mut all: Vec<_> =
             own.map(|(n, f)| (DROP - n as u8, f.name.to_owned(), f.doc)).collect();
         if self.on != "any" {
-            let doc = "Packets that are not what the element takes.";
-            all.push((NOT_TAKEN, format!("not_{}", self.on), doc));
+            all.push((NOT_TAKEN, format!("not_{}", self.on), not_taken_doc(self.on)));
         }
         all.push((
             NO_FRAME,
             "no_frame".into(),
-            "Packets for which there was no frame, or no memory to keep them.",
+            "Packets for which there was no frame, or no memory to keep them. Start with more --frames or \
+             --memory, or look for an element that keeps too many.",
         ));
-        all.push((LOOPED, "loop".into(), "Packets that went round the graph without end."));
+        all.push((
+            LOOPED,
+            "loop".into(),
+            "Packets that went round the graph without end. Look for a circle of elements that no packet \
+             leaves.",
+        ));
         let keeps = self.role == Role::Store || self.role == Role::Source && !self.is_first();
         if keeps {
-            all.push((DISCARDED, "reset".into(), "Packets that a handler threw away."));
+            all.push((DISCARDED, "reset".into(), "Kept packets that a handler has discarded."));
         }
-        all.push((PANICKED, "panic".into(), "Packets of bursts in which the element panicked."));
+        all.push((
+            PANICKED,
+            "panic".into(),
+            "Packets of bursts in which the element panicked. This is a fault of the element: report it \
+             with the message on standard error.",
+        ));
         all
     }
 
@@ -447,6 +457,37 @@ impl Class {
     /// Declared outputs, those that must be connected first.
     pub fn outputs(&self) -> impl Iterator<Item = &'static FateSpec> {
         self.fates.iter().filter(|f| f.kind != FateKind::Drop)
+    }
+}
+
+/// The sentences about packets that an element does not take, by the name of its view.
+fn not_taken_doc(on: &str) -> &'static str {
+    match on {
+        "ether" => {
+            "Packets shorter than an Ethernet header. Check that no element before strips it."
+        }
+        "arp" => "Packets that are not ARP for IPv4. Sort them out with a Classifier before.",
+        "ip" => {
+            "Packets that are not IPv4, or whose header no element before has marked. Put a \
+             CheckIPHeader or MarkIPHeader before this element."
+        }
+        "ip6" => {
+            "Packets that are not IPv6, or whose header no element before has marked. Put a \
+             CheckIP6Header or MarkIP6Header before this element."
+        }
+        "udp" => {
+            "Packets without a marked IPv4 header, or without a whole UDP header behind it. Sort them \
+             out with an IPClassifier before."
+        }
+        "tcp" => {
+            "Packets without a marked IPv4 header, or without a whole TCP header behind it. Sort them \
+             out with an IPClassifier before."
+        }
+        "icmp" => {
+            "Packets without a marked IPv4 header, or without a whole ICMP header behind it. Sort them \
+             out with an IPClassifier before."
+        }
+        _ => "Packets that are not of the kind that the element takes.",
     }
 }
 

@@ -3,6 +3,8 @@
 //! Time is always charged to one element. Where an element has another run in between, as a puller does,
 //! time is charged to that one until it returns.
 
+use castanet_packet::Batch;
+
 /// Reason for which an element runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RunKind {
@@ -66,6 +68,17 @@ impl RunCost {
     }
 }
 
+/// Packets that came to an element, or that it made, in the runs whose cycles were counted.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Traffic {
+    /// Batches.
+    pub batches: u64,
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of these packets.
+    pub bytes: u64,
+}
+
 /// The element to which time is charged, and the reason for which it runs.
 pub type ChargedRun = Option<(usize, RunKind)>;
 
@@ -77,6 +90,8 @@ pub struct CycleAccounting {
     since: u64,
     /// By element.
     pub costs: Vec<ElementCost>,
+    /// By element, where packets and bytes are counted, too.
+    pub traffic: Option<Vec<Traffic>>,
 }
 
 impl CycleAccounting {
@@ -87,7 +102,35 @@ impl CycleAccounting {
             charged: None,
             since: 0,
             costs: vec![ElementCost::default(); elements],
+            traffic: None,
         }
+    }
+
+    /// The same, with packets and bytes.
+    pub fn with_traffic(elements: usize) -> CycleAccounting {
+        let traffic = Some(vec![Traffic::default(); elements]);
+        CycleAccounting { traffic, ..CycleAccounting::new(elements) }
+    }
+
+    /// Counts the packets of a batch for element `me`, where packets are counted.
+    #[inline]
+    pub fn count(&mut self, me: usize, batch: &Batch) {
+        if let Some(traffic) = &mut self.traffic {
+            let Traffic { batches, packets, bytes } = &mut traffic[me];
+            *batches += 1;
+            *packets += batch.len() as u64;
+            *bytes += batch.iter().map(|packet| packet.len() as u64).sum::<u64>();
+        }
+    }
+
+    /// The counter.
+    pub fn ticks(&self) -> u64 {
+        self.counter.raw()
+    }
+
+    /// Nanoseconds of so many ticks.
+    pub fn nanoseconds(&self, ticks: u64) -> u64 {
+        self.counter.delta_as_nanos(0, ticks)
     }
 
     /// Charges time to element `me` from now on; returns the charge until now.

@@ -5,14 +5,16 @@ mod accounting;
 mod calls;
 mod chain;
 mod counters;
+mod drop_examples;
 mod output_groups;
 mod outputs;
 mod timers;
 
-pub use accounting::{ChargedRun, CycleAccounting, ElementCost, RunCost, RunKind};
+pub use accounting::{ChargedRun, CycleAccounting, ElementCost, RunCost, RunKind, Traffic};
 pub use calls::{AfterCall, CallState, HandlerCall};
 pub use chain::{BranchCounts, ChainExit, MAX_BRANCHES, StagePlace};
 pub use counters::Counters;
+pub use drop_examples::{DropExample, DropExamples};
 pub use output_groups::OutputGroups;
 pub use outputs::{Destination, Next, Outputs};
 pub use timers::Timers;
@@ -20,7 +22,7 @@ pub use timers::Timers;
 use crate::fate::{DROP, MAX_OUTPUTS, NO_FRAME};
 use crate::frames::{Frames, Shortage};
 use crate::time::Time;
-use castanet_packet::{MAX_BURST, Pool};
+use castanet_packet::{MAX_BURST, Packet, Pool};
 use std::sync::Arc;
 
 /// State of one worker that elements reach through a [`Cx`](crate::cx::Cx).
@@ -39,6 +41,8 @@ pub struct ExecState {
     pub branch_counts: BranchCounts,
     /// By element: its packet counters on this worker.
     pub counters: Vec<Counters>,
+    /// Examples of dropped packets.
+    pub examples: DropExamples,
     /// Timers of elements.
     pub timers: Timers,
     /// The earliest time at which a puller that found nothing is to try again.
@@ -85,6 +89,7 @@ impl ExecState {
             exits: Vec::new(),
             branch_counts: BranchCounts::default(),
             counters: vec![Counters::default(); elements],
+            examples: DropExamples::new(elements),
             timers: Timers::new(elements),
             retry: None,
             requested_output: 0,
@@ -137,6 +142,25 @@ impl ExecState {
     #[inline]
     pub fn count_drops(&mut self, element: usize, reason: u8, n: u64) {
         self.counters[element].drops[usize::from(DROP - reason)] += n;
+    }
+
+    /// Drops packets: counts those that element `element` drops for a reason, and keeps the first as
+    /// an example if one is wanted. The caller lets them go.
+    #[inline]
+    pub fn drop_packets(&mut self, element: usize, reason: u8, packets: &[Packet]) {
+        self.count_drops(element, reason, packets.len() as u64);
+        if let Some(packet) = packets.first() {
+            self.keep_example(element, reason, packet);
+        }
+    }
+
+    /// Keeps a packet that element `element` drops, and that is counted elsewhere, as an example if one
+    /// is wanted. Its fate is a reason to drop or an output that nothing is connected to.
+    #[inline]
+    pub fn keep_example(&mut self, element: usize, fate: u8, packet: &Packet) {
+        if self.examples.wants(element, fate) {
+            self.examples.record(element, fate, self.now, packet);
+        }
     }
 
     /// Random bits by xorshift64*: fast, and good enough for sampling and random switches.

@@ -323,13 +323,9 @@ pub fn keep_view<V: crate::on::View>(batch: &mut Batch, cx: &mut Cx) {
 
 #[cold]
 fn drop_others<V: crate::on::View>(batch: &mut Batch, cx: &mut Cx) {
-    let fates = &mut cx.exec.fates;
+    let mut fates = std::mem::take(&mut cx.exec.fates);
     fates.clear();
     fates.extend(batch.iter_mut().map(|p| if V::of(p).is_some() { 0 } else { NOT_TAKEN }));
-    let mut dropped = 0;
-    batch.partition(fates, 0, |_, packet| {
-        dropped += 1;
-        drop(packet);
-    });
-    cx.exec.count_drops(cx.me, NOT_TAKEN, dropped);
+    batch.divide(&fates, 0, cx);
+    cx.exec.fates = fates;
 }

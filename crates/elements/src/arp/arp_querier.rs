@@ -100,16 +100,19 @@ pub enum ARPQuerierExit {
     /// ARP queries.
     #[optional]
     Query,
-    /// Packets whose next hop did not answer in time, or for which the queue was full.
+    /// Packets whose next hop did not answer in time, or that found the queue for it full. Check
+    /// that the next hop is up and on this link.
     #[drop]
     Unanswered,
-    /// Packets without a destination annotation.
+    /// Packets without a destination annotation. Put a GetIPAddress or a route lookup before this
+    /// element.
     #[drop]
     NoDestination,
     /// Packets on input 1 that are not ARP replies.
     #[drop]
     NoReply,
-    /// Packets that arrive while `ipaddr` is 0.0.0.0.
+    /// Packets that arrive while `ipaddr` is 0.0.0.0. Write the address of the interface to the
+    /// handler `ipaddr`.
     #[drop]
     Unconfigured,
 }

@@ -109,7 +109,8 @@ impl ARPTableState {
 /// Reason to drop queued packets.
 #[derive(Fate)]
 pub enum ARPTableExit {
-    /// Packets whose next hop did not answer in time, or for which the queue was full.
+    /// Packets whose next hop did not answer in time, or that found the queue for it full. Check
+    /// that the next hop is up and on this link.
     #[drop]
     Unanswered,
 }
@@ -153,12 +154,9 @@ impl PerBatch for ARPTable {
         let dropped = self.cache.with(|cache| {
             let now = cache.tick(cx.now());
             cache.table.expire(now);
-            cache.take_unreported_drops()
+            cache.report_drops(ARPTableExit::Unanswered, cx)
         });
-        if dropped > 0 {
-            cx.count_received(dropped);
-            cx.count_dropped(ARPTableExit::Unanswered, dropped);
-        }
+        cx.count_received(dropped);
         cx.set_timer(cx.now() + TICK);
     }
 }

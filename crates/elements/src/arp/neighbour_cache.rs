@@ -9,7 +9,7 @@ use castanet_kit::arp::{ArpTable, Limits, sort_oldest_first};
 /// Addresses of neighbours, and the packets queued for unresolved addresses.
 pub struct NeighbourCache<A: NeighbourAddress = u32> {
     pub(crate) table: ArpTable<Packet, A>,
-    /// Number of the table's drops that `take_unreported_drops` has returned so far.
+    /// Number of the table's drops that `report_drops` has returned so far.
     reported_drops: u64,
     /// Packets whose address a handler has resolved; an element sends them with its next burst
     /// or timer.
@@ -67,10 +67,17 @@ impl<A: NeighbourAddress> NeighbourCache<A> {
         self.table.drops() - self.reported_drops
     }
 
-    /// Number of packets that the table has dropped since the last call.
-    pub(crate) fn take_unreported_drops(&mut self) -> usize {
+    /// Counts the packets that the table has dropped since the last call as drops of the element for
+    /// a reason, one of them as the example. Returns their number.
+    pub(crate) fn report_drops(&mut self, reason: impl Fate, cx: &mut Cx) -> usize {
         let dropped = self.unreported_drops();
         self.reported_drops += dropped;
+        if dropped > 0 {
+            cx.count_dropped(reason, dropped as usize);
+        }
+        if let Some(packet) = self.table.take_dropped() {
+            cx.keep_example(reason, &packet);
+        }
         dropped as usize
     }
 }

@@ -274,7 +274,7 @@ impl<P: ResolverProtocol> Resolver<P> {
                 cx.emit(P::FRAME, packet);
             }
             // The table has counted the drop.
-            EnqueueResult::Full(packet) => drop(packet),
+            EnqueueResult::Full(packet) => cache.table.set_dropped(packet),
         }
     }
 
@@ -346,11 +346,7 @@ impl<P: ResolverProtocol> Resolver<P> {
             self.send(cache, query_state, released.into_iter().collect(), cx);
         }
         if self.table.is_none() {
-            let dropped = cache.take_unreported_drops();
-            query_state.killed += dropped as u64;
-            if dropped > 0 {
-                cx.count_dropped(P::UNANSWERED, dropped);
-            }
+            query_state.killed += cache.report_drops(P::UNANSWERED, cx) as u64;
         }
     }
 

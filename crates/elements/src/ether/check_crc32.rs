@@ -25,7 +25,8 @@ pub struct CheckCRC32;
 pub enum CheckCRC32Exit {
     /// Packets with a correct checksum, which is removed.
     Right,
-    /// Packets with a wrong checksum.
+    /// Packets with a wrong checksum. Look for a bad link, or for an element that changes frames
+    /// before this one.
     #[drop]
     Wrong,
     /// Packets shorter than a checksum (4 bytes).

@@ -25,7 +25,7 @@ pub struct DropBroadcasts;
 pub enum DropBroadcastsExit {
     /// All other packets.
     One,
-    /// Shared-level broadcasts and multicasts.
+    /// Packets that arrived as link-level broadcasts or multicasts.
     #[drop]
     Group,
 }

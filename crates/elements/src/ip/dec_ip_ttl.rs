@@ -39,7 +39,8 @@ pub struct DecIPTTLState {
 pub enum Hop {
     /// Packets whose TTL has not expired.
     Onward,
-    /// Packets whose TTL has expired (0 or 1 on arrival), for an `ICMPError`.
+    /// Packets whose TTL has expired (0 or 1 on arrival), for an `ICMPError`. If there are many,
+    /// look for a routing loop.
     #[optional]
     Expired,
 }

@@ -12,22 +12,26 @@ pub enum CheckIPHeaderExit {
     /// Packets with an invalid header.
     #[optional]
     Bad,
-    /// Packets shorter than an IPv4 header (20 bytes).
+    /// Packets shorter than an IPv4 header (20 bytes). Check that the header lies where the element
+    /// expects it.
     #[drop]
     TinyPacket,
-    /// Packets whose version is not 4.
+    /// Packets whose version is not 4. Sort them out with a Classifier before, or check that the
+    /// header lies where the element expects it.
     #[drop]
     BadVersion,
     /// Packets whose header length is below 20 bytes.
     #[drop]
     BadHeaderLength,
-    /// Packets whose total length exceeds the packet or is below the header length.
+    /// Packets whose total length exceeds the packet or is below the header length. Look for an
+    /// element or a device before that cuts packets.
     #[drop]
     BadLength,
-    /// Packets with a wrong header checksum.
+    /// Packets with a wrong header checksum. If all have one, look at the device or the element
+    /// that wrote the header.
     #[drop]
     BadChecksum,
-    /// Packets with a bad source address.
+    /// Packets whose source address is a bad one. Check INTERFACES and BADSRC if they should pass.
     #[drop]
     BadSource,
 }

@@ -63,7 +63,7 @@ pub enum IPOutputComboExit {
     Expired,
     /// Packets longer than MTU.
     Long,
-    /// Shared-level broadcasts and multicasts.
+    /// Packets that arrived as link-level broadcasts or multicasts.
     #[drop]
     Group,
 }

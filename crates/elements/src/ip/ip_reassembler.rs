@@ -80,7 +80,8 @@ pub enum IPReassemblerExit {
     /// Incomplete packets that the element has given up.
     #[optional]
     Late,
-    /// Incomplete packets that the element has given up, if output 1 is not connected.
+    /// Incomplete packets that the element has given up, if output 1 is not connected. Look for
+    /// loss before this router, or raise HIMEM.
     #[drop]
     Incomplete,
     /// Fragments that overlap others with different contents.

@@ -56,13 +56,14 @@ pub enum TransportExit {
     /// All other packets, if output 1 is connected.
     #[optional]
     Bad,
-    /// Packets of another protocol.
+    /// Packets of another protocol. Sort them out with an IPClassifier before.
     #[drop]
     BadProtocol,
-    /// Packets with a wrong length.
+    /// Packets shorter than the transport header, or than its length field says.
     #[drop]
     BadLength,
-    /// Packets with a wrong checksum.
+    /// Packets whose transport checksum is wrong. If all have one, set it behind the element that
+    /// changes their headers.
     #[drop]
     BadChecksum,
 }

@@ -66,16 +66,18 @@ pub enum CheckIP6HeaderExit {
     /// Packets with an invalid header.
     #[optional]
     Bad,
-    /// Packets shorter than an IPv6 header (40 bytes).
+    /// Packets shorter than an IPv6 header (40 bytes). Check that the header lies where the element
+    /// expects it.
     #[drop]
     TinyPacket,
-    /// Packets whose version is not 6.
+    /// Packets whose version is not 6. Sort them out with a Classifier before, or check OFFSET.
     #[drop]
     BadVersion,
-    /// Packets shorter than their payload length says.
+    /// Packets shorter than their payload length says. Look for an element or a device before that
+    /// cuts packets.
     #[drop]
     BadLength,
-    /// Packets with a bad source address.
+    /// Packets whose source address is a bad one.
     #[drop]
     BadSource,
 }

@@ -30,7 +30,8 @@ pub struct DecIP6HLIMState {
 pub enum Hop {
     /// Packets whose hop limit has not expired.
     Onward,
-    /// Packets whose hop limit has expired (0 or 1 on arrival), for an `ICMP6Error`.
+    /// Packets whose hop limit has expired (0 or 1 on arrival), for an `ICMP6Error`. If there are
+    /// many, look for a routing loop.
     #[optional]
     Expired,
 }

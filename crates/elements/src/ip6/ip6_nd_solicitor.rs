@@ -104,10 +104,11 @@ pub enum IP6NDSolicitorExit {
     /// Neighbour solicitations.
     #[optional]
     Query,
-    /// Packets whose next hop did not answer in time, or for which the queue was full.
+    /// Packets whose next hop did not answer in time, or that found the queue for it full. Check
+    /// that the next hop is up and on this link.
     #[drop]
     Unanswered,
-    /// Packets without a destination annotation.
+    /// Packets without a destination annotation, which a GetIP6Address or a route lookup sets.
     #[drop]
     NoDestination,
     /// Packets on input 1 that are not valid neighbour advertisements (RFC 4861, 7.1.2).

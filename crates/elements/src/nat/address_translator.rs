@@ -68,10 +68,12 @@ pub enum AddressTranslatorExit {
     /// Inward packets.
     #[optional]
     Inward,
-    /// Packets without a mapping, which do not open one.
+    /// Packets without a mapping, which do not open one. Packets from outside need a mapping that a
+    /// packet from inside has opened.
     #[drop]
     Unmapped,
-    /// Packets for which no address or port of the pool was free.
+    /// Packets for which no address or port of the pool was free. Add addresses to the pool, or
+    /// shorten the timeouts of mappings.
     #[drop]
     Exhausted,
     /// Packets that are neither TCP, UDP, ICMPv6 echoes nor errors.

@@ -36,12 +36,14 @@ pub(super) struct Rewriter {
 const REASONS: [FateSpec; 7] = [
     FateSpec {
         name: "unmapped",
-        doc: "Packets that match no mapping, and for which the input makes none.",
+        doc: "Packets that match no mapping, and for which the input makes none. Give the input a \
+              pattern if its packets are to open mappings.",
         kind: FateKind::Drop,
     },
     FateSpec {
         name: "exhausted",
-        doc: "Packets for whose flow no free address or port, or no room for a mapping, was left.",
+        doc: "Packets for whose flow no free address or port, or no room for a mapping, was left. \
+              Widen the range of ports, raise MAPPING_CAPACITY, or shorten the timeouts.",
         kind: FateKind::Drop,
     },
     FateSpec {
@@ -63,7 +65,8 @@ const REASONS: [FateSpec; 7] = [
     },
     FateSpec {
         name: "lone_fragment",
-        doc: "Fragments whose packet's first fragment did not come in time, with FRAGMENTS.",
+        doc: "Fragments whose packet's first fragment did not come in time, with FRAGMENTS. Look \
+              for loss before this router.",
         kind: FateKind::Drop,
     },
     FateSpec {

@@ -45,7 +45,8 @@ pub struct FrontDropQueue {
 pub enum FrontDropQueueExit {
     /// Packets that are pulled.
     Next,
-    /// The oldest packets, which make room for new ones.
+    /// The oldest packets, which make room for new ones. Raise CAPACITY, or look at the rate of the
+    /// element that empties the queue.
     #[optional]
     Old,
 }

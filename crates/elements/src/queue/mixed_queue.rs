@@ -52,6 +52,7 @@ pub enum MixedQueueExit {
     /// Packets that are pulled.
     Next,
     /// Packets of input 0 that find the queue full, and packets that a packet of input 1 replaces.
+    /// Raise CAPACITY, or look at the rate of the element that empties the queue.
     #[optional]
     Full,
 }

@@ -70,7 +70,8 @@ pub struct Queue {
 pub enum QueueExit {
     /// Packets that are pulled.
     Next,
-    /// Packets that find the queue full.
+    /// Packets that find the queue full. Raise CAPACITY, or look at the rate of the element that
+    /// empties the queue.
     #[optional]
     Full,
 }

@@ -53,7 +53,8 @@ pub struct SimpleQueue {
 pub enum SimpleQueueExit {
     /// Packets that are pulled.
     Next,
-    /// Packets that find the queue full.
+    /// Packets that find the queue full. Raise CAPACITY, or look at the rate of the element that
+    /// empties the queue.
     #[optional]
     Full,
 }

@@ -36,7 +36,7 @@ pub struct InputSwitchArgs {
 pub enum InputSwitchExit {
     /// Packets of the selected input.
     Chosen,
-    /// Packets of other inputs.
+    /// Packets of inputs that are not selected.
     #[drop]
     Other,
 }

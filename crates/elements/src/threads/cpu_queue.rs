@@ -35,7 +35,8 @@ pub struct CPUQueue {
 pub enum CPUQueueExit {
     /// Packets that are pulled.
     Next,
-    /// Packets that find the queue of their worker full.
+    /// Packets that find the queue of their worker full. Raise CAPACITY, or look at the rate of the
+    /// element that empties the queue.
     #[drop]
     Full,
 }

@@ -71,7 +71,8 @@ pub struct Pipeliner {
 pub enum PipelinerExit {
     /// Packets that are passed on, on its own worker.
     Onward,
-    /// Packets that find the ring of their worker full.
+    /// Packets that find the ring of their worker full. Raise CAPACITY, or move work from the
+    /// worker that empties the rings to another one.
     #[drop]
     Full,
 }

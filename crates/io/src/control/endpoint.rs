@@ -13,6 +13,9 @@ pub(crate) enum Endpoint {
     Tcp { port: u16, or_next: bool, local: bool },
     /// A socket in the file system.
     Unix(PathBuf),
+    /// A socket in the file system to which only the process's user can connect, and the members of
+    /// a group.
+    Restricted { path: PathBuf, group: Option<u32> },
     /// A connection that the process inherited: its descriptor.
     Socket(RawFd),
 }
@@ -66,10 +69,12 @@ impl Endpoint {
             Endpoint::Tcp { port, .. } => {
                 format!("other programs listen there and at the ports after {port}")
             }
-            Endpoint::Unix(path) if crate::socket::is_socket(path) => {
+            Endpoint::Unix(path) | Endpoint::Restricted { path, .. }
+                if crate::socket::is_socket(path) =>
+            {
                 "another program listens there".to_owned()
             }
-            Endpoint::Unix(_) => {
+            Endpoint::Unix(_) | Endpoint::Restricted { .. } => {
                 "a file that is no socket has this name; remove it, or name another".to_owned()
             }
             Endpoint::Socket(_) => "another element has this descriptor".to_owned(),
@@ -88,7 +93,9 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Endpoint::Tcp { port, .. } => write!(f, "TCP port {port}"),
-            Endpoint::Unix(path) => write!(f, "{}", path.display()),
+            Endpoint::Unix(path) | Endpoint::Restricted { path, .. } => {
+                write!(f, "{}", path.display())
+            }
             Endpoint::Socket(fd) => write!(f, "descriptor {fd}"),
         }
     }

@@ -5,10 +5,13 @@ use crate::socket::is_stale;
 use crate::sys::inherited_socket;
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, chmod, chownat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, socket_with};
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr};
 use std::os::fd::RawFd;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Number of further ports that a server tries if the next free port will do.
@@ -71,7 +74,33 @@ pub(super) fn listen(place: &Endpoint) -> io::Result<Listener> {
             }
             UnixListener::bind(path).map(Listener::Unix)
         }
+        Endpoint::Restricted { path, group } => {
+            if is_stale(path) {
+                std::fs::remove_file(path)?;
+            }
+            restricted(path, *group).map(Listener::Unix)
+        }
     }
+}
+
+/// A socket file for this user, and for a group if there is one. Nobody can connect before the
+/// permissions are set: the socket listens last.
+fn restricted(path: &Path, group: Option<u32>) -> io::Result<UnixListener> {
+    /// Clients that may wait to be accepted.
+    const BACKLOG: i32 = 128;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    bind(&socket, &SocketAddrUnix::new(path)?)?;
+    let permit = || -> io::Result<()> {
+        let group_mode = if group.is_some() { Mode::RGRP | Mode::WGRP } else { Mode::empty() };
+        if group.is_some() {
+            chownat(CWD, path, None, group.map(Gid::from_raw), AtFlags::SYMLINK_NOFOLLOW)?;
+        }
+        chmod(path, Mode::RUSR | Mode::WUSR | group_mode)?;
+        Ok(rustix::net::listen(&socket, BACKLOG)?)
+    };
+    permit().inspect_err(|_| _ = std::fs::remove_file(path))?;
+    Ok(UnixListener::from_std(std::os::unix::net::UnixListener::from(socket)))
 }
 
 impl Listener {

@@ -3,10 +3,12 @@
 pub(crate) mod endpoint;
 mod input;
 mod input_quota;
+mod instance;
 mod listener;
 mod llrpc;
 pub(crate) mod protocol;
 pub(crate) mod server;
 mod session;
 
+pub use instance::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
 pub use session::converse;

@@ -141,6 +141,8 @@ impl Session<'_> {
             Some((element, own)) if cx.exists(&format!("{element}.name"), false) => {
                 format!("{element}.{own}")
             }
+            // Some global handlers have a point in their name.
+            Some(_) if cx.exists(name, false) || cx.exists(name, true) => name.to_owned(),
             Some((element, own)) => {
                 let number = element.parse::<usize>().ok().filter(|&number| number > 0);
                 let list = cx.read("list").unwrap_or_default();
@@ -169,10 +171,7 @@ impl Session<'_> {
             Some(text) => Ok(text),
             None => self.cx.read(format!("{path} {param}").trim_end()),
         };
-        let text = text.map_err(|error| {
-            failed(UNSPECIFIED, &format!("Read handler '{handler}' error"), error)
-        })?;
-        Ok(message_with_data(&format!("Read handler '{handler}' OK"), text.as_bytes()))
+        read_answer(handler, text)
     }
 
     fn write(&mut self, handler: &str, value: &[u8]) -> Answer {
@@ -185,10 +184,7 @@ impl Session<'_> {
             Ok(value) => self.cx.write(&path, value),
             Err(_) => Err(ArgError::new("the value is not UTF-8")),
         };
-        match done {
-            Ok(()) => Ok(message(OK, &format!("Write handler '{handler}' OK"))),
-            Err(error) => Err(write_failed(handler, error)),
-        }
+        write_answer(handler, done)
     }
 
     /// Checks that clients may do more than read.
@@ -201,14 +197,35 @@ impl Session<'_> {
 
     fn check(&mut self, handler: &str, write: bool) -> Answer {
         let path = self.find(handler)?;
-        let (kind, able) = if write { ("Write", "writable") } else { ("Read", "readable") };
+        let able = if write { "writable" } else { "readable" };
         if !self.cx.exists(&path, write) {
             return Err(message(NO_SUCH_HANDLER, &format!("Handler '{handler}' not {able}")));
         }
         if write {
             self.permit_writes(handler)?;
         }
-        Ok(message(OK, &format!("{kind} handler '{handler}' OK")))
+        Ok(check_answer(handler, write))
+    }
+}
+
+/// The answer that a handler exists.
+pub(super) fn check_answer(handler: &str, write: bool) -> Vec<u8> {
+    let kind = if write { "Write" } else { "Read" };
+    message(OK, &format!("{kind} handler '{handler}' OK"))
+}
+
+/// The answer to a read of this handler.
+pub(super) fn read_answer(handler: &str, text: Result<String, ArgError>) -> Answer {
+    let text = text
+        .map_err(|error| failed(UNSPECIFIED, &format!("Read handler '{handler}' error"), error))?;
+    Ok(message_with_data(&format!("Read handler '{handler}' OK"), text.as_bytes()))
+}
+
+/// The answer to a write of this handler.
+pub(super) fn write_answer(handler: &str, done: Result<(), ArgError>) -> Answer {
+    match done {
+        Ok(()) => Ok(message(OK, &format!("Write handler '{handler}' OK"))),
+        Err(error) => Err(write_failed(handler, error)),
     }
 }
 

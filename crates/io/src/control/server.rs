@@ -174,7 +174,7 @@ impl Server {
             commands,
         };
         let path = match place {
-            Endpoint::Unix(path) => Some(path.clone()),
+            Endpoint::Unix(path) | Endpoint::Restricted { path, .. } => Some(path.clone()),
             Endpoint::Tcp { .. } | Endpoint::Socket(_) => None,
         };
         let mut server = Server {

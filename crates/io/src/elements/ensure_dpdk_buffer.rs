@@ -22,7 +22,7 @@ pub struct EnsureDPDKBuffer;
 pub enum EnsureDPDKBufferExit {
     /// Packets in mbufs.
     Packet,
-    /// Packets for which there was no free mbuf, or none long enough.
+    /// Packets for which there was no free mbuf, or none long enough. Start with more --frames.
     #[drop]
     NoMbuf,
 }
@@ -38,7 +38,7 @@ pub struct EnsureDPDKBufferState {
 
 #[handlers]
 impl EnsureDPDKBufferState {
-    /// Packets for which there was no free mbuf, or none long enough.
+    /// Packets for which there was no free mbuf, or none long enough. Start with more --frames.
     #[read]
     fn dropped(&self) -> u64 {
         self.dropped

@@ -18,10 +18,10 @@ pub enum SocketExit {
     /// Packets to be sent while the socket has no peer.
     #[drop]
     NoPeer,
-    /// Packets that the socket refused.
+    /// Packets that the socket refused, as those that are too long for a datagram.
     #[drop]
     Refused,
-    /// Packets that the socket had no room for.
+    /// Packets that the socket had no room for. Send at a lower rate, or raise SNDBUF.
     #[drop]
     Full,
 }

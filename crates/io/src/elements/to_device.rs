@@ -101,10 +101,12 @@ pub enum ToDeviceExit {
     /// Packets that were refused.
     #[optional]
     Failed,
-    /// Packets that the interface refused: too long, or the link is down.
+    /// Packets that the interface refused: too long, or the link is down. Check the link and its
+    /// MTU.
     #[drop]
     Refused,
-    /// Packets beyond the IQUEUE packets that may wait.
+    /// Packets for which the interface had no room, beyond the IQUEUE packets that may wait. Raise
+    /// IQUEUE, or look at the rate that the link can send.
     #[drop]
     Full,
     /// Packets that arrive before the interface is open or after it was closed.

@@ -103,7 +103,8 @@ pub enum ToDPDKDeviceExit {
     /// Packets without a byte, or longer than the port sends.
     #[drop]
     Refused,
-    /// Packets beyond the IQUEUE packets that may wait.
+    /// Packets for which the port had no room, beyond the IQUEUE packets that may wait. Raise
+    /// IQUEUE, or look at the rate at which packets leave.
     #[drop]
     Full,
     /// Packets for a port that is missing.

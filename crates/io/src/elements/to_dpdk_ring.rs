@@ -55,7 +55,8 @@ pub enum ToDPDKRingExit {
     /// Packets too long for any number of mbufs.
     #[drop]
     Refused,
-    /// Packets beyond the IQUEUE packets that may wait.
+    /// Packets for which the ring had no room, beyond the IQUEUE packets that may wait. Raise
+    /// IQUEUE, or look at the rate at which packets leave.
     #[drop]
     Full,
 }

@@ -54,7 +54,7 @@ pub enum ToDumpExit {
     /// Packets that were written.
     #[optional]
     Written,
-    /// Packets that the element could not write.
+    /// Packets that the element could not write. Look for room in the file system.
     #[drop]
     Unwritten,
 }

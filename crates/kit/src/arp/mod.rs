@@ -171,6 +171,8 @@ pub struct ArpTable<P, A = u32> {
     ends: [Links; 3],
     queued: usize,
     drops: u64,
+    /// The latest packet that was dropped and not taken.
+    dropped: Option<P>,
     /// Entries visited to make room.
     #[cfg(test)]
     visits: u64,
@@ -187,6 +189,7 @@ impl<P, A: Address> ArpTable<P, A> {
             ends: [NONE; 3],
             queued: 0,
             drops: 0,
+            dropped: None,
             #[cfg(test)]
             visits: 0,
         }
@@ -314,9 +317,28 @@ impl<P, A: Address> ArpTable<P, A> {
 
     /// Removes all entries and drops all packets.
     pub fn clear(&mut self) {
-        self.drops += self.queued as u64;
-        let drops = self.drops;
-        *self = ArpTable { drops, ..ArpTable::new(self.limits) };
+        let queued = self.take_queued().into();
+        self.discard(queued);
+        let (drops, dropped) = (self.drops, self.dropped.take());
+        *self = ArpTable { drops, dropped, ..ArpTable::new(self.limits) };
+    }
+
+    /// The latest packet that the table has dropped, which nobody has taken; as an example of them.
+    pub fn take_dropped(&mut self) -> Option<P> {
+        self.dropped.take()
+    }
+
+    /// Keeps a packet for [`ArpTable::take_dropped`] that was returned as [`EnqueueResult::Full`].
+    pub fn set_dropped(&mut self, packet: P) {
+        self.dropped = Some(packet);
+    }
+
+    /// Drops and counts packets; keeps the last one for [`ArpTable::take_dropped`].
+    fn discard(&mut self, mut packets: VecDeque<P>) {
+        self.drops += packets.len() as u64;
+        if let Some(last) = packets.pop_back() {
+            self.dropped = Some(last);
+        }
     }
 
     /// One part of Click's `table` handler, from entry `from` on, and the start of the next part:
@@ -416,7 +438,8 @@ impl<P, A: Address> ArpTable<P, A> {
 
     fn remove(&mut self, at: u32) {
         self.count_visit();
-        self.drops += self.take_packets(at).len() as u64;
+        let packets = self.take_packets(at);
+        self.discard(packets);
         let Entry { ip, known, .. } = self.entries[at as usize];
         self.unlink(List::of_age(known), at);
         self.index.remove(&ip);
@@ -431,7 +454,8 @@ impl<P, A: Address> ArpTable<P, A> {
             && now >= self.entries[at as usize].queued_since.saturating_add(timeout)
         {
             self.count_visit();
-            self.drops += self.take_packets(at).len() as u64;
+            let packets = self.take_packets(at);
+            self.discard(packets);
         }
     }
 
@@ -447,11 +471,12 @@ impl<P, A: Address> ArpTable<P, A> {
             let entry = &mut self.entries[at as usize];
             let surplus = self.queued - keep;
             if entry.queued.len() > surplus {
-                entry.queued.drain(..surplus);
+                let packets = entry.queued.drain(..surplus).collect();
                 self.queued -= surplus;
-                self.drops += surplus as u64;
+                self.discard(packets);
             } else {
-                self.drops += self.take_packets(at).len() as u64;
+                let packets = self.take_packets(at);
+                self.discard(packets);
             }
         }
     }

@@ -99,6 +99,8 @@ impl Router {
             patience: options.patience,
             load: CpuLoad::new(),
             hot_swap: None,
+            takes_hotconfig: false,
+            wakes_services: false,
             next: None,
             start_errors: String::new(),
             programs: built.programs,
@@ -385,6 +387,7 @@ fn assemble(
         shared: shared.clone(),
         inbox,
         meter: None,
+        sampler: None,
         driver: context.notify.clone(),
     };
     Ok(by_worker.into_iter().zip(inboxes).enumerate().map(worker).collect())

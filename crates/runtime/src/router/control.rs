@@ -61,7 +61,7 @@ impl ControlContext for RouterControl<'_> {
         self.router.is_replaced()
     }
     fn take_start_errors(&mut self) -> String {
-        std::mem::take(&mut self.router.control.start_errors)
+        self.router.take_start_errors()
     }
     fn name(&self) -> &str {
         &self.name
@@ -114,8 +114,13 @@ impl ControlContext for RouterControl<'_> {
 }
 
 impl Router {
+    /// The router as a program without an element reaches it; names of handlers are full ones.
+    pub fn control_context(&mut self) -> impl ControlContext {
+        RouterControl { router: self, name: String::new() }
+    }
+
     /// The message of an error, in Castanet's or Click's words.
-    pub(super) fn words(&self, error: &ArgError) -> String {
+    pub fn words(&self, error: &ArgError) -> String {
         match self.config.error_style {
             ErrorStyle::Castanet => error.to_string(),
             ErrorStyle::Click => error.in_click_words().unwrap_or_default(),

@@ -7,20 +7,26 @@ mod calls;
 mod console;
 mod control;
 mod costs;
+mod drops;
 mod global;
 mod handlers;
 mod migration;
+mod observation;
 mod plan;
 mod reconfigure;
 mod run;
+mod service;
 mod setup_builder;
 mod swap;
 mod tasks;
 mod worker_set;
 
 pub use castanet_element::exec::{ElementCost, RunCost};
+pub use drops::DropRecord;
+pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
-pub use run::{RunOutcome, TeardownReport, Watcher};
+pub use run::{RunOutcome, TeardownReport};
+pub use service::{Service, Watcher};
 pub use swap::{ConfigReader, HotSwapSource};
 
 use crate::console::Console;
@@ -164,8 +170,12 @@ struct ControlState {
     /// Time after which a worker that answers no command is taken to be stuck in an element.
     patience: Duration,
     load: costs::CpuLoad,
-    /// Makes configurations that replace this one, where that is allowed.
+    /// Makes configurations that replace this one, where there can be any.
     hot_swap: Option<HotSwapSource>,
+    /// Whether handlers may replace this configuration.
+    takes_hotconfig: bool,
+    /// Whether services are to run a step.
+    wakes_services: bool,
     /// The configuration that is to replace this one.
     next: Option<swap::PendingConfig>,
     /// Errors of elements that could not start in the last hot swap, a line each.

@@ -1,5 +1,6 @@
 //! Runs a router to its end, in real or in simulated time.
 
+use super::service::{PeriodicService, Service, ServiceSchedule, Watcher};
 use super::worker_set::WorkerSet;
 use super::{DriverEvent, ProgramRun, Router};
 use crate::console::Console;
@@ -35,9 +36,6 @@ pub(super) fn ends(signal: i32) -> bool {
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].iter().any(|&end| end as i32 == signal)
 }
 
-/// Interval of a live view, and its function.
-pub type Watcher<'a> = (Duration, &'a mut dyn FnMut(&mut Router));
-
 /// The longest sleep of the driver.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -45,32 +43,38 @@ impl Router {
     /// Runs until the router is stopped. `watch` is called at its interval, for live views. Workers
     /// do not run on threads afterwards, so that handlers can still be read.
     pub fn run(&mut self, watch: Option<Watcher<'_>>) -> RunOutcome {
-        match self.control.clock.is_simulated() {
-            true => self.run_simulated(),
-            false => self.run_real(watch),
+        match watch {
+            None => self.run_with(&mut []),
+            Some((every, look)) => self.run_with(&mut [&mut PeriodicService::new(every, look)]),
         }
     }
 
-    fn run_real(&mut self, mut watch: Option<Watcher<'_>>) -> RunOutcome {
+    /// The same with these services; in simulated time, they do not run.
+    pub fn run_with(&mut self, services: &mut [&mut dyn Service]) -> RunOutcome {
+        match self.control.clock.is_simulated() {
+            true => self.run_simulated(),
+            false => self.run_real(services),
+        }
+    }
+
+    fn run_real(&mut self, services: &mut [&mut dyn Service]) -> RunOutcome {
         self.go_on(true);
         let mut interrupted = false;
-        let mut next_watch = watch.as_ref().map(|(every, _)| self.control.clock.now() + *every);
+        let mut services = ServiceSchedule::new(services, self.control.clock.now());
         loop {
             while self.step_programs() {}
             self.decide_stops();
             if interrupted || self.control.ending.is_some() {
                 break;
             }
+            let ran = services.step(self);
             let now = self.control.clock.now();
-            if let (Some((every, look)), Some(due)) = (watch.as_mut(), next_watch)
-                && due <= now
-            {
-                look(self);
-                next_watch = Some(due.max(now) + *every);
-                continue; // it may have written handlers
-            }
-            let until = earlier(self.next_program(), next_watch);
-            let sleep = until.map_or(LONG, |t| (t - now).min(LONG));
+            let until = earlier(self.next_program(), services.earliest());
+            let sleep = match ran {
+                // A service may have written handlers; one without a pause keeps no event away.
+                true => Duration::ZERO,
+                false => until.map_or(LONG, |t| (t - now).min(LONG)),
+            };
             match self.control.notices.recv_timeout(sleep) {
                 Ok(notice) => interrupted |= self.heed(notice),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
@@ -129,6 +133,7 @@ impl Router {
                     run.waits = ProgramWait::At(now);
                 }
             }
+            DriverEvent::ServicesNotified => self.control.wakes_services = true,
             DriverEvent::Interrupted => return true,
             DriverEvent::Signal(signal) => return !self.signalled(signal) && self.strikes(signal),
             DriverEvent::CallPending(worker) => self.make_calls(worker),

@@ -53,24 +53,62 @@ pub(super) struct Predecessor {
 }
 
 impl Router {
-    /// Allows `write hotconfig`.
-    pub fn allow_replacements(&mut self, hot_swap: HotSwapSource) {
+    /// Sets what makes configurations for [`Router::replace_with`].
+    pub fn set_hot_swap_source(&mut self, hot_swap: HotSwapSource) {
         self.control.hot_swap = Some(hot_swap);
     }
 
+    /// Allows `write hotconfig`, which reads texts by this source.
+    pub fn allow_replacements(&mut self, hot_swap: HotSwapSource) {
+        self.set_hot_swap_source(hot_swap);
+        self.control.takes_hotconfig = true;
+    }
+
+    /// How often the configuration was replaced.
+    pub fn replaced(&self) -> u64 {
+        self.config.replaced
+    }
+
     /// Whether another configuration waits to replace this one.
-    pub(super) fn is_replaced(&self) -> bool {
+    pub fn is_replaced(&self) -> bool {
         self.control.next.is_some()
     }
 
     /// Whether `write hotconfig` is allowed.
     pub fn is_replaceable(&self) -> bool {
-        self.control.hot_swap.is_some()
+        self.control.takes_hotconfig
+    }
+
+    /// The errors of elements that could not start in the last hot swap, a line each; forgets them.
+    pub fn take_start_errors(&mut self) -> String {
+        std::mem::take(&mut self.control.start_errors)
     }
 
     /// Prepares a configuration to replace this one at the next opportunity, instead of another
     /// that still waits. If it is wrong or cannot be initialised, the running one stays as it is.
     pub(super) fn prepare(&mut self, text: &str) -> Result<(), ArgError> {
+        self.prepare_by(|read, build| read(text, build).map(|()| text.to_owned()))
+    }
+
+    /// The same with a configuration that `read` reads: it calls its parameter with the flat
+    /// configuration, and returns the text as it was written, or all errors as one text.
+    ///
+    /// # Errors
+    /// Those of `read`, or this router has no [`HotSwapSource`].
+    pub fn replace_with(
+        &mut self,
+        read: impl FnOnce(&mut dyn FnMut(&FlatGraph, &mut Diagnostics)) -> Result<String, String>,
+    ) -> Result<(), ArgError> {
+        self.prepare_by(|_, build| read(build))
+    }
+
+    fn prepare_by(
+        &mut self,
+        read: impl FnOnce(
+            &mut ConfigReader,
+            &mut dyn FnMut(&FlatGraph, &mut Diagnostics),
+        ) -> Result<String, String>,
+    ) -> Result<(), ArgError> {
         let Some(mut how) = self.control.hot_swap.take() else {
             return Err(ArgError::new("this router's configuration cannot be replaced"));
         };
@@ -78,17 +116,20 @@ impl Router {
         if self.control.next.take().is_some() {
             self.leave(|_| false);
         }
-        let HotSwapSource { library, options, read } = &mut how;
-        let read = read(text, &mut |flat, found| {
-            self.control.next = self.build_next(text, flat, library, options, found);
+        let HotSwapSource { library, options, read: reader } = &mut how;
+        let text = read(reader, &mut |flat, found| {
+            self.control.next = self.build_next(flat, library, options, found);
         });
         self.control.hot_swap = Some(how);
-        read.map_err(ArgError::new)
+        let text = text.map_err(ArgError::new)?;
+        if let Some(next) = &mut self.control.next {
+            next.built.config.text = Some(text);
+        }
+        Ok(())
     }
 
     fn build_next(
         &mut self,
-        text: &str,
         flat: &FlatGraph,
         library: &Library,
         options: &Options,
@@ -116,7 +157,6 @@ impl Router {
         if found.has_errors() {
             self.leave(|_| false);
         }
-        built.config.text = Some(text.to_owned());
         built.config.shared = context.shared;
         (!found.has_errors()).then_some(PendingConfig { built, before })
     }
@@ -442,6 +482,7 @@ fn move_element(
         (false, None) => 0,
     };
     new.exec.counters[it] = std::mem::take(&mut old.exec.counters[before]);
+    new.exec.examples.inherit(it, &mut old.exec.examples, before);
     new.exec.count_drops(it, DISCARDED, thrown);
     if let Some(visits) = &old.exec.cycles {
         new.count_cycles().costs[it] = visits.costs[before];

@@ -85,7 +85,7 @@ fn resume(graph: &mut WorkerGraph, exec: &mut ExecState, hop: PendingBatch, outp
                 .filter(|&it| usize::from(it) < graph.slots[me].outputs.len().min(MAX_OUTPUTS));
             match output {
                 Some(output) => leave(graph, exec, me, depth, output, batch),
-                None => exec.count_drops(me, DROP, count),
+                None => exec.drop_packets(me, DROP, batch.as_slice()),
             }
         }
         Some(AfterCall::Return(port)) => {
@@ -111,7 +111,7 @@ fn leave(
             exec.counters[me].output += count;
             graph.stack.push(PendingBatch::new(to.node, to.port, depth, batch));
         }
-        _ => transfer::leave_open(exec, me, output, count),
+        _ => transfer::leave_open(exec, me, output, &batch),
     }
 }
 

@@ -237,7 +237,7 @@ fn divide_branches(
         let end = chain.end_of(last, output);
         match target(slots, end) {
             Some(to) => stack.push(PendingBatch::new(to.node, to.port, depth, batch)),
-            None => leave_open(exec, end.0, end.1, batch.len() as u64),
+            None => leave_open(exec, end.0, end.1, &batch),
         }
     }
     none
@@ -285,7 +285,7 @@ fn lose(members: &[ChainMember], exec: &mut ExecState, at: StagePlace, batch: &m
     let reached: Vec<ChainMember> = members.iter().filter(before).copied().collect();
     count_all(&reached, exec, count);
     if let Some(member) = reached.last() {
-        exec.count_drops(member.node, PANICKED, count);
+        exec.drop_packets(member.node, PANICKED, batch.as_slice());
     }
     exec.exits.clear();
     exec.panics += 1;

@@ -9,6 +9,8 @@ pub enum DriverEvent {
     CallPending(usize),
     /// The waker of a program was called.
     ProgramNotified(ProgramId),
+    /// The waker of services was called.
+    ServicesNotified,
     /// The user asks the router to stop; no program is asked.
     Interrupted,
     /// A signal came for which a program waits.

@@ -86,8 +86,17 @@ impl Worker {
         }
     }
 
-    /// Runs a task and charges its element.
+    /// Runs a task, and measures what is asked for.
     #[inline(never)]
+    pub(super) fn run_measured(&mut self, task: usize) {
+        match (self.is_sample(), &self.meter) {
+            (true, _) => self.run_sample(task),
+            (false, Some(_)) => self.run_billed(task),
+            (false, None) => self.run::<false>(task),
+        }
+    }
+
+    /// Runs a task and charges its element.
     pub(super) fn run_billed(&mut self, task: usize) {
         let element = self.tasks.kind(task).element();
         self.charged(element, RunKind::Task, |worker| match worker.exec.cycles {

@@ -15,6 +15,7 @@ pub mod driver;
 pub(crate) mod inbox;
 mod meter;
 mod migration;
+mod sampler;
 pub mod slot;
 mod task;
 mod thread;
@@ -22,6 +23,7 @@ pub(crate) mod transfer;
 
 pub(crate) use inbox::{Inbox, WorkerHandle};
 pub(crate) use meter::TaskMeter;
+pub(crate) use sampler::Sampler;
 pub(crate) use task::Tasks;
 pub(crate) use thread::run as run_thread;
 
@@ -59,6 +61,8 @@ pub struct Worker {
     pub(crate) inbox: Inbox,
     /// Times of tasks, while they are measured.
     pub(crate) meter: Option<TaskMeter>,
+    /// Measures some of the tasks, while somebody looks at the result.
+    pub(crate) sampler: Option<Box<Sampler>>,
     /// Sends stop requests and calls of elements to the driver.
     pub(crate) driver: std::sync::mpsc::Sender<DriverEvent>,
 }
@@ -137,9 +141,9 @@ impl Worker {
         }
         self.tasks.wake_due(self.exec.now);
         if let Some(task) = self.tasks.next_ready() {
-            match self.meter {
-                None => self.run::<false>(task),
-                Some(_) => self.run_billed(task),
+            match (&self.meter, &self.sampler) {
+                (None, None) => self.run::<false>(task),
+                _ => self.run_measured(task),
             }
             ran = true;
         }

@@ -70,6 +70,14 @@ fn charged<const TIMED: bool, R>(
     done
 }
 
+/// Counts a batch that comes to element `me`, or that a source has made, where cycles are counted.
+#[inline(always)]
+fn count_traffic<const TIMED: bool>(exec: &mut ExecState, me: usize, batch: &Batch) {
+    if TIMED && let Some(cycles) = &mut exec.cycles {
+        cycles.count(me, batch);
+    }
+}
+
 /// A batch on its way from element to element.
 struct Journey {
     /// The element that has the batch, or is to get it.
@@ -111,7 +119,7 @@ fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: 
         let me = it.me;
         if it.depth > MAX_DEPTH || graph.hops > MAX_HOPS {
             exec.counters[me].input += it.batch.len() as u64;
-            return exec.count_drops(me, LOOPED, it.batch.len() as u64);
+            return exec.drop_packets(me, LOOPED, it.batch.as_slice());
         }
         graph.hops += 1;
         it.depth += 1;
@@ -170,7 +178,7 @@ fn go_on(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey, mut ne
         return false;
     }
     let Some(&Some(to)) = graph.slots[me].outputs.get(usize::from(output)) else {
-        leave_open(exec, me, output, count);
+        leave_open(exec, me, output, &it.batch);
         return false;
     };
     exec.counters[me].output += count;
@@ -182,10 +190,10 @@ fn go_on(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey, mut ne
 /// that it had emitted is to go on.
 #[cold]
 fn recover(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) -> bool {
-    it.batch.clear();
     if let Some(node) = slot::push_at_mut(&mut graph.slots, it.me) {
-        lose_burst(exec, it.me, node, it.count, 0);
+        lose_burst(exec, it.me, node, it.count, 0, &it.batch);
     }
+    it.batch.clear();
     graph.woken.extend_from_slice(&graph.slots[it.me].waiters);
     go_on(graph, exec, it, Next::None)
 }
@@ -200,12 +208,16 @@ fn emit_rest(exec: &mut ExecState, next: Next, batch: &mut Batch) {
     }
 }
 
-/// Counts packets for an output that nothing is connected to.
+/// Drops packets for an output that nothing is connected to: counts them, and keeps one as an example
+/// if one is wanted. The caller lets them go.
 #[cold]
-pub(crate) fn leave_open(exec: &mut ExecState, me: usize, output: u8, count: u64) {
+pub(crate) fn leave_open(exec: &mut ExecState, me: usize, output: u8, packets: &Batch) {
     let open = &mut exec.counters[me].open;
     open.resize(open.len().max(usize::from(output) + 1), 0);
-    open[usize::from(output)] += count;
+    open[usize::from(output)] += packets.len() as u64;
+    if let Some(packet) = packets.iter().next() {
+        exec.keep_example(me, output, packet);
+    }
 }
 
 /// Pushes one batch into one element. Batches that it emits lie at index `from`, which is the mark,
@@ -220,14 +232,15 @@ fn push_one<const TIMED: bool>(
     from: usize,
 ) -> Next {
     let count = batch.len() as u64;
+    count_traffic::<TIMED>(exec, me, batch);
     visit(graph, exec, me, batch, |node, exec, batch| {
         let pushed = charged::<TIMED, _>(exec, me, RunKind::Transfer, |exec| {
             let mut cx = Cx { exec, me, peers: None };
             catch_unwind(AssertUnwindSafe(|| node.push(port, batch, &mut cx)))
         });
         pushed.unwrap_or_else(|_| {
+            lose_burst(exec, me, node, count, from, batch);
             batch.clear();
-            lose_burst(exec, me, node, count, from);
             Next::None
         })
     })
@@ -248,7 +261,7 @@ fn visit(
         exec.watched = graph.stores(&graph.slots[me].watched).map(|store| store.held()).sum();
     }
     let Some(node) = slot::push_at_mut(&mut graph.slots, me) else {
-        exec.count_drops(me, PANICKED, count);
+        exec.drop_packets(me, PANICKED, batch.as_slice());
         batch.clear();
         return Next::None;
     };
@@ -262,9 +275,17 @@ fn visit(
 
 /// After a panic: packets that did not come out again, were not counted and are not kept are
 /// counted as lost to it. Where workers share the kept packets, only the burst of `count` packets
-/// can be counted. Batches that the element has emitted lie at index `from` and behind.
+/// can be counted. Batches that the element has emitted lie at index `from` and behind. The first of the
+/// packets that it has `left` in its batch becomes the example.
 #[cold]
-fn lose_burst(exec: &mut ExecState, me: usize, node: &dyn Node, count: u64, from: usize) {
+fn lose_burst(
+    exec: &mut ExecState,
+    me: usize,
+    node: &dyn Node,
+    count: u64,
+    from: usize,
+    left: &Batch,
+) {
     let out = exec.outputs.packets_from(from);
     let held = catch_unwind(AssertUnwindSafe(|| node.held())).unwrap_or(0) as u64;
     let lost = match node.is_shared() {
@@ -272,6 +293,9 @@ fn lose_burst(exec: &mut ExecState, me: usize, node: &dyn Node, count: u64, from
         false => exec.counters[me].inside().saturating_sub(out + held),
     };
     exec.count_drops(me, PANICKED, lost);
+    if let Some(packet) = left.iter().next().filter(|_| lost > 0) {
+        exec.keep_example(me, PANICKED, packet);
+    }
     exec.panics += 1;
 }
 
@@ -299,7 +323,7 @@ fn stack_emitted(
                 exec.counters[me].output += count;
                 graph.stack.push(PendingBatch::new(to.node, to.port, depth, batch));
             }
-            _ => leave_open(exec, me, output, count),
+            _ => leave_open(exec, me, output, &batch),
         }
     }
 }
@@ -324,12 +348,18 @@ pub(crate) fn run_source<const TIMED: bool>(
     {
         // One batch, and no other waits: it need not wait either.
         exec.counters[me].output += batch.len() as u64;
+        count_traffic::<TIMED>(exec, me, &batch);
         graph.hops = 0;
         follow::<TIMED>(graph, exec, to, 0, batch, false);
         run_down::<TIMED>(graph, exec);
         return asked;
     }
+    let stacked = graph.stack.len();
     stack_emitted(graph, exec, me, 0, mark);
+    if TIMED {
+        let made = graph.stack.get(stacked..).unwrap_or_default();
+        made.iter().for_each(|pending| count_traffic::<TIMED>(exec, me, &pending.batch));
+    }
     if calls {
         calls::stack_pulled(graph);
     }
@@ -354,6 +384,7 @@ pub(crate) fn run_store<const TIMED: bool>(
     let Some(&Some(to)) = graph.slots[me].outputs.first() else { return NextRun::Done };
     let taken = !batch.is_empty();
     if taken {
+        count_traffic::<TIMED>(exec, me, &batch);
         let (node, port) = (to.node, to.port);
         graph.stack.push(PendingBatch::new(node, port, 0, batch));
     }
@@ -383,7 +414,7 @@ fn produce(
     let asked = match asked {
         Ok(asked) => asked,
         Err(_) => {
-            lose_burst(exec, me, node.node(), entered(exec) - before, from);
+            lose_burst(exec, me, node.node(), entered(exec) - before, from, &Batch::new());
             NextRun::At(exec.now + AFTER_PANIC)
         }
     };
@@ -419,7 +450,7 @@ pub(crate) fn act(
     if let Some(node) = slot::at_mut(&mut graph.slots, me) {
         let mut cx = Cx { exec: &mut *exec, me, peers: None };
         if catch_unwind(AssertUnwindSafe(|| f(node, &mut cx))).is_err() {
-            lose_burst(exec, me, node, 0, mark);
+            lose_burst(exec, me, node, 0, mark, &Batch::new());
         }
     }
     stack_emitted(graph, exec, me, 0, mark);

@@ -1,6 +1,6 @@
 //! The bed that the tests lie in: a router of small elements, and its balance.
 
-use crate::{calls, deferred, elements, moving, queues, replaced, straight};
+use crate::{calls, deferred, drops, elements, moving, queues, replaced, straight};
 use castanet_element::class::Library;
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{HotSwapSource, Options, Router};
@@ -12,6 +12,7 @@ pub(crate) fn library() -> Library {
     Library::new(&[
         calls::CLASSES,
         deferred::CLASSES,
+        drops::CLASSES,
         elements::CLASSES,
         moving::CLASSES,
         queues::CLASSES,
@@ -36,7 +37,7 @@ pub(crate) fn build_fused(text: &str, workers: usize) -> Router {
     build_with(&library, text, &options(workers, true))
 }
 
-fn options(workers: usize, simulated: bool) -> Options {
+pub(crate) fn options(workers: usize, simulated: bool) -> Options {
     let mut options = Options::new(Arc::new(SilentConsole));
     // The tests expect counts that hold for bursts of this length.
     options.burst = 32;
@@ -74,7 +75,7 @@ fn replaceable(text: &str, workers: usize, said: Arc<Mutex<String>>) -> Router {
     router
 }
 
-fn build_with(library: &Library, text: &str, options: &Options) -> Router {
+pub(crate) fn build_with(library: &Library, text: &str, options: &Options) -> Router {
     Router::from_text(text, library, options).unwrap_or_else(|wrong| panic!("{wrong}"))
 }
 

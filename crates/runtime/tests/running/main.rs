@@ -8,6 +8,7 @@ mod calls;
 mod circles;
 mod deferred;
 mod devices;
+mod drops;
 mod elements;
 mod faults;
 mod fused;

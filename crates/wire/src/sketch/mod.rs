@@ -30,12 +30,14 @@
 mod build;
 mod ip;
 mod print;
+mod start;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub use build::build;
 pub use print::print;
+pub use start::print_start;
 
 /// The layer of a packet's first header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

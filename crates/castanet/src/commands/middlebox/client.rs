@@ -30,27 +30,37 @@ impl Client {
         self.0.read(&format!("{ELEMENT}.{handler}"))
     }
 
-    /// Executes a line of the language. An error in the line itself is
-    /// shown with the word in question.
+    /// Executes a line of the language.
     pub(super) fn obey(&mut self, line: &str) -> Answer {
-        let command = command(line).map_err(|fault| {
-            let mut sources = SourceMap::new();
-            let file = sources.add("command", line);
-            let found: Diagnostics = [fault.diagnostic(file)].into_iter().collect();
-            found.render_rich(&sources, false).trim_end().to_owned()
-        })?;
-        match command {
-            None => Ok(String::new()),
-            Some(Command::List(ListFormat::Text)) => self.read("list"),
-            Some(Command::List(ListFormat::Json)) => self.read("list_json"),
-            Some(Command::ShowTables { verbose: false }) => self.read("tables"),
-            Some(Command::ShowTables { verbose: true }) => self.read("tables_verbose"),
-            Some(Command::ShowConnections { verbose: false }) => self.read("connections"),
-            Some(Command::ShowConnections { verbose: true }) => self.read("connections_verbose"),
-            Some(_) => {
-                self.0.write(&format!("{ELEMENT}.command"), line.trim())?;
-                self.read("said").map(without_warnings)
-            }
+        obey_on(&mut self.0, ELEMENT, line)
+    }
+}
+
+/// Executes a line of the language on an element with rules. An error in the line itself is shown
+/// with the word in question.
+pub(in crate::commands) fn obey_on(
+    client: &mut ControlClient,
+    element: &str,
+    line: &str,
+) -> Answer {
+    let mut read = |handler: &str| client.read(&format!("{element}.{handler}"));
+    let command = command(line).map_err(|fault| {
+        let mut sources = SourceMap::new();
+        let file = sources.add("command", line);
+        let found: Diagnostics = [fault.diagnostic(file)].into_iter().collect();
+        found.render_rich(&sources, false).trim_end().to_owned()
+    })?;
+    match command {
+        None => Ok(String::new()),
+        Some(Command::List(ListFormat::Text)) => read("list"),
+        Some(Command::List(ListFormat::Json)) => read("list_json"),
+        Some(Command::ShowTables { verbose: false }) => read("tables"),
+        Some(Command::ShowTables { verbose: true }) => read("tables_verbose"),
+        Some(Command::ShowConnections { verbose: false }) => read("connections"),
+        Some(Command::ShowConnections { verbose: true }) => read("connections_verbose"),
+        Some(_) => {
+            client.write(&format!("{element}.command"), line.trim())?;
+            client.read(&format!("{element}.said")).map(without_warnings)
         }
     }
 }

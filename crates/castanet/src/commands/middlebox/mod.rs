@@ -4,6 +4,8 @@ mod client;
 mod route;
 mod shell;
 
+pub(super) use client::obey_on;
+
 use super::{CommandError, CommandResult, write_out};
 use crate::cli::{Configuration, Workers};
 use crate::terminal::{colours_on_stderr, complain};

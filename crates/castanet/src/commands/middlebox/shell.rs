@@ -1,19 +1,16 @@
 //! The shell of `castanet middlebox --connect`: lines from the command line, a pipe or a person.
 
 use super::client::{Answer, Client};
+use crate::commands::line_editor::{ShellStep, converse};
 use crate::commands::{CommandError, CommandResult};
 use crate::terminal::{complain, say};
 use castanet_middlebox::field::{FIELDS, Field};
 use castanet_middlebox::language::{COMMANDS, TARGETS};
 use castanet_middlebox::value::wants;
 use rustyline::completion::Completer;
-use rustyline::error::ReadlineError;
-use rustyline::history::DefaultHistory;
-use rustyline::{CompletionType, Config, Context, Editor, Helper, Highlighter, Hinter, Validator};
-use signal_hook::consts::SIGINT;
+use rustyline::{Context, Helper, Highlighter, Hinter, Validator};
 use std::io::{BufRead, IsTerminal};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -137,57 +134,15 @@ fn help(what: Option<&str>) -> String {
     }
 }
 
-/// Path of the history file.
-fn history() -> Option<PathBuf> {
-    let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from);
-    let home = || Some(PathBuf::from(std::env::var_os("HOME")?).join(".local/state"));
-    let folder = state.or_else(home)?.join("castanet");
-    std::fs::create_dir_all(&folder).ok()?;
-    Some(folder.join("middlebox_history"))
-}
-
 /// Talks with a person.
 fn talk(client: &mut Client) -> CommandResult {
-    let (mut editor, stop) = ready()?;
-    let history = history();
-    if let Some(path) = &history {
-        // The first time there is none.
-        _ = editor.load_history(path);
-    }
-    loop {
-        match editor.readline("middlebox> ") {
-            Ok(line) if line.trim() == "quit" => return Ok(()),
-            Ok(line) => {
-                _ = editor.add_history_entry(line.as_str());
-                if let Some(path) = &history {
-                    // At once, however this ends; others may write there too.
-                    _ = editor.append_history(path);
-                }
-                stop.store(false, Ordering::Relaxed);
-                _ = show(obey(client, &line, &stop));
-                if client.is_gone() {
-                    return Err(CommandError::REPORTED);
-                }
-            }
-            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => {}
-            Err(_) => return Ok(()),
+    converse("middlebox", CommandCompleter, |line, stop, _| {
+        if line.trim() == "quit" {
+            return ShellStep::Quit;
         }
-    }
-}
-
-/// An editor of lines, and what says that Ctrl-C was pressed while a command was at work;
-/// pressed twice, it ends the shell.
-fn ready() -> Result<(Editor<CommandCompleter, DefaultHistory>, Arc<AtomicBool>), String> {
-    let config = Config::builder().completion_type(CompletionType::List).build();
-    let mut editor = Editor::with_config(config).map_err(|error| error.to_string())?;
-    // After the editor, which would have it for itself.
-    let stop = Arc::new(AtomicBool::new(false));
-    let twice = signal_hook::flag::register_conditional_shutdown;
-    twice(SIGINT, crate::exit::INTERRUPTED, Arc::clone(&stop))
-        .and_then(|_| signal_hook::flag::register(SIGINT, Arc::clone(&stop)))
-        .map_err(|error| crate::load::io_error_text(&error))?;
-    editor.set_helper(Some(CommandCompleter));
-    Ok((editor, stop))
+        _ = show(obey(client, line, stop));
+        if client.is_gone() { ShellStep::Gone } else { ShellStep::Next }
+    })
 }
 
 /// Completes words of the language.

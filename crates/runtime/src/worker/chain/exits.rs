@@ -73,7 +73,7 @@ fn leave(
         return Some(PendingBatch { alone: true, ..pending });
     };
     if exec.is_drop(fate) {
-        exec.count_drops(me, fate, count);
+        exec.drop_packets(me, fate, batch.as_slice());
         return None;
     }
     match slots[me].outputs.get(usize::from(fate)) {
@@ -82,7 +82,7 @@ fn leave(
             Some(PendingBatch::new(to.node, to.port, depth, batch))
         }
         _ => {
-            leave_open(exec, me, fate, count);
+            leave_open(exec, me, fate, &batch);
             None
         }
     }

@@ -1,0 +1,140 @@
+//! Running instances, and connections to them.
+
+use super::format;
+use crate::commands::control_client::ControlClient;
+use crate::commands::{CommandError, CommandResult, write_json, write_out};
+use crate::instance::{CONTROL_VERSION, INSTANCE, InstanceDescription, RuntimeDirectory, is_name};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+/// A connection to a router.
+pub(super) struct Attachment {
+    pub(super) client: ControlClient,
+    /// The instance, as it described itself; `None` if it is another program with Click's protocol.
+    pub(super) instance: Option<InstanceDescription>,
+}
+
+impl Attachment {
+    fn to(socket: &Path) -> Result<Attachment, String> {
+        let mut client = ControlClient::connect(socket, "the router")?;
+        let instance = match client.has(INSTANCE)? {
+            true => Some(described(&client.read(INSTANCE)?)?),
+            false => None,
+        };
+        Ok(Attachment { client, instance })
+    }
+
+    /// Reads a handler of the instance, whose value is JSON.
+    pub(super) fn read_json<T: serde::de::DeserializeOwned>(
+        &mut self,
+        handler: &str,
+    ) -> Result<T, String> {
+        match &self.instance {
+            None => Err("this control socket belongs to an element: it only reads and writes \
+                         handlers; `castanet ctl` without arguments lists instances"
+                .into()),
+            Some(it) if it.control_version != CONTROL_VERSION => Err(format!(
+                "the instance runs castanet {}, which this castanet does not understand",
+                it.version
+            )),
+            Some(_) => {
+                let text = self.client.read(handler)?;
+                serde_json::from_str(&text).map_err(|error| format!("{handler}: {error}"))
+            }
+        }
+    }
+}
+
+fn described(text: &str) -> Result<InstanceDescription, String> {
+    serde_json::from_str(text)
+        .map_err(|error| format!("the instance describes itself badly: {error}"))
+}
+
+/// The paths of sockets at which somebody may listen. Files of instances that were killed are removed.
+fn sockets() -> Vec<(String, PathBuf)> {
+    let mut found = Vec::new();
+    for directory in RuntimeDirectory::all() {
+        for name in directory.names() {
+            let path = directory.socket(&name);
+            match UnixStream::connect(&path) {
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                    _ = std::fs::remove_file(&path);
+                }
+                _ => found.push((name, path)),
+            }
+        }
+    }
+    found
+}
+
+/// Connects to an instance: by its name, by the path of a control socket, or to the only one.
+///
+/// # Errors
+/// There is no such instance, or several and no name.
+pub(super) fn find(target: Option<&str>) -> Result<Attachment, CommandError> {
+    if let Some(path) = target.filter(|it| it.contains('/') || !is_name(it)) {
+        return Ok(Attachment::to(Path::new(path))?);
+    }
+    let sockets = sockets();
+    let names: Vec<&str> = sockets.iter().map(|(name, _)| name.as_str()).collect();
+    if let Some(name) = target {
+        return match sockets.iter().find(|(other, _)| other == name) {
+            Some((_, path)) => Ok(Attachment::to(path)?),
+            None => Err(missing(name, &names)),
+        };
+    }
+    match &sockets[..] {
+        [(_, path)] => Ok(Attachment::to(path)?),
+        [] => Err("no instance runs here; `castanet run` starts one".to_owned().into()),
+        _ => {
+            let list = names.join(", ");
+            Err(CommandError::usage(format!("several instances run here: name one of {list}")))
+        }
+    }
+}
+
+/// The error about a name that no instance has.
+fn missing(name: &str, names: &[&str]) -> CommandError {
+    let help = match (castanet_lang::nearest(name, names.iter().copied()), names) {
+        (Some(near), _) => format!("; did you mean '{near}'?"),
+        (None, []) => "; none runs here".to_owned(),
+        (None, _) => format!("; there are {}", names.join(", ")),
+    };
+    format!("there is no instance '{name}', and no command of this name{help}").into()
+}
+
+/// Prints the running instances.
+pub(super) fn list(json: bool) -> CommandResult {
+    let mut instances = Vec::new();
+    let mut unreachable = Vec::new();
+    for (name, path) in sockets() {
+        match Attachment::to(&path) {
+            Ok(Attachment { instance: Some(it), .. }) => instances.push(it),
+            Ok(Attachment { instance: None, .. }) => {}
+            Err(message) => unreachable.push(format!("{name}: {message}")),
+        }
+    }
+    if json {
+        write_json(&instances)?;
+    } else if instances.is_empty() {
+        write_out(None, "No instance runs here. `castanet run` starts one.\n")?;
+    } else {
+        let title = ["NAME", "PID", "UP", "WORKERS", "ELEMENTS", "VERSION", "CONFIGURATION"];
+        let mut rows = vec![title.map(str::to_owned).to_vec()];
+        rows.extend(instances.iter().map(|it| {
+            vec![
+                it.name.clone(),
+                it.pid.to_string(),
+                format::duration(it.uptime),
+                it.workers.to_string(),
+                it.elements.to_string(),
+                it.version.clone(),
+                format::printable(&it.configuration),
+            ]
+        }));
+        let right = [false, true, true, true, true, false, false];
+        write_out(None, &format::table(&rows, &right))?;
+    }
+    unreachable.iter().for_each(crate::terminal::complain);
+    Ok(())
+}

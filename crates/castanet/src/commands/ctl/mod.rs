@@ -1,0 +1,148 @@
+//! `castanet ctl`: clients of running instances.
+
+mod commands;
+mod completion;
+mod drops;
+mod format;
+mod instances;
+mod line;
+mod top;
+
+pub(crate) use drops::DropsArguments;
+pub(crate) use line::man_page;
+pub(crate) use top::TopArguments;
+
+use super::line_editor::{ShellStep, converse};
+use super::{CommandError, CommandResult};
+use crate::terminal::complain;
+use clap::{Args, Parser};
+use commands::execute;
+use completion::HandlerCompleter;
+use instances::{Attachment, find, list};
+use line::{ClientCommand, ClientLine};
+use std::io::{BufRead, IsTerminal};
+use std::sync::atomic::AtomicBool;
+
+/// Arguments of `castanet ctl`.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The instance, by its name or the path of its control socket, where there are several; and a
+    /// command. Without a command: a shell, or commands of standard input. Without both: the list of
+    /// instances
+    #[arg(value_name = "NAME|PATH] [COMMAND", allow_hyphen_values = true, trailing_var_arg = true)]
+    words: Vec<String>,
+}
+
+/// Attaches to an instance.
+pub(crate) fn main(arguments: &Arguments) -> CommandResult {
+    let words = &arguments.words[..];
+    let is_option = |word: &String| word.starts_with('-');
+    if words.iter().all(is_option) {
+        return match ClientLine::parse_from(["list".to_owned()].iter().chain(words)) {
+            Ok(line) => list(line.json),
+            Err(error) => usage(&error),
+        };
+    }
+    let is_command = line::is_command(&words[0]);
+    let (target, words) = match is_command {
+        true => (None, words),
+        false => (Some(words[0].as_str()), &words[1..]),
+    };
+    if words.is_empty() {
+        return shell(&mut find(target)?);
+    }
+    match ClientLine::parse_from(words) {
+        Ok(ClientLine { command: ClientCommand::List, json }) => list(json),
+        Ok(line) => execute(&mut find(target)?, &line, &AtomicBool::new(false)),
+        Err(error) => usage(&error),
+    }
+}
+
+/// `castanet top`.
+pub(crate) fn top(arguments: &TopArguments) -> CommandResult {
+    let command = ClientCommand::Top(arguments.clone());
+    on_one(arguments.instance.as_deref(), command, arguments.json)
+}
+
+/// `castanet drops`.
+pub(crate) fn drops(arguments: &DropsArguments) -> CommandResult {
+    let command = ClientCommand::Drops(arguments.clone());
+    on_one(arguments.instance.as_deref(), command, arguments.json)
+}
+
+fn on_one(target: Option<&str>, command: ClientCommand, json: bool) -> CommandResult {
+    execute(&mut find(target)?, &ClientLine { command, json }, &AtomicBool::new(false))
+}
+
+/// Shows help, or what is wrong with a command.
+fn usage(error: &clap::Error) -> CommandResult {
+    match (crate::cli::told(error, "castanet ctl"), error.exit_code()) {
+        (Some(status), _) => Err(CommandError(status, None)),
+        (None, 0) => Ok(()),
+        (None, status) => Err(CommandError(status, None)),
+    }
+}
+
+/// Executes the lines of a person, or of standard input.
+fn shell(instance: &mut Attachment) -> CommandResult {
+    if !std::io::stdin().is_terminal() {
+        let mut done = Ok(());
+        for line in std::io::stdin().lock().lines() {
+            let line = line.map_err(|error| crate::load::io_error_text(&error))?;
+            match obey(instance, &line, &AtomicBool::new(false)) {
+                (ShellStep::Next, result) => done = done.and(reported(result)),
+                (ShellStep::Quit, _) => break,
+                (ShellStep::Gone, result) => return result,
+            }
+        }
+        return done;
+    }
+    let helper = HandlerCompleter::of(instance);
+    converse("castanet", helper, |line, stop, helper| {
+        let (step, result) = obey(instance, line, stop);
+        if let Err(CommandError(_, Some(message))) = result {
+            complain(message);
+        }
+        helper.refresh(instance);
+        step
+    })
+}
+
+/// Prints the message of an error at once, as the next line may have another one.
+fn reported(result: CommandResult) -> CommandResult {
+    result.map_err(|CommandError(status, message)| {
+        message.iter().for_each(|message| complain(format_args!("castanet: {message}")));
+        CommandError(status, None)
+    })
+}
+
+/// Executes one line of a shell.
+fn obey(instance: &mut Attachment, line: &str, stop: &AtomicBool) -> (ShellStep, CommandResult) {
+    let words = match line::words(line) {
+        Ok(words) if words.is_empty() || words[0].starts_with('#') => {
+            return (ShellStep::Next, Ok(()));
+        }
+        Ok(words) => words,
+        Err(message) => return (ShellStep::Next, Err(CommandError::usage(message))),
+    };
+    if words == ["quit"] || words == ["exit"] {
+        return (ShellStep::Quit, Ok(()));
+    }
+    let result = match ClientLine::parse_from(&words) {
+        Ok(ClientLine { command: ClientCommand::List, json }) => list(json),
+        Ok(line) => execute(instance, &line, stop),
+        Err(error) => usage(&error),
+    };
+    let step = if instance.client.is_gone() { ShellStep::Gone } else { ShellStep::Next };
+    (step, result)
+}
+
+impl ClientLine {
+    /// The command in these words.
+    fn parse_from<'w>(
+        words: impl IntoIterator<Item = &'w String>,
+    ) -> Result<ClientLine, clap::Error> {
+        let words = words.into_iter().map(String::as_str);
+        ClientLine::try_parse_from(std::iter::once("castanet ctl").chain(words))
+    }
+}

@@ -1,0 +1,125 @@
+//! Handlers that the instance has beside those of its router.
+
+use super::service::InstanceService;
+use crate::observe::snapshot::Snapshot;
+use crate::observe::{drops, log};
+use castanet_element::error::ArgError;
+use castanet_runtime::router::Router;
+use castanet_runtime::worker::driver::DriverEvent;
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::time::Duration;
+
+/// Version of the handlers of an instance. It changes when a client of the version before would
+/// misunderstand one of them.
+pub(crate) const CONTROL_VERSION: u32 = 1;
+
+/// The handler that describes the instance.
+pub(crate) const INSTANCE: &str = "instance";
+
+/// Time for which workers take samples after a snapshot.
+const LEASE: Duration = Duration::from_secs(10);
+
+/// Lines of the log that one answer may have.
+const MOST_LINES: usize = 10_000;
+
+/// A handler of the instance: its name, and whether it is read (`r`) or written (`w`).
+type ProgramHandler = (&'static str, char);
+
+/// The handlers of an instance. All values are JSON.
+const PROGRAM_HANDLERS: &[ProgramHandler] = &[
+    // The instance: name, process, version, configuration.
+    (INSTANCE, 'r'),
+    // Counts of all elements and workers; with `sample`, their cost for 10 s.
+    ("snapshot", 'r'),
+    // Dropped packets by element and reason, with an example of each.
+    ("drop_report", 'r'),
+    // The lines of the log behind the line of this number.
+    ("log", 'r'),
+    // Replaces the configuration by its file, or by another file.
+    ("reload", 'w'),
+    // Ends the router in good order, as Ctrl-C does.
+    ("terminate", 'w'),
+];
+
+/// An instance, as it describes itself.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct InstanceDescription {
+    pub(crate) control_version: u32,
+    pub(crate) name: String,
+    pub(crate) pid: u32,
+    /// Version of Castanet.
+    pub(crate) version: String,
+    /// The configuration's file, or `config` for a text.
+    pub(crate) configuration: String,
+    pub(crate) workers: usize,
+    pub(crate) elements: usize,
+    /// When it began to run: nanoseconds since the epoch.
+    pub(crate) started: i64,
+    /// Seconds for which it runs.
+    pub(crate) uptime: f64,
+    /// How often its configuration was replaced.
+    pub(crate) replaced: u64,
+}
+
+/// The value of a handler of the instance; `None` if the instance has no such handler to read.
+pub(super) fn read(
+    service: &InstanceService,
+    router: &mut Router,
+    handler: &str,
+    param: &str,
+) -> Option<Result<String, ArgError>> {
+    let lease = param.split_whitespace().any(|word| word == "sample").then_some(LEASE);
+    Some(match handler {
+        INSTANCE => json(Ok(service.description(router))),
+        "snapshot" => json(Snapshot::take(router, lease)),
+        "drop_report" => json(drops::report(router)),
+        "log" => match param.trim() {
+            "" => json(Ok(log::lines(0, MOST_LINES))),
+            after => match after.parse() {
+                Ok(after) => json(Ok(log::lines(after, MOST_LINES))),
+                Err(_) => Err(ArgError::new("`log` takes the number of a line")),
+            },
+        },
+        "handlers" => router.read(handler).map(|own| with_program_handlers(&own)),
+        _ => return None,
+    })
+}
+
+/// Writes a handler of the instance; `None` if the instance has no such handler to write.
+pub(super) fn write(
+    service: &InstanceService,
+    router: &mut Router,
+    handler: &str,
+    value: &str,
+) -> Option<Result<(), ArgError>> {
+    Some(match handler {
+        "reload" => {
+            let file = value.trim();
+            service.reload(router, (!file.is_empty()).then_some(Path::new(file)))
+        }
+        "terminate" => {
+            let gone = |_| ArgError::new("the router ends already");
+            router.line().send(DriverEvent::Interrupted).map_err(gone)
+        }
+        _ => return None,
+    })
+}
+
+/// Whether the instance has such a handler to read, or to write.
+pub(super) fn has(handler: &str, write: bool) -> bool {
+    let kind = if write { 'w' } else { 'r' };
+    PROGRAM_HANDLERS.iter().any(|(name, its)| *name == handler && *its == kind)
+}
+
+fn json<T: Serialize>(value: Result<T, ArgError>) -> Result<String, ArgError> {
+    serde_json::to_string(&value?).map_err(|error| ArgError::new(error.to_string()))
+}
+
+/// The list of global handlers with those of the instance.
+fn with_program_handlers(own: &str) -> String {
+    let ours = PROGRAM_HANDLERS.iter().map(|(name, kind)| format!("{name}\t{kind}"));
+    let mut lines: Vec<String> = own.lines().map(str::to_owned).chain(ours).collect();
+    lines.sort();
+    lines.join("\n") + "\n"
+}

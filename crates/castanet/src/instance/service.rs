@@ -1,0 +1,248 @@
+//! The service of the control thread that answers clients of the instance.
+
+use super::handlers::{self, CONTROL_VERSION, InstanceDescription};
+use super::{InstanceArguments, RuntimeDirectory, is_name};
+use crate::load::{Origin, io_error_text};
+use crate::replace::Reloader;
+use crate::signals::Hangup;
+use crate::terminal::complain;
+use castanet_element::error::ArgError;
+use castanet_element::time::Time;
+use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
+use castanet_runtime::router::{Router, Service};
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Instances of one file that may run at a time under names of their own.
+const MOST_OF_A_NAME: u32 = 1000;
+
+/// Requests that one step answers, so that no number of clients keeps the control thread from others.
+const MOST_OF_A_STEP: usize = 16;
+
+/// Service that answers clients of an instance, and reloads its configuration.
+pub(crate) struct InstanceService {
+    name: String,
+    configuration: String,
+    started: Time,
+    socket: Option<InstanceSocket>,
+    reloader: Reloader,
+    /// Set when the process was told to read its file again.
+    hangup: Arc<AtomicBool>,
+    /// Answers that wait until the new configuration runs.
+    deferred: Vec<DeferredAnswer>,
+    /// Whether the file was read again, and the new configuration is yet to run.
+    reloads: bool,
+}
+
+impl InstanceService {
+    /// The service of a router that is about to run a configuration.
+    ///
+    /// # Errors
+    /// The socket that the user names cannot be opened. Without a socket that the user has asked for,
+    /// that is a warning, and the router runs without one.
+    pub(crate) fn new(
+        router: &Router,
+        arguments: &InstanceArguments,
+        reloader: Reloader,
+    ) -> Result<InstanceService, String> {
+        let mut service = InstanceService::closed(router, arguments, reloader);
+        if arguments.no_control {
+            return Ok(service);
+        }
+        let is_wanted = arguments.name.is_some() || arguments.control.is_some();
+        match service.open(router, arguments) {
+            Err(message) if is_wanted => return Err(message),
+            Err(message) => {
+                complain(format_args!("castanet: no control socket for `castanet ctl`: {message}"));
+            }
+            Ok(()) => {}
+        }
+        Ok(service)
+    }
+
+    /// The same under the name `click`, which has no options about it, and no message if there can
+    /// be no socket.
+    pub(crate) fn without_options(router: &Router, reloader: Reloader) -> InstanceService {
+        let arguments = InstanceArguments::default();
+        let mut service = InstanceService::closed(router, &arguments, reloader);
+        _ = service.open(router, &arguments);
+        service
+    }
+
+    /// A service without a socket.
+    fn closed(
+        router: &Router,
+        arguments: &InstanceArguments,
+        reloader: Reloader,
+    ) -> InstanceService {
+        InstanceService {
+            name: arguments.name.clone().unwrap_or_else(|| default_name(&reloader.origin)),
+            configuration: reloader.origin.name(),
+            started: router.clock().now(),
+            socket: None,
+            reloader,
+            hangup: Arc::default(),
+            deferred: Vec::new(),
+            reloads: false,
+        }
+    }
+
+    fn open(&mut self, router: &Router, arguments: &InstanceArguments) -> Result<(), String> {
+        let (waker, group) = (router.service_waker(), arguments.control_group);
+        let open = |path: PathBuf| InstanceSocket::open(path, group, waker.clone());
+        let failed = |path: &Path, error: &std::io::Error| match error.kind() {
+            ErrorKind::AddrInUse if is_socket(path) => {
+                format!("{}: another instance listens there", path.display())
+            }
+            ErrorKind::AddrInUse => {
+                format!("{}: a file that is no socket has this name", path.display())
+            }
+            _ => format!("{}: {}", path.display(), io_error_text(error)),
+        };
+        if let Some(path) = &arguments.control {
+            self.socket = Some(open(path.clone()).map_err(|error| failed(path, &error))?);
+            return Ok(());
+        }
+        let directory = RuntimeDirectory::own();
+        directory.make()?;
+        let wanted = self.name.clone();
+        for number in 1..=MOST_OF_A_NAME {
+            let name = if number == 1 { wanted.clone() } else { format!("{wanted}-{number}") };
+            let path = directory.socket(&name);
+            match open(path.clone()) {
+                Ok(socket) => {
+                    (self.socket, self.name) = (Some(socket), name);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::AddrInUse && arguments.name.is_none() => {}
+                Err(error) => return Err(failed(&path, &error)),
+            }
+        }
+        Err(format!("{MOST_OF_A_NAME} instances are named {wanted}"))
+    }
+
+    /// Has SIGHUP read the file again, if there is one.
+    pub(crate) fn reloads_by_signal(&self, router: &Router) -> Option<Hangup> {
+        self.reloader.has_file().then(|| Hangup::new(self.hangup.clone(), router))
+    }
+
+    /// The instance, as it describes itself.
+    pub(super) fn description(&self, router: &mut Router) -> InstanceDescription {
+        InstanceDescription {
+            control_version: CONTROL_VERSION,
+            name: self.name.clone(),
+            pid: std::process::id(),
+            version: crate::program::version().to_owned(),
+            configuration: self.configuration.clone(),
+            workers: router.read("threads").ok().and_then(|n| n.parse().ok()).unwrap_or(1),
+            elements: router.graph().elements.len(),
+            started: self.started.0,
+            uptime: (router.clock().now() - self.started).as_secs_f64(),
+            replaced: router.replaced(),
+        }
+    }
+
+    /// Reads the configuration's file again, or another file, and prepares to run it.
+    pub(super) fn reload(&self, router: &mut Router, file: Option<&Path>) -> Result<(), ArgError> {
+        router.replace_with(|build| self.reloader.read(file, build))
+    }
+
+    /// Answers a request, unless the answer has to wait.
+    fn answer(&mut self, router: &mut Router, request: InstanceRequest) {
+        let Some(socket) = &self.socket else { return };
+        // A global handler may be written with an element number of 0, or none.
+        let own =
+            |handler: &str| handler.trim_start_matches("0.").trim_start_matches('.').to_owned();
+        match request.kind() {
+            RequestKind::Read(handler, param) => {
+                let (handler, param) = (own(handler), String::from_utf8_lossy(param).into_owned());
+                if let Some(text) = handlers::read(self, router, &handler, &param) {
+                    return socket.answer_read(request, text);
+                }
+            }
+            RequestKind::Write(handler, value) => {
+                let (handler, value) = (own(handler), String::from_utf8_lossy(value).into_owned());
+                if let Some(done) = handlers::write(self, router, &handler, &value) {
+                    match router.is_replaced() && done.is_ok() {
+                        true => {
+                            self.reloads = true;
+                            self.deferred.push(request.deferred(done));
+                        }
+                        false => socket.answer_write(request, done),
+                    }
+                    return;
+                }
+            }
+            RequestKind::Check(handler, write) => {
+                if handlers::has(&own(handler), write) {
+                    return socket.answer_check(request);
+                }
+            }
+            RequestKind::Other => {}
+        }
+        let deferred = socket.pass(request, &mut router.control_context());
+        self.deferred.extend(deferred);
+    }
+
+    /// Reports about a configuration that has just replaced another one.
+    fn finish_replacement(&mut self, router: &mut Router) {
+        if self.deferred.is_empty() && !self.reloads {
+            return;
+        }
+        let errors = router.take_start_errors();
+        if std::mem::take(&mut self.reloads) {
+            complain(format_args!("castanet: {} runs anew", self.configuration));
+        }
+        for deferred in self.deferred.drain(..) {
+            if let Some(socket) = &self.socket {
+                socket.answer_deferred(deferred, &errors);
+            }
+        }
+    }
+}
+
+impl Service for InstanceService {
+    fn step(&mut self, router: &mut Router) -> Option<Time> {
+        self.finish_replacement(router);
+        if self.hangup.swap(false, Ordering::Relaxed) {
+            match self.reload(router, None) {
+                Ok(()) => self.reloads = true,
+                Err(error) => {
+                    let why = router.words(&error);
+                    complain(format_args!("{why}\ncastanet: the running configuration stays"));
+                }
+            }
+        }
+        for _ in 0..MOST_OF_A_STEP {
+            if router.is_replaced() {
+                // The new configuration is put in place before the next step.
+                break;
+            }
+            let request = self.socket.as_ref().and_then(InstanceSocket::next)?;
+            self.answer(router, request);
+        }
+        Some(router.clock().now())
+    }
+}
+
+/// Whether a path is that of a socket.
+fn is_socket(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket())
+}
+
+/// The name of an instance whose user gives it none: that of the file.
+fn default_name(origin: &Origin) -> String {
+    let stem = match origin {
+        Origin::File(path) => path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned),
+        Origin::Built(built) => {
+            let stem = Path::new(built.name()).file_stem().and_then(|stem| stem.to_str());
+            stem.map(str::to_owned)
+        }
+        Origin::Expression(_) => None,
+    };
+    let stem = stem.filter(|stem| is_name(stem));
+    stem.unwrap_or_else(|| format!("castanet-{}", std::process::id()))
+}

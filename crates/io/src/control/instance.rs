@@ -1,0 +1,150 @@
+//! The control socket of a running instance, which belongs to no element.
+
+use super::endpoint::{Endpoint, MAX_PATH};
+use super::input_quota::InputShare;
+use super::protocol::{self, Command, SessionPolicy};
+use super::server::{CONTROL, Server, ServerEvent, ServerPolicy};
+use castanet_element::control::{ControlContext, ControlWaker};
+use castanet_element::error::ArgError;
+use std::io;
+use std::path::PathBuf;
+
+/// Serves clients of Click's control protocol at a socket file. The caller answers reads and writes
+/// of handlers that it has itself; all others are those of the router.
+pub struct InstanceSocket(Server);
+
+/// A command of a client, which waits for its answer.
+pub struct InstanceRequest {
+    client: usize,
+    command: Command,
+    /// The bytes of the command, which count until they are answered.
+    share: InputShare,
+}
+
+/// The request that a client makes by its command.
+pub enum RequestKind<'a> {
+    /// To read a handler, with a parameter.
+    Read(&'a str, &'a [u8]),
+    /// To write a handler.
+    Write(&'a str, &'a [u8]),
+    /// Whether there is a handler to read, or (`true`) to write.
+    Check(&'a str, bool),
+    /// Anything else.
+    Other,
+}
+
+impl InstanceSocket {
+    /// Listens at this path. Only the process's user can connect, and the members of `group`, by its
+    /// number. `waker` is called for each request.
+    ///
+    /// # Errors
+    /// The system's. `InvalidInput` if the path is too long for a socket.
+    pub fn open(
+        path: PathBuf,
+        group: Option<u32>,
+        waker: ControlWaker,
+    ) -> io::Result<InstanceSocket> {
+        if path.as_os_str().len() >= MAX_PATH {
+            let most = MAX_PATH - 1;
+            let text = format!("the name of a socket may have {most} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let policy = ServerPolicy { thread: "instance socket", ..CONTROL };
+        let mut server = Server::open(&Endpoint::Restricted { path, group }, policy, waker)?;
+        server.serve()?;
+        Ok(InstanceSocket(server))
+    }
+
+    /// Returns the next request, if there is one; never waits.
+    pub fn next(&self) -> Option<InstanceRequest> {
+        loop {
+            match self.0.next()? {
+                ServerEvent::Command(client, command, share) => {
+                    return Some(InstanceRequest { client, command, share });
+                }
+                ServerEvent::Log(_) => {}
+            }
+        }
+    }
+
+    /// Has the router answer a request, at once. Where the request replaces the configuration, the
+    /// answer comes back, and the caller sends it by [`InstanceSocket::answer_deferred`] when the new
+    /// configuration runs.
+    pub fn pass(
+        &self,
+        request: InstanceRequest,
+        cx: &mut dyn ControlContext,
+    ) -> Option<DeferredAnswer> {
+        let InstanceRequest { client, command, share } = request;
+        let policy = SessionPolicy { read_only: false, proxy: None, own: &|_| None };
+        let answer = protocol::answer(&command, &policy, cx);
+        drop(share);
+        if cx.is_replaced() {
+            return Some(DeferredAnswer { client, command, answer });
+        }
+        self.0.answer(client, answer);
+        None
+    }
+
+    /// Answers the read of a handler.
+    pub fn answer_read(&self, request: InstanceRequest, text: Result<String, ArgError>) {
+        let InstanceRequest { client, command, .. } = request;
+        let Command::Read(handler, _) = &command else { return };
+        let answer = protocol::read_answer(handler, text);
+        self.0.answer(client, answer.unwrap_or_else(|answer| answer));
+    }
+
+    /// Answers that the handler of a check exists.
+    pub fn answer_check(&self, request: InstanceRequest) {
+        let answer = match &request.command {
+            Command::CheckRead(handler) => protocol::check_answer(handler, false),
+            Command::CheckWrite(handler) => protocol::check_answer(handler, true),
+            _ => return,
+        };
+        self.0.answer(request.client, answer);
+    }
+
+    /// Answers the write of a handler.
+    pub fn answer_write(&self, request: InstanceRequest, done: Result<(), ArgError>) {
+        let answer = request.deferred(done);
+        self.0.answer(answer.client, answer.answer);
+    }
+
+    /// Sends an answer after the configuration was replaced; `errors` are those of elements that
+    /// could not start.
+    pub fn answer_deferred(&self, deferred: DeferredAnswer, errors: &str) {
+        let DeferredAnswer { client, command, answer } = deferred;
+        let failed = protocol::start_failed(&command, errors);
+        self.0.answer(client, failed.unwrap_or(answer));
+    }
+}
+
+/// An answer that waits until the new configuration runs.
+pub struct DeferredAnswer {
+    client: usize,
+    command: Command,
+    answer: Vec<u8>,
+}
+
+impl InstanceRequest {
+    /// The request.
+    pub fn kind(&self) -> RequestKind<'_> {
+        match &self.command {
+            Command::Read(handler, param) => RequestKind::Read(handler, param),
+            Command::Write(handler, value) => RequestKind::Write(handler, value),
+            Command::CheckRead(handler) => RequestKind::Check(handler, false),
+            Command::CheckWrite(handler) => RequestKind::Check(handler, true),
+            _ => RequestKind::Other,
+        }
+    }
+
+    /// The answer to a write, to be sent later.
+    pub fn deferred(self, done: Result<(), ArgError>) -> DeferredAnswer {
+        let handler = match &self.command {
+            Command::Write(handler, _) => handler.as_str(),
+            _ => "",
+        };
+        let answer = protocol::write_answer(handler, done).unwrap_or_else(|answer| answer);
+        DeferredAnswer { client: self.client, command: self.command, answer }
+    }
+}

@@ -1,0 +1,82 @@
+//! Samples: cycles and traffic of elements, measured in some of a worker's tasks.
+
+use super::Worker;
+use castanet_element::exec::{CycleAccounting, RunKind};
+use castanet_element::time::Time;
+use std::time::Duration;
+
+/// The worker runs without measurement for so many times the time of a sample. In a sample, elements
+/// run one by one, which takes up to three times as long.
+const PAUSE: u32 = 64;
+
+/// Samples of one worker, until nobody looks at them any more.
+pub(crate) struct Sampler {
+    /// The end of the lease.
+    until: Time,
+    /// The time of the next sample.
+    next: Time,
+    /// Costs and traffic that samples have measured; `None` while a sample is taken.
+    cycles: Option<Box<CycleAccounting>>,
+}
+
+impl Sampler {
+    /// Costs and traffic that samples have measured.
+    pub(crate) fn cycles(&self) -> Option<&CycleAccounting> {
+        self.cycles.as_deref()
+    }
+}
+
+impl Worker {
+    /// Takes samples until the end of this lease, or of one that ends later.
+    pub(crate) fn sample(&mut self, lease: Duration) {
+        let (now, elements) = (self.clock.now(), self.graph.slots.len());
+        let sampler = self.sampler.get_or_insert_with(|| {
+            let cycles = Some(Box::new(CycleAccounting::with_traffic(elements)));
+            Box::new(Sampler { until: now, next: now, cycles })
+        });
+        sampler.until = sampler.until.max(now + lease);
+    }
+
+    /// Whether the next task is a sample. Ends the samples where the lease has ended.
+    pub(super) fn is_sample(&mut self) -> bool {
+        let (now, is_counted) = (self.exec.now, self.exec.cycles.is_some());
+        match &self.sampler {
+            Some(sampler) if sampler.until < now => {
+                self.sampler = None;
+                false
+            }
+            // All tasks are measured anyhow, for the handlers about cycles.
+            Some(_) if is_counted => false,
+            Some(sampler) => sampler.next <= now,
+            None => false,
+        }
+    }
+
+    /// Runs a task as a sample.
+    pub(super) fn run_sample(&mut self, task: usize) {
+        let cycles = self.sampler.as_mut().and_then(|sampler| sampler.cycles.take());
+        let begun = cycles.as_ref().map_or(0, |cycles| cycles.ticks());
+        self.exec.cycles = cycles;
+        match self.meter {
+            Some(_) => self.run_billed(task),
+            None => {
+                let element = self.tasks.kind(task).element();
+                let charged =
+                    self.exec.cycles.as_mut().map(|cycles| cycles.enter(element, RunKind::Task));
+                self.run::<true>(task);
+                if let (Some(cycles), Some(charged)) = (&mut self.exec.cycles, charged) {
+                    cycles.leave(charged);
+                }
+            }
+        }
+        let cycles = self.exec.cycles.take();
+        if let (Some(sampler), Some(cycles)) = (&mut self.sampler, &cycles) {
+            let took = cycles.nanoseconds(cycles.ticks().saturating_sub(begun));
+            let took = Duration::from_nanos(took);
+            sampler.next = self.clock.now() + took.saturating_mul(PAUSE);
+        }
+        if let Some(sampler) = &mut self.sampler {
+            sampler.cycles = cycles;
+        }
+    }
+}
