@@ -8,11 +8,17 @@ use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Writes to standard output; says what went wrong.
 pub(crate) fn say(text: &str) -> Result<(), String> {
+    say_on(text).map(|_| ())
+}
+
+/// The same for output without an end; `false` if the reader has gone.
+pub(crate) fn say_on(text: &str) -> Result<bool, String> {
     let mut out = StandardOutput;
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         // `castanet ... | head` is no failure.
-        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(|e| format!("cannot write: {}", io_error_text(&e))),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(e) => Err(format!("cannot write: {}", io_error_text(&e))),
+        Ok(()) => Ok(true),
     }
 }
 

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// a worker.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// Bytes beyond which an answer is not read.
+const MOST_DATA: u64 = 1 << 30;
+
 /// A connection to the control socket of a running router.
 pub(super) struct ControlClient {
     stream: BufReader<UnixStream>,
@@ -106,9 +109,17 @@ impl ControlClient {
         self.ask(&format!("READ {handler}"))?;
         let head = self.line()?;
         let length = head.strip_prefix("DATA ").and_then(|n| n.parse().ok());
-        let mut data = vec![0; length.ok_or("the answer has no data")?];
-        let read = self.stream.read_exact(&mut data);
-        self.came(read)?;
+        let length: u64 = length.ok_or("the answer has no data")?;
+        if length > MOST_DATA {
+            self.gone = true;
+            return Err(format!("{} answers with {length} bytes, which is too much", self.peer));
+        }
+        // Memory grows with the bytes that come, not with those that are promised.
+        let mut data = Vec::new();
+        let read = self.stream.by_ref().take(length).read_to_end(&mut data);
+        if (self.came(read)? as u64) < length {
+            self.came(Err(std::io::ErrorKind::UnexpectedEof.into()))?;
+        }
         Ok(String::from_utf8_lossy(&data).into_owned())
     }
 

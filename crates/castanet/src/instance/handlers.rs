@@ -88,7 +88,7 @@ pub(super) fn read(
 
 /// Writes a handler of the instance; `None` if the instance has no such handler to write.
 pub(super) fn write(
-    service: &InstanceService,
+    service: &mut InstanceService,
     router: &mut Router,
     handler: &str,
     value: &str,

@@ -33,8 +33,8 @@ pub(crate) struct InstanceService {
     hangup: Arc<AtomicBool>,
     /// Answers that wait until the new configuration runs.
     deferred: Vec<DeferredAnswer>,
-    /// Whether the file was read again, and the new configuration is yet to run.
-    reloads: bool,
+    /// The file that was read, while the new configuration is yet to run.
+    loaded: Option<Origin>,
 }
 
 impl InstanceService {
@@ -86,7 +86,7 @@ impl InstanceService {
             reloader,
             hangup: Arc::default(),
             deferred: Vec::new(),
-            reloads: false,
+            loaded: None,
         }
     }
 
@@ -145,14 +145,20 @@ impl InstanceService {
         }
     }
 
-    /// Reads the configuration's file again, or another file, and prepares to run it.
-    pub(super) fn reload(&self, router: &mut Router, file: Option<&Path>) -> Result<(), ArgError> {
-        router.replace_with(|build| self.reloader.read(file, build))
+    /// Reads the file of the command line again, or another file, and prepares to run it.
+    pub(super) fn reload(
+        &mut self,
+        router: &mut Router,
+        file: Option<&Path>,
+    ) -> Result<(), ArgError> {
+        router.replace_with(|build| self.reloader.read(file, build))?;
+        let own = || self.reloader.origin.clone();
+        self.loaded = Some(file.map_or_else(own, |file| Origin::File(file.to_owned())));
+        Ok(())
     }
 
     /// Answers a request, unless the answer has to wait.
-    fn answer(&mut self, router: &mut Router, request: InstanceRequest) {
-        let Some(socket) = &self.socket else { return };
+    fn answer(&mut self, socket: &InstanceSocket, router: &mut Router, request: InstanceRequest) {
         // A global handler may be written with an element number of 0, or none.
         let own =
             |handler: &str| handler.trim_start_matches("0.").trim_start_matches('.').to_owned();
@@ -167,10 +173,7 @@ impl InstanceService {
                 let (handler, value) = (own(handler), String::from_utf8_lossy(value).into_owned());
                 if let Some(done) = handlers::write(self, router, &handler, &value) {
                     match router.is_replaced() && done.is_ok() {
-                        true => {
-                            self.reloads = true;
-                            self.deferred.push(request.deferred(done));
-                        }
+                        true => self.deferred.push(request.deferred(done)),
                         false => socket.answer_write(request, done),
                     }
                     return;
@@ -189,11 +192,12 @@ impl InstanceService {
 
     /// Reports about a configuration that has just replaced another one.
     fn finish_replacement(&mut self, router: &mut Router) {
-        if self.deferred.is_empty() && !self.reloads {
+        if self.deferred.is_empty() && self.loaded.is_none() {
             return;
         }
         let errors = router.take_start_errors();
-        if std::mem::take(&mut self.reloads) {
+        if let Some(origin) = self.loaded.take() {
+            self.configuration = origin.name();
             complain(format_args!("castanet: {} runs anew", self.configuration));
         }
         for deferred in self.deferred.drain(..) {
@@ -208,12 +212,9 @@ impl Service for InstanceService {
     fn step(&mut self, router: &mut Router) -> Option<Time> {
         self.finish_replacement(router);
         if self.hangup.swap(false, Ordering::Relaxed) {
-            match self.reload(router, None) {
-                Ok(()) => self.reloads = true,
-                Err(error) => {
-                    let why = router.words(&error);
-                    complain(format_args!("{why}\ncastanet: the running configuration stays"));
-                }
+            if let Err(error) = self.reload(router, None) {
+                let why = router.words(&error);
+                complain(format_args!("{why}\ncastanet: the running configuration stays"));
             }
         }
         for _ in 0..MOST_OF_A_STEP {
@@ -221,8 +222,11 @@ impl Service for InstanceService {
                 // The new configuration is put in place before the next step.
                 break;
             }
-            let request = self.socket.as_ref().and_then(InstanceSocket::next)?;
-            self.answer(router, request);
+            let socket = self.socket.take()?;
+            let request = socket.next();
+            let answered = request.map(|request| self.answer(&socket, router, request));
+            self.socket = Some(socket);
+            answered?;
         }
         Some(router.clock().now())
     }

@@ -56,7 +56,9 @@ impl Log {
         for piece in text.split_inclusive('\n') {
             let room = LONGEST.saturating_sub(self.unfinished.len());
             let ends = piece.ends_with('\n');
-            self.unfinished.push_str(&piece[..piece.floor_char_boundary(room)]);
+            let most = room.min(piece.len());
+            let end = (0..=most).rev().find(|&end| piece.is_char_boundary(end));
+            self.unfinished.push_str(&piece[..end.unwrap_or(0)]);
             if ends {
                 self.finish_line();
             }

@@ -9,12 +9,18 @@ use std::time::Duration;
 /// run one by one, which takes up to three times as long.
 const PAUSE: u32 = 64;
 
+/// After the pause, a random number of tasks below this one goes by before the next sample: tasks that
+/// follow one another at fixed intervals would otherwise always be the same one.
+const MOST_SKIPPED: u64 = 16;
+
 /// Samples of one worker, until nobody looks at them any more.
 pub(crate) struct Sampler {
     /// The end of the lease.
     until: Time,
     /// The time of the next sample.
     next: Time,
+    /// Tasks that go by behind that time.
+    skip: u64,
     /// Costs and traffic that samples have measured; `None` while a sample is taken.
     cycles: Option<Box<CycleAccounting>>,
 }
@@ -32,7 +38,7 @@ impl Worker {
         let (now, elements) = (self.clock.now(), self.graph.slots.len());
         let sampler = self.sampler.get_or_insert_with(|| {
             let cycles = Some(Box::new(CycleAccounting::with_traffic(elements)));
-            Box::new(Sampler { until: now, next: now, cycles })
+            Box::new(Sampler { until: now, next: now, skip: 0, cycles })
         });
         sampler.until = sampler.until.max(now + lease);
     }
@@ -40,14 +46,21 @@ impl Worker {
     /// Whether the next task is a sample. Ends the samples where the lease has ended.
     pub(super) fn is_sample(&mut self) -> bool {
         let (now, is_counted) = (self.exec.now, self.exec.cycles.is_some());
-        match &self.sampler {
+        match &mut self.sampler {
             Some(sampler) if sampler.until < now => {
                 self.sampler = None;
                 false
             }
             // All tasks are measured anyhow, for the handlers about cycles.
             Some(_) if is_counted => false,
-            Some(sampler) => sampler.next <= now,
+            Some(sampler) if sampler.next > now => false,
+            Some(sampler) => match sampler.skip {
+                0 => true,
+                _ => {
+                    sampler.skip -= 1;
+                    false
+                }
+            },
             None => false,
         }
     }
@@ -70,10 +83,12 @@ impl Worker {
             }
         }
         let cycles = self.exec.cycles.take();
+        let random = self.exec.random();
         if let (Some(sampler), Some(cycles)) = (&mut self.sampler, &cycles) {
             let took = cycles.nanoseconds(cycles.ticks().saturating_sub(begun));
             let took = Duration::from_nanos(took);
             sampler.next = self.clock.now() + took.saturating_mul(PAUSE);
+            sampler.skip = random % MOST_SKIPPED;
         }
         if let Some(sampler) = &mut self.sampler {
             sampler.cycles = cycles;

@@ -6,6 +6,7 @@ use super::{drops, format, instances, top};
 use crate::commands::middlebox::obey_on;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
 use crate::observe::log::LogLine;
+use crate::terminal::say_on;
 use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -220,7 +221,9 @@ fn log(
                 true => serde_json::to_string(line).unwrap_or_default(),
                 false => format!("{} {}", clock(line.time), format::printable(&line.text)),
             };
-            write_out(None, &(text + "\n"))?;
+            if !say_on(&(text + "\n"))? {
+                return Ok(());
+            }
         }
         if !follow || !pause(EVERY, stop) {
             return Ok(());

@@ -58,13 +58,23 @@ fn sockets() -> Vec<(String, PathBuf)> {
             let path = directory.socket(&name);
             match UnixStream::connect(&path) {
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
-                    _ = std::fs::remove_file(&path);
+                    // An instance that is about to start has a socket that does not listen yet.
+                    if is_old(&path) {
+                        _ = std::fs::remove_file(&path);
+                    }
                 }
                 _ => found.push((name, path)),
             }
         }
     }
     found
+}
+
+/// Whether a file is older than the start of an instance takes.
+fn is_old(path: &Path) -> bool {
+    let modified = path.metadata().and_then(|it| it.modified());
+    let age = modified.ok().and_then(|it| it.elapsed().ok());
+    age.is_some_and(|age| age > std::time::Duration::from_secs(5))
 }
 
 /// Connects to an instance: by its name, by the path of a control socket, or to the only one.

@@ -35,7 +35,11 @@ pub(crate) struct Arguments {
 
 /// Attaches to an instance.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
-    let words = &arguments.words[..];
+    // `--json` may stand before all.
+    let options = arguments.words.iter().take_while(|word| *word == "--json").count();
+    let mut words = arguments.words.clone();
+    words.rotate_left(options);
+    let words = &words[..];
     let is_option = |word: &String| word.starts_with('-');
     if words.iter().all(is_option) {
         return match ClientLine::parse_from(["list".to_owned()].iter().chain(words)) {
@@ -51,7 +55,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     if words.is_empty() {
         return shell(&mut find(target)?);
     }
-    match ClientLine::parse_from(words) {
+    // Options alone: the instance describes itself.
+    let info = words.iter().all(is_option).then(|| "info".to_owned());
+    match ClientLine::parse_from(info.iter().chain(words)) {
         Ok(ClientLine { command: ClientCommand::List, json }) => list(json),
         Ok(line) => execute(&mut find(target)?, &line, &AtomicBool::new(false)),
         Err(error) => usage(&error),

@@ -76,6 +76,13 @@ fn another_file_is_named_from_the_directory_of_the_client() {
     let result = reload(&["two.click"]);
     assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
     assert_eq!((it.number("one", "c.count"), it.read("one", "more.class")), (5, "Null".into()));
+    let runs = |name: &str| {
+        it.json(&["ctl", "one", "info", "--json"])["configuration"]
+            .as_str()
+            .unwrap()
+            .ends_with(name)
+    };
+    assert!(runs("elsewhere/two.click"));
     fails(&reload(&["one.click"]), 1, &["elsewhere/one.click", "No such file or directory"]);
     it.write("elsewhere/bad.click", BROKEN);
     fails(&reload(&["bad.click"]), 1, &["elsewhere/bad.click:1:30", "^^^^"]);
@@ -83,6 +90,7 @@ fn another_file_is_named_from_the_directory_of_the_client() {
     // Without a name it is the file of the command line again.
     assert_eq!(reload(&[]).status, Some(0));
     fails(&it.ctl(&["one", "read", "more.class"]), 1, &["No element named 'more'"]);
+    assert!(runs("one.click") && !runs("elsewhere/one.click"));
 }
 
 #[test]

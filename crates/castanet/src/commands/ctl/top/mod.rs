@@ -6,9 +6,10 @@ mod text;
 
 use super::commands::{interval, pause};
 use super::instances::Attachment;
-use crate::commands::{CommandResult, write_out};
+use crate::commands::CommandResult;
 use crate::observe::rates::Rates;
 use crate::observe::snapshot::Snapshot;
+use crate::terminal::say_on;
 use clap::Args;
 use rows::{SortKey, View};
 use serde::Serialize;
@@ -97,8 +98,8 @@ pub(super) fn run(
                 text.unwrap_or_default() + "\n"
             }
         };
-        write_out(None, &text)?;
-        if arguments.once || !json || !goes_on {
+        let is_read = say_on(&text)?;
+        if arguments.once || !json || !goes_on || !is_read {
             return Ok(());
         }
         before = after;
