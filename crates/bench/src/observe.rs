@@ -6,7 +6,7 @@ use super::measure::{Run, is_selected, median};
 use super::router::{build, path};
 use castanet_element::class::Library;
 use castanet_element::time::Time;
-use castanet_runtime::router::{Router, Service};
+use castanet_runtime::router::{REQUESTS_PER_SECOND, Router, Service};
 use castanet_runtime::worker::driver::DriverEvent;
 use serde::Serialize;
 use std::time::Duration;
@@ -60,8 +60,12 @@ const CASES: [Case; 4] = [
     Case { name: "top", every: SECOND, look: |router, _| _ = router.observe(Some(SECOND * 10)) },
     // Reasons and examples, as for `castanet drops`.
     Case { name: "drops", every: SECOND, look: |router, _| _ = router.drop_report(true) },
-    // Reads of all handlers without a pause: as many clients as there may be come to no more.
-    Case { name: "handlers", every: Duration::ZERO, look: |router, poller| poller.read(router) },
+    // Reads of all handlers, as many as an instance answers.
+    Case {
+        name: "handlers",
+        every: Duration::from_nanos(1_000_000_000 / REQUESTS_PER_SECOND),
+        look: |router, poller| poller.read(router),
+    },
 ];
 
 /// Their names.

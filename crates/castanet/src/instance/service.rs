@@ -9,18 +9,24 @@ use crate::terminal::complain;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
-use castanet_runtime::router::{Router, Service};
+use castanet_kit::rate::TokenBucket;
+use castanet_runtime::router::{REQUESTS_PER_SECOND, Router, Service};
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Instances of one file that may run at a time under names of their own.
 const MOST_OF_A_NAME: u32 = 1000;
 
+/// Requests that clients may make at once, before they are held to [`REQUESTS_PER_SECOND`].
+const BURST: u64 = 500;
 /// Requests that one step answers, so that no number of clients keeps the control thread from others.
 const MOST_OF_A_STEP: usize = 16;
+/// Time for which requests wait when there were too many.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Service that answers clients of an instance, and reloads its configuration.
 pub(crate) struct InstanceService {
@@ -29,6 +35,8 @@ pub(crate) struct InstanceService {
     started: Time,
     socket: Option<InstanceSocket>,
     reloader: Reloader,
+    /// Limits the requests of all clients.
+    bucket: TokenBucket,
     /// Set when the process was told to read its file again.
     hangup: Arc<AtomicBool>,
     /// Answers that wait until the new configuration runs.
@@ -84,6 +92,7 @@ impl InstanceService {
             started: router.clock().now(),
             socket: None,
             reloader,
+            bucket: TokenBucket::new(REQUESTS_PER_SECOND, BURST, nanoseconds(router.clock().now())),
             hangup: Arc::default(),
             deferred: Vec::new(),
             loaded: None,
@@ -217,7 +226,12 @@ impl Service for InstanceService {
                 complain(format_args!("{why}\ncastanet: the running configuration stays"));
             }
         }
+        let now = router.clock().now();
+        self.bucket.fill(nanoseconds(now));
         for _ in 0..MOST_OF_A_STEP {
+            if !self.bucket.contains(1) {
+                return Some(now + PAUSE);
+            }
             if router.is_replaced() {
                 // The new configuration is put in place before the next step.
                 break;
@@ -227,6 +241,7 @@ impl Service for InstanceService {
             let answered = request.map(|request| self.answer(&socket, router, request));
             self.socket = Some(socket);
             answered?;
+            self.bucket.remove(1);
         }
         Some(router.clock().now())
     }
@@ -235,6 +250,11 @@ impl Service for InstanceService {
 /// Whether a path is that of a socket.
 fn is_socket(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket())
+}
+
+/// A time for the token bucket.
+fn nanoseconds(time: Time) -> u64 {
+    u64::try_from(time.0).unwrap_or(0)
 }
 
 /// The name of an instance whose user gives it none: that of the file.

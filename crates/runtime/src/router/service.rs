@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+/// Requests of clients that a service may pass to workers in a second, however many clients there are:
+/// each takes about a microsecond of a worker's time.
+pub const REQUESTS_PER_SECOND: u64 = 5000;
+
 /// Work of the control thread that belongs to no element, and goes on through hot swaps.
 pub trait Service {
     /// Runs a step on the control thread, while workers run; returns the time of the next step,

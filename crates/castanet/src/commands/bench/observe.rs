@@ -19,8 +19,8 @@ it, on another core where there is one:
   counts     counters of all elements, once a second, as a control socket reads them
   top        the same and samples of cost, once a second: `castanet top`
   drops      reasons and examples, once a second: `castanet drops`
-  handlers   all handlers of all elements, one after another without a pause: the most
-             that any number of clients can ask for
+  handlers   all handlers of all elements, one after another, 5000 a second: as many as
+             an instance answers to all of its clients together
 
 Runs with and without observation take turns; the processor time of the worker counts.
 The median of the rounds counts, of those that had the processor to themselves if there
