@@ -220,11 +220,11 @@ impl InstanceService {
 impl Service for InstanceService {
     fn step(&mut self, router: &mut Router) -> Option<Time> {
         self.finish_replacement(router);
-        if self.hangup.swap(false, Ordering::Relaxed) {
-            if let Err(error) = self.reload(router, None) {
-                let why = router.words(&error);
-                complain(format_args!("{why}\ncastanet: the running configuration stays"));
-            }
+        if self.hangup.swap(false, Ordering::Relaxed)
+            && let Err(error) = self.reload(router, None)
+        {
+            let why = router.words(&error);
+            complain(format_args!("{why}\ncastanet: the running configuration stays"));
         }
         let now = router.clock().now();
         self.bucket.fill(nanoseconds(now));
