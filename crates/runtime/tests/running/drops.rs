@@ -255,8 +255,7 @@ fn reasons_of_the_runtime_have_examples_and_sentences() {
     assert_eq!((&*open.name, &*open.reason, open.count), ("i", "aside", 5));
     assert_eq!(
         open.doc,
-        "Packets whose number leaves 2. Nothing is connected to output 1, so its packets are dropped. Connect it, \
-         to a Discard if that is intended."
+        "Packets whose number leaves 2. Nothing is connected to output 1, so its packets are dropped."
     );
 }
 
