@@ -93,8 +93,8 @@ instance runs.")]
   castanet top
   castanet top router --sort cost
   castanet top --once --json
-Costs and bits/s are estimates from samples: once in 65 times the length of a burst, a burst is
-measured element by element.
+Costs and bits/s are estimates: in at most 1/65 of its time, a worker measures bursts element by
+element. Packets and drops are exact.
 Keys: q ends, arrows and Enter look at an element, s sorts, r reverses, f folds compound elements,
 / filters, a shows idle elements, p pauses.")]
     Top(commands::ctl::TopArguments),

@@ -24,7 +24,7 @@ impl Hangup {
     }
 
     /// Whether the signal means that the terminal has gone, of which the process is a part.
-    fn is_end(&self) -> bool {
+    fn terminal_has_gone(&self) -> bool {
         self.has_terminal && !is_on_terminal()
     }
 
@@ -55,7 +55,7 @@ pub(crate) fn forward(router: &mut Router, hangup: Option<Hangup>) -> std::io::R
         let mut ends = 0;
         for signal in signals.forever() {
             if let (SIGHUP, Some(hangup), false) = (signal, &hangup, wanted.contains(&signal))
-                && !hangup.is_end()
+                && !hangup.terminal_has_gone()
             {
                 hangup.reload();
                 continue;

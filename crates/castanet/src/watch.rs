@@ -4,7 +4,7 @@ use crate::observe::rates::{ElementRates, Rates, WorkerRates};
 use crate::observe::snapshot::Snapshot;
 use castanet_element::streams::StandardOutput;
 use castanet_element::time::Time;
-use castanet_runtime::router::{Router, Service};
+use castanet_runtime::router::Router;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -26,10 +26,9 @@ struct WatchRecord {
 pub(crate) struct RateDisplay {
     json: bool,
     colours: bool,
+    /// The interval of looks.
     every: Duration,
     started: Time,
-    /// The time of the next look, once the router runs.
-    next: Option<Time>,
     /// Totals at the last look.
     last: Option<Snapshot>,
     /// Lines of the table that stands on the terminal.
@@ -37,12 +36,12 @@ pub(crate) struct RateDisplay {
 }
 
 impl RateDisplay {
-    /// Starts counting now, and looks at an interval.
+    /// Starts counting now, for looks at an interval.
     pub(crate) fn new(router: &mut Router, json: bool, every: Duration) -> RateDisplay {
         let colours = crate::terminal::colours_on_stdout();
         let last = Snapshot::take(router, None).ok();
         let started = router.clock().now();
-        RateDisplay { json, colours, every, started, next: None, last, lines: 0 }
+        RateDisplay { json, colours, every, started, last, lines: 0 }
     }
 
     /// Prints the changes since the last call.
@@ -96,18 +95,5 @@ impl RateDisplay {
         }
         self.lines = look.elements.len() + 1;
         text
-    }
-}
-
-impl Service for RateDisplay {
-    fn step(&mut self, router: &mut Router) -> Option<Time> {
-        let now = router.clock().now();
-        if self.next.is_some_and(|due| due <= now) {
-            self.look(router);
-        }
-        if self.next.is_none_or(|due| due <= now) {
-            self.next = Some(now + self.every);
-        }
-        self.next
     }
 }

@@ -39,22 +39,56 @@ impl Timestamp {
     pub fn calendar(self) -> String {
         const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
         const MONTHS: [&str; 12] =
-            ["Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec", "Jan", "Feb"];
-        let seconds = u64::try_from(self.secs()).unwrap_or(0);
-        let (days, second) = (seconds / 86_400, seconds % 86_400);
+            ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+        let time = Timestamp(self.0.max(0));
+        let Date { year, month, day } = time.date();
+        let (hour, minute, second) = time.time_of_day();
+        let weekday = DAYS[(time.days() % 7) as usize];
+        let month = MONTHS[month as usize - 1];
+        format!("{weekday} {month} {day:2} {hour:02}:{minute:02}:{second:02} {year}")
+    }
+
+    /// Date and time of day in UTC to the millisecond (RFC 3339): `2001-07-24T17:53:30.250Z`.
+    pub fn rfc3339(self) -> String {
+        let Date { year, month, day } = self.date();
+        let (hour, minute, second) = self.time_of_day();
+        let milliseconds = self.subsec_micros() / 1000;
+        format!(
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z"
+        )
+    }
+
+    /// Whole days since the epoch, rounded down.
+    const fn days(self) -> i64 {
+        self.secs().div_euclid(86_400)
+    }
+
+    /// Hour, minute and second in UTC.
+    const fn time_of_day(self) -> (i64, i64, i64) {
+        let second = self.secs().rem_euclid(86_400);
+        (second / 3600, second / 60 % 60, second % 60)
+    }
+
+    /// The date in UTC.
+    fn date(self) -> Date {
         // Years begin in March here, so that the leap day is the last day. All eras of
         // 400 years have 146 097 days. The first era began in year 0.
-        let since = days + 719_468;
-        let (era, day) = (since / 146_097, since % 146_097);
+        let since = self.days() + 719_468;
+        let (era, day) = (since.div_euclid(146_097), since.rem_euclid(146_097));
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
         let day = day - (365 * year + year / 4 - year / 100);
         let month = (5 * day + 2) / 153;
         let date = day - (153 * month + 2) / 5 + 1;
-        let year = era * 400 + year + u64::from(month >= 10);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let (weekday, month) = (DAYS[(days % 7) as usize], MONTHS[month as usize]);
-        format!("{weekday} {month} {date:2} {hour:02}:{minute:02}:{second:02} {year}")
+        let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+        Date { year: era * 400 + year + next, month, day: date }
     }
+}
+
+/// A date of the Gregorian calendar; month and day count from 1.
+struct Date {
+    year: i64,
+    month: i64,
+    day: i64,
 }
 
 impl From<Duration> for Timestamp {
@@ -128,6 +162,15 @@ mod tests {
         ] {
             assert_eq!(Timestamp::new(seconds, 0).calendar(), text);
         }
+    }
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        let clock = |nanoseconds| Timestamp(nanoseconds).rfc3339();
+        assert_eq!(clock(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(clock(951_827_696_789_000_000), "2000-02-29T12:34:56.789Z");
+        assert_eq!(clock(1_764_093_600_000_000_000), "2025-11-25T18:00:00.000Z");
+        assert_eq!(clock(-1), "1969-12-31T23:59:59.999Z");
     }
 
     #[test]

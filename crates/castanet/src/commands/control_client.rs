@@ -127,9 +127,7 @@ impl ControlClient {
     pub(super) fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
         self.ask(format!("WRITE {handler} {value}").trim_end()).map(|_| ())
     }
-}
 
-impl ControlClient {
     /// Writes a handler, by its full name, with any value.
     pub(super) fn write_data(&mut self, handler: &str, value: &str) -> Result<(), String> {
         let line = format!("WRITEDATA {handler} {}", value.len());

@@ -8,6 +8,7 @@ use signal_hook::consts::SIGINT;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// The step of a shell after a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -57,6 +58,39 @@ pub(super) fn converse<H: Helper>(
             Err(_) => return Ok(()),
         }
     }
+}
+
+/// Waits; `false` if the user wishes to stop.
+pub(super) fn pause(time: Duration, stop: &AtomicBool) -> bool {
+    /// Interval at which Ctrl-C is polled.
+    const STEP: Duration = Duration::from_millis(20);
+    let began = Instant::now();
+    while began.elapsed() < time {
+        if stop.load(Ordering::Relaxed) {
+            return false;
+        }
+        std::thread::sleep(STEP.min(time.saturating_sub(began.elapsed())));
+    }
+    !stop.load(Ordering::Relaxed)
+}
+
+/// Completes the word that ends at byte `at` of a line: where it begins, and its completions, of which
+/// an only one has a space behind it, unless more of the word may follow. `candidates` gets the line
+/// before the word, and the word.
+pub(super) fn complete(
+    line: &str,
+    at: usize,
+    candidates: impl FnOnce(&str, &str) -> Vec<String>,
+) -> (usize, Vec<String>) {
+    let before = line.get(..at).unwrap_or_default();
+    let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+    let mut found = candidates(&before[..start], &before[start..]);
+    if let [only] = &mut found[..]
+        && !only.ends_with(['.', '/'])
+    {
+        only.push(' ');
+    }
+    (start, found)
 }
 
 /// An editor of lines, and what says that Ctrl-C was pressed while a command was at work.

@@ -10,7 +10,7 @@ use crate::replace::{Reloader, ReplacementReader};
 use crate::terminal::{complain, say};
 use crate::watch::RateDisplay;
 use castanet_element::files::HandlerFiles;
-use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome, Service};
+use castanet_runtime::router::{ErrorStyle, Options, PeriodicService, Router, RunOutcome, Service};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -164,7 +164,11 @@ fn run(
     let mut watch = arguments.watch.then(|| RateDisplay::new(router, arguments.json, every));
     let mut services: Vec<&mut dyn Service> = Vec::new();
     services.extend(instance.map(|it| it as &mut dyn Service));
-    services.extend(watch.as_mut().map(|it| it as &mut dyn Service));
+    let mut look = |router: &mut Router| watch.iter_mut().for_each(|watch| watch.look(router));
+    let mut display = PeriodicService::new(every, &mut look);
+    if arguments.watch {
+        services.push(&mut display);
+    }
     let outcome = router.run_with(&mut services);
     watch.iter_mut().for_each(|watch| watch.look(router));
     outcome

@@ -168,19 +168,16 @@ impl InstanceService {
 
     /// Answers a request, unless the answer has to wait.
     fn answer(&mut self, socket: &InstanceSocket, router: &mut Router, request: InstanceRequest) {
-        // A global handler may be written with an element number of 0, or none.
-        let own =
-            |handler: &str| handler.trim_start_matches("0.").trim_start_matches('.').to_owned();
         match request.kind() {
             RequestKind::Read(handler, param) => {
-                let (handler, param) = (own(handler), String::from_utf8_lossy(param).into_owned());
-                if let Some(text) = handlers::read(self, router, &handler, &param) {
+                let param = String::from_utf8_lossy(param);
+                if let Some(text) = handlers::read(self, router, handler, &param) {
                     return socket.answer_read(request, text);
                 }
             }
             RequestKind::Write(handler, value) => {
-                let (handler, value) = (own(handler), String::from_utf8_lossy(value).into_owned());
-                if let Some(done) = handlers::write(self, router, &handler, &value) {
+                let value = String::from_utf8_lossy(value);
+                if let Some(done) = handlers::write(self, router, handler, &value) {
                     match router.is_replaced() && done.is_ok() {
                         true => self.deferred.push(request.deferred(done)),
                         false => socket.answer_write(request, done),
@@ -189,7 +186,7 @@ impl InstanceService {
                 }
             }
             RequestKind::Check(handler, write) => {
-                if handlers::has(&own(handler), write) {
+                if handlers::has(handler, write) {
                     return socket.answer_check(request);
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::endpoint::{Endpoint, MAX_PATH};
 use super::input_quota::InputShare;
-use super::protocol::{self, Command, SessionPolicy};
+use super::protocol::{self, Command, SessionPolicy, plain_name};
 use super::server::{CONTROL, Server, ServerEvent, ServerPolicy};
 use castanet_element::control::{ControlContext, ControlWaker};
 use castanet_element::error::ArgError;
@@ -21,7 +21,7 @@ pub struct InstanceRequest {
     share: InputShare,
 }
 
-/// The request that a client makes by its command.
+/// The request that a client makes by its command, with the handler's name.
 pub enum RequestKind<'a> {
     /// To read a handler, with a parameter.
     Read(&'a str, &'a [u8]),
@@ -130,10 +130,10 @@ impl InstanceRequest {
     /// The request.
     pub fn kind(&self) -> RequestKind<'_> {
         match &self.command {
-            Command::Read(handler, param) => RequestKind::Read(handler, param),
-            Command::Write(handler, value) => RequestKind::Write(handler, value),
-            Command::CheckRead(handler) => RequestKind::Check(handler, false),
-            Command::CheckWrite(handler) => RequestKind::Check(handler, true),
+            Command::Read(handler, param) => RequestKind::Read(plain_name(handler), param),
+            Command::Write(handler, value) => RequestKind::Write(plain_name(handler), value),
+            Command::CheckRead(handler) => RequestKind::Check(plain_name(handler), false),
+            Command::CheckWrite(handler) => RequestKind::Check(plain_name(handler), true),
             _ => RequestKind::Other,
         }
     }

@@ -111,6 +111,11 @@ pub(crate) fn answer(
     answer.unwrap_or_else(|answer| answer)
 }
 
+/// The name of a handler. Clients may write a global one without an element, or with element number 0.
+pub(super) fn plain_name(handler: &str) -> &str {
+    ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler)
+}
+
 /// An answer; an error is the answer to a command that failed.
 pub(super) type Answer = Result<Vec<u8>, Vec<u8>>;
 
@@ -124,9 +129,7 @@ impl Session<'_> {
     /// Returns the path of the handler with this name, or an error answer if there is none.
     pub(super) fn find(&mut self, handler: &str) -> Result<String, Vec<u8>> {
         let cx = &mut *self.cx;
-        // Clients may write a global handler without an element, or with element number 0.
-        let name =
-            ["0.", "."].iter().find_map(|start| handler.strip_prefix(start)).unwrap_or(handler);
+        let name = plain_name(handler);
         if let Some(proxy) = self.policy.proxy {
             let path = format!("{proxy}.{name}");
             return match cx.exists(&path, false) || cx.exists(&path, true) {

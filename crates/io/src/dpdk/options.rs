@@ -102,22 +102,9 @@ pub(super) fn value<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     })
 }
 
-/// The words of a line; quotes keep words together.
+/// The words of a line; quotes keep words together, to the end of the line if need be.
 pub(super) fn words(line: &str) -> Vec<String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in line.chars() {
-        match (c, quote) {
-            (c, Some(q)) if c == q => quote = None,
-            ('\'' | '"', None) => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (c, None) if c.is_whitespace() => words.extend(word.take()),
-            (c, _) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
+    castanet_lang::shell_words(line).0
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub use drops::DropRecord;
 pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};
-pub use service::{REQUESTS_PER_SECOND, Service, Watcher};
+pub use service::{PeriodicService, REQUESTS_PER_SECOND, Service, Watcher};
 pub use swap::{ConfigReader, HotSwapSource};
 
 use crate::console::Console;

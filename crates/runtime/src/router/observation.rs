@@ -65,7 +65,7 @@ struct WorkerReport {
 
 impl Router {
     /// Counts of all elements and workers. With a lease, workers take samples of cost for so long
-    /// from now on, which takes about 3 % of their time.
+    /// from now on (`castanet bench observe` measures what that takes).
     ///
     /// # Errors
     /// A worker is gone or stuck.

@@ -26,17 +26,15 @@ pub trait Service {
 pub type Watcher<'a> = (Duration, &'a mut dyn FnMut(&mut Router));
 
 /// A function that is called at an interval.
-pub(super) struct PeriodicService<'a> {
+pub struct PeriodicService<'a> {
     every: Duration,
     look: &'a mut dyn FnMut(&mut Router),
     next: Option<Time>,
 }
 
 impl<'a> PeriodicService<'a> {
-    pub(super) fn new(
-        every: Duration,
-        look: &'a mut dyn FnMut(&mut Router),
-    ) -> PeriodicService<'a> {
+    /// Calls `look` for the first time when the interval is over.
+    pub fn new(every: Duration, look: &'a mut dyn FnMut(&mut Router)) -> PeriodicService<'a> {
         PeriodicService { every, look, next: None }
     }
 }

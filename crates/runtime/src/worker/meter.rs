@@ -71,9 +71,12 @@ impl TaskMeter {
 }
 
 impl Worker {
-    /// Charges the time of `act` to element `me`.
+    /// Charges the time of `act` to element `me`, in the measurements that are made.
     pub(super) fn charged(&mut self, me: usize, why: RunKind, act: impl FnOnce(&mut Worker)) {
-        let Some(begun) = self.meter.as_ref().map(TaskMeter::now) else { return act(self) };
+        if self.meter.is_none() && self.exec.cycles.is_none() {
+            return act(self);
+        }
+        let begun = self.meter.as_ref().map_or(0, TaskMeter::now);
         self.graph.hops = 0;
         let charged = self.exec.cycles.as_mut().map(|cycles| cycles.enter(me, why));
         act(self);

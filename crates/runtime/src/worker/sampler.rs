@@ -1,12 +1,12 @@
 //! Samples: cycles and traffic of elements, measured in some of a worker's tasks.
 
 use super::Worker;
-use castanet_element::exec::{CycleAccounting, RunKind};
+use castanet_element::exec::CycleAccounting;
 use castanet_element::time::Time;
 use std::time::Duration;
 
-/// The worker runs without measurement for so many times the time of a sample. In a sample, elements
-/// run one by one, which takes up to three times as long.
+/// The worker runs without measurement for so many times the time of a sample, in which elements run
+/// one by one and past no fused chain.
 const PAUSE: u32 = 64;
 
 /// After the pause, a random number of tasks below this one goes by before the next sample: tasks that
@@ -70,28 +70,15 @@ impl Worker {
         let cycles = self.sampler.as_mut().and_then(|sampler| sampler.cycles.take());
         let begun = cycles.as_ref().map_or(0, |cycles| cycles.ticks());
         self.exec.cycles = cycles;
-        match self.meter {
-            Some(_) => self.run_billed(task),
-            None => {
-                let element = self.tasks.kind(task).element();
-                let charged =
-                    self.exec.cycles.as_mut().map(|cycles| cycles.enter(element, RunKind::Task));
-                self.run::<true>(task);
-                if let (Some(cycles), Some(charged)) = (&mut self.exec.cycles, charged) {
-                    cycles.leave(charged);
-                }
-            }
-        }
+        self.run_billed(task);
         let cycles = self.exec.cycles.take();
         let random = self.exec.random();
-        if let (Some(sampler), Some(cycles)) = (&mut self.sampler, &cycles) {
+        let Some(sampler) = &mut self.sampler else { return };
+        if let Some(cycles) = &cycles {
             let took = cycles.nanoseconds(cycles.ticks().saturating_sub(begun));
-            let took = Duration::from_nanos(took);
-            sampler.next = self.clock.now() + took.saturating_mul(PAUSE);
+            sampler.next = self.clock.now() + Duration::from_nanos(took).saturating_mul(PAUSE);
             sampler.skip = random % MOST_SKIPPED;
         }
-        if let Some(sampler) = &mut self.sampler {
-            sampler.cycles = cycles;
-        }
+        sampler.cycles = cycles;
     }
 }

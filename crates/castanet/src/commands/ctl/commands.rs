@@ -3,14 +3,17 @@
 use super::instances::Attachment;
 use super::line::{ClientCommand, ClientLine};
 use super::{drops, format, instances, top};
+use crate::commands::line_editor::pause;
 use crate::commands::middlebox::obey_on;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
+use crate::instance::{INSTANCE, InstanceDescription};
 use crate::observe::log::LogLine;
 use crate::terminal::say_on;
+use castanet_wire::Timestamp;
 use serde_json::json;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Executes a command. `stop` is set when the user wishes that it ends.
 pub(super) fn execute(it: &mut Attachment, line: &ClientLine, stop: &AtomicBool) -> CommandResult {
@@ -35,24 +38,10 @@ pub(super) fn execute(it: &mut Attachment, line: &ClientLine, stop: &AtomicBool)
         ClientCommand::Log { follow, lines } => log(it, *follow, *lines, json, stop),
         ClientCommand::Middlebox { words } => middlebox(it, &words.join(" "), json),
         ClientCommand::Stop => {
-            it.read_json::<serde_json::Value>(crate::instance::INSTANCE)?;
+            it.check()?;
             Ok(it.client.write("terminate", "")?)
         }
     }
-}
-
-/// Waits; `false` if the user wishes to stop.
-pub(super) fn pause(time: Duration, stop: &AtomicBool) -> bool {
-    /// Interval at which Ctrl-C is polled.
-    const STEP: Duration = Duration::from_millis(20);
-    let began = Instant::now();
-    while began.elapsed() < time {
-        if stop.load(Ordering::Relaxed) {
-            return false;
-        }
-        std::thread::sleep(STEP.min(time.saturating_sub(began.elapsed())));
-    }
-    !stop.load(Ordering::Relaxed)
 }
 
 /// An interval from the command line.
@@ -68,8 +57,7 @@ pub(super) fn interval(seconds: f64, least: f64) -> Result<Duration, CommandErro
 }
 
 fn info(it: &mut Attachment, json: bool) -> CommandResult {
-    let description: crate::instance::InstanceDescription =
-        it.read_json(crate::instance::INSTANCE)?;
+    let description: InstanceDescription = it.read_json(INSTANCE)?;
     if json {
         return write_json(&description);
     }
@@ -135,7 +123,7 @@ fn elements(it: &mut Attachment, json: bool) -> CommandResult {
 }
 
 fn reload(it: &mut Attachment, file: Option<&Path>) -> CommandResult {
-    it.read_json::<serde_json::Value>(crate::instance::INSTANCE)?;
+    it.check()?;
     let file = match file {
         // The router has another working directory.
         Some(file) => std::path::absolute(file)
@@ -219,7 +207,9 @@ fn log(
             last = line.number;
             let text = match json {
                 true => serde_json::to_string(line).unwrap_or_default(),
-                false => format!("{} {}", clock(line.time), format::printable(&line.text)),
+                false => {
+                    format!("{} {}", Timestamp(line.time).rfc3339(), format::printable(&line.text))
+                }
             };
             if !say_on(&(text + "\n"))? {
                 return Ok(());
@@ -230,28 +220,6 @@ fn log(
         }
         lines = it.read_json(&format!("log {last}"))?;
     }
-}
-
-/// Date and time in UTC, to the millisecond (RFC 3339).
-pub(super) fn clock(nanoseconds: i64) -> String {
-    let seconds = nanoseconds.div_euclid(1_000_000_000);
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    // Howard Hinnant's `civil_from_days`: years begin in March, so that leap days come last.
-    let shifted = days + 719_468;
-    let (era, of_era) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
-    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
-    let milliseconds = nanoseconds.rem_euclid(1_000_000_000) / 1_000_000;
-    format!(
-        "{:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{milliseconds:03}Z",
-        year + era * 400 + next,
-        of_day / 3600,
-        of_day / 60 % 60,
-        of_day % 60
-    )
 }
 
 /// Executes a command of the middlebox language on the element that has rules.
@@ -283,14 +251,6 @@ fn middlebox(it: &mut Attachment, line: &str, json: bool) -> CommandResult {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        assert_eq!(clock(0), "1970-01-01T00:00:00.000Z");
-        assert_eq!(clock(951_827_696_789_000_000), "2000-02-29T12:34:56.789Z");
-        assert_eq!(clock(1_764_093_600_000_000_000), "2025-11-25T18:00:00.000Z");
-        assert_eq!(clock(-1), "1969-12-31T23:59:59.999Z");
-    }
 
     #[test]
     fn cycles_are_those_of_the_interval() {

@@ -3,10 +3,11 @@
 use super::instances::Attachment;
 use super::line;
 use crate::commands::control_client::ControlClient;
+use crate::commands::line_editor::complete;
 use rustyline::completion::Completer;
 use rustyline::{Context, Helper, Highlighter, Hinter, Validator};
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Completes the words of a command.
 #[derive(Helper, Highlighter, Hinter, Validator)]
@@ -17,17 +18,15 @@ pub(super) struct HandlerCompleter {
     globals: Vec<String>,
     /// A connection of its own, by which it asks for handlers and values.
     client: RefCell<Option<ControlClient>>,
-    /// The socket of the instance.
-    _socket: PathBuf,
 }
 
 impl HandlerCompleter {
     /// For an instance.
     pub(super) fn of(instance: &mut Attachment) -> HandlerCompleter {
-        let socket = instance.client.socket().to_owned();
-        let client = RefCell::new(ControlClient::connect(&socket, "the router").ok());
+        let client = ControlClient::connect(instance.client.socket(), "the router").ok();
+        let client = RefCell::new(client);
         let (elements, globals) = (Vec::new(), Vec::new());
-        let mut completer = HandlerCompleter { elements, globals, client, _socket: socket };
+        let mut completer = HandlerCompleter { elements, globals, client };
         completer.refresh(instance);
         completer
     }
@@ -108,14 +107,6 @@ impl Completer for HandlerCompleter {
         at: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        let before = line.get(..at).unwrap_or_default();
-        let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-        let mut found = self.candidates(&before[..start], &before[start..]);
-        if let [only] = &mut found[..]
-            && !only.ends_with(['.', '/'])
-        {
-            only.push(' ');
-        }
-        Ok((start, found))
+        Ok(complete(line, at, |before, word| self.candidates(before, word)))
     }
 }

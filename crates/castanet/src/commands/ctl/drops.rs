@@ -1,8 +1,9 @@
 //! `castanet drops`: why packets were dropped.
 
-use super::commands::{interval, pause};
+use super::commands::interval;
 use super::format;
 use super::instances::Attachment;
+use crate::commands::line_editor::pause;
 use crate::commands::{CommandResult, write_json, write_out};
 use crate::observe::drops::DropCount;
 use crate::terminal::{bold, colours_on_stdout};

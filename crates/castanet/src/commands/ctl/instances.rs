@@ -29,6 +29,13 @@ impl Attachment {
         &mut self,
         handler: &str,
     ) -> Result<T, String> {
+        self.check()?;
+        let text = self.client.read(handler)?;
+        serde_json::from_str(&text).map_err(|error| format!("{handler}: {error}"))
+    }
+
+    /// Checks that the other side is an instance with handlers of its own, of this version.
+    pub(super) fn check(&self) -> Result<(), String> {
         match &self.instance {
             None => Err("this control socket belongs to an element: it only reads and writes \
                          handlers; `castanet ctl` without arguments lists instances"
@@ -37,10 +44,7 @@ impl Attachment {
                 "the instance runs castanet {}, which this castanet does not understand",
                 it.version
             )),
-            Some(_) => {
-                let text = self.client.read(handler)?;
-                serde_json::from_str(&text).map_err(|error| format!("{handler}: {error}"))
-            }
+            Some(_) => Ok(()),
         }
     }
 }

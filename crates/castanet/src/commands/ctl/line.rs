@@ -111,23 +111,9 @@ pub(crate) fn man_page() -> clap::Command {
 /// # Errors
 /// A quotation mark is open at the end.
 pub(super) fn words(line: &str) -> Result<Vec<String>, String> {
-    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
-    for c in line.chars() {
-        match quote {
-            Some(open) if c == open => quote = None,
-            Some(_) => word.get_or_insert_default().push(c),
-            None if c == '"' || c == '\'' => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            None if c.is_whitespace() => words.extend(word.take()),
-            None => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    match quote {
-        Some(open) => Err(format!("a quotation mark {open} is not closed")),
-        None => Ok(words),
+    match castanet_lang::shell_words(line) {
+        (_, Some(open)) => Err(format!("a quotation mark {open} is not closed")),
+        (words, None) => Ok(words),
     }
 }
 

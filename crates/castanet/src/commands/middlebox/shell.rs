@@ -1,7 +1,7 @@
 //! The shell of `castanet middlebox --connect`: lines from the command line, a pipe or a person.
 
 use super::client::{Answer, Client};
-use crate::commands::line_editor::{ShellStep, converse};
+use crate::commands::line_editor::{ShellStep, complete, converse, pause};
 use crate::commands::{CommandError, CommandResult};
 use crate::terminal::{complain, say};
 use castanet_middlebox::field::{FIELDS, Field};
@@ -11,8 +11,8 @@ use rustyline::completion::Completer;
 use rustyline::{Context, Helper, Highlighter, Hinter, Validator};
 use std::io::{BufRead, IsTerminal};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Commands of the shell itself.
 const OWN: [(&str, &str); 3] = [
@@ -69,19 +69,13 @@ fn obey(client: &mut Client, line: &str, stop: &AtomicBool) -> Answer {
 
 /// Shows the rules once a second; on a terminal in the same place.
 fn watch(client: &mut Client, seconds: Option<&str>, stop: &AtomicBool) -> Answer {
-    /// Interval at which Ctrl-C is polled.
-    const STEP: Duration = Duration::from_millis(20);
     let seconds = seconds.map_or(Ok(10), str::parse::<u32>);
     let seconds = seconds.map_err(|_| "`watch` wants a number of seconds".to_owned())?;
     let in_place = std::io::stdout().is_terminal();
     let mut shown = 0;
     for second in 0..seconds {
-        let began = Instant::now();
-        while second > 0 && began.elapsed() < Duration::from_secs(1) {
-            if stop.load(Ordering::Relaxed) {
-                return Ok(String::new());
-            }
-            std::thread::sleep(STEP);
+        if second > 0 && !pause(Duration::from_secs(1), stop) {
+            return Ok(String::new());
         }
         let list = client.read("list")?;
         if !in_place {
@@ -158,13 +152,7 @@ impl Completer for CommandCompleter {
         at: usize,
         _: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<String>)> {
-        let before = line.get(..at).unwrap_or_default();
-        let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
-        let mut found = candidates(&before[..start], &before[start..]);
-        if let [only] = &mut found[..] {
-            only.push(' ');
-        }
-        Ok((start, found))
+        Ok(complete(line, at, candidates))
     }
 }
 

@@ -4,9 +4,10 @@ mod rows;
 mod screen;
 mod text;
 
-use super::commands::{interval, pause};
+use super::commands::interval;
 use super::instances::Attachment;
 use crate::commands::CommandResult;
+use crate::commands::line_editor::pause;
 use crate::observe::rates::Rates;
 use crate::observe::snapshot::Snapshot;
 use crate::terminal::say_on;
