@@ -329,6 +329,21 @@ fn fragments_keep_their_lengths() {
     assert_eq!(out(&["all mod tcp-dport 5 strip all"], later), out(&[], later));
 }
 
+#[test]
+fn addresses_are_in_the_checksum_of_dccp_but_not_of_its_later_fragments() {
+    // RFC 4340, 9.1: a checksum of zero is a checksum.
+    let header = "data 000500060300000011223344";
+    let mapped = ["all mod ip-saddr 1.0.0.2 mod ip-dscp 1"];
+    let sum_of = |text: &str| {
+        let (mut packet, _) = packet(text);
+        pass(&[stateless(mapped[0])], &mut packet);
+        packet.bytes()[26..28].to_vec()
+    };
+    assert_eq!(sum_of(&format!("1.0.0.1 > 2.0.0.2 proto 33 {header}")), [0xff, 0xfe]);
+    assert_eq!(sum_of(&format!("1.0.0.1 > 2.0.0.2 proto 33 frag 16 {header}")), [0, 0]);
+    assert_eq!(sum_of("1.0.0.1 > 2.0.0.2 proto 33 data 000500060300 pad 2"), [0, 0]);
+}
+
 /// Whether all checksums of a packet are right.
 fn sums_are_right(packet: &Packet) -> bool {
     let headers = headers::find(packet).expect("is IP");

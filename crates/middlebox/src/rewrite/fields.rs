@@ -4,7 +4,7 @@ use crate::field::{Field, FieldLocation, Kind, Layer};
 use crate::headers::Headers;
 use crate::value::{Value, mask4, mask6};
 use castanet_wire::checksum::{Delta, Sum};
-use castanet_wire::{Icmp, Ipv4Header, Tcp, Udp, bits, tcp};
+use castanet_wire::{Icmp, Ipv4Header, Tcp, Udp, bits, tcp, transport};
 use std::ops::Range;
 
 /// Sets a field of a packet that has it, and mends the checksums over it; a
@@ -172,6 +172,11 @@ pub(super) fn adjust_upper_checksum(
                 let length = headers.end.saturating_sub(headers.transport + Icmp::LEN);
                 icmp.normalize_zero_checksum(&rest[..length.min(rest.len())]);
             }
+        }
+        // Protocols without fields of their own: DCCP's checksum is over the addresses.
+        _ if pseudo && !headers.is_later_fragment => {
+            let segment = bytes.get_mut(headers.transport..headers.end).unwrap_or_default();
+            transport::adjust_checksum(headers.protocol, segment, delta);
         }
         _ => {}
     }
