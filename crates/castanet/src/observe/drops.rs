@@ -42,8 +42,8 @@ pub(crate) fn report(router: &mut Router) -> Result<Vec<DropCount>, ArgError> {
 fn count(record: DropRecord) -> DropCount {
     let example = record.example.map(|example| ExamplePacket {
         time: example.time.0,
-        length: example.length,
-        text: example.text(),
+        length: example.image.length,
+        text: example.image.text(),
     });
     DropCount {
         element: record.name,

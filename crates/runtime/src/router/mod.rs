@@ -10,6 +10,7 @@ mod costs;
 mod drops;
 mod global;
 mod handlers;
+mod inspect;
 mod migration;
 mod observation;
 mod plan;
@@ -23,6 +24,7 @@ mod worker_set;
 
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
+pub use inspect::{CapturePlaceName, CaptureProgress, CaptureRequest, TraceProgress, TraceRequest};
 pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};
@@ -197,6 +199,8 @@ struct ControlState {
     ending: Option<i32>,
     /// Depth of handler calls of elements that wait for each other.
     calling: u32,
+    /// Traces and captures of clients.
+    inspections: inspect::Inspections,
 }
 
 impl Router {
