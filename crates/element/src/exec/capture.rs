@@ -74,6 +74,8 @@ pub struct CapturedPacket {
     pub worker: usize,
     /// Name of the element.
     pub element: String,
+    /// Name of its class, as the configuration has it.
+    pub class_name: String,
     /// Its class.
     pub class: &'static Class,
     /// The place of the packet there.
@@ -231,7 +233,7 @@ impl WorkerCapture {
 
     /// Copies packets that are at a place of element `me`, for the captures that are about it.
     pub fn take(&mut self, me: usize, place: CapturePlace, packets: &[Packet], now: Time) {
-        let TraceElement { name, class } = &self.elements[me];
+        let TraceElement { name, class_name, class } = &self.elements[me];
         let is_for = |session: &&Arc<CaptureSession>| {
             session.is_open(now) && session.is_about(name, class, place)
         };
@@ -250,6 +252,7 @@ impl WorkerCapture {
                 time: now,
                 worker: self.worker,
                 element: name.clone(),
+                class_name: class_name.clone(),
                 class,
                 place,
                 packet: PacketImage::of(packet, session.snap_len),

@@ -5,6 +5,9 @@ use castanet_wire::sketch::{self, Layer};
 use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, ether_type, headers};
 use std::net::Ipv4Addr;
 
+/// Length of a line with a packet and its payload, in bytes.
+const MAX_LINE: usize = 150;
+
 /// A packet at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PacketImage {
@@ -59,11 +62,39 @@ impl PacketImage {
     pub fn text(&self) -> String {
         sketch::print_start(&self.bytes, self.length, self.layer)
     }
+
+    /// The same; a packet whose line were long is described by its headers, too, with the word
+    /// `badcheck` if its transport checksum is wrong.
+    pub fn summary(&self) -> String {
+        let text = self.text();
+        if text.len() <= MAX_LINE || self.length == 0 {
+            return text;
+        }
+        let start = &self.bytes[..self.bytes.len().min(self.length - 1)];
+        let headers = sketch::print_start(start, self.length, self.layer);
+        if headers.len() >= text.len() {
+            return cut(text);
+        }
+        match text.split(' ').any(|word| word == "badcheck") {
+            true => headers + " badcheck",
+            false => cut(headers),
+        }
+    }
+}
+
+/// A line that is not too long.
+fn cut(mut line: String) -> String {
+    if line.len() > 2 * MAX_LINE {
+        let end = (0..=2 * MAX_LINE).rev().find(|&at| line.is_char_boundary(at)).unwrap_or(0);
+        line.truncate(end);
+        line += " ...";
+    }
+    line
 }
 
 /// The layer of a packet's first header: by the headers that elements have marked, otherwise by the
 /// bytes.
-pub(super) fn first_layer(packet: &Packet) -> Layer {
+pub fn first_layer(packet: &Packet) -> Layer {
     match (packet.network_offset(), packet.mac_offset()) {
         (Some(0), _) => Layer::Network,
         (Some(at), _) if at >= Ethernet::LEN as isize => Layer::Ethernet,
@@ -145,5 +176,20 @@ mod tests {
         assert_eq!(image.text(), "1.0.0.1:5 > 2.0.0.2:6 tcp syn ttl 9 len 1500");
         let empty = PacketImage::of(&Packet::from_bytes(&[]), MAX);
         assert_eq!((empty.length, empty.text().as_str()), (0, "eth hex"));
+        assert_eq!(empty.summary(), "eth hex");
+    }
+
+    #[test]
+    fn a_summary_has_no_long_payload() {
+        let summary = |text: &str| PacketImage::of(&packet(text).0, usize::MAX).summary();
+        let short = "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 31 \"abc\"";
+        assert_eq!(summary(short), short);
+        let data = "61".repeat(100);
+        let long = format!("1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 data {data}");
+        assert_eq!(summary(&long), "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 128");
+        let wrong = format!("1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 badcheck data {data}");
+        assert_eq!(summary(&wrong), "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 128 badcheck");
+        let unknown = PacketImage::of(&Packet::from_bytes(&[0xee; 1000]), usize::MAX).summary();
+        assert!(unknown.len() < 310, "{unknown}");
     }
 }

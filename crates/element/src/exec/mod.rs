@@ -25,7 +25,7 @@ pub use capture::{
 pub use chain::{BranchCounts, ChainExit, MAX_BRANCHES, StagePlace};
 pub use counters::Counters;
 pub use drop_examples::{DropExample, DropExamples};
-pub use image::{ImageAnnotations, PacketImage};
+pub use image::{ImageAnnotations, PacketImage, first_layer};
 pub use observers::Observers;
 pub use output_groups::OutputGroups;
 pub use outputs::{Destination, Next, Outputs};

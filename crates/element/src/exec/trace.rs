@@ -55,6 +55,8 @@ pub struct TraceStep {
     pub worker: usize,
     /// Name of the element.
     pub element: String,
+    /// Name of its class, as the configuration has it.
+    pub class_name: String,
     /// Its class.
     pub class: &'static Class,
     /// The step.
@@ -279,6 +281,8 @@ impl TraceTable {
 pub struct TraceElement {
     /// Its name.
     pub name: String,
+    /// Name of its class, as the configuration has it.
+    pub class_name: String,
     /// Its class.
     pub class: &'static Class,
 }
@@ -342,10 +346,16 @@ impl WorkerTrace {
     }
 
     fn step(&self, me: usize, time: Time, traced: &TracedPacket, kind: TraceStepKind) {
-        let TraceElement { name, class } = &self.elements[me];
-        let (element, class) = (name.clone(), *class);
-        let (packet, worker) = (traced.number, self.worker);
-        traced.session.send(TraceStep { packet, time, worker, element, class, kind });
+        let TraceElement { name, class_name, class } = &self.elements[me];
+        traced.session.send(TraceStep {
+            packet: traced.number,
+            time,
+            worker: self.worker,
+            element: name.clone(),
+            class_name: class_name.clone(),
+            class,
+            kind,
+        });
     }
 
     /// Chooses among packets that source `me` emits by each output.

@@ -248,7 +248,11 @@ impl Router {
         let captures: Vec<_> = captures.iter().map(|(_, session, _)| session.clone()).collect();
         let (table, now) = (table.clone(), self.control.clock.now());
         let all = &self.config.graph.elements;
-        let element = |it: &Element| TraceElement { name: it.name.clone(), class: it.class };
+        let element = |it: &Element| TraceElement {
+            name: it.name.clone(),
+            class_name: it.source.class.clone(),
+            class: it.class,
+        };
         let elements: Arc<[TraceElement]> = all.iter().map(element).collect();
         let is_captured = |&it: &usize| {
             let points = captures.iter().flat_map(|session| session.points());
