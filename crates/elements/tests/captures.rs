@@ -42,7 +42,7 @@ fn all(router: &mut Router, capture: u64) -> Vec<CapturedPacket> {
 }
 
 fn places(packets: &[CapturedPacket]) -> Vec<(String, CapturePlace, usize)> {
-    packets.iter().map(|it| (it.element.clone(), it.place, it.packet.length)).collect()
+    packets.iter().map(|it| (it.element.clone(), it.place.clone(), it.packet.length)).collect()
 }
 
 /// A path of one fused chain between source and end.
@@ -73,7 +73,7 @@ fn packets_are_captured_inside_a_chain_and_at_its_ends() {
         ("ttl", CapturePlace::Output(0), 46),
         ("end", CapturePlace::Input(0), 46),
     ] {
-        let there = places.iter().filter(|it| **it == (element.to_owned(), place, length));
+        let there = places.iter().filter(|it| **it == (element.to_owned(), place.clone(), length));
         assert_eq!(there.count(), 3, "{element} in {places:?}");
     }
     assert_eq!(places.len(), 12);
@@ -140,10 +140,8 @@ fn drops_are_captured_by_element_and_reason() {
     router.settle(100);
     let count = |router: &mut Router, capture: u64, element: &str, reason: &str| {
         let packets = all(router, capture);
-        let is_there = |it: &&CapturedPacket| match it.place {
-            CapturePlace::Dropped(fate) => {
-                it.element == element && it.class.loss_reason(fate).name == reason
-            }
+        let is_there = |it: &&CapturedPacket| match &it.place {
+            CapturePlace::Dropped(its) => it.element == element && its.name == reason,
             _ => false,
         };
         (packets.iter().filter(is_there).count(), packets.len())
@@ -173,7 +171,7 @@ fn pulled_packets_are_captured() {
         ("u", CapturePlace::Output(0)),
         ("end", CapturePlace::Input(0)),
     ] {
-        let there = places.iter().filter(|it| (it.0.as_str(), it.1) == (element, place));
+        let there = places.iter().filter(|it| (it.0.as_str(), &it.1) == (element, &place));
         assert_eq!(there.count(), 5, "{element} {place:?} in {places:?}");
     }
 }

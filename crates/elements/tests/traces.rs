@@ -31,7 +31,7 @@ fn start(router: &mut Router, pattern: &str, packets: u32) -> u64 {
 fn words(step: &TraceStep) -> String {
     let result = |result: &TraceResult| match result {
         TraceResult::Sent { output, packet } => format!("[{output}] {}", packet.length),
-        TraceResult::Dropped { fate } => step.class.loss_reason(*fate).name,
+        TraceResult::Dropped { reason } => reason.name.clone(),
         TraceResult::Consumed => "consumed".to_owned(),
         TraceResult::Kept => "kept".to_owned(),
     };
@@ -42,7 +42,7 @@ fn words(step: &TraceStep) -> String {
             format!("[{input}] {} => {}", before.length, results.join(", "))
         }
         TraceStepKind::Taken { packet } => format!("lets go {}", packet.length),
-        TraceStepKind::Dropped { fate } => step.class.loss_reason(*fate).name,
+        TraceStepKind::Dropped { reason } => reason.name.clone(),
         TraceStepKind::Finished => "finished".to_owned(),
     };
     format!("{} {}: {what}", step.packet, step.element)

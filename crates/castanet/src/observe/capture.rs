@@ -106,19 +106,18 @@ fn next(router: &mut Router, number: u64) -> Result<CaptureAnswer, ArgError> {
 }
 
 fn record(it: &CapturedPacket) -> CaptureRecord {
-    let place = match it.place {
-        CapturePlace::Input(port) => PlaceRecord::Input { port },
-        CapturePlace::Output(port) => PlaceRecord::Output { port },
-        CapturePlace::Dropped(fate) => {
-            let reason = it.class.loss_reason(fate);
-            PlaceRecord::Dropped { reason: reason.name, meaning: reason.doc }
+    let place = match &it.place {
+        CapturePlace::Input(port) => PlaceRecord::Input { port: *port },
+        CapturePlace::Output(port) => PlaceRecord::Output { port: *port },
+        CapturePlace::Dropped(reason) => {
+            PlaceRecord::Dropped { reason: reason.name.clone(), meaning: reason.doc.clone() }
         }
     };
     CaptureRecord {
         time: it.time.0,
         worker: it.worker,
         element: it.element.clone(),
-        class: it.class_name.clone(),
+        class: it.class.clone(),
         place,
         packet: PacketRecord::of(&it.packet),
     }

@@ -43,11 +43,11 @@ fn count(record: DropRecord) -> DropCount {
     let example = record.example.map(|example| ExamplePacket {
         time: example.time.0,
         length: example.image.length,
-        text: example.image.text(),
+        text: example.image.summary(),
     });
     DropCount {
         element: record.name,
-        class: record.class.to_owned(),
+        class: record.class,
         reason: record.reason,
         packets: record.count,
         meaning: record.doc,

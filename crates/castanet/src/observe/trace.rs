@@ -1,7 +1,6 @@
 //! Traces: the steps of single packets, as clients get them.
 
 use super::packet::{FilterText, PacketRecord};
-use castanet_element::class::Class;
 use castanet_element::error::ArgError;
 use castanet_element::exec::{TraceResult, TraceStep, TraceStepKind};
 use castanet_runtime::router::{Router, TraceRequest};
@@ -112,7 +111,6 @@ fn next(router: &mut Router, number: u64) -> Result<TraceAnswer, ArgError> {
 }
 
 fn record(step: &TraceStep) -> StepRecord {
-    let class = step.class;
     let kind = match &step.kind {
         TraceStepKind::Entered { output, packet } => {
             StepKind::Entered { output: *output, packet: PacketRecord::of(packet) }
@@ -121,12 +119,11 @@ fn record(step: &TraceStep) -> StepRecord {
             input: *input,
             before: PacketRecord::of(before),
             nanoseconds: *nanoseconds,
-            results: results.iter().map(|it| result(class, it)).collect(),
+            results: results.iter().map(result).collect(),
         },
         TraceStepKind::Taken { packet } => StepKind::Left { packet: PacketRecord::of(packet) },
-        TraceStepKind::Dropped { fate } => {
-            let reason = class.loss_reason(*fate);
-            StepKind::Dropped { reason: reason.name, meaning: reason.doc }
+        TraceStepKind::Dropped { reason } => {
+            StepKind::Dropped { reason: reason.name.clone(), meaning: reason.doc.clone() }
         }
         TraceStepKind::Finished => StepKind::Finished,
     };
@@ -135,19 +132,18 @@ fn record(step: &TraceStep) -> StepRecord {
         time: step.time.0,
         worker: step.worker,
         element: step.element.clone(),
-        class: step.class_name.clone(),
+        class: step.class.clone(),
         kind,
     }
 }
 
-fn result(class: &Class, result: &TraceResult) -> StepResult {
+fn result(result: &TraceResult) -> StepResult {
     match result {
         TraceResult::Sent { output, packet } => {
             StepResult::Sent { output: *output, packet: PacketRecord::of(packet) }
         }
-        TraceResult::Dropped { fate } => {
-            let reason = class.loss_reason(*fate);
-            StepResult::Dropped { reason: reason.name, meaning: reason.doc }
+        TraceResult::Dropped { reason } => {
+            StepResult::Dropped { reason: reason.name.clone(), meaning: reason.doc.clone() }
         }
         TraceResult::Consumed => StepResult::Consumed,
         TraceResult::Kept => StepResult::Kept,

@@ -2,17 +2,9 @@
 
 use super::{Class, Role};
 use crate::fate::{
-    DISCARDED, DROP, FateKind, FateSpec, LOOPED, MAX_OUTPUTS, NO_FRAME, NOT_TAKEN, PANICKED,
+    DISCARDED, DROP, FateKind, FateSpec, LOOPED, LossReason, MAX_OUTPUTS, NO_FRAME, NOT_TAKEN,
+    PANICKED,
 };
-
-/// Reason for which packets are lost.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LossReason {
-    /// Its name, as in the handler `drops`.
-    pub name: String,
-    /// The sentences about it, on one line.
-    pub doc: String,
-}
 
 impl Class {
     /// The names of all reasons to drop, with their place in the counters.
@@ -62,8 +54,17 @@ impl Class {
         let reason = self.drop_reasons().into_iter().find(|(index, ..)| *index == fate);
         match reason {
             Some((_, name, doc)) => LossReason { name, doc: one_line(doc) },
-            None => LossReason { name: "dropped".into(), doc: String::new() },
+            None => LossReason::unknown(),
         }
+    }
+
+    /// All reasons for which packets are lost, each with the index of the fate, where the element has
+    /// so many outputs.
+    pub fn loss_reasons(&self, outputs: usize) -> impl Iterator<Item = (u8, LossReason)> {
+        let outputs = outputs.max(self.outputs().count()).min(MAX_OUTPUTS) as u8;
+        let drops = self.drop_reasons().into_iter().map(|(fate, ..)| fate);
+        let fates: Vec<u8> = drops.chain(0..outputs).collect();
+        fates.into_iter().map(|fate| (fate, self.loss_reason(fate)))
     }
 
     fn open_output(&self, output: u8) -> LossReason {

@@ -8,7 +8,6 @@ mod options;
 pub mod ports;
 mod program;
 
-pub use fates::LossReason;
 pub use program::Program;
 
 use crate::args::{ArgSpec, Args, Names};

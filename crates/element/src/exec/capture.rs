@@ -1,7 +1,7 @@
 //! Captures: copies of the packets that come to elements, leave them, or are dropped there.
 
 use super::{PacketFilter, PacketImage, TimeBudget, TraceElement};
-use crate::class::Class;
+use crate::fate::LossReason;
 use crate::time::Time;
 use castanet_packet::Packet;
 use std::sync::Arc;
@@ -74,10 +74,8 @@ pub struct CapturedPacket {
     pub worker: usize,
     /// Name of the element.
     pub element: String,
-    /// Name of its class, as the configuration has it.
-    pub class_name: String,
-    /// Its class.
-    pub class: &'static Class,
+    /// Its class, as the configuration names it.
+    pub class: String,
     /// The place of the packet there.
     pub place: CapturePlace,
     /// The packet.
@@ -85,19 +83,18 @@ pub struct CapturedPacket {
 }
 
 /// Place of a captured packet at an element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CapturePlace {
     /// It came in by this input.
     Input(usize),
     /// It left by this output.
     Output(usize),
-    /// It was dropped, by the index of its fate.
-    Dropped(u8),
+    /// It was dropped, for this reason.
+    Dropped(Arc<LossReason>),
 }
 
 impl CaptureSession {
     /// A capture of at most `packets` packets, until the end of a lease.
-    #[expect(clippy::too_many_arguments, reason = "the fields of one request")]
     pub fn new(
         filter: Box<dyn PacketFilter>,
         points: Vec<CapturePoint>,
@@ -124,11 +121,6 @@ impl CaptureSession {
     /// The places that it is about, but drops.
     pub fn points(&self) -> &[CapturePoint] {
         &self.points
-    }
-
-    /// Whether it is about drops.
-    pub fn has_drops(&self) -> bool {
-        self.drops.is_some()
     }
 
     /// Extends the lease.
@@ -165,11 +157,11 @@ impl CaptureSession {
         !self.is_full() && !self.is_over(now)
     }
 
-    fn is_about(&self, name: &str, class: &Class, place: CapturePlace) -> bool {
+    fn is_about(&self, name: &str, place: &CapturePlace) -> bool {
         let (side, port) = match place {
-            CapturePlace::Input(port) => (CaptureSide::Input, port),
-            CapturePlace::Output(port) => (CaptureSide::Output, port),
-            CapturePlace::Dropped(fate) => return self.is_about_drop(name, class, fate),
+            CapturePlace::Input(port) => (CaptureSide::Input, *port),
+            CapturePlace::Output(port) => (CaptureSide::Output, *port),
+            CapturePlace::Dropped(reason) => return self.is_about_drop(name, &reason.name),
         };
         let is_there = |point: &CapturePoint| {
             point.side == side
@@ -179,10 +171,10 @@ impl CaptureSession {
         self.points.iter().any(is_there)
     }
 
-    fn is_about_drop(&self, name: &str, class: &Class, fate: u8) -> bool {
+    fn is_about_drop(&self, name: &str, reason: &str) -> bool {
         let Some(drops) = &self.drops else { return false };
         drops.element.as_deref().is_none_or(|element| element == name)
-            && drops.reason.as_deref().is_none_or(|reason| class.loss_reason(fate).name == reason)
+            && drops.reason.as_deref().is_none_or(|wanted| wanted == reason)
     }
 
     fn send(&self, mut packets: Vec<CapturedPacket>) {
@@ -231,12 +223,19 @@ impl WorkerCapture {
         self.sessions.iter().all(|session| session.is_over(now))
     }
 
+    /// Copies packets that element `me` drops, for the captures that are about it.
+    pub fn take_dropped(&mut self, me: usize, fate: u8, packets: &[Packet], now: Time) {
+        if self.sessions.iter().any(|session| session.drops.is_some()) {
+            let place = CapturePlace::Dropped(self.elements[me].reason(fate));
+            self.take(me, &place, packets, now);
+        }
+    }
+
     /// Copies packets that are at a place of element `me`, for the captures that are about it.
-    pub fn take(&mut self, me: usize, place: CapturePlace, packets: &[Packet], now: Time) {
-        let TraceElement { name, class_name, class } = &self.elements[me];
-        let is_for = |session: &&Arc<CaptureSession>| {
-            session.is_open(now) && session.is_about(name, class, place)
-        };
+    pub fn take(&mut self, me: usize, place: &CapturePlace, packets: &[Packet], now: Time) {
+        let TraceElement { name, class, .. } = &self.elements[me];
+        let is_for =
+            |session: &&Arc<CaptureSession>| session.is_open(now) && session.is_about(name, place);
         if packets.is_empty() || !self.sessions.iter().any(|session| is_for(&session)) {
             return;
         }
@@ -252,9 +251,8 @@ impl WorkerCapture {
                 time: now,
                 worker: self.worker,
                 element: name.clone(),
-                class_name: class_name.clone(),
-                class,
-                place,
+                class: class.clone(),
+                place: place.clone(),
                 packet: PacketImage::of(packet, session.snap_len),
             });
             session.send(wanted.collect());

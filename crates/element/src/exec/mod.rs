@@ -26,15 +26,14 @@ pub use chain::{BranchCounts, ChainExit, MAX_BRANCHES, StagePlace};
 pub use counters::Counters;
 pub use drop_examples::{DropExample, DropExamples};
 pub use image::{ImageAnnotations, PacketImage, first_layer};
-pub use observers::Observers;
+pub use observers::{Observers, TraceElement};
 pub use output_groups::OutputGroups;
 pub use outputs::{Destination, Next, Outputs};
 pub use packet_filter::{AnyPacket, IpPatternFilter, PacketFilter};
 pub use time_budget::TimeBudget;
 pub use timers::Timers;
 pub use trace::{
-    TraceElement, TraceResult, TraceSession, TraceStep, TraceStepKind, TraceTable, TraceVisit,
-    WorkerTrace,
+    TraceResult, TraceSession, TraceStep, TraceStepKind, TraceTable, TraceVisit, WorkerTrace,
 };
 
 use crate::fate::{DROP, MAX_OUTPUTS, NO_FRAME};

@@ -1,8 +1,28 @@
 //! Those who look at the packets of one worker: examples of drops, traces and captures.
 
-use super::{CapturePlace, DropExamples, WorkerCapture, WorkerTrace};
+use super::{DropExamples, WorkerCapture, WorkerTrace};
+use crate::fate::LossReason;
 use crate::time::Time;
 use castanet_packet::Packet;
+use std::sync::Arc;
+
+/// An element, as traces and captures name it.
+pub struct TraceElement {
+    /// Its name.
+    pub name: String,
+    /// Its class, as the configuration names it.
+    pub class: String,
+    /// Reasons for which it loses packets, each with the index of the fate.
+    pub reasons: Vec<(u8, Arc<LossReason>)>,
+}
+
+impl TraceElement {
+    /// The reason for which packets with this fate are lost.
+    pub(super) fn reason(&self, fate: u8) -> Arc<LossReason> {
+        let known = self.reasons.iter().find(|(its, _)| *its == fate);
+        known.map_or_else(|| Arc::new(LossReason::unknown()), |(_, reason)| reason.clone())
+    }
+}
 
 /// Those who look at the packets of one worker.
 pub struct Observers {
@@ -29,7 +49,7 @@ impl Observers {
             packets.iter().for_each(|packet| trace.note_drop(element, now, fate, packet));
         }
         if let Some(capture) = &mut self.capture {
-            capture.take(element, CapturePlace::Dropped(fate), packets, now);
+            capture.take_dropped(element, fate, packets, now);
         }
         if let Some(packet) = packets.first() {
             self.examples.record(element, fate, now, packet);

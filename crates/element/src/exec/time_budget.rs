@@ -9,7 +9,7 @@ pub struct TimeBudget {
     share: i64,
     /// Nanoseconds that may be saved.
     most: i64,
-    /// What is saved, times the share; negative when more was spent.
+    /// The saved time, times the share; negative when more was spent.
     credit: i64,
     /// The time up to which credit was given.
     last: Time,

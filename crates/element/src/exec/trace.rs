@@ -6,9 +6,9 @@
 //! a packet that an element emits while it has a tagged one. Elements that keep packets keep their
 //! tags.
 
+use super::TraceElement;
 use super::{Counters, PacketFilter, PacketImage, TimeBudget};
-use crate::class::Class;
-use crate::fate::{DROP, REASONS};
+use crate::fate::{DROP, LossReason, REASONS};
 use crate::time::Time;
 use castanet_packet::{Batch, Packet};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -55,10 +55,8 @@ pub struct TraceStep {
     pub worker: usize,
     /// Name of the element.
     pub element: String,
-    /// Name of its class, as the configuration has it.
-    pub class_name: String,
-    /// Its class.
-    pub class: &'static Class,
+    /// Its class, as the configuration names it.
+    pub class: String,
     /// The step.
     pub kind: TraceStepKind,
 }
@@ -91,8 +89,8 @@ pub enum TraceStepKind {
     },
     /// An element dropped it that had kept it, or nothing is connected to the output by which it left.
     Dropped {
-        /// Index of the fate.
-        fate: u8,
+        /// The reason.
+        reason: Arc<LossReason>,
     },
     /// It has ended, with all its clones.
     Finished,
@@ -110,8 +108,8 @@ pub enum TraceResult {
     },
     /// The packet was dropped.
     Dropped {
-        /// Index of the fate.
-        fate: u8,
+        /// The reason.
+        reason: Arc<LossReason>,
     },
     /// The packet ended here as it should: sent, written, used.
     Consumed,
@@ -277,16 +275,6 @@ impl TraceTable {
     }
 }
 
-/// Name and class of an element, for steps.
-pub struct TraceElement {
-    /// Its name.
-    pub name: String,
-    /// Name of its class, as the configuration has it.
-    pub class_name: String,
-    /// Its class.
-    pub class: &'static Class,
-}
-
 /// The traces of one worker.
 pub struct WorkerTrace {
     sessions: Vec<Arc<TraceSession>>,
@@ -346,14 +334,13 @@ impl WorkerTrace {
     }
 
     fn step(&self, me: usize, time: Time, traced: &TracedPacket, kind: TraceStepKind) {
-        let TraceElement { name, class_name, class } = &self.elements[me];
+        let TraceElement { name, class, .. } = &self.elements[me];
         traced.session.send(TraceStep {
             packet: traced.number,
             time,
             worker: self.worker,
             element: name.clone(),
-            class_name: class_name.clone(),
-            class,
+            class: class.clone(),
             kind,
         });
     }
@@ -455,7 +442,7 @@ impl WorkerTrace {
             for packet in batch.iter_mut().filter(|it| [0, tag].contains(&it.trace_tag())) {
                 packet.set_trace_tag(if is_connected { tag } else { 0 });
                 if !is_connected {
-                    results.push(TraceResult::Dropped { fate: output });
+                    results.push(TraceResult::Dropped { reason: self.elements[me].reason(output) });
                 } else {
                     clones += 1;
                     let packet = PacketImage::of(packet, traced.session.snap_len);
@@ -468,8 +455,8 @@ impl WorkerTrace {
             _ => u8::MAX,
         });
         let noted = std::mem::take(&mut self.noted);
-        let mut ends: Vec<_> =
-            noted.into_iter().map(|fate| TraceResult::Dropped { fate }).collect();
+        let dropped = |fate| TraceResult::Dropped { reason: self.elements[me].reason(fate) };
+        let mut ends: Vec<_> = noted.into_iter().map(|fate| dropped(fate)).collect();
         if counters.consumed > consumed {
             ends.push(TraceResult::Consumed);
         }
@@ -477,7 +464,7 @@ impl WorkerTrace {
             // Let go before it was counted, or kept.
             let more = (0..REASONS).find(|&reason| counters.drops[reason] > drops[reason]);
             ends.push(match more {
-                Some(reason) => TraceResult::Dropped { fate: DROP - reason as u8 },
+                Some(reason) => dropped(DROP - reason as u8),
                 None => {
                     clones = 1;
                     TraceResult::Kept
@@ -499,7 +486,8 @@ impl WorkerTrace {
         } else if tag > 0
             && let Some(traced) = self.table.get(tag)
         {
-            self.step(me, now, &traced, TraceStepKind::Dropped { fate });
+            let reason = self.elements[me].reason(fate);
+            self.step(me, now, &traced, TraceStepKind::Dropped { reason });
             self.end_clones(me, now, tag, &traced, 0, 1);
         }
     }

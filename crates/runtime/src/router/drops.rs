@@ -1,10 +1,10 @@
 //! The drop report: dropped packets of all elements by reason, each with an example.
 
 use super::Router;
-use castanet_element::class::{Class, LossReason};
+use castanet_element::class::Class;
 use castanet_element::error::ArgError;
 use castanet_element::exec::{Counters, DropExample, DropExamples};
-use castanet_element::fate::DROP;
+use castanet_element::fate::{DROP, LossReason};
 
 /// Packets that an element has dropped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct DropRecord {
     pub element: usize,
     /// Its name.
     pub name: String,
-    /// Its class.
-    pub class: &'static str,
+    /// Its class, as the configuration names it.
+    pub class: String,
     /// Name of the reason, as in the handler `drops`.
     pub reason: String,
     /// Number of packets, on all workers.
@@ -59,7 +59,7 @@ impl Router {
             records.extend(reasons.map(|DropReason { fate, name: reason, doc, count }| {
                 let examples = answers.iter().filter_map(|(_, its)| its.get(element, fate));
                 let example = examples.max_by_key(|example| example.time).cloned();
-                let (name, class) = (it.name.clone(), it.class.spec.class);
+                let (name, class) = (it.name.clone(), it.source.class.clone());
                 DropRecord { element, name, class, reason, count, doc, example }
             }));
         }

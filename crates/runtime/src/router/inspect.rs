@@ -12,6 +12,7 @@ use castanet_element::exec::{
     CapturePoint, CaptureSession, CaptureSide, CapturedDrops, CapturedPacket, PacketFilter,
     TraceElement, TraceSession, TraceStep, TraceTable, WorkerCapture, WorkerTrace,
 };
+use castanet_element::fate::LossReason;
 use castanet_element::time::Time;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -250,8 +251,8 @@ impl Router {
         let all = &self.config.graph.elements;
         let element = |it: &Element| TraceElement {
             name: it.name.clone(),
-            class_name: it.source.class.clone(),
-            class: it.class,
+            class: it.source.class.clone(),
+            reasons: reasons(it),
         };
         let elements: Arc<[TraceElement]> = all.iter().map(element).collect();
         let is_captured = |&it: &usize| {
@@ -294,7 +295,7 @@ impl Router {
         let CapturePlaceName { name, side, port } = place;
         let elements = &self.config.graph.elements;
         let of_interface = elements.iter().filter(|it| it.interface().as_ref() == Some(name));
-        let of_interface: Vec<_> = of_interface.flat_map(|it| ends(it)).collect();
+        let of_interface: Vec<_> = of_interface.flat_map(ends).collect();
         let Some(it) = elements.iter().find(|it| it.name == *name) else {
             if of_interface.is_empty() {
                 self.check_element(name)?;
@@ -324,16 +325,22 @@ impl Router {
     fn all_ends(&self) -> Vec<CapturePoint> {
         let elements = &self.config.graph.elements;
         let devices = elements.iter().filter(|it| it.interface().is_some());
-        let points: Vec<_> = devices.flat_map(|it| ends(it)).collect();
+        let points: Vec<_> = devices.flat_map(ends).collect();
         match points.is_empty() {
             false => points,
-            true => elements.iter().filter(|it| it.is_origin()).flat_map(|it| ends(it)).collect(),
+            true => elements.iter().filter(|it| it.is_origin()).flat_map(ends).collect(),
         }
     }
 }
 
 fn gone(what: &str, number: u64) -> ArgError {
     ArgError::new(format!("there is no {what} {number}: its client was silent for too long"))
+}
+
+/// The reasons for which an element loses packets.
+fn reasons(it: &Element) -> Vec<(u8, Arc<LossReason>)> {
+    let all = it.class.loss_reasons(it.outputs.len());
+    all.map(|(fate, reason)| (fate, Arc::new(reason))).collect()
 }
 
 /// Where packets enter or leave the graph at an element.

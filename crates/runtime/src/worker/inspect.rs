@@ -143,7 +143,7 @@ fn push_reported(
     if graph.slots[me].captured
         && let Some(capture) = &mut exec.observers.capture
     {
-        capture.take(me, CapturePlace::Input(port), batch.as_slice(), now);
+        capture.take(me, &CapturePlace::Input(port), batch.as_slice(), now);
     }
     let traced = match (&mut exec.observers.trace, batch.as_slice()) {
         (Some(trace), [packet]) => trace.begin_visit(port, packet, &exec.counters[me]),
@@ -177,7 +177,7 @@ fn report(slot: &Slot, exec: &mut ExecState, me: usize, traced: Option<TraceVisi
         && let Some(capture) = &mut observers.capture
     {
         for (output, batch) in outputs.batches_from(from) {
-            capture.take(me, CapturePlace::Output(output.into()), batch.as_slice(), *now);
+            capture.take(me, &CapturePlace::Output(output.into()), batch.as_slice(), *now);
         }
     }
 }
@@ -236,7 +236,7 @@ pub(super) fn taken(graph: &WorkerGraph, exec: &mut ExecState, me: usize, packet
     if graph.slots[me].captured
         && let Some(capture) = &mut observers.capture
     {
-        capture.take(me, CapturePlace::Output(0), packets, *now);
+        capture.take(me, &CapturePlace::Output(0), packets, *now);
     }
 }
 

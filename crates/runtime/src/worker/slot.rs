@@ -50,7 +50,8 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Whether the elements of its chain run one by one.
+    /// Whether the elements of its chain run one by one. A handler may have given one of them a call:
+    /// then the first is single, too.
     #[inline(always)]
     pub(crate) fn is_apart(&self) -> bool {
         self.single | self.apart

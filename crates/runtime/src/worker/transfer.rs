@@ -134,8 +134,6 @@ fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: 
             return inspect::visit(graph, exec, to, it.depth, &mut it.batch);
         }
         let fused = match graph.slots[me].chain {
-            // A handler may have given an element of the chain a call: then its first element is
-            // single, too.
             Some(_) if !TIMED && !it.alone && !graph.slots[me].is_apart() => {
                 chain::run(graph, exec, me, it.depth, &mut it.batch)
             }
@@ -186,8 +184,8 @@ fn go_on(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey, mut ne
     if !exec.outputs.is_empty() {
         emit_rest(exec, next, &mut it.batch);
         // Kept packets that an element lets go may be traced.
-        let stacks = exec.outputs.len() > 1 || exec.outputs.has_calls();
-        if stacks || exec.observers.trace.is_some() {
+        let is_traced = exec.observers.trace.is_some();
+        if exec.outputs.len() > 1 || exec.outputs.has_calls() || is_traced {
             stack_emitted(graph, exec, me, it.depth, 0);
             return false;
         }

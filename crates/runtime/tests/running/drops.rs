@@ -249,7 +249,7 @@ fn reasons_of_the_runtime_have_examples_and_sentences() {
     let circle = only("Make(1) -> a :: Count -> b :: Count -> a");
     assert_eq!((&*circle.reason, circle.count), ("loop", 1));
     let trip = only("Make(40) -> t :: Trip(40) -> End");
-    assert_eq!((&*trip.name, trip.class, &*trip.reason), ("t", "Trip", "panic"));
+    assert_eq!((&*trip.name, &*trip.class, &*trip.reason), ("t", "Trip", "panic"));
     assert_eq!(trip.count, 8, "the second burst");
     let open = only("Make(5) -> i :: Sort -> End");
     assert_eq!((&*open.name, &*open.reason, open.count), ("i", "aside", 5));

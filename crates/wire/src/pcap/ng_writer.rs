@@ -170,9 +170,9 @@ mod tests {
     use crate::pcap::{Reader, link_type};
     use proptest::prelude::*;
 
-    type Written = (u8, i64, usize, Vec<u8>, String);
+    type WrittenPacket = (u8, i64, usize, Vec<u8>, String);
 
-    fn packets() -> impl Strategy<Value = Vec<Written>> {
+    fn packets() -> impl Strategy<Value = Vec<WrittenPacket>> {
         let bytes = prop::collection::vec(any::<u8>(), 0..70);
         let one = (0..2u8, 0..i64::MAX, 0..2000usize, bytes, ".{0,20}");
         prop::collection::vec(one, 0..10)

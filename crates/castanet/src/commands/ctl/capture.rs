@@ -99,7 +99,7 @@ pub(super) fn run(
     let SessionNumber { session } = it.read_json(&format!("capture start {query}"))?;
     let deadline = duration.map(|duration| Instant::now() + duration);
     let result = follow(it, session, deadline, &mut sink, stop);
-    // What came between the last answer and the end is of the capture, too; the router may have gone.
+    // The router may have gone.
     let stopped = it.client.read(&format!("capture stop {session}"));
     let counts = result?;
     let packets = sink.finish()?;
