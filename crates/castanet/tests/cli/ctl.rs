@@ -1,5 +1,6 @@
 //! Clients of running instances: `castanet ctl`, `castanet top` and `castanet drops`.
 
+mod capture;
 mod commands;
 mod hostile;
 mod instances;
@@ -8,6 +9,7 @@ mod permissions;
 mod reload;
 mod screen;
 mod shell;
+mod trace;
 
 use crate::control::PATIENCE;
 use crate::program::{RunResult, command, run};
