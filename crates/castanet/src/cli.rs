@@ -39,6 +39,9 @@ enum Command {
     /// Say whether a configuration is right, and everything that is wrong
     Check(commands::check::Arguments),
     /// Show each step from the text to running workers
+    #[command(after_help = "Examples:
+  castanet explain conf/router.click dev0=eth1 dev1=eth2 dev2=eth3
+  castanet explain --privileges conf/router.click dev0=eth1 dev1=eth2 dev2=eth3")]
     Explain(commands::explain::Arguments),
     /// Compile a configuration into a program of its own
     #[command(after_help = "Examples:

@@ -4,16 +4,20 @@
 mod cli;
 mod click;
 mod commands;
+mod confine;
 mod console;
 mod instance;
 mod library;
 mod load;
+mod log;
 mod messages;
 mod observe;
+mod privileges;
 mod program;
 mod replace;
 mod signals;
 mod source_files;
+mod systemd;
 mod terminal;
 mod tools;
 mod watch;
@@ -52,6 +56,7 @@ pub fn main(program: Program) -> ExitCode {
         },
         None => cli::main(),
     };
+    log::finish();
     messages::finish();
     ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
 }

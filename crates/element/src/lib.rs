@@ -25,6 +25,7 @@ pub mod memory;
 pub mod node;
 pub mod on;
 pub mod output;
+pub mod resource;
 pub mod setup;
 pub mod shared;
 pub mod spec;
@@ -48,6 +49,7 @@ pub mod prelude {
     pub use crate::handler::{ReadRequest, Value};
     pub use crate::on;
     pub use crate::output::Output;
+    pub use crate::resource::{Resource, ResourceKind};
     pub use crate::setup::Setup;
     pub use crate::shared::{RwShared, Shared};
     pub use crate::time::Time;

@@ -41,4 +41,6 @@ pub use rule_set::{Change, Entry, NonIpPolicy, RuleSet, Timeouts};
 use castanet_element::class::{Class, per_batch};
 
 /// Every class of this crate.
-pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>().with_rw_shared_state()];
+pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>()
+    .with_resources(middlebox::resources)
+    .with_rw_shared_state()];

@@ -16,6 +16,7 @@ use crate::rule_set::{NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
@@ -296,6 +297,13 @@ fn check_rule_count(rules: RuleSet) -> Result<RuleSet, ArgError> {
         true => Err(ArgError::new(format!("{} rules; there can be {MAX_SLOTS}", rules.len()))),
         false => Ok(rules),
     }
+}
+
+/// The file that the arguments name.
+pub(crate) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &MiddleboxArgs| {
+        Resource::input(it.file.as_deref(), "reads rules from it")
+    })
 }
 
 impl Build for Middlebox {

@@ -6,7 +6,7 @@ mod service;
 
 pub(crate) use directory::{RuntimeDirectory, is_name};
 pub(crate) use handlers::{CONTROL_VERSION, INSTANCE, InstanceDescription};
-pub(crate) use service::InstanceService;
+pub(crate) use service::{InstanceService, default_name};
 
 use clap::Args;
 use std::path::PathBuf;

@@ -5,7 +5,7 @@ use super::{InstanceArguments, RuntimeDirectory, is_name};
 use crate::load::{Origin, io_error_text};
 use crate::replace::Reloader;
 use crate::signals::Hangup;
-use crate::terminal::complain;
+use crate::terminal::{complain, inform};
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
@@ -160,7 +160,13 @@ impl InstanceService {
         router: &mut Router,
         file: Option<&Path>,
     ) -> Result<(), ArgError> {
-        router.replace_with(|build| self.reloader.read(file, build))?;
+        crate::systemd::reloading();
+        let prepared = router.replace_with(|build| self.reloader.read(file, build));
+        if prepared.is_err() {
+            let status = crate::systemd::sentence(router);
+            crate::systemd::ready(&format!("the reload was refused; {status}"));
+        }
+        prepared.map_err(crate::confine::explained)?;
         let own = || self.reloader.origin.clone();
         self.loaded = Some(file.map_or_else(own, |file| Origin::File(file.to_owned())));
         Ok(())
@@ -204,7 +210,8 @@ impl InstanceService {
         let errors = router.take_start_errors();
         if let Some(origin) = self.loaded.take() {
             self.configuration = origin.name();
-            complain(format_args!("castanet: {} runs anew", self.configuration));
+            crate::systemd::ready(&crate::systemd::sentence(router));
+            inform(format_args!("castanet: {} runs anew", self.configuration));
         }
         for deferred in self.deferred.drain(..) {
             if let Some(socket) = &self.socket {
@@ -255,7 +262,7 @@ fn nanoseconds(time: Time) -> u64 {
 }
 
 /// The name of an instance whose user gives it none: that of the file.
-fn default_name(origin: &Origin) -> String {
+pub(crate) fn default_name(origin: &Origin) -> String {
     let stem = match origin {
         Origin::File(path) => path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned),
         Origin::Built(built) => {

@@ -22,6 +22,7 @@ mod named_files;
 mod program;
 mod refused_swaps;
 mod script;
+mod service;
 mod shell;
 mod sockets;
 mod splitbox;

@@ -25,6 +25,7 @@ use crate::node::{
     find_handler, numbered_text,
 };
 use crate::on::View;
+use crate::resource::FindResources;
 use crate::setup::Setup;
 use crate::time::Time;
 use castanet_lang::{Diagnostics, FlatGraph, SourceMap, Tree, parse};
@@ -175,6 +176,8 @@ pub struct Factory {
     pub write_config: WriteConfig,
     /// For devices: names the device and the queues that the element wants, without opening it.
     pub device: Option<FindDevice>,
+    /// For elements that open something: names the resources that they need, without opening them.
+    pub resources: Option<FindResources>,
     /// For elements that watch how full stores are: names the stores.
     pub watch: Option<FindStores>,
     /// For elements that write handlers on their packets' way: names the handlers.
@@ -272,6 +275,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             read_config: read_config::<E>,
             write_config: write_config::<E>,
             device: None,
+            resources: None,
             watch: None,
             calls: None,
         },

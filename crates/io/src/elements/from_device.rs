@@ -13,6 +13,7 @@ use crate::af_xdp::{HostFilter, Queues};
 use crate::device::Device;
 use castanet_element::device as devices;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_packet::anno;
 use std::sync::Arc;
 
@@ -301,6 +302,14 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
         queues: it.placement.queues(nonnegative(it.queue), nonnegative(it.n_queues), offer),
         rx_threads: it.placement.rx_threads(),
         name: it.devname,
+    })
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromDeviceArgs| {
+        let Ok(request) = it.request() else { return Vec::new() };
+        device_selection::resources(&it.devname, &request)
     })
 }
 

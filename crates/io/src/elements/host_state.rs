@@ -76,6 +76,16 @@ impl HostState {
     }
 }
 
+/// The resources that a device of this name needs.
+pub(super) fn resources(devname: &str) -> Vec<Resource> {
+    let name = if devname.is_empty() { "a new tap" } else { devname };
+    vec![
+        Resource::new(ResourceKind::Interface, name, "exchanges packets with the host there"),
+        Resource::new(ResourceKind::WriteFile, "/dev/net/tun", "makes the device"),
+        Resource::capability("CAP_NET_ADMIN", "makes the device and sets its addresses"),
+    ]
+}
+
 /// The configuration of the host's side of a device; an error if `gateway` is not on its network.
 pub(super) fn host_side(
     net: Option<&Net>,

@@ -9,6 +9,7 @@ use crate::device::Device;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Sends packets, link header included, on the network interface DEVNAME.
 ///
@@ -90,6 +91,13 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     let queues = Queues { first, least: 1, most: most.max(1), sockets: forecast.queues.is_none() };
     let (name, how, node) = (it.devname, forecast.how, forecast.numa_node);
     Some(devices::Device { name, how, node, queues, rx_threads: RxThreads::default() })
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ToDeviceArgs| {
+        device_selection::resources(&it.devname, &it.request(0))
+    })
 }
 
 /// The exits of packets, and the reasons to drop them.

@@ -10,6 +10,7 @@ mod costs;
 mod drops;
 mod global;
 mod handlers;
+mod liveness;
 mod migration;
 mod observation;
 mod plan;
@@ -23,6 +24,7 @@ mod worker_set;
 
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
+pub use liveness::LivenessProbe;
 pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};
@@ -39,6 +41,7 @@ use castanet_element::control::ProgramWait;
 use castanet_element::files::HandlerFiles;
 use castanet_element::frames::Frames;
 use castanet_element::node::AnyConfig;
+use castanet_element::resource::Resource;
 use castanet_element::shared::SharedState;
 use castanet_element::time::{Clock, SIMULATED_START, Time};
 use castanet_packet::Pool;
@@ -207,6 +210,10 @@ impl Router {
     /// The assignment of elements to workers.
     pub fn assigned(&self) -> &assign::Assignment {
         &self.config.assigned
+    }
+    /// The resources outside of the process that its elements need, each with its element.
+    pub fn resources(&self) -> Vec<(usize, Resource)> {
+        crate::graph::resources::find(&self.config.graph, &self.config.names)
     }
     /// The clock of its elements.
     pub fn clock(&self) -> &Arc<Clock> {
