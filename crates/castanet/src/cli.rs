@@ -125,6 +125,13 @@ Files of the entry, of each processor and of the client are for one party each; 
         /// The directory, which is made if it is not there
         dir: PathBuf,
     },
+    /// Install the unit of systemd that runs /etc/castanet/NAME.click as castanet@NAME
+    #[command(after_help = "Examples:
+  castanet install-service
+  castanet install-service --print
+  castanet install-service --root /srv/image --program /usr/bin/castanet
+docs/operating.md says what the unit allows, and how to change that for one router.")]
+    InstallService(commands::install_service::Arguments),
     /// Write completions for a shell to standard output
     Completions {
         /// Which shell
@@ -324,6 +331,7 @@ pub(crate) fn main() -> i32 {
         Command::Splitbox(arguments) => commands::splitbox::main(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),
+        Command::InstallService(arguments) => commands::install_service::main(&arguments),
         Command::Completions { shell, name } => completions(shell, &name),
         Command::Man { dir } => {
             let clients = commands::ctl::man_page();

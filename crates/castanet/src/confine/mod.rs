@@ -70,16 +70,17 @@ pub(crate) fn confine(
     Ok(sentences)
 }
 
-/// The error of a reload, with help if the confinement is the reason.
+/// The reason why a reload may be refused.
+const REASON: &str = "under --confine a reload opens no devices and files but those of the \
+                      configuration at the start; restart the process for others, or see \
+                      --keep-capabilities and --no-landlock";
+
+/// The error of a reload, with the reason if the confinement is it.
 pub(crate) fn explained(error: ArgError) -> ArgError {
     let text = error.to_string();
     let is_refusal = ["not permitted", "Permission denied"].iter().any(|it| text.contains(it));
     match IS_CONFINED.load(Ordering::Relaxed) && is_refusal {
-        true => error.help(
-            "under --confine a reload opens no devices and files but those of the configuration \
-             that the process started with; restart it for others, or see --keep-capabilities and \
-             --no-landlock",
-        ),
+        true => ArgError::new(format!("{text}\ncastanet: {REASON}")),
         false => error,
     }
 }

@@ -71,7 +71,14 @@ const REFUSED: &[libc::c_long] = &[
 /// Refuses these calls with "operation not permitted" from now on, and `bpf`, too, unless the
 /// configuration needs it.
 pub(super) fn refuse(needs_bpf: bool) -> Result<String, String> {
-    let wrong = |error: &dyn std::fmt::Display| failed("seccomp", error);
+    let (program, count) = program(needs_bpf)?;
+    apply_filter_all_threads(&program).map_err(|error| failed("seccomp", &error))?;
+    Ok(format!("{count} system calls are refused"))
+}
+
+/// The filter, and the number of calls that it refuses.
+fn program(needs_bpf: bool) -> Result<(BpfProgram, usize), String> {
+    let wrong = |error: seccompiler::BackendError| failed("seccomp", &error);
     let bpf = (!needs_bpf).then_some(libc::SYS_bpf);
     let calls: Vec<libc::c_long> = REFUSED.iter().copied().chain(bpf).collect();
     let errno = u32::try_from(libc::EPERM).unwrap_or(1);
@@ -79,13 +86,31 @@ pub(super) fn refuse(needs_bpf: bool) -> Result<String, String> {
         calls.iter().map(|&call| (call, Vec::new())).collect(),
         SeccompAction::Allow,
         SeccompAction::Errno(errno),
-        std::env::consts::ARCH
-            .try_into()
-            .map_err(|error: seccompiler::BackendError| wrong(&error))?,
+        std::env::consts::ARCH.try_into().map_err(wrong)?,
     );
-    let program: BpfProgram = filter
-        .and_then(TryInto::try_into)
-        .map_err(|error: seccompiler::BackendError| wrong(&error))?;
-    apply_filter_all_threads(&program).map_err(|error| wrong(&error))?;
-    Ok(format!("{} system calls are refused", calls.len()))
+    Ok((filter.and_then(TryInto::try_into).map_err(wrong)?, calls.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::errno::Errno;
+    use nix::sched::{CloneFlags, unshare};
+
+    #[test]
+    fn refused_calls_fail_and_others_do_not() {
+        // The filter holds for the thread that applies it, and its children.
+        let thread = std::thread::spawn(|| {
+            assert_eq!(unshare(CloneFlags::CLONE_FS), Ok(()));
+            let (program, count) = program(false).unwrap();
+            assert_eq!(count, REFUSED.len() + 1);
+            seccompiler::apply_filter(&program).unwrap();
+            assert_eq!(unshare(CloneFlags::CLONE_FS), Err(Errno::EPERM));
+            let executed = std::process::Command::new("/bin/true").status();
+            assert_eq!(executed.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied);
+            assert!(std::fs::read("/proc/self/status").is_ok());
+            std::thread::spawn(|| 7).join().unwrap()
+        });
+        assert_eq!(thread.join().unwrap(), 7);
+    }
 }

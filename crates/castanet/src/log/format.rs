@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 )]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
-    /// Something that was asked for cannot be done.
+    // Something that was asked for cannot be done.
     Error,
-    /// The router goes on, but not as one may think.
+    // The router goes on, but not as one may think.
     Warning,
-    /// The router's own course, and lines of elements.
+    // The router's own course, and lines of elements.
     #[default]
     Info,
-    /// Details for authors of elements.
+    // Details for authors of elements.
     Debug,
 }
 
 /// Forms of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Lines with time and level.
+    // Lines with time and level.
     Text,
-    /// A JSON object a line.
+    // A JSON object a line.
     Json,
-    /// Lines with a priority in front, for systemd's journal (`sd-daemon(3)`).
+    // Lines with a priority in front, for systemd's journal (`sd-daemon(3)`).
     Journal,
 }
 

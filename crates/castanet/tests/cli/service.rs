@@ -1,6 +1,7 @@
-//! `castanet run` under a service manager: the messages that it sends to `$NOTIFY_SOCKET`.
+//! `castanet run` under a service manager: the messages that it sends to `$NOTIFY_SOCKET`; and the unit of
+//! `castanet install-service`.
 
-use crate::program::{command, folder, wait_until};
+use crate::program::{castanet, command, folder, wait_until};
 use std::io::Read;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
@@ -145,4 +146,90 @@ fn a_worker_that_hangs_withholds_the_watchdogs_message() {
     assert!(manager.change().starts_with("STOPPING=1"));
     child.wait().unwrap();
     reader.join().unwrap();
+}
+
+/// A folder that is removed.
+struct Root(PathBuf);
+
+impl Drop for Root {
+    fn drop(&mut self) {
+        _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn root(name: &str) -> Root {
+    Root(folder(&format!("root-{name}-{}", std::process::id())))
+}
+
+#[test]
+fn the_unit_and_a_configuration_are_installed_once() {
+    let root = root("install");
+    let at = root.0.to_str().unwrap();
+    let install =
+        |words: &[&str]| castanet(&[&["install-service", "--root", at][..], words].concat(), b"");
+    let first = install(&["--program", "/usr/bin/castanet"]);
+    assert_eq!((first.status, first.err.as_str()), (Some(0), ""));
+    assert!(first.out.contains("systemd-sysusers"), "{}", first.out);
+    let unit = root.0.join("etc/systemd/system/castanet@.service");
+    let text = std::fs::read_to_string(&unit).unwrap();
+    assert!(text.contains("\nExecStart=/usr/bin/castanet run /etc/castanet/%i.click "), "{text}");
+    assert!(text.contains("\nUser=castanet\n"), "{text}");
+    // The user's own configuration stays.
+    let example = root.0.join("etc/castanet/example.click");
+    let result = castanet(&["check", example.to_str().unwrap()], b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    std::fs::write(&example, "mine").unwrap();
+    std::fs::remove_file(&unit).unwrap();
+    let second = install(&[]);
+    assert_eq!(second.status, Some(1));
+    assert!(second.err.contains("example.click is there, and stays"), "{}", second.err);
+    assert!(!unit.exists());
+    assert_eq!(std::fs::read_to_string(&example).unwrap(), "mine");
+    let third = install(&["--force", "--user", "packets"]);
+    assert_eq!(third.status, Some(0), "{}", third.err);
+    assert!(std::fs::read_to_string(&unit).unwrap().contains("\nUser=packets\nGroup=packets\n"));
+    assert_ne!(std::fs::read_to_string(&example).unwrap(), "mine");
+    for (option, value) in [("--user", "a b"), ("--program", "castanet"), ("--program", "/a b")] {
+        assert_eq!(install(&["--force", option, value]).status, Some(2), "{option} {value}");
+    }
+}
+
+#[test]
+fn nothing_is_installed_outside_of_the_root() {
+    let outside = root("outside");
+    let root = root("links");
+    std::os::unix::fs::symlink(&outside.0, root.0.join("etc")).unwrap();
+    let result = castanet(&["install-service", "--root", root.0.to_str().unwrap()], b"");
+    assert_eq!(result.status, Some(1));
+    assert!(result.err.contains("links are not followed"), "{}", result.err);
+    assert_eq!(std::fs::read_dir(&outside.0).unwrap().count(), 0);
+}
+
+#[test]
+fn systemd_takes_the_unit_and_finds_little_exposed() {
+    /// Ten times the exposure level of `systemd-analyze security`: up to 5 is "OK", 10 is the worst.
+    const MOST_EXPOSED: &str = "25";
+    let root = root("verify");
+    let unit = castanet(&["install-service", "--print"], b"").out;
+    let path = root.0.join("castanet@.service");
+    std::fs::write(&path, &unit).unwrap();
+    let analyze = |words: &[&str]| {
+        let output = Command::new("systemd-analyze").args(words).output();
+        let output = output.expect("systemd-analyze is installed (.ci/packages)");
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+    };
+    let instance = root.0.join("castanet@example.service");
+    std::os::unix::fs::symlink("castanet@.service", &instance).unwrap();
+    let instance = instance.to_str().unwrap();
+    let (is_right, told) = analyze(&["verify", "--man=no", instance]);
+    assert!(is_right && !told.contains("castanet@"), "{told}");
+    let words = ["security", "--offline=true", "--threshold", MOST_EXPOSED, instance];
+    let (is_tight, told) = analyze(&words);
+    let level = told.lines().find(|line| line.contains("Overall exposure level"));
+    println!("{}", level.unwrap_or_default());
+    assert!(is_tight && level.is_some(), "{told}");
+    // The check can fail.
+    std::fs::write(&path, unit.replace("\nExecStart=", "\nExecStart=/nowhere")).unwrap();
+    assert!(!analyze(&["verify", "--man=no", instance]).0);
 }

@@ -36,6 +36,7 @@ mod reachability;
 mod replay;
 mod route;
 mod rules;
+mod service;
 mod sockets;
 mod splitbox;
 mod splitbox_network;
