@@ -5,8 +5,13 @@ use super::{PackageFacts, failed};
 use std::path::Path;
 use std::process::Command;
 
-/// The maintainer, as the package names one.
-pub(super) const MAINTAINER: &str = "Castanet developers <castanet@localhost>";
+/// The maintainer, from the variables that Debian's tools have for it.
+pub(super) fn maintainer() -> String {
+    let or = |name, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
+    let (name, mail) =
+        (or("DEBFULLNAME", "Castanet developers"), or("DEBEMAIL", "castanet@localhost"));
+    format!("{name} <{mail}>")
+}
 
 /// Files that belong to the machine's administrator, and stay as they are.
 const CONFIGURATION: &str = "/etc/castanet/example.click\n/etc/default/castanet\n";
@@ -42,7 +47,10 @@ fi
 pub(super) fn dependencies(main: &Path, stage: &Path) -> Result<String, String> {
     // dpkg-shlibdeps wants to be in a source package.
     let source = stage.join("source");
-    write(&source.join("debian/control"), b"Source: castanet\n\nPackage: castanet\n")?;
+    write(
+        &source.join("debian/control"),
+        b"Source: castanet\n\nPackage: castanet\nArchitecture: any\n",
+    )?;
     let program = main.join("usr/bin/castanet");
     let done = Command::new("dpkg-shlibdeps").arg("-O").arg(&program).current_dir(&source).output();
     let done = done.map_err(|e| format!("cannot run dpkg-shlibdeps (package dpkg-dev): {e}"))?;
@@ -55,10 +63,10 @@ pub(super) fn dependencies(main: &Path, stage: &Path) -> Result<String, String> 
 /// Writes the control files of `castanet`.
 pub(super) fn write_main(tree: &Path, facts: &PackageFacts, libraries: &str) -> Result<(), String> {
     let PackageFacts { version, architecture, .. } = facts;
-    let size = kilobytes(tree)?;
+    let (size, maintainer) = (kilobytes(tree)?, maintainer());
     let control = format!(
         "Package: castanet\nVersion: {version}\nArchitecture: {architecture}\n\
-         Maintainer: {MAINTAINER}\nInstalled-Size: {size}\n\
+         Maintainer: {maintainer}\nInstalled-Size: {size}\n\
          Depends: {libraries}, systemd | systemd-standalone-sysusers | systemd-sysusers\n\
          Section: net\nPriority: optional\n\
          Description: packet-processing engine for Click graphs\n \
@@ -82,11 +90,11 @@ pub(super) fn write_symbols(
     build_id: &str,
 ) -> Result<(), String> {
     let PackageFacts { version, architecture, .. } = facts;
-    let size = kilobytes(tree)?;
+    let (size, maintainer) = (kilobytes(tree)?, maintainer());
     let control = format!(
         "Package: castanet-dbgsym\nSource: castanet\nVersion: {version}\n\
          Auto-Built-Package: debug-symbols\nArchitecture: {architecture}\n\
-         Maintainer: {MAINTAINER}\nInstalled-Size: {size}\n\
+         Maintainer: {maintainer}\nInstalled-Size: {size}\n\
          Depends: castanet (= {version})\nSection: debug\nPriority: optional\n\
          Description: debug symbols for castanet\nBuild-Ids: {build_id}\n"
     );

@@ -104,7 +104,7 @@ fn pack(
     let package = out.join(format!("{name}_{version}_{architecture}.deb"));
     let (epoch, level) = (format!("SOURCE_DATE_EPOCH={epoch}"), format!("-z{level}"));
     let words = ["dpkg-deb", "--root-owner-group", "-Zxz", &level, "--build"];
-    run("env", &[&[epoch.as_str()], &words[..], &[path(tree)?, path(&package)?]].concat())?;
+    output("env", &[&[epoch.as_str()], &words[..], &[path(tree)?, path(&package)?]].concat())?;
     Ok(package)
 }
 

@@ -46,7 +46,7 @@ pub(super) fn program(program: &Path, tree: &Path, facts: &PackageFacts) -> Resu
     compressed(&tree.join("usr/share/doc/castanet/changelog.Debian"), debian.as_bytes())
 }
 
-/// The manual pages of the program; those of Click's tools belong to whoever makes their links.
+/// The manual pages of the program; those of Click's tools come with their links.
 fn manual(program: &Path, tree: &Path) -> Result<(), String> {
     let folder = tree.join("usr/share/man/man1");
     output(path(program)?, &["man", path(&folder)?])?;
@@ -63,7 +63,7 @@ fn manual(program: &Path, tree: &Path) -> Result<(), String> {
 
 fn debian_changelog(facts: &PackageFacts) -> Result<String, String> {
     let (date, _) = output("date", &["-uR", "-d", &format!("@{}", facts.epoch)])?;
-    let (version, maintainer) = (&facts.version, super::control::MAINTAINER);
+    let (version, maintainer) = (&facts.version, super::control::maintainer());
     Ok(format!(
         "castanet ({version}) unstable; urgency=medium\n\n  \
          * Package of this version; its changes are in changelog.gz.\n\n \
