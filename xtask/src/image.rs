@@ -15,17 +15,20 @@ pub(crate) struct Options {
     package: Option<PathBuf>,
     /// The program that builds images: buildah, podman or docker.
     builder: String,
+    /// The image to start from, in place of the one that the recipe names.
+    base: Option<String>,
 }
 
 impl Options {
     /// Options from the words of the command line; `None` if they are wrong.
     pub(crate) fn parse(words: &[&str]) -> Option<Options> {
-        let mut options = Options { package: None, builder: "buildah".into() };
+        let mut options = Options { package: None, builder: "buildah".into(), base: None };
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let value = words.next()?;
             match *word {
                 "--package" => options.package = Some(value.into()),
+                "--base" => options.base = Some((*value).to_owned()),
                 "--builder" => options.builder = (*value).to_owned(),
                 _ => return None,
             }
@@ -49,7 +52,11 @@ pub(crate) fn image(options: &Options) -> Result<(), String> {
     let copy = context.join("castanet.deb");
     std::fs::copy(&package, &copy).map_err(|e| failed(&package, e))?;
     let place = context.to_str().ok_or("a path that is not UTF-8")?;
-    let done = run(&options.builder, &["build", "--tag", IMAGE, "--file", RECIPE, place]);
+    let base = options.base.as_ref().map(|base| format!("BASE={base}"));
+    let mut words = vec!["build", "--tag", IMAGE, "--file", RECIPE];
+    words.extend(base.iter().flat_map(|base| ["--build-arg", base]));
+    words.push(place);
+    let done = run(&options.builder, &words);
     _ = std::fs::remove_dir_all(&context);
     done
 }

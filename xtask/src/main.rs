@@ -31,7 +31,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                    more move than xtask/contention.json says, which --record writes
   deb [--binary PATH] [--profile NAME] [--out DIR] [--level 0-9]
                    Debian packages of the program and of its debug symbols
-  image [--package PATH] [--builder PROGRAM]
+  image [--package PATH] [--builder PROGRAM] [--base IMAGE]
                    a container image with that package (buildah, or podman)
   packages         install the Debian packages that tests and demo need";
 
