@@ -34,7 +34,8 @@ enum Command {
     /// Run a configuration
     #[command(after_help = "Examples:
   castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --watch
-  castanet run -e 'FromDump(in.pcap, STOP true) -> IPPrint -> Discard'")]
+  castanet run -e 'FromDump(in.pcap, STOP true) -> IPPrint -> Discard'
+  castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --confine --log json")]
     Run(commands::run::Arguments),
     /// Say whether a configuration is right, and everything that is wrong
     Check(commands::check::Arguments),

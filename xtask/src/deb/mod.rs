@@ -14,7 +14,7 @@ pub(crate) struct Options {
     profile: String,
     /// The folder of the packages.
     out: PathBuf,
-    /// Effort of the compression, 0 to 9.
+    /// Effort of the compression, 1 to 9; 0 for none.
     level: u8,
 }
 
@@ -102,8 +102,9 @@ fn pack(
 ) -> Result<PathBuf, String> {
     let PackageFacts { version, architecture, epoch } = facts;
     let package = out.join(format!("{name}_{version}_{architecture}.deb"));
-    let (epoch, level) = (format!("SOURCE_DATE_EPOCH={epoch}"), format!("-z{level}"));
-    let words = ["dpkg-deb", "--root-owner-group", "-Zxz", &level, "--build"];
+    let (epoch, effort) = (format!("SOURCE_DATE_EPOCH={epoch}"), format!("-z{level}"));
+    let form = if level == 0 { "-Znone" } else { "-Zxz" };
+    let words = ["dpkg-deb", "--root-owner-group", form, &effort, "--build"];
     output("env", &[&[epoch.as_str()], &words[..], &[path(tree)?, path(&package)?]].concat())?;
     Ok(package)
 }

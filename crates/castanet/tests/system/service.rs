@@ -4,6 +4,7 @@ use castanet_lab::{Command, NetworkOptions, Router, require};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Gid, Pid, Uid, chown};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -33,11 +34,15 @@ impl ServiceNetwork {
 
     /// `castanet run` as `nobody` with these capabilities.
     fn command(&self, capabilities: &[String]) -> Command {
+        self.command_from(self.testbed.network.router.command("setpriv"), capabilities)
+    }
+
+    /// The same with `setpriv`, which a command runs or is.
+    fn command_from(&self, command: Command, capabilities: &[String]) -> Command {
         let list = capabilities.iter().fold("-all".to_owned(), |all, name| {
             all + ",+" + name.trim_start_matches("CAP_").to_lowercase().as_str()
         });
         let user = NOBODY.to_string();
-        let command = self.testbed.network.router.command("setpriv");
         let command = command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
         let command = command.args(["--inh-caps", &list, "--ambient-caps", &list]);
         let command = command.args(["--bounding-set", &list]).arg(program());
@@ -189,4 +194,59 @@ fn each_capability_that_explain_names_is_needed() {
         process.kill();
         process.wait(SOON).unwrap();
     }
+}
+
+/// The system calls in a list of them and of groups, as systemd expands it.
+fn expanded(list: &str) -> BTreeSet<String> {
+    let group = |name: &str| {
+        let command = Command::on_host("systemd-analyze").args(["syscall-filter", name]);
+        let text = command.check().unwrap_or_else(|error| panic!("{error}")).stdout;
+        let words = text.lines().skip(1).map(str::trim).filter(|it| !it.starts_with('#'));
+        words.filter(|it| !it.is_empty()).collect::<Vec<_>>().join(" ")
+    };
+    list.split_whitespace()
+        .flat_map(|word| match word.starts_with('@') {
+            true => expanded(&group(word)),
+            false => BTreeSet::from([word.to_owned()]),
+        })
+        .collect()
+}
+
+#[test]
+fn the_filter_of_the_unit_admits_all_calls_of_a_router_by_af_xdp() {
+    require(&["strace", "systemd-analyze"]).unwrap();
+    let unit = Command::on_host(program()).args(["install-service", "--print"]);
+    let unit = unit.check().unwrap_or_else(|error| panic!("{error}")).stdout;
+    let mut admitted = BTreeSet::new();
+    for list in unit.lines().filter_map(|line| line.strip_prefix("SystemCallFilter=")) {
+        match list.strip_prefix('~') {
+            Some(list) => admitted = &admitted - &expanded(list),
+            None => admitted.extend(expanded(list)),
+        }
+    }
+    assert!(admitted.contains("bpf") && !admitted.contains("ptrace"), "{admitted:?}");
+    let mut it = ServiceNetwork::new("service-calls");
+    let trace = it.testbed.network.lab().directory().join("trace");
+    let strace = it.testbed.network.router.command("strace").args(["-f", "-qq", "-o"]);
+    let strace = strace.arg(&trace).arg("setpriv");
+    it.start(it.command_from(strace, &it.capabilities()).args(["-j", "2", "--log", "journal"]));
+    it.testbed.reached();
+    let ctl = |words: &[&str]| {
+        let client = Command::on_host(program()).args(["ctl", "router"]).args(words);
+        client.env("RUNTIME_DIRECTORY", &it.runtime).check().unwrap_or_else(|e| panic!("{e}"));
+    };
+    std::fs::write(&it.config, text().replace("-> FixIPSrc($ip)", "-> Null -> FixIPSrc($ip)"))
+        .unwrap();
+    ctl(&["reload"]);
+    ctl(&["top", "--once"]);
+    ctl(&["stop"]);
+    it.testbed.process.take().unwrap().wait(LATER).unwrap();
+    let trace = std::fs::read_to_string(&trace).unwrap();
+    let (_, trace) = trace.split_once(&format!("execve(\"{}\"", program().display())).unwrap();
+    let calls = trace.lines().filter_map(|line| line.split_once(' ')?.1.trim().split_once('('));
+    let is_name = |name: &&str| name.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_');
+    let calls: BTreeSet<&str> = calls.map(|(name, _)| name).filter(is_name).collect();
+    assert!(calls.len() > 40 && calls.contains("bpf"), "{calls:?}");
+    let refused: Vec<&&str> = calls.iter().filter(|name| !admitted.contains(**name)).collect();
+    assert!(refused.is_empty(), "the unit refuses {refused:?}");
 }

@@ -11,6 +11,7 @@ use crate::dpdk::{Dpdk, Options, RxQueues};
 use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Receives packets from the DPDK port PORT.
 ///
@@ -409,6 +410,13 @@ impl Build for FromDPDKDevice {
         let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
         Ok(FromDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromDPDKDeviceArgs| {
+        super::dpdk::resources(crate::dpdk::summarize(&it.port).name)
+    })
 }
 
 /// The port and the queues that the arguments ask for; `None` if they are wrong.

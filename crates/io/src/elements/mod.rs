@@ -62,6 +62,7 @@ pub static CLASSES: &[Class] = &[
         .with_device(from_device::device)
         .with_bypass(&["ToDevice"]),
     source::<from_dpdk_device::FromDPDKDevice>()
+        .with_resources(from_dpdk_device::resources)
         .with_device(from_dpdk_device::device)
         .with_bypass(&["ToDPDKDevice"]),
     source::<from_dpdk_ring::FromDPDKRing>(),
@@ -84,6 +85,7 @@ pub static CLASSES: &[Class] = &[
         .with_resources(to_device::resources)
         .with_device(to_device::device),
     per_batch::<to_dpdk_device::ToDPDKDevice>()
+        .with_resources(to_dpdk_device::resources)
         .with_device(to_dpdk_device::device)
         .with_checksums(Checksums::Complete),
     per_batch::<to_dpdk_ring::ToDPDKRing>(),

@@ -9,6 +9,7 @@ use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Sends packets, Ethernet header included, on the DPDK port PORT.
 ///
@@ -199,6 +200,13 @@ impl Build for ToDPDKDevice {
         let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
         Ok(ToDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ToDPDKDeviceArgs| {
+        super::dpdk::resources(crate::dpdk::summarize(&it.port).name)
+    })
 }
 
 /// The port and the queues that the arguments ask for; `None` if they are wrong.
