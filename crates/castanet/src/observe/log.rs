@@ -71,6 +71,8 @@ impl Log {
 
     fn finish_line(&mut self, level: Level) {
         let text = std::mem::take(&mut self.unfinished).trim_end().to_owned();
+        // A line of an element may say its level.
+        let level = Level::of(&text).unwrap_or(level);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.count += 1;
         self.bytes += text.len();
