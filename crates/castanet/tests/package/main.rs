@@ -103,7 +103,7 @@ fn packages_are_built_the_same_twice_and_install_upgrade_and_go() {
     assert!(checked.unwrap().status.success());
     let stripped = sections(&installed);
     assert!(!stripped.contains(".debug_line") && !stripped.contains(".symtab"), "{stripped}");
-    let id = stripped.lines().find_map(|it| it.trim().strip_prefix("Build ID: ")).unwrap();
+    let id = stripped.lines().find_map(|it| it.split_once("Build ID: ")).unwrap().1.trim();
     let apart = at(&format!("usr/lib/debug/.build-id/{}/{}.debug", &id[..2], &id[2..]));
     assert!(sections(&apart).contains(".debug_line"), "{apart:?}");
 
@@ -119,10 +119,10 @@ fn packages_are_built_the_same_twice_and_install_upgrade_and_go() {
     assert_eq!(kept(), None);
 
     let mut lintian = Command::new("lintian");
-    // The maintainer's address is that of the package's builder.
-    lintian.args(["--allow-root", "--fail-on", "error,warning", "--suppress-tags"]);
-    let told = run(lintian
-        .arg("bogus-mail-host,bogus-mail-host-in-debian-changelog")
-        .args([&program, &symbols]));
-    println!("{told}");
+    // The maintainer's address is that of the package's builder, and `--level 0` compresses nothing.
+    const SUPPRESSED: &str = "bogus-mail-host,bogus-mail-host-in-debian-changelog,\
+                              uses-no-compression-for-control-tarball,\
+                              uses-no-compression-for-data-tarball";
+    lintian.args(["--allow-root", "--fail-on", "error,warning", "--suppress-tags", SUPPRESSED]);
+    println!("{}", run(lintian.args([&program, &symbols])));
 }
