@@ -5,8 +5,9 @@
 use super::measure::{Run, is_selected, median};
 use super::router::{build, path};
 use castanet_element::class::Library;
+use castanet_element::exec::IpPatternFilter;
 use castanet_element::time::Time;
-use castanet_runtime::router::{REQUESTS_PER_SECOND, Router, Service};
+use castanet_runtime::router::{REQUESTS_PER_SECOND, Router, Service, TraceRequest};
 use castanet_runtime::worker::driver::DriverEvent;
 use serde::Serialize;
 use std::time::Duration;
@@ -47,37 +48,67 @@ struct Case {
     /// The time between two observations.
     every: Duration,
     look: Look,
+    /// Ends the observation.
+    end: Look,
 }
 
 /// As often as the views of the program do by default.
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The cases.
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     // Counters of all elements.
-    Case { name: "counts", every: SECOND, look: |router, _| _ = router.observe(None) },
+    Case {
+        name: "counts",
+        every: SECOND,
+        look: |router, _| _ = router.observe(None),
+        end: nothing,
+    },
     // The same and samples of cost, as for `castanet top`.
-    Case { name: "top", every: SECOND, look: |router, _| _ = router.observe(Some(SECOND * 10)) },
+    Case {
+        name: "top",
+        every: SECOND,
+        look: |router, _| _ = router.observe(Some(SECOND * 10)),
+        end: nothing,
+    },
     // Reasons and examples, as for `castanet drops`.
-    Case { name: "drops", every: SECOND, look: |router, _| _ = router.drop_report(true) },
+    Case {
+        name: "drops",
+        every: SECOND,
+        look: |router, _| _ = router.drop_report(true),
+        end: nothing,
+    },
     // Reads of all handlers, as many as an instance answers.
     Case {
         name: "handlers",
         every: Duration::from_nanos(1_000_000_000 / REQUESTS_PER_SECOND),
         look: |router, poller| poller.read(router),
+        end: nothing,
+    },
+    // A trace that matches no packet, read as `castanet trace` does.
+    Case {
+        name: "trace",
+        every: Duration::from_millis(50),
+        look: |router, poller| poller.trace(router),
+        end: |router, poller| _ = poller.trace.take().map(|trace| router.end_trace(trace)),
     },
 ];
+
+fn nothing(_router: &mut Router, _poller: &mut Poller) {}
 
 /// Their names.
 pub fn names() -> [&'static str; CASES.len()] {
     CASES.each_ref().map(|case| case.name)
 }
 
-/// The handlers that a client reads again and again.
+/// State of a client that looks again and again.
 #[derive(Default)]
 struct Poller {
+    /// Handlers that it reads.
     handlers: Vec<String>,
     next: usize,
+    /// Its trace.
+    trace: Option<u64>,
 }
 
 impl Poller {
@@ -95,6 +126,19 @@ impl Poller {
         // Some want parameters.
         _ = router.read(&self.handlers[self.next % self.handlers.len()]);
         self.next += 1;
+    }
+
+    /// Starts the trace, or reads it.
+    fn trace(&mut self, router: &mut Router) {
+        if let Some(trace) = self.trace {
+            _ = router.read_trace(trace);
+            return;
+        }
+        // The packets of the path are UDP.
+        let Ok(filter) = IpPatternFilter::new("tcp && dst host 10.77.77.77") else { return };
+        let filter = Box::new(filter);
+        let request = TraceRequest { filter, source: None, packets: 1, snap_len: 512 };
+        self.trace = router.start_trace(request).ok();
     }
 }
 
@@ -167,6 +211,7 @@ pub fn run(
             let mut observer = Observer { every, look, poller: Poller::default(), looks: 0 };
             let without = one_run(&mut router, plan.time, None)?;
             let with = one_run(&mut router, plan.time, Some(&mut observer))?;
+            (case.end)(&mut router, &mut observer.poller);
             if round > 0 {
                 off.push(without);
                 on.push(with);

@@ -108,6 +108,10 @@ Keys: q ends, arrows and Enter look at an element, s sorts, r reverses, f folds 
   castanet drops router --only expired
   castanet drops --interval 0 --json")]
     Drops(commands::ctl::DropsArguments),
+    /// Follow the next packets through a running instance, element by element
+    Trace(commands::ctl::TraceArguments),
+    /// Capture packets at places of a running instance, or those that are dropped
+    Capture(commands::ctl::CaptureArguments),
     /// Divide a policy among clouds that cannot read it, and show what each can know
     #[command(after_help = "Examples:
   castanet splitbox key splitbox.key
@@ -329,6 +333,8 @@ pub(crate) fn main() -> i32 {
         Command::Ctl(arguments) => commands::ctl::main(&arguments),
         Command::Top(arguments) => commands::ctl::top(&arguments),
         Command::Drops(arguments) => commands::ctl::drops(&arguments),
+        Command::Trace(arguments) => commands::ctl::trace(&arguments),
+        Command::Capture(arguments) => commands::ctl::capture(&arguments),
         Command::Splitbox(arguments) => commands::splitbox::main(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),

@@ -279,7 +279,7 @@ impl Cx<'_> {
 
     #[cold]
     fn store(&mut self, batch: &mut Batch, held: usize) {
-        let ExecState { frames, examples, now, .. } = &mut *self.exec;
+        let ExecState { frames, observers, now, .. } = &mut *self.exec;
         let (storage, before) = (&frames.storage, batch.len());
         let few = frames.pool.reserve() / MOMENTARY;
         let is_few = held + before <= few;
@@ -319,8 +319,8 @@ impl Cx<'_> {
             };
         batch.retain(|packet| {
             let stays = stays(packet);
-            if !stays && examples.wants(self.me, NO_FRAME) {
-                examples.record(self.me, NO_FRAME, *now, packet);
+            if !stays && observers.examples.wants(self.me, NO_FRAME) {
+                observers.show_drops(self.me, NO_FRAME, slice::from_ref(packet), *now);
             }
             stays
         });

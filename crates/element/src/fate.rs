@@ -41,6 +41,22 @@ pub enum FateKind {
     Drop,
 }
 
+/// Reason for which packets are lost.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LossReason {
+    /// Its name, as in the handler `drops`.
+    pub name: String,
+    /// The sentences about it, on one line.
+    pub doc: String,
+}
+
+impl LossReason {
+    /// A reason that nobody knows.
+    pub(crate) fn unknown() -> LossReason {
+        LossReason { name: "dropped".into(), doc: String::new() }
+    }
+}
+
 impl Fate for () {
     const FATES: &'static [FateSpec] =
         &[FateSpec { name: "out", doc: "Every packet.", kind: FateKind::Output }];

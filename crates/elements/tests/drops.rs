@@ -20,7 +20,7 @@ fn record(router: &mut Router, name: &str, reason: &str) -> DropRecord {
 }
 
 fn example(router: &mut Router, name: &str, reason: &str) -> String {
-    record(router, name, reason).example.unwrap().text()
+    record(router, name, reason).example.unwrap().image.text()
 }
 
 /// An Ethernet frame with a UDP packet from 10.0.0.2 to 10.1.0.2.
@@ -90,5 +90,5 @@ fn packets_that_cannot_be_kept_have_an_example() {
     router.settle(1000);
     let DropRecord { count, example, .. } = record(&mut router, "q", "no_frame");
     assert!(count > 100, "{count}");
-    assert_eq!(example.unwrap().length, 60_000);
+    assert_eq!(example.unwrap().image.length, 60_000);
 }

@@ -18,9 +18,11 @@ mod socket;
 #[allow(unsafe_code)]
 mod sys;
 pub mod tap;
+mod tcpdump_filter;
 pub mod text_file;
 pub mod traffic;
 mod tx_batch;
 
 pub use device::{Device, DeviceStats};
 pub use error::IoError;
+pub use tcpdump_filter::TcpdumpFilter;

@@ -41,6 +41,11 @@ pub(crate) const PARTIAL_IP: u8 = 16;
 /// The sender of the packet has to complete the checksum of TCP or UDP.
 pub(crate) const PARTIAL_TRANSPORT: u8 = 32;
 
+/// Bits of `kind` that are the packet type; those above are the trace tag.
+const TYPE_BITS: u32 = 3;
+/// Mask of the packet type.
+const TYPE_MASK: u8 = (1 << TYPE_BITS) - 1;
+
 /// Length of an IPv4 header without options.
 pub(crate) const IPV4_LEN: usize = size_of::<castanet_wire::Ipv4Header>();
 
@@ -66,8 +71,8 @@ pub struct Packet {
     pub(crate) paint: u8,
     pub(crate) flags: u8,
     pub(crate) pool: u8,
-    /// A [`PacketType`] as a number: `Option<Packet>` then has its niche in the
-    /// pointer, where the test is cheapest.
+    /// A [`PacketType`] as a number in the lower bits ([`TYPE_BITS`]), the trace tag
+    /// above: `Option<Packet>` then has its niche in the pointer, where the test is cheapest.
     pub(crate) kind: u8,
     pub(crate) device: u16,
     /// Offset of the frame's end, saturated at `u16::MAX`.
@@ -114,6 +119,9 @@ pub struct PartialChecksums {
 }
 
 impl Packet {
+    /// The largest trace tag.
+    pub const MAX_TRACE_TAG: u8 = u8::MAX >> TYPE_BITS;
+
     /// Makes a packet of these bytes in a frame of the general allocator, with
     /// [`DEFAULT_HEADROOM`] bytes of headroom. For tests and for callers without
     /// a pool.
@@ -289,7 +297,7 @@ impl Packet {
     /// The packet type: the kind of its link-layer destination.
     #[inline]
     pub fn packet_type(&self) -> PacketType {
-        match self.kind {
+        match self.kind & TYPE_MASK {
             1 => PacketType::Broadcast,
             2 => PacketType::Multicast,
             3 => PacketType::OtherHost,
@@ -301,7 +309,24 @@ impl Packet {
     /// Sets the packet type.
     #[inline]
     pub fn set_packet_type(&mut self, kind: PacketType) {
-        self.kind = kind as u8;
+        self.kind = self.kind & !TYPE_MASK | kind as u8;
+    }
+
+    /// The trace tag: 0, or a number below 32 by which a trace recognises the packet. It stays
+    /// with the descriptor, so clones and copies have it too.
+    #[inline]
+    pub fn trace_tag(&self) -> u8 {
+        self.kind >> TYPE_BITS
+    }
+
+    /// Sets the trace tag.
+    ///
+    /// # Panics
+    /// If `tag` is 32 or more, in builds with debug assertions.
+    #[inline]
+    pub fn set_trace_tag(&mut self, tag: u8) {
+        debug_assert!(tag <= Packet::MAX_TRACE_TAG);
+        self.kind = self.kind & TYPE_MASK | tag << TYPE_BITS;
     }
 
     /// The device annotation: a number that a device element assigns to itself.

@@ -23,7 +23,7 @@ pub struct RawPacket {
     /// Length of the contents (32 bits), and above it the destination annotation.
     pub span: u64,
     /// Eight bits each, from the lowest on: paint, flags, pool number, packet
-    /// type; above that 16 bits each: device, offset of the frame's end.
+    /// type with the trace tag; above that 16 bits each: device, offset of the frame's end.
     pub marks: u64,
 }
 

@@ -50,12 +50,18 @@ impl Timestamp {
 
     /// Date and time of day in UTC to the millisecond (RFC 3339): `2001-07-24T17:53:30.250Z`.
     pub fn rfc3339(self) -> String {
+        format!("{}.{:03}Z", self.rfc3339_seconds(), self.subsec_micros() / 1000)
+    }
+
+    /// The same to the microsecond.
+    pub fn rfc3339_micros(self) -> String {
+        format!("{}.{:06}Z", self.rfc3339_seconds(), self.subsec_micros())
+    }
+
+    fn rfc3339_seconds(self) -> String {
         let Date { year, month, day } = self.date();
         let (hour, minute, second) = self.time_of_day();
-        let milliseconds = self.subsec_micros() / 1000;
-        format!(
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milliseconds:03}Z"
-        )
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")
     }
 
     /// Whole days since the epoch, rounded down.
@@ -171,6 +177,7 @@ mod tests {
         assert_eq!(clock(951_827_696_789_000_000), "2000-02-29T12:34:56.789Z");
         assert_eq!(clock(1_764_093_600_000_000_000), "2025-11-25T18:00:00.000Z");
         assert_eq!(clock(-1), "1969-12-31T23:59:59.999Z");
+        assert_eq!(Timestamp(-1).rfc3339_micros(), "1969-12-31T23:59:59.999999Z");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::service::InstanceService;
 use crate::observe::snapshot::Snapshot;
-use crate::observe::{drops, log};
+use crate::observe::{capture, drops, log, trace};
 use castanet_element::error::ArgError;
 use castanet_runtime::router::Router;
 use castanet_runtime::worker::driver::DriverEvent;
@@ -34,6 +34,10 @@ const PROGRAM_HANDLERS: &[ProgramHandler] = &[
     ("snapshot", 'r'),
     // Dropped packets by element and reason, with an example of each.
     ("drop_report", 'r'),
+    // Starts, reads and stops a trace of packets.
+    ("trace", 'r'),
+    // Starts, reads and stops a capture of packets.
+    ("capture", 'r'),
     // The lines of the log behind the line of this number.
     ("log", 'r'),
     // Replaces the configuration by its file, or by another file.
@@ -74,6 +78,8 @@ pub(super) fn read(
         INSTANCE => json(Ok(service.description(router))),
         "snapshot" => json(Snapshot::take(router, lease)),
         "drop_report" => json(drops::report(router)),
+        "trace" => trace::command(router, param),
+        "capture" => capture::command(router, param),
         "log" => match param.trim() {
             "" => json(Ok(log::lines(0, MOST_LINES))),
             after => match after.parse() {

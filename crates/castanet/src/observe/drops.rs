@@ -42,12 +42,12 @@ pub(crate) fn report(router: &mut Router) -> Result<Vec<DropCount>, ArgError> {
 fn count(record: DropRecord) -> DropCount {
     let example = record.example.map(|example| ExamplePacket {
         time: example.time.0,
-        length: example.length,
-        text: example.text(),
+        length: example.image.length,
+        text: example.image.summary(),
     });
     DropCount {
         element: record.name,
-        class: record.class.to_owned(),
+        class: record.class,
         reason: record.reason,
         packets: record.count,
         meaning: record.doc,

@@ -89,7 +89,7 @@ impl ElementTotals {
     fn of(router: &mut Router, index: usize, seen: &ElementObservation) -> ElementTotals {
         let it = &router.graph().elements[index];
         let is_end = it.inputs.is_empty() || it.outputs.is_empty() || seen.queue.is_some();
-        let (name, class) = (it.name.clone(), it.class.spec.class.to_owned());
+        let (name, class) = (it.name.clone(), it.source.class.clone());
         let argument = first_argument(&it.config);
         let traffic = seen.sample.traffic;
         let sample = SampleTotals {

@@ -14,6 +14,7 @@ mod build_failures;
 #[path = "../built/builds.rs"]
 mod builds;
 mod control;
+mod debugging;
 mod direct_forwarding;
 mod errors;
 mod examples;

@@ -3,6 +3,7 @@
 use crate::handler::{HandlerDoc, ReadRequest, Value};
 use crate::spec::Spec;
 
+mod fates;
 mod options;
 pub mod ports;
 mod program;
@@ -15,9 +16,7 @@ use crate::element::{
     Build, Control, Describe, Facts, Info, Local, PerBatch, PerPacket, Source, Store,
 };
 use crate::error::ArgError;
-use crate::fate::{
-    DISCARDED, DROP, Fate, FateKind, FateSpec, LOOPED, NO_FRAME, NOT_TAKEN, PANICKED,
-};
+use crate::fate::{Fate, FateSpec};
 use crate::node::RoleNode;
 use crate::node::fused::Fusion;
 use crate::node::{
@@ -417,82 +416,6 @@ pub const fn control<E: Control>() -> Class {
     });
     class.description.private = E::PRIVATE;
     class
-}
-
-impl Class {
-    /// The names of all reasons to drop, with their place in the counters.
-    pub fn drop_reasons(&self) -> Vec<(u8, String, &'static str)> {
-        let own = self.fates.iter().filter(|f| f.kind == FateKind::Drop).enumerate();
-        let mut all: Vec<_> =
-            own.map(|(n, f)| (DROP - n as u8, f.name.to_owned(), f.doc)).collect();
-        if self.on != "any" {
-            all.push((NOT_TAKEN, format!("not_{}", self.on), not_taken_doc(self.on)));
-        }
-        all.push((
-            NO_FRAME,
-            "no_frame".into(),
-            "Packets for which there was no frame, or no memory to keep them. Start with more --frames or \
-             --memory, or look for an element that keeps too many.",
-        ));
-        all.push((
-            LOOPED,
-            "loop".into(),
-            "Packets that went round the graph without end. Look for a circle of elements that no packet \
-             leaves.",
-        ));
-        let keeps = self.role == Role::Store || self.role == Role::Source && !self.is_first();
-        if keeps {
-            all.push((DISCARDED, "reset".into(), "Kept packets that a handler has discarded."));
-        }
-        all.push((
-            PANICKED,
-            "panic".into(),
-            "Packets of bursts in which the element panicked. This is a fault of the element: report it \
-             with the message on standard error.",
-        ));
-        all
-    }
-
-    /// Whether it has no inputs, so that packets begin with it.
-    fn is_first(&self) -> bool {
-        crate::class::ports::counts(self).inputs.1 == 0
-    }
-
-    /// Declared outputs, those that must be connected first.
-    pub fn outputs(&self) -> impl Iterator<Item = &'static FateSpec> {
-        self.fates.iter().filter(|f| f.kind != FateKind::Drop)
-    }
-}
-
-/// The sentences about packets that an element does not take, by the name of its view.
-fn not_taken_doc(on: &str) -> &'static str {
-    match on {
-        "ether" => {
-            "Packets shorter than an Ethernet header. Check that no element before strips it."
-        }
-        "arp" => "Packets that are not ARP for IPv4. Sort them out with a Classifier before.",
-        "ip" => {
-            "Packets that are not IPv4, or whose header no element before has marked. Put a \
-             CheckIPHeader or MarkIPHeader before this element."
-        }
-        "ip6" => {
-            "Packets that are not IPv6, or whose header no element before has marked. Put a \
-             CheckIP6Header or MarkIP6Header before this element."
-        }
-        "udp" => {
-            "Packets without a marked IPv4 header, or without a whole UDP header behind it. Sort them \
-             out with an IPClassifier before."
-        }
-        "tcp" => {
-            "Packets without a marked IPv4 header, or without a whole TCP header behind it. Sort them \
-             out with an IPClassifier before."
-        }
-        "icmp" => {
-            "Packets without a marked IPv4 header, or without a whole ICMP header behind it. Sort them \
-             out with an IPClassifier before."
-        }
-        _ => "Packets that are not of the kind that the element takes.",
-    }
 }
 
 /// The classes a configuration may name.

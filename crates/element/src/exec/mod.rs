@@ -3,26 +3,44 @@
 
 mod accounting;
 mod calls;
+mod capture;
 mod chain;
 mod counters;
 mod drop_examples;
+mod image;
+mod observers;
 mod output_groups;
 mod outputs;
+mod packet_filter;
+mod time_budget;
 mod timers;
+mod trace;
 
 pub use accounting::{ChargedRun, CycleAccounting, ElementCost, RunCost, RunKind, Traffic};
 pub use calls::{AfterCall, CallState, HandlerCall};
+pub use capture::{
+    CapturePlace, CapturePoint, CaptureSession, CaptureSide, CapturedDrops, CapturedPacket,
+    WorkerCapture,
+};
 pub use chain::{BranchCounts, ChainExit, MAX_BRANCHES, StagePlace};
 pub use counters::Counters;
 pub use drop_examples::{DropExample, DropExamples};
+pub use image::{ImageAnnotations, PacketImage, first_layer};
+pub use observers::{Observers, TraceElement};
 pub use output_groups::OutputGroups;
 pub use outputs::{Destination, Next, Outputs};
+pub use packet_filter::{AnyPacket, IpPatternFilter, PacketFilter};
+pub use time_budget::TimeBudget;
 pub use timers::Timers;
+pub use trace::{
+    TraceResult, TraceSession, TraceStep, TraceStepKind, TraceTable, TraceVisit, WorkerTrace,
+};
 
 use crate::fate::{DROP, MAX_OUTPUTS, NO_FRAME};
 use crate::frames::{Frames, Shortage};
 use crate::time::Time;
 use castanet_packet::{MAX_BURST, Packet, Pool};
+use std::slice;
 use std::sync::Arc;
 
 /// State of one worker that elements reach through a [`Cx`](crate::cx::Cx).
@@ -41,8 +59,8 @@ pub struct ExecState {
     pub branch_counts: BranchCounts,
     /// By element: its packet counters on this worker.
     pub counters: Vec<Counters>,
-    /// Examples of dropped packets.
-    pub examples: DropExamples,
+    /// Those who look at packets: examples of drops, traces, captures.
+    pub observers: Observers,
     /// Timers of elements.
     pub timers: Timers,
     /// The earliest time at which a puller that found nothing is to try again.
@@ -89,7 +107,7 @@ impl ExecState {
             exits: Vec::new(),
             branch_counts: BranchCounts::default(),
             counters: vec![Counters::default(); elements],
-            examples: DropExamples::new(elements),
+            observers: Observers::new(elements),
             timers: Timers::new(elements),
             retry: None,
             requested_output: 0,
@@ -149,17 +167,18 @@ impl ExecState {
     #[inline]
     pub fn drop_packets(&mut self, element: usize, reason: u8, packets: &[Packet]) {
         self.count_drops(element, reason, packets.len() as u64);
-        if let Some(packet) = packets.first() {
-            self.keep_example(element, reason, packet);
+        if self.observers.examples.wants(element, reason) {
+            self.observers.show_drops(element, reason, packets, self.now);
         }
     }
 
-    /// Keeps a packet that element `element` drops, and that is counted elsewhere, as an example if one
-    /// is wanted. Its fate is a reason to drop or an output that nothing is connected to.
+    /// Shows a packet that element `element` drops, and that is counted elsewhere, to those who want
+    /// it: as an example, in a trace or in a capture. Its fate is a reason to drop or an output that
+    /// nothing is connected to.
     #[inline]
     pub fn keep_example(&mut self, element: usize, fate: u8, packet: &Packet) {
-        if self.examples.wants(element, fate) {
-            self.examples.record(element, fate, self.now, packet);
+        if self.observers.examples.wants(element, fate) {
+            self.observers.show_drops(element, fate, slice::from_ref(packet), self.now);
         }
     }
 

@@ -182,6 +182,14 @@ impl Outputs {
         });
     }
 
+    /// The batches from this index on that are for outputs, to look at.
+    pub fn batches_from(&mut self, from: usize) -> impl Iterator<Item = (u8, &mut Batch)> {
+        self.batches[from..].iter_mut().filter_map(|(to, batch)| match to {
+            Destination::Output(output) => Some((*output, batch)),
+            Destination::Call => None,
+        })
+    }
+
     /// Packets in the batches from index `from` on.
     pub fn packets_from(&self, from: usize) -> u64 {
         self.batches[from..].iter().map(|(_, batch)| batch.len() as u64).sum()

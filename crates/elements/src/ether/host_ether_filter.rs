@@ -50,7 +50,8 @@ pub struct HostEtherFilter {
 pub enum HostEtherFilterExit {
     /// Frames for this host and, if DROP_OTHER is false, for other hosts.
     Kept,
-    /// Frames for other hosts, if DROP_OTHER is true, and frames from ETHER, if DROP_OWN is true.
+    /// Frames for other hosts, if DROP_OTHER is true, and frames from ETHER, if DROP_OWN is true. If
+    /// they were meant for this host, compare their address with ETHER and with the sender's neighbours.
     #[optional]
     Filtered,
     /// Packets shorter than an Ethernet header.

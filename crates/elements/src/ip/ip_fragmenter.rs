@@ -56,7 +56,7 @@ impl FromArg for Mtu {
 pub enum IPFragmenterExit {
     /// Packets and fragments of at most MTU bytes.
     Fits,
-    /// Packets that may not or cannot be fragmented, for an `ICMPError`.
+    /// Packets that may not or cannot be fragmented, for an `ICMPError`. Raise MTU if the link can.
     #[optional]
     Large,
 }

@@ -4,6 +4,7 @@ pub(crate) mod bpf;
 pub(crate) mod dpdk;
 pub(crate) mod ethtool;
 pub(crate) mod inherited_socket;
+pub(crate) mod libpcap;
 pub(crate) mod netif;
 pub(crate) mod netlink;
 pub(crate) mod packet_socket;

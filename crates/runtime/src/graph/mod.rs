@@ -46,6 +46,20 @@ pub struct Element {
     pub outputs: Vec<Flow>,
 }
 
+impl Element {
+    /// Whether packets begin here, and do not come from another element.
+    pub(crate) fn is_origin(&self) -> bool {
+        matches!(self.class.role, Role::Source | Role::Duplex) && !self.inputs.contains(&Flow::Pull)
+    }
+
+    /// The network interface that it stands for.
+    pub(crate) fn interface(&self) -> Option<String> {
+        self.class.factory.device?;
+        let first = args::split(&self.config).into_iter().next()?.text;
+        Some(first.strip_prefix("DEVNAME ").unwrap_or(&first).trim().to_owned())
+    }
+}
+
 /// One connection.
 #[derive(Clone, Copy)]
 pub struct Edge {

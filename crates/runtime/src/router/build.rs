@@ -3,6 +3,7 @@
 use super::calls::find_calls;
 use super::console::{ConsoleFanout, ProgramWaker};
 use super::costs::CpuLoad;
+use super::inspect::Inspections;
 use super::plan::{ConfigPlan, ErrorStyle, plan, report, say};
 use super::setup_builder::SetupBuilder;
 use super::{ControlState, Options, ProgramRun, Router, RunningConfig, WorkerSet};
@@ -113,6 +114,7 @@ impl Router {
             stops: 0,
             ending: None,
             calling: 0,
+            inspections: Inspections::default(),
         };
         Some(Router { config: built.config, workers: built.workers, control })
     }
@@ -486,5 +488,7 @@ fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::El
         stores: plan.stores.clone(),
         watched: plan.watched.clone(),
         single: plan.single,
+        captured: false,
+        apart: false,
     }
 }

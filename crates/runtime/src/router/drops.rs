@@ -4,7 +4,7 @@ use super::Router;
 use castanet_element::class::Class;
 use castanet_element::error::ArgError;
 use castanet_element::exec::{Counters, DropExample, DropExamples};
-use castanet_element::fate::{DROP, FateKind};
+use castanet_element::fate::{DROP, LossReason};
 
 /// Packets that an element has dropped for one reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,8 +13,8 @@ pub struct DropRecord {
     pub element: usize,
     /// Its name.
     pub name: String,
-    /// Its class.
-    pub class: &'static str,
+    /// Its class, as the configuration names it.
+    pub class: String,
     /// Name of the reason, as in the handler `drops`.
     pub reason: String,
     /// Number of packets, on all workers.
@@ -44,9 +44,9 @@ impl Router {
     /// A worker is gone or stuck.
     pub fn drop_report(&mut self, anew: bool) -> Result<Vec<DropRecord>, ArgError> {
         let answers = self.workers.ask_all(move |worker| {
-            let examples = worker.exec.examples.clone();
+            let examples = worker.exec.observers.examples.clone();
             if anew {
-                worker.exec.examples.request();
+                worker.exec.observers.examples.request();
             }
             (worker.exec.counters.clone(), examples)
         });
@@ -59,7 +59,7 @@ impl Router {
             records.extend(reasons.map(|DropReason { fate, name: reason, doc, count }| {
                 let examples = answers.iter().filter_map(|(_, its)| its.get(element, fate));
                 let example = examples.max_by_key(|example| example.time).cloned();
-                let (name, class) = (it.name.clone(), it.class.spec.class);
+                let (name, class) = (it.name.clone(), it.source.class.clone());
                 DropRecord { element, name, class, reason, count, doc, example }
             }));
         }
@@ -69,31 +69,13 @@ impl Router {
 
 /// All reasons of a class, in the order and by the names of the handler `drops`.
 fn reasons(class: &Class, counters: &Counters) -> impl Iterator<Item = DropReason> {
-    let of_drop = |(fate, name, doc): (u8, String, &str)| {
-        let count = counters.drops[usize::from(DROP - fate)];
-        DropReason { fate, name, doc: one_line(doc), count }
-    };
+    let of_drop = |(fate, ..): (u8, String, &str)| (fate, counters.drops[usize::from(DROP - fate)]);
     let dropped: Vec<_> = class.drop_reasons().into_iter().map(of_drop).collect();
-    let declared: Vec<_> = class.outputs().collect();
-    let open = counters.open.iter().enumerate().map(move |(port, &count)| {
-        let end = format!("Nothing is connected to output {port}, so its packets are dropped");
-        let (name, doc) = match declared.get(port) {
-            // An output that is left open as a rule.
-            Some(fate) if fate.kind == FateKind::Optional => {
-                (fate.name.to_owned(), format!("{} {end}.", one_line(fate.doc)))
-            }
-            Some(fate) => {
-                (fate.name.to_owned(), format!("{} {end}: connect it.", one_line(fate.doc)))
-            }
-            None => (format!("output_{port}"), format!("{end}: connect it, if only to a Discard.")),
-        };
-        // Outputs are counted by the indexes of their fates.
-        DropReason { fate: u8::try_from(port).unwrap_or(DROP), name, doc, count }
-    });
-    dropped.into_iter().chain(open)
-}
-
-/// A doc comment without its line breaks.
-fn one_line(doc: &str) -> String {
-    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+    // Outputs are counted by the indexes of their fates.
+    let open = counters.open.iter().copied();
+    let all = dropped.into_iter().chain((0..).zip(open));
+    all.map(|(fate, count)| {
+        let LossReason { name, doc } = class.loss_reason(fate);
+        DropReason { fate, name, doc, count }
+    })
 }

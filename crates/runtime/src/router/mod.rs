@@ -11,6 +11,7 @@ mod drops;
 mod global;
 mod handlers;
 mod liveness;
+mod inspect;
 mod migration;
 mod observation;
 mod plan;
@@ -25,6 +26,7 @@ mod worker_set;
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
 pub use liveness::LivenessProbe;
+pub use inspect::{CapturePlaceName, CaptureProgress, CaptureRequest, TraceProgress, TraceRequest};
 pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};
@@ -200,6 +202,8 @@ struct ControlState {
     ending: Option<i32>,
     /// Depth of handler calls of elements that wait for each other.
     calling: u32,
+    /// Traces and captures of clients.
+    inspections: inspect::Inspections,
 }
 
 impl Router {

@@ -313,6 +313,7 @@ impl Router {
         self.start(&mut built, &before);
         // The old workers are dropped when the new ones run: that may take time.
         let _old = self.install_config(built, &before);
+        self.inspect_anew();
         self.go_on(runs);
         true
     }
@@ -482,7 +483,7 @@ fn move_element(
         (false, None) => 0,
     };
     new.exec.counters[it] = std::mem::take(&mut old.exec.counters[before]);
-    new.exec.examples.inherit(it, &mut old.exec.examples, before);
+    new.exec.observers.examples.inherit(it, &mut old.exec.observers.examples, before);
     new.exec.count_drops(it, DISCARDED, thrown);
     if let Some(visits) = &old.exec.cycles {
         new.count_cycles().costs[it] = visits.costs[before];

@@ -39,6 +39,13 @@ struct Branch {
     last: usize,
 }
 
+impl FusedChain {
+    /// Its elements.
+    pub(crate) fn elements(&self) -> impl Iterator<Item = usize> {
+        self.members.iter().map(|member| member.node)
+    }
+}
+
 /// Where the packets go on that a chain leaves in its batch.
 pub(crate) enum ChainEnd {
     /// They leave an element.

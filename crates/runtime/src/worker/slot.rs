@@ -43,6 +43,19 @@ pub struct Slot {
     pub watched: Vec<usize>,
     /// Whether packets come here, or its task sends them, one at a time.
     pub single: bool,
+    /// Whether a capture is about its packets.
+    pub captured: bool,
+    /// Whether the elements of its chain run one by one, because a capture is about one of them.
+    pub apart: bool,
+}
+
+impl Slot {
+    /// Whether the elements of its chain run one by one. A handler may have given one of them a call:
+    /// then the first is single, too.
+    #[inline(always)]
+    pub(crate) fn is_apart(&self) -> bool {
+        self.single | self.apart
+    }
 }
 
 /// The node of element `me`, in its slot or in a chain.
@@ -105,6 +118,8 @@ pub struct WorkerGraph {
     pub(crate) exit_groups: Vec<(ChainExit, Batch)>,
     /// Tasks to be woken after the present call.
     pub(crate) woken: Vec<TaskRef>,
+    /// Whether traces or captures look at packets, so that none goes past an element.
+    pub(crate) sees_all: bool,
 }
 
 impl WorkerGraph {
@@ -128,6 +143,7 @@ impl WorkerGraph {
             most: usize::MAX,
             exit_groups: Vec::new(),
             woken: Vec::new(),
+            sees_all: false,
         }
     }
 }

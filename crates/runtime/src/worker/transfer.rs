@@ -8,17 +8,17 @@
 
 use super::calls;
 use super::chain::{self, ChainEnd};
+use super::inspect;
 use crate::graph::target::Target;
 use crate::worker::slot;
 use crate::worker::slot::{PendingBatch, WorkerGraph};
 use castanet_element::class::Role;
-use castanet_element::cx::{Cx, Peers};
+use castanet_element::cx::Cx;
 use castanet_element::element::NextRun;
 use castanet_element::exec::{Destination, ExecState, Next, RunKind};
 use castanet_element::fate::{LOOPED, PANICKED};
 use castanet_element::node::{Node, PushRole, RoleNode};
 use castanet_packet::Batch;
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
@@ -99,9 +99,13 @@ fn follow<const TIMED: bool>(
     exec: &mut ExecState,
     to: Target,
     depth: u32,
-    batch: Batch,
+    mut batch: Batch,
     alone: bool,
 ) {
+    if exec.observers.trace.is_some() && inspect::divert(graph, exec, to, depth, &mut batch, alone)
+    {
+        return;
+    }
     exec.outputs.set_mark(0);
     let (Target { node: me, port }, count) = (to, 0);
     let mut journey = Journey { me, port, depth, alone, batch, count };
@@ -117,19 +121,20 @@ fn follow<const TIMED: bool>(
 fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) {
     loop {
         let me = it.me;
-        if it.depth > MAX_DEPTH || graph.hops > MAX_HOPS {
-            exec.counters[me].input += it.batch.len() as u64;
-            return exec.drop_packets(me, LOOPED, it.batch.as_slice());
+        if is_in_circles(graph, it.depth) {
+            return drop_looped(exec, me, &mut it.batch);
         }
         graph.hops += 1;
         it.depth += 1;
         if graph.slots[me].single && it.batch.len() > 1 {
             calls::part(graph, me, it.port, it.depth, &mut it.batch);
         }
+        if graph.slots[me].captured {
+            let to = Target { node: me, port: it.port };
+            return inspect::visit(graph, exec, to, it.depth, &mut it.batch);
+        }
         let fused = match graph.slots[me].chain {
-            // A handler may have given an element of the chain a call: then its first element is
-            // single, too.
-            Some(_) if !TIMED && !it.alone && !graph.slots[me].single => {
+            Some(_) if !TIMED && !it.alone && !graph.slots[me].is_apart() => {
                 chain::run(graph, exec, me, it.depth, &mut it.batch)
             }
             _ => None,
@@ -157,6 +162,20 @@ fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: 
     }
 }
 
+/// Whether a batch has visited so many elements that it must be going in circles.
+#[inline(always)]
+pub(super) fn is_in_circles(graph: &WorkerGraph, depth: u32) -> bool {
+    depth > MAX_DEPTH || graph.hops > MAX_HOPS
+}
+
+/// Drops a batch that goes in circles.
+#[cold]
+pub(super) fn drop_looped(exec: &mut ExecState, me: usize, batch: &mut Batch) {
+    exec.counters[me].input += batch.len() as u64;
+    exec.drop_packets(me, LOOPED, batch.as_slice());
+    batch.clear();
+}
+
 /// Sends the batch on that an element has left or emitted, if there is one and no others; those go
 /// on the stack.
 #[inline(always)]
@@ -164,7 +183,9 @@ fn go_on(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey, mut ne
     let me = it.me;
     if !exec.outputs.is_empty() {
         emit_rest(exec, next, &mut it.batch);
-        if exec.outputs.len() > 1 || exec.outputs.has_calls() {
+        // Kept packets that an element lets go may be traced.
+        let is_traced = exec.observers.trace.is_some();
+        if exec.outputs.len() > 1 || exec.outputs.has_calls() || is_traced {
             stack_emitted(graph, exec, me, it.depth, 0);
             return false;
         }
@@ -200,7 +221,7 @@ fn recover(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) -> b
 
 /// Emits the packets that an element has left in its batch.
 #[inline]
-fn emit_rest(exec: &mut ExecState, next: Next, batch: &mut Batch) {
+pub(super) fn emit_rest(exec: &mut ExecState, next: Next, batch: &mut Batch) {
     if let Next::Output(output) = next
         && !batch.is_empty()
     {
@@ -223,7 +244,7 @@ pub(crate) fn leave_open(exec: &mut ExecState, me: usize, output: u8, packets: &
 /// Pushes one batch into one element. Batches that it emits lie at index `from`, which is the mark,
 /// and behind; packets left in `batch` leave by the returned output.
 #[inline]
-fn push_one<const TIMED: bool>(
+pub(super) fn push_one<const TIMED: bool>(
     graph: &mut WorkerGraph,
     exec: &mut ExecState,
     me: usize,
@@ -300,7 +321,7 @@ fn lose_burst(
 }
 
 /// Stacks the batches that element `me` has emitted since `from`, its first output on top.
-fn stack_emitted(
+pub(super) fn stack_emitted(
     graph: &mut WorkerGraph,
     exec: &mut ExecState,
     me: usize,
@@ -419,6 +440,9 @@ fn produce(
         }
     };
     graph.slots[me].node = Some(node);
+    if graph.sees_all {
+        inspect::produced(graph, exec, me, from);
+    }
     asked
 }
 
@@ -452,6 +476,9 @@ pub(crate) fn act(
         if catch_unwind(AssertUnwindSafe(|| f(node, &mut cx))).is_err() {
             lose_burst(exec, me, node, 0, mark, &Batch::new());
         }
+    }
+    if graph.sees_all {
+        inspect::acted(graph, exec, me, mark);
     }
     stack_emitted(graph, exec, me, 0, mark);
 }
@@ -510,8 +537,13 @@ fn pull<const TIMED: bool>(
             }
             if !batch.is_empty() {
                 exec.requested_output = from.port;
-                let next = push_one::<TIMED>(graph, exec, me, side, &mut batch, mark);
-                emit_rest(exec, next, &mut batch);
+                if graph.sees_all {
+                    let to = Target { node: me, port: side };
+                    inspect::push_pulled(graph, exec, to, &mut batch, mark);
+                } else {
+                    let next = push_one::<TIMED>(graph, exec, me, side, &mut batch, mark);
+                    emit_rest(exec, next, &mut batch);
+                }
             }
         }
     }
@@ -533,6 +565,9 @@ fn take(graph: &mut WorkerGraph, exec: &mut ExecState, me: usize, n: usize, into
     let taken = (into.len() - before) as u64;
     exec.counters[me].output += taken;
     graph.progress += taken;
+    if graph.sees_all {
+        inspect::taken(graph, exec, me, &into.as_slice()[before..]);
+    }
     if taken > 0 && !graph.slots[me].feeders.is_empty() {
         graph.woken.extend_from_slice(&graph.slots[me].feeders);
     }
@@ -562,39 +597,4 @@ fn collect(
         }
     }
     stack_emitted(graph, exec, from.node, 0, mark);
-}
-
-impl Peers for WorkerGraph {
-    fn pull(&mut self, exec: &mut ExecState, me: usize, input: usize, n: usize, into: &mut Batch) {
-        match exec.cycles {
-            None => pull_input::<false>(self, exec, me, input, n, into),
-            Some(_) => pull_input::<true>(self, exec, me, input, n, into),
-        }
-    }
-
-    fn bypass(&mut self, me: usize) -> Option<(usize, &mut dyn Any)> {
-        let to = self.slots[me].bypass?;
-        match self.slots[to].node.as_mut()? {
-            RoleNode::Through(node) => Some((to, &mut **node)),
-            _ => None,
-        }
-    }
-
-    fn room_below(&self, me: usize) -> usize {
-        let stores = self.stores(&self.slots[me].stores);
-        stores.map(|store| store.room()).max().unwrap_or(usize::MAX)
-    }
-
-    fn least_held_below(&self, me: usize) -> Option<usize> {
-        self.stores(&self.slots[me].stores).map(|store| store.held()).min()
-    }
-
-    fn watched_room(&self, me: usize) -> usize {
-        let stores = self.stores(&self.slots[me].watched);
-        stores.map(|store| store.room()).min().unwrap_or(usize::MAX)
-    }
-
-    fn inputs(&self, me: usize) -> usize {
-        self.slots[me].upstream.len()
-    }
 }

@@ -172,9 +172,9 @@ fn examples(router: &mut Router, anew: bool, rounds: u64) -> Vec<u64> {
         let example = record.example.as_ref().unwrap();
         let kept = if name == "k" { 10 } else { 0 };
         assert_eq!(record.count, count * sources * rounds - kept, "{name} {reason}");
-        let number = number(&example.bytes);
+        let number = number(&example.image.bytes);
         assert!(remainders.contains(&(number % APART % 8)), "{name} {reason}: {number}");
-        assert_eq!((example.length, example.network), (40, Some(0)));
+        assert_eq!((example.image.length, example.image.network), (40, Some(0)));
         assert!(example.time > Time(0));
         number
     };
@@ -239,7 +239,7 @@ fn only(text: &str) -> DropRecord {
     let mut records = router.drop_report(false).unwrap();
     assert_eq!(records.len(), 1, "{records:#?}");
     let record = records.remove(0);
-    assert_eq!(&*record.example.as_ref().unwrap().bytes, b"some bytes");
+    assert_eq!(&*record.example.as_ref().unwrap().image.bytes, b"some bytes");
     clean(router);
     record
 }
@@ -249,7 +249,7 @@ fn reasons_of_the_runtime_have_examples_and_sentences() {
     let circle = only("Make(1) -> a :: Count -> b :: Count -> a");
     assert_eq!((&*circle.reason, circle.count), ("loop", 1));
     let trip = only("Make(40) -> t :: Trip(40) -> End");
-    assert_eq!((&*trip.name, trip.class, &*trip.reason), ("t", "Trip", "panic"));
+    assert_eq!((&*trip.name, &*trip.class, &*trip.reason), ("t", "Trip", "panic"));
     assert_eq!(trip.count, 8, "the second burst");
     let open = only("Make(5) -> i :: Sort -> End");
     assert_eq!((&*open.name, &*open.reason, open.count), ("i", "aside", 5));

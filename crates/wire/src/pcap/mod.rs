@@ -1,4 +1,4 @@
-//! Capture files: reader of pcap and pcapng, writer of pcap.
+//! Capture files: readers and writers of pcap and pcapng.
 //!
 //! The reader does not trust the file: an invalid length is an error and never
 //! causes a large allocation, and a file that ends within a packet is an error.
@@ -20,11 +20,13 @@
 
 pub mod link_type;
 mod ng;
+mod ng_writer;
 mod reader;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use ng_writer::{NgPacket, NgWriter};
 pub use reader::{OwnedPacket, Packet, Reader};
 pub use writer::{Precision, Writer, file_header, record_header};
 

@@ -8,16 +8,16 @@ use std::io::Read;
 /// Block type of a section header; the same in either byte order.
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 /// Block type of an interface description.
-const INTERFACE: u32 = 1;
+pub(super) const INTERFACE: u32 = 1;
 /// Block type of a packet, obsolete.
 const PACKET: u32 = 2;
 /// Block type of a packet without a timestamp.
 const SIMPLE_PACKET: u32 = 3;
 /// Block type of a packet.
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const ENHANCED_PACKET: u32 = 6;
 
 /// Magic number of a section header, in the section's byte order.
-const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+pub(super) const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// Length of the fields of every block: type, length, and length again.
 const OVERHEAD: u32 = 12;
 /// Maximum length of a block that is read into memory: a packet and 1 MiB of options.
@@ -26,7 +26,7 @@ const MAX_BLOCK: u32 = MAX_PACKET as u32 + (1 << 20);
 const MAX_INTERFACES: usize = 1 << 16;
 
 /// Interface option: resolution of timestamps.
-const IF_TSRESOL: u16 = 9;
+pub(super) const IF_TSRESOL: u16 = 9;
 /// Interface option: seconds to add to timestamps.
 const IF_TSOFFSET: u16 = 14;
 

@@ -2,7 +2,7 @@
 
 use super::instances::Attachment;
 use super::line::{ClientCommand, ClientLine};
-use super::{drops, format, instances, top};
+use super::{capture, drops, format, instances, top, trace};
 use crate::commands::line_editor::pause;
 use crate::commands::middlebox::obey_on;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
@@ -34,6 +34,8 @@ pub(super) fn execute(it: &mut Attachment, line: &ClientLine, stop: &AtomicBool)
         ClientCommand::Reload { file } => reload(it, file.as_deref()),
         ClientCommand::Top(arguments) => top::run(it, arguments, json, stop),
         ClientCommand::Drops(arguments) => drops::run(it, arguments, json, stop),
+        ClientCommand::Trace(arguments) => trace::run(it, arguments, json, stop),
+        ClientCommand::Capture(arguments) => capture::run(it, arguments, json, stop),
         ClientCommand::Cycles { interval } => cycles(it, *interval, json, stop),
         ClientCommand::Log { follow, lines } => log(it, *follow, *lines, json, stop),
         ClientCommand::Middlebox { words } => middlebox(it, &words.join(" "), json),

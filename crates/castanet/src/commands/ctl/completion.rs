@@ -61,7 +61,7 @@ impl HandlerCompleter {
                     elements.chain(self.globals.iter().cloned()).collect()
                 }
             },
-            ["handlers"] => self.elements.clone(),
+            ["handlers"] | ["capture", ..] | ["trace", .., "--from"] => self.elements.clone(),
             // The present value, to be edited.
             ["write", handler] => {
                 let value = self.ask(handler).filter(|it| it.trim().lines().count() == 1);

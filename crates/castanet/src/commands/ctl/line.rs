@@ -1,6 +1,6 @@
 //! The commands of `castanet ctl`: on its command line, and in its shell.
 
-use super::{DropsArguments, TopArguments};
+use super::{CaptureArguments, DropsArguments, TopArguments, TraceArguments};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -64,6 +64,10 @@ pub(super) enum ClientCommand {
     Top(TopArguments),
     /// Say why packets were dropped
     Drops(DropsArguments),
+    /// Follow the next packets through the graph
+    Trace(TraceArguments),
+    /// Capture packets at places of the graph, or those that are dropped
+    Capture(CaptureArguments),
     /// Measure the cycles of every element for some time, all of them one by one
     Cycles {
         /// Seconds to measure

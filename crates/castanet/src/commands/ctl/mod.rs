@@ -1,16 +1,21 @@
 //! `castanet ctl`: clients of running instances.
 
+mod capture;
 mod commands;
 mod completion;
 mod drops;
 mod format;
 mod instances;
 mod line;
+mod packet_file;
 mod top;
+mod trace;
 
+pub(crate) use capture::CaptureArguments;
 pub(crate) use drops::DropsArguments;
 pub(crate) use line::man_page;
 pub(crate) use top::TopArguments;
+pub(crate) use trace::TraceArguments;
 
 use super::line_editor::{ShellStep, converse};
 use super::{CommandError, CommandResult};
@@ -20,7 +25,10 @@ use commands::execute;
 use completion::HandlerCompleter;
 use instances::{Attachment, find, list};
 use line::{ClientCommand, ClientLine};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_default};
 use std::io::{BufRead, IsTerminal};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Arguments of `castanet ctl`.
@@ -59,7 +67,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let info = words.iter().all(is_option).then(|| "info".to_owned());
     match ClientLine::parse_from(info.iter().chain(words)) {
         Ok(ClientLine { command: ClientCommand::List, json }) => list(json),
-        Ok(line) => execute(&mut find(target)?, &line, &AtomicBool::new(false)),
+        Ok(line) => once(&mut find(target)?, &line),
         Err(error) => usage(&error),
     }
 }
@@ -76,8 +84,34 @@ pub(crate) fn drops(arguments: &DropsArguments) -> CommandResult {
     on_one(arguments.instance.as_deref(), command, arguments.json)
 }
 
+/// `castanet trace`.
+pub(crate) fn trace(arguments: &TraceArguments) -> CommandResult {
+    let command = ClientCommand::Trace(arguments.clone());
+    on_one(arguments.instance.as_deref(), command, arguments.json)
+}
+
+/// `castanet capture`.
+pub(crate) fn capture(arguments: &CaptureArguments) -> CommandResult {
+    let command = ClientCommand::Capture(arguments.clone());
+    on_one(arguments.instance.as_deref(), command, arguments.json)
+}
+
 fn on_one(target: Option<&str>, command: ClientCommand, json: bool) -> CommandResult {
-    execute(&mut find(target)?, &ClientLine { command, json }, &AtomicBool::new(false))
+    once(&mut find(target)?, &ClientLine { command, json })
+}
+
+/// Executes the command of a command line. Ctrl-C ends those in good order that go on until then;
+/// pressed twice, it ends the process.
+fn once(instance: &mut Attachment, line: &ClientLine) -> CommandResult {
+    let stop = Arc::new(AtomicBool::new(false));
+    if matches!(line.command, ClientCommand::Trace(_) | ClientCommand::Capture(_)) {
+        let failed = |error: std::io::Error| crate::load::io_error_text(&error);
+        for signal in [SIGINT, SIGTERM] {
+            register_conditional_default(signal, stop.clone()).map_err(failed)?;
+            register(signal, stop.clone()).map_err(failed)?;
+        }
+    }
+    execute(instance, line, &stop)
 }
 
 /// Shows help, or what is wrong with a command.
