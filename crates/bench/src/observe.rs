@@ -53,11 +53,17 @@ struct Case {
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The cases.
-const CASES: [Case; 4] = [
+const CASES: [Case; 5] = [
     // Counters of all elements.
     Case { name: "counts", every: SECOND, look: |router, _| _ = router.observe(None) },
     // The same and samples of cost, as for `castanet top`.
     Case { name: "top", every: SECOND, look: |router, _| _ = router.observe(Some(SECOND * 10)) },
+    // Counters and all handlers that are metrics, as for a scrape.
+    Case {
+        name: "metrics",
+        every: SECOND,
+        look: |router, _| _ = (router.observe(None), router.metrics(), router.panics()),
+    },
     // Reasons and examples, as for `castanet drops`.
     Case { name: "drops", every: SECOND, look: |router, _| _ = router.drop_report(true) },
     // Reads of all handlers, as many as an instance answers.

@@ -9,6 +9,7 @@ use crate::file::{self, MAX_REPORTED};
 use crate::interfaces::Interfaces;
 use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
 use crate::matcher::MAX_SLOTS;
+use crate::metrics::RULES;
 use crate::packet_test::PacketTest;
 use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
@@ -43,6 +44,9 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 icmp
 /// = m.drops.rule 1
 /// = m.packets1 1
+/// = m.rule_count 2
+/// = m.rule_packets 1\tid1\n1\tid2
+/// = m.rule_bytes 60\tid1\n60\tid2
 /// ! m.command replace 1 tcp-opt-mss > 1400 mod tcp-opt-mss 1400
 /// = m.said 1 id3 add tcp-opt-mss > 1400 mod tcp-opt-mss 1400
 /// = m.packets1 0
@@ -441,6 +445,12 @@ impl Middlebox {
     #[read]
     fn rules(&self) -> String {
         self.active_rules.rules().text()
+    }
+    /// Number of rules.
+    #[read]
+    #[metric(RULES)]
+    fn rule_count(&self) -> usize {
+        self.active_rules.rules().len()
     }
     /// Answer of the last command.
     #[read]

@@ -3,7 +3,7 @@
 use super::{CommandError, CommandResult, load_or_report, start_dpdk};
 use crate::cli::{Configuration, Frames, Workers};
 use crate::console::{Terminal, is_unwritten};
-use crate::instance::{InstanceArguments, InstanceService};
+use crate::instance::{HttpAccess, InstanceArguments, InstanceService};
 use crate::library::library;
 use crate::load::Origin;
 use crate::replace::{Reloader, ReplacementReader};
@@ -89,6 +89,7 @@ impl Arguments {
 
 /// Builds and runs a router.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
+    let http = arguments.instance.http.listen()?;
     let library = library();
     start_dpdk(arguments.dpdk.as_deref())?;
     let mut loaded = load_or_report(&arguments.configuration, &library)?;
@@ -119,7 +120,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         true => router.allow_replacements(reader.source(&options)),
         false => router.set_hot_swap_source(reader.source(&options)),
     }
-    let mut instance = instance(&router, arguments, origin, reader)?;
+    let mut instance = instance(&router, arguments, origin, reader, http)?;
     let hangup = instance.as_ref().and_then(|it| it.reloads_by_signal(&router));
     crate::signals::forward(&mut router, hangup)
         .map_err(|e| format!("cannot listen for signals: {e}"))?;
@@ -138,16 +139,24 @@ fn instance(
     arguments: &Arguments,
     origin: Origin,
     reader: Arc<ReplacementReader>,
+    http: Option<HttpAccess>,
 ) -> Result<Option<InstanceService>, CommandError> {
     if arguments.simtime {
         let InstanceArguments { name, control, .. } = &arguments.instance;
+        if http.is_some() {
+            return Err(CommandError::usage("there are no metrics under --simtime".into()));
+        }
         return match name.is_some() || control.is_some() {
             true => Err(CommandError::usage("there is no control socket under --simtime".into())),
             false => Ok(None),
         };
     }
     let reloader = Reloader { origin, reader };
-    Ok(Some(InstanceService::new(router, &arguments.instance, reloader)?))
+    let mut instance = InstanceService::new(router, &arguments.instance, reloader)?;
+    if let Some(http) = http {
+        instance.answer_http(router, http)?;
+    }
+    Ok(Some(instance))
 }
 
 fn run(
@@ -157,6 +166,8 @@ fn run(
 ) -> RunOutcome {
     if !arguments.quiet {
         interfaces(router).values().for_each(|line| complain(format_args!("castanet: {line}")));
+        let url = instance.as_ref().and_then(|it| it.metrics_url());
+        url.iter().for_each(|url| complain(format_args!("castanet: metrics at {url}")));
         complain("castanet: running");
     }
     let every = Duration::try_from_secs_f64(arguments.interval.max(0.01));

@@ -17,6 +17,7 @@ mod handlers;
 mod hot_swap;
 mod inventory;
 mod malformed_configs;
+mod metrics;
 mod middlebox;
 mod named_files;
 mod program;

@@ -1,6 +1,7 @@
 //! `Counter`: counts packets and bytes, with rates.
 
 use super::limit::CallAt;
+use super::metrics;
 use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
@@ -100,9 +101,11 @@ impl Counter {
 pub struct CounterState {
     /// Number of packets.
     #[read]
+    #[metric(metrics::PACKETS)]
     count: u64,
     /// Number of bytes.
     #[read]
+    #[metric(metrics::BYTES)]
     byte_count: u64,
     packets: RateEwma,
     bytes: RateEwma<4, 4>,

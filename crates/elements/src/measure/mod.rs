@@ -6,6 +6,7 @@ pub mod batch_stats;
 pub mod check_number_packet;
 pub mod counter;
 pub(crate) mod limit;
+mod metrics;
 pub mod multi_counter;
 pub mod number_packet;
 pub mod record_timestamp;

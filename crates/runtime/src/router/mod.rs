@@ -10,6 +10,7 @@ mod costs;
 mod drops;
 mod global;
 mod handlers;
+mod metrics;
 mod migration;
 mod observation;
 mod plan;
@@ -23,6 +24,7 @@ mod worker_set;
 
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
+pub use metrics::MetricValue;
 pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};

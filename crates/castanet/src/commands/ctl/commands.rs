@@ -6,7 +6,8 @@ use super::{drops, format, instances, top};
 use crate::commands::line_editor::pause;
 use crate::commands::middlebox::obey_on;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
-use crate::instance::{INSTANCE, InstanceDescription};
+use crate::instance::{INSTANCE, InstanceDescription, METRICS};
+use crate::metrics::Format;
 use crate::observe::log::LogLine;
 use crate::terminal::say_on;
 use castanet_wire::Timestamp;
@@ -34,6 +35,11 @@ pub(super) fn execute(it: &mut Attachment, line: &ClientLine, stop: &AtomicBool)
         ClientCommand::Reload { file } => reload(it, file.as_deref()),
         ClientCommand::Top(arguments) => top::run(it, arguments, json, stop),
         ClientCommand::Drops(arguments) => drops::run(it, arguments, json, stop),
+        ClientCommand::Metrics { openmetrics } => {
+            it.check()?;
+            let format = if *openmetrics { Format::OPEN_METRICS } else { "" };
+            show(&it.client.read(format!("{METRICS} {format}").trim_end())?, METRICS, json)
+        }
         ClientCommand::Cycles { interval } => cycles(it, *interval, json, stop),
         ClientCommand::Log { follow, lines } => log(it, *follow, *lines, json, stop),
         ClientCommand::Middlebox { words } => middlebox(it, &words.join(" "), json),

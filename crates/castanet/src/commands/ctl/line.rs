@@ -64,6 +64,12 @@ pub(super) enum ClientCommand {
     Top(TopArguments),
     /// Say why packets were dropped
     Drops(DropsArguments),
+    /// Print the metrics, as `--metrics` of `castanet run` shows them to Prometheus
+    Metrics {
+        /// In the format OpenMetrics
+        #[arg(long)]
+        openmetrics: bool,
+    },
     /// Measure the cycles of every element for some time, all of them one by one
     Cycles {
         /// Seconds to measure
