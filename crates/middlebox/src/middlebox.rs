@@ -46,7 +46,7 @@ use castanet_element::prelude::*;
 /// = m.packets1 1
 /// = m.rule_count 2
 /// = m.rule_packets 1\tid1\n1\tid2
-/// = m.rule_bytes 60\tid1\n60\tid2
+/// = m.rule_bytes 40\tid1\n28\tid2
 /// ! m.command replace 1 tcp-opt-mss > 1400 mod tcp-opt-mss 1400
 /// = m.said 1 id3 add tcp-opt-mss > 1400 mod tcp-opt-mss 1400
 /// = m.packets1 0

@@ -18,17 +18,13 @@ fn names(text: &str) -> BTreeSet<String> {
     words.map(str::to_owned).collect()
 }
 
-/// The names of all metrics.
-fn known() -> BTreeSet<String> {
+#[test]
+fn rules_and_dashboard_name_metrics_that_exist() {
     let list = castanet(&["elements", "--metrics"], b"");
     assert_eq!(list.status, Some(0), "{}", list.err);
     let rows = list.out.lines().filter_map(|line| line.strip_prefix("| `"));
-    rows.filter_map(|row| row.split('`').next()).map(str::to_owned).collect()
-}
-
-#[test]
-fn rules_and_dashboard_name_metrics_that_exist() {
-    let known = known();
+    let known: BTreeSet<String> =
+        rows.filter_map(|row| row.split('`').next()).map(str::to_owned).collect();
     assert!(known.len() > 40, "{known:?}");
     for (file, least) in [(RULES, 10), (DASHBOARD, 20)] {
         let named = names(&std::fs::read_to_string(root().join(file)).unwrap());
