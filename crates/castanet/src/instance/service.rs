@@ -246,6 +246,28 @@ impl InstanceService {
         self.deferred.extend(deferred);
     }
 
+    /// Answers the next request of an HTTP client; returns whether there was one.
+    fn answer_http_client(&mut self, router: &mut Router) -> bool {
+        let request = self.http.as_ref().and_then(|http| http.queue.next());
+        let answered = request.map(|request| request(self, router));
+        answered.iter().for_each(|()| self.bucket.remove(1));
+        answered.is_some()
+    }
+
+    /// Answers the next request at the control socket, unless another configuration is about to run;
+    /// returns whether there was one.
+    fn answer_socket_client(&mut self, router: &mut Router) -> bool {
+        if router.is_replaced() {
+            return false;
+        }
+        let Some(socket) = self.socket.take() else { return false };
+        let request = socket.next();
+        let answered = request.map(|request| self.answer(&socket, router, request));
+        self.socket = Some(socket);
+        answered.iter().for_each(|()| self.bucket.remove(1));
+        answered.is_some()
+    }
+
     /// Reports about a configuration that has just replaced another one.
     fn finish_replacement(&mut self, router: &mut Router) {
         if self.deferred.is_empty() && self.loaded.is_none() {
@@ -283,17 +305,11 @@ impl Service for InstanceService {
                 // The new configuration is put in place before the next step.
                 break;
             }
-            if let Some(request) = self.http.as_ref().and_then(|http| http.queue.next()) {
-                request(self, router);
-                self.bucket.remove(1);
-                continue;
+            // Neither kind of clients keeps the other one waiting.
+            let answered = self.answer_http_client(router) | self.answer_socket_client(router);
+            if !answered {
+                return None;
             }
-            let socket = self.socket.take()?;
-            let request = socket.next();
-            let answered = request.map(|request| self.answer(&socket, router, request));
-            self.socket = Some(socket);
-            answered?;
-            self.bucket.remove(1);
         }
         Some(router.clock().now())
     }

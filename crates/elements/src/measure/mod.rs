@@ -9,6 +9,7 @@ pub(crate) mod limit;
 mod metrics;
 pub mod multi_counter;
 pub mod number_packet;
+mod recent_rate;
 pub mod record_timestamp;
 pub mod timestamp_diff;
 mod timestamp_diff_state;

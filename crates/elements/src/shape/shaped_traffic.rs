@@ -35,7 +35,7 @@ impl ShapedTraffic {
     /// Counts the packets of a batch.
     pub(super) fn add(&mut self, batch: &Batch) {
         self.packets += batch.len() as u64;
-        self.bytes += batch.iter().map(|packet| packet.len() as u64).sum::<u64>();
+        self.bytes += batch.byte_count();
     }
 }
 
