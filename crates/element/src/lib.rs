@@ -46,7 +46,7 @@ pub mod prelude {
     };
     pub use crate::error::ArgError;
     pub use crate::fate::{Fate, Never, Port};
-    pub use crate::handler::{ReadRequest, Value};
+    pub use crate::handler::{Metric, ReadRequest, Value};
     pub use crate::on;
     pub use crate::output::Output;
     pub use crate::resource::{Resource, ResourceKind};

@@ -16,6 +16,7 @@ pub mod language;
 mod listing;
 mod match_packet;
 mod matcher;
+mod metrics;
 #[allow(missing_docs)] // the manual says it
 pub mod middlebox;
 mod packet_test;

@@ -4,7 +4,7 @@ use super::{CommandError, CommandResult, load_or_report, start_dpdk};
 use crate::cli::{Configuration, Frames, Workers};
 use crate::confine::ConfinementArguments;
 use crate::console::{Terminal, is_unwritten};
-use crate::instance::{InstanceArguments, InstanceService, RuntimeDirectory};
+use crate::instance::{HttpAccess, InstanceArguments, InstanceService, RuntimeDirectory};
 use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin};
 use crate::log::LogArguments;
@@ -99,6 +99,7 @@ impl Arguments {
 /// Builds and runs a router.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     arguments.log.apply();
+    let http = arguments.instance.http.listen()?;
     let library = library();
     start_dpdk(arguments.dpdk.as_deref())?;
     let mut loaded = load_or_report(&arguments.configuration, &library)?;
@@ -130,7 +131,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         true => router.allow_replacements(reader.source(&options)),
         false => router.set_hot_swap_source(reader.source(&options)),
     }
-    let mut instance = instance(&router, arguments, origin, reader)?;
+    let mut instance = instance(&router, arguments, origin, reader, http)?;
     let hangup = instance.as_ref().and_then(|it| it.reloads_by_signal(&router));
     crate::signals::forward(&mut router, hangup)
         .map_err(|e| format!("cannot listen for signals: {e}"))?;
@@ -170,16 +171,24 @@ fn instance(
     arguments: &Arguments,
     origin: Origin,
     reader: Arc<ReplacementReader>,
+    http: Option<HttpAccess>,
 ) -> Result<Option<InstanceService>, CommandError> {
     if arguments.simtime {
         let InstanceArguments { name, control, .. } = &arguments.instance;
+        if http.is_some() {
+            return Err(CommandError::usage("there are no metrics under --simtime".into()));
+        }
         return match name.is_some() || control.is_some() {
             true => Err(CommandError::usage("there is no control socket under --simtime".into())),
             false => Ok(None),
         };
     }
     let reloader = Reloader { origin, reader };
-    Ok(Some(InstanceService::new(router, &arguments.instance, reloader)?))
+    let mut instance = InstanceService::new(router, &arguments.instance, reloader)?;
+    if let Some(http) = http {
+        instance.answer_http(router, http)?;
+    }
+    Ok(Some(instance))
 }
 
 fn run(
@@ -189,6 +198,8 @@ fn run(
 ) -> RunOutcome {
     if !arguments.quiet {
         interfaces(router).values().for_each(|line| inform(format_args!("castanet: {line}")));
+        let url = instance.as_ref().and_then(|it| it.metrics_url());
+        url.iter().for_each(|url| inform(format_args!("castanet: metrics at {url}")));
         inform("castanet: running");
     }
     let every = Duration::try_from_secs_f64(arguments.interval.max(0.01));

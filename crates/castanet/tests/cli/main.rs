@@ -19,6 +19,7 @@ mod hot_swap;
 mod inventory;
 mod log;
 mod malformed_configs;
+mod metrics;
 mod middlebox;
 mod named_files;
 mod program;

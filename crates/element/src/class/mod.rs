@@ -1,6 +1,6 @@
 //! Element classes as values: what the manual, the parser and a worker need.
 
-use crate::handler::{HandlerDoc, ReadRequest, Value};
+use crate::handler::{HandlerDoc, HandlerMetric, Metric, ReadRequest, Value};
 use crate::spec::Spec;
 
 mod fates;
@@ -131,6 +131,8 @@ pub struct Description {
     pub open_outputs: bool,
     /// Read handlers.
     pub reads: fn() -> Vec<HandlerDoc>,
+    /// Read handlers that are metrics.
+    pub metrics: fn() -> Vec<HandlerMetric>,
     /// Write handlers.
     pub writes: fn() -> Vec<HandlerDoc>,
     /// Read handlers that only the router's own programs may call.
@@ -201,6 +203,15 @@ fn reads<E: Describe, L: Local>() -> Vec<HandlerDoc> {
     config.chain(L::READS.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
 }
 
+fn metrics<E: Describe, L: Local>() -> Vec<HandlerMetric> {
+    let of = |handler, metric: Option<&'static Metric>| {
+        metric.map(|metric| HandlerMetric { handler, metric })
+    };
+    let config = E::READS.iter().copied().flatten().filter_map(|h| of(h.name, h.metric));
+    let state = L::READS.iter().copied().flatten().filter_map(|h| of(h.name, h.metric));
+    config.chain(state).collect()
+}
+
 fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
     let doc = |name, doc| HandlerDoc { name, doc };
     let config = E::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc));
@@ -253,6 +264,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             fates: F::FATES,
             open_outputs: F::OPEN,
             reads: reads::<E, L>,
+            metrics: metrics::<E, L>,
             writes: writes::<E, L>,
             private: &[],
             stops: |name| L::STOPS.iter().any(|names| names.contains(&name)),
@@ -363,6 +375,7 @@ pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
             spec,
             args: program.description.args,
             reads: program.description.reads,
+            metrics: program.description.metrics,
             writes: program.description.writes,
             private: program.description.private,
             ..through.description

@@ -4,6 +4,7 @@ use super::device_selection::{self, DeviceRequest, ReceiveRequest, SelectedDevic
 use super::device_slot::{DeviceSlot, Rx};
 use super::ip_mark;
 use super::method::Method;
+use super::metrics;
 use super::patterns::{FramePattern, IpPattern};
 use super::poll_backoff::PollBackoff;
 use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
@@ -175,6 +176,7 @@ impl FromDevice {
 impl FromDeviceState {
     /// Packets that the kernel dropped because the worker did not fetch them in time.
     #[read]
+    #[metric(metrics::KERNEL_DROPS)]
     fn kernel_drops(&self) -> u64 {
         self.device.stats().kernel_drops
     }

@@ -3,6 +3,7 @@
 use super::device_slot::{DeviceSlot, Rx};
 use super::dpdk::{Offloads, PortInfo, count, open, start};
 use super::dpdk_args::{Mode, PauseFrames};
+use super::metrics;
 use super::poll_backoff::PollBackoff;
 use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
@@ -328,18 +329,21 @@ impl FromDPDKDeviceState {
 
     /// Packets that the port dropped because the worker did not fetch them in time.
     #[read]
+    #[metric(metrics::KERNEL_DROPS)]
     fn hw_dropped(&self) -> u64 {
         self.counts().rx_missed
     }
 
     /// Packets that the port dropped for lack of mbufs.
     #[read]
+    #[metric(metrics::NO_FRAME)]
     fn nombufs(&self) -> u64 {
         self.counts().rx_no_mbuf
     }
 
     /// Packets that the port found damaged.
     #[read]
+    #[metric(metrics::RECEIVE_ERRORS)]
     fn hw_errors(&self) -> u64 {
         self.counts().rx_errors
     }

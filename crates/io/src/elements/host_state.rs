@@ -2,6 +2,7 @@
 
 use super::device_slot::DeviceSlot;
 use super::ip_mark;
+use super::metrics;
 use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
 use crate::interface::Ipv4Net;
@@ -46,6 +47,7 @@ impl HostState {
 
     /// Packets received from the host since the last reset.
     #[read]
+    #[metric(metrics::RECEIVED_PACKETS)]
     fn packets(&self) -> u64 {
         self.device.since(|it| it.received)
     }
@@ -58,6 +60,7 @@ impl HostState {
 
     /// Packets sent to the host since the last reset.
     #[read]
+    #[metric(metrics::SENT_PACKETS)]
     fn sent(&self) -> u64 {
         self.device.since(|it| it.sent)
     }

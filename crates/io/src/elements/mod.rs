@@ -27,6 +27,7 @@ pub mod kernel_tap;
 pub mod kernel_tun;
 pub mod mcast_socket;
 mod method;
+mod metrics;
 mod patterns;
 mod poll_backoff;
 pub mod raw_socket;

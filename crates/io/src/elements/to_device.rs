@@ -3,6 +3,7 @@
 use super::device_selection::{self, DeviceRequest, SelectedDevice};
 use super::device_slot::{DeviceSlot, Tx};
 use super::method::Method;
+use super::metrics;
 use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
@@ -135,6 +136,7 @@ pub struct ToDeviceState {
 impl ToDeviceState {
     /// Packets that the interface refused.
     #[read]
+    #[metric(metrics::SEND_ERRORS)]
     fn errors(&self) -> u64 {
         self.device.stats().tx_errors
     }

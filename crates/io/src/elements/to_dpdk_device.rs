@@ -2,6 +2,7 @@
 
 use super::device_slot::{DeviceSlot, Tx};
 use super::dpdk::{Offloads, PortInfo, count, open, start};
+use super::metrics;
 use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::{Room, TxQueue};
 use crate::dpdk::{Dpdk, Options, TxQueues};
@@ -174,6 +175,7 @@ impl ToDPDKDeviceState {
 
     /// Packets that the port could not send.
     #[read]
+    #[metric(metrics::SEND_ERRORS)]
     fn hw_errors(&self) -> u64 {
         self.counts().tx_errors
     }
