@@ -4,6 +4,8 @@
 mod compare;
 mod contention;
 mod cost;
+mod deb;
+mod image;
 mod steps;
 
 use std::path::Path;
@@ -27,6 +29,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                    cache lines that move between 4 workers, or N, for a packet on the
                    paths of `castanet bench scale`, traced by valgrind; fails where
                    more move than xtask/contention.json says, which --record writes
+  deb [--binary PATH] [--profile NAME] [--out DIR] [--level 0-9]
+                   Debian packages of the program and of its debug symbols
+  image [--package PATH] [--builder PROGRAM] [--base IMAGE]
+                   a container image with that package (buildah, or podman)
   packages         install the Debian packages that tests and demo need";
 
 fn main() {
@@ -59,6 +65,14 @@ fn main() {
         },
         ["contention", words @ ..] => match contention::Options::parse(words) {
             Some(options) => contention::contention(&options),
+            None => Err(USAGE.into()),
+        },
+        ["deb", words @ ..] => match deb::Options::parse(words) {
+            Some(options) => deb::deb(&options).map(|_| ()),
+            None => Err(USAGE.into()),
+        },
+        ["image", words @ ..] => match image::Options::parse(words) {
+            Some(options) => image::image(&options),
             None => Err(USAGE.into()),
         },
         ["docs"] => xtask::docs::write(),

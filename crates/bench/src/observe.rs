@@ -56,7 +56,7 @@ struct Case {
 const SECOND: Duration = Duration::from_secs(1);
 
 /// The cases.
-const CASES: [Case; 5] = [
+const CASES: [Case; 6] = [
     // Counters of all elements.
     Case {
         name: "counts",
@@ -69,6 +69,13 @@ const CASES: [Case; 5] = [
         name: "top",
         every: SECOND,
         look: |router, _| _ = router.observe(Some(SECOND * 10)),
+        end: nothing,
+    },
+    // Counters and all handlers that are metrics, as for a scrape.
+    Case {
+        name: "metrics",
+        every: SECOND,
+        look: |router, _| _ = (router.observe(None), router.metrics(), router.panics()),
         end: nothing,
     },
     // Reasons and examples, as for `castanet drops`.

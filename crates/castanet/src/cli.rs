@@ -34,11 +34,16 @@ enum Command {
     /// Run a configuration
     #[command(after_help = "Examples:
   castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --watch
-  castanet run -e 'FromDump(in.pcap, STOP true) -> IPPrint -> Discard'")]
+  castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --metrics 127.0.0.1:9273
+  castanet run -e 'FromDump(in.pcap, STOP true) -> IPPrint -> Discard'
+  castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --confine --log json")]
     Run(commands::run::Arguments),
     /// Say whether a configuration is right, and everything that is wrong
     Check(commands::check::Arguments),
     /// Show each step from the text to running workers
+    #[command(after_help = "Examples:
+  castanet explain conf/router.click dev0=eth1 dev1=eth2 dev2=eth3
+  castanet explain --privileges conf/router.click dev0=eth1 dev1=eth2 dev2=eth3")]
     Explain(commands::explain::Arguments),
     /// Compile a configuration into a program of its own
     #[command(after_help = "Examples:
@@ -126,6 +131,13 @@ Files of the entry, of each processor and of the client are for one party each; 
         /// The directory, which is made if it is not there
         dir: PathBuf,
     },
+    /// Install the unit of systemd that runs /etc/castanet/NAME.click as castanet@NAME
+    #[command(after_help = "Examples:
+  castanet install-service
+  castanet install-service --print
+  castanet install-service --root /srv/image --program /usr/bin/castanet
+docs/operating.md says what the unit allows, and how to change that for one router.")]
+    InstallService(commands::install_service::Arguments),
     /// Write completions for a shell to standard output
     Completions {
         /// Which shell
@@ -327,6 +339,7 @@ pub(crate) fn main() -> i32 {
         Command::Splitbox(arguments) => commands::splitbox::main(&arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),
+        Command::InstallService(arguments) => commands::install_service::main(&arguments),
         Command::Completions { shell, name } => completions(shell, &name),
         Command::Man { dir } => {
             let clients = commands::ctl::man_page();

@@ -18,7 +18,7 @@ pub(crate) struct Terminal;
 
 impl Console for Terminal {
     fn chatter(&self, lines: &str) {
-        crate::messages::write(lines);
+        crate::log::chatter(lines);
     }
     fn print(&self, text: &str) {
         if let Err(message) = say(text)

@@ -4,16 +4,22 @@
 mod cli;
 mod click;
 mod commands;
+mod confine;
 mod console;
+mod http;
 mod instance;
 mod library;
 mod load;
+mod log;
 mod messages;
+mod metrics;
 mod observe;
+mod privileges;
 mod program;
 mod replace;
 mod signals;
 mod source_files;
+mod systemd;
 mod terminal;
 mod tools;
 mod watch;
@@ -52,6 +58,7 @@ pub fn main(program: Program) -> ExitCode {
         },
         None => cli::main(),
     };
+    log::finish();
     messages::finish();
     ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX))
 }

@@ -20,3 +20,27 @@ pub(crate) fn library() -> Library {
     library.fuse(castanet_elements::FUSIONS);
     library
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_devices_files_and_sockets_name_their_resources() {
+        let opens = |class: &Class| {
+            let has = |arg: &castanet_element::args::ArgSpec| {
+                ["FILENAME", "OUTFILE", "FILE", "DEVNAME"].contains(&arg.name)
+            };
+            class.factory.device.is_some() || class.args.iter().any(has)
+        };
+        let (mut count, mut silent) = (0, Vec::new());
+        for class in rooms().iter().flat_map(|(_, classes)| classes.iter()) {
+            count += usize::from(class.factory.resources.is_some());
+            if opens(class) && class.factory.resources.is_none() {
+                silent.push(class.spec.class);
+            }
+        }
+        assert!(silent.is_empty(), "{silent:?}");
+        assert!(count >= 20, "{count}");
+    }
+}

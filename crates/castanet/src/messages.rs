@@ -44,7 +44,6 @@ static MESSAGES: LazyLock<Messages> = LazyLock::new(|| {
 
 /// Writes text to standard error; while a router runs, without waiting for the reader.
 pub(crate) fn write(text: &str) {
-    crate::observe::log::record(text);
     MESSAGES.write(text);
 }
 
@@ -54,7 +53,8 @@ pub(crate) fn router_runs() {
     MESSAGES.queue().runs = true;
     std::panic::set_hook(Box::new(|panic| {
         let thread = std::thread::current();
-        write(&format!("thread '{}' {panic}\n", thread.name().unwrap_or("<unnamed>")));
+        let name = thread.name().unwrap_or("<unnamed>");
+        crate::log::message(crate::log::Level::Error, &format!("thread '{name}' {panic}"));
     }));
 }
 

@@ -1,6 +1,7 @@
 //! Output to the user, for all commands; in colours only on a terminal.
 
 use crate::load::io_error_text;
+use crate::log::{self, Level};
 use anstyle::{AnsiColor, Style};
 use castanet_element::streams::StandardOutput;
 use std::fmt::Display;
@@ -22,9 +23,16 @@ pub(crate) fn say_on(text: &str) -> Result<bool, String> {
     }
 }
 
-/// Writes a line to standard error. A closed standard error is ignored.
+/// Writes a message to the log, which is standard error: an error, unless it says otherwise, as
+/// `warning: ...` does. A closed standard error is ignored.
 pub(crate) fn complain(line: impl Display) {
-    crate::messages::write(&format!("{line}\n"));
+    let line = line.to_string();
+    log::message(Level::of(&line).unwrap_or(Level::Error), &line);
+}
+
+/// The same for a message about the ordinary course of the program.
+pub(crate) fn inform(line: impl Display) {
+    log::message(Level::Info, &line.to_string());
 }
 
 /// Whether standard error is a terminal that wants colours.

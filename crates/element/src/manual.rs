@@ -4,6 +4,7 @@ use crate::args::ArgKind;
 use crate::class::ports::{code, counts};
 use crate::class::{Class, Role};
 use crate::fate::FateKind;
+use crate::handler::HandlerMetric;
 use std::fmt::Write;
 
 /// The first sentence of a class's documentation.
@@ -20,9 +21,16 @@ pub fn page(class: &Class) -> String {
         list.into_iter().map(|h| format!("`{}`: {}", h.name, line(h.doc))).collect()
     };
     section(&mut page, "Read handlers", handlers((class.reads)()));
+    section(&mut page, "Metrics", metrics(class));
     section(&mut page, "Write handlers", handlers((class.writes)()));
     section(&mut page, "Facts", facts(class));
     page
+}
+
+fn metrics(class: &Class) -> Vec<String> {
+    let row =
+        |it: HandlerMetric| format!("`{}`: the handler `{}`", it.metric.full_name(), it.handler);
+    (class.metrics)().into_iter().map(row).collect()
 }
 
 fn section(page: &mut String, title: &str, rows: Vec<String>) {

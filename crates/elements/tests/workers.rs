@@ -222,3 +222,25 @@ fn a_blocked_worker_does_not_block_the_others() {
     assert!(took >= TIME && passed > 0, "{passed} packets in {took:?}");
     clean(router);
 }
+
+#[test]
+fn metrics_are_those_of_all_workers() {
+    let text = "a :: InfiniteSource(LIMIT 700) -> c :: Counter -> d :: Discard;
+                b :: InfiniteSource(LIMIT 300) -> c;
+                x :: InfiniteSource(LIMIT 3) -> q :: Queue(5) -> Idle;
+                StaticThreadSched(a 0, b 1, x 1)";
+    let mut router = build(text, 2);
+    run_until_count(&mut router, "d.count", 1000);
+    run_until_count(&mut router, "x.count", 3);
+    let values = router.metrics().unwrap();
+    let of = |name: &str| {
+        let named = values.iter().filter(|it| it.metric.name == name);
+        named.map(|it| (it.element, it.value.to_string())).collect::<Vec<_>>()
+    };
+    let place = |name: &str| router.graph().find(name).unwrap();
+    // Each worker has counted for itself; the queue is one for both.
+    assert_eq!(of("counted_packets"), [(place("c"), "1000".to_owned())]);
+    assert_eq!(of("queue_highwater_packets"), [(place("q"), "3".to_owned())]);
+    assert_eq!(router.panics().unwrap(), [0, 0]);
+    clean(router);
+}

@@ -19,6 +19,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("nc", "netcat-openbsd"),
     ("nft", "nftables"),
     ("ping", "iputils-ping"),
+    ("prometheus", "prometheus"),
+    ("promtool", "prometheus"),
     ("python3", "python3"),
     ("scapy", "python3-scapy"),
     ("sha256sum", "coreutils"),

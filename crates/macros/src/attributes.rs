@@ -1,5 +1,7 @@
 //! Reads fields, attributes and doc comments of the annotated source.
 
+use proc_macro2::TokenStream as Tokens;
+use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Expr, Field, Ident, Lit, Meta, Type, spanned::Spanned};
 
 /// Returns the fields of a struct.
@@ -26,6 +28,17 @@ pub(crate) fn marked_fields<'a>(
         }
     }
     Ok(found)
+}
+
+/// Returns the metric of a read handler, by its attribute `#[metric(NAME)]`, as an option.
+pub(crate) fn metric(attrs: &[Attribute]) -> syn::Result<Tokens> {
+    match attrs.iter().find(|a| a.path().is_ident("metric")) {
+        Some(attr) => {
+            let name: syn::Path = attr.parse_args()?;
+            Ok(quote!(::std::option::Option::Some(&#name)))
+        }
+        None => Ok(quote!(::std::option::Option::None)),
+    }
 }
 
 /// Returns an identifier without `r#`.

@@ -1,7 +1,7 @@
 //! Derives `Element` and `Local`: documentation, ports and handlers.
 
 use crate::args::{implementation as args_impl, parse_arg};
-use crate::attributes::{docs, fields, marked_fields, required_docs, unraw};
+use crate::attributes::{docs, fields, marked_fields, metric, required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{
@@ -149,8 +149,9 @@ fn read_handler(field: &Field, name: &str, what: &str) -> syn::Result<Tokens> {
     // The compiler reports a type that does not convert to `Value` at the field.
     let value = quote_spanned!(field.ty.span()=>
         ::std::convert::Into::<::castanet_element::handler::Value>::into);
+    let metric = metric(&field.attrs)?;
     Ok(quote!(::castanet_element::handler::ReadHandler {
-        name: #name, doc: #doc, get: |it, _| #value(::std::clone::Clone::clone(&it.#ident)),
+        name: #name, doc: #doc, metric: #metric, get: |it, _| #value(::std::clone::Clone::clone(&it.#ident)),
     }))
 }
 

@@ -1,6 +1,6 @@
 //! `#[handlers]`: generates handlers from methods.
 
-use crate::attributes::{required_docs, unraw};
+use crate::attributes::{metric, required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
 use quote::quote;
 use syn::punctuated::Punctuated;
@@ -20,6 +20,8 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
         let ImplItem::Fn(method) = item else { continue };
         let Some(at) = method.attrs.iter().position(is_handler) else { continue };
         let attr = method.attrs.remove(at);
+        let metric = metric(&method.attrs)?;
+        method.attrs.retain(|attr| !attr.path().is_ident("metric"));
         let doc = required_docs(&method.attrs, &method.sig, "a handler")?;
         let ident = &method.sig.ident;
         let words = words(&attr, ident)?;
@@ -30,10 +32,7 @@ pub(crate) fn implementation(mut block: ItemImpl) -> syn::Result<Tokens> {
             }
         }
         if attr.path().is_ident("read") {
-            let call = read_call(method, &part)?;
-            reads.push(quote!(::castanet_element::handler::ReadHandler {
-                name: #name, doc: #doc, get: #call,
-            }));
+            reads.push(read_handler(method, &name, &doc, &metric, &part)?);
         } else if method.sig.receiver().is_some_and(|r| r.mutability.is_some()) {
             changes.push(quote!(::castanet_element::handler::StateHandler {
                 name: #name, doc: #doc,
@@ -86,6 +85,20 @@ fn words(attr: &Attribute, method: &Ident) -> syn::Result<Vec<Ident>> {
 
 fn is_handler(attr: &Attribute) -> bool {
     attr.path().is_ident("read") || attr.path().is_ident("write")
+}
+
+/// Returns the entry of a read handler in its table.
+fn read_handler(
+    method: &ImplItemFn,
+    name: &str,
+    doc: &str,
+    metric: &Tokens,
+    part: &Tokens,
+) -> syn::Result<Tokens> {
+    let call = read_call(method, part)?;
+    Ok(quote!(::castanet_element::handler::ReadHandler {
+        name: #name, doc: #doc, metric: #metric, get: #call,
+    }))
 }
 
 fn read_call(method: &ImplItemFn, part: &Tokens) -> syn::Result<Tokens> {

@@ -21,7 +21,7 @@ use syn::{DeriveInput, ItemImpl, parse_macro_input};
 /// `alias = "Name"`, `ports = "1/1-2"`, `processing = "a/ah"`, `gives = "ip"` and
 /// `methods` (there is a `#[handlers] impl`). The `#[handlers]` of a field's type are the element's
 /// where the field is marked `#[flatten]`.
-#[proc_macro_derive(Element, attributes(element, arg, read, flatten))]
+#[proc_macro_derive(Element, attributes(element, arg, read, metric, flatten))]
 pub fn element(input: TokenStream) -> TokenStream {
     expand(input, element::element)
 }
@@ -35,7 +35,7 @@ pub fn args(input: TokenStream) -> TokenStream {
 /// Makes a struct per-worker state with handlers: `#[read]` on fields,
 /// `#[write(reset)]` on the struct for handlers that set it to its default,
 /// `#[local(methods)]` if there is a `#[handlers] impl`, and `#[flatten]` on fields whose type has one.
-#[proc_macro_derive(Local, attributes(read, write, local, flatten))]
+#[proc_macro_derive(Local, attributes(read, metric, write, local, flatten))]
 pub fn local(input: TokenStream) -> TokenStream {
     expand(input, element::local)
 }
@@ -52,6 +52,8 @@ pub fn fate(input: TokenStream) -> TokenStream {
 /// A read is `fn name(&self) -> T` or `fn name(&self, &Ask) -> T`; a write of
 /// state `fn name(&mut self, &str) -> Result<(), ArgError>`; a write of a
 /// configuration `fn name(&self, &str, &Names) -> Result<Self, ArgError>`.
+/// `#[metric(NAME)]` beside `#[read]`, on a method or on a field, makes the value a metric: `NAME` is a
+/// constant of type `castanet_element::handler::Metric`.
 #[proc_macro_attribute]
 pub fn handlers(_: TokenStream, input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as ItemImpl);

@@ -16,6 +16,7 @@ pub mod language;
 mod listing;
 mod match_packet;
 mod matcher;
+mod metrics;
 #[allow(missing_docs)] // the manual says it
 pub mod middlebox;
 mod packet_test;
@@ -41,4 +42,6 @@ pub use rule_set::{Change, Entry, NonIpPolicy, RuleSet, Timeouts};
 use castanet_element::class::{Class, per_batch};
 
 /// Every class of this crate.
-pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>().with_rw_shared_state()];
+pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>()
+    .with_resources(middlebox::resources)
+    .with_rw_shared_state()];

@@ -9,6 +9,7 @@ use crate::file::{self, MAX_REPORTED};
 use crate::interfaces::Interfaces;
 use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
 use crate::matcher::MAX_SLOTS;
+use crate::metrics::RULES;
 use crate::packet_test::PacketTest;
 use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
@@ -16,6 +17,7 @@ use crate::rule_set::{NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
@@ -43,6 +45,9 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 icmp
 /// = m.drops.rule 1
 /// = m.packets1 1
+/// = m.rule_count 2
+/// = m.rule_packets 1\tid1\n1\tid2
+/// = m.rule_bytes 40\tid1\n28\tid2
 /// ! m.command replace 1 tcp-opt-mss > 1400 mod tcp-opt-mss 1400
 /// = m.said 1 id3 add tcp-opt-mss > 1400 mod tcp-opt-mss 1400
 /// = m.packets1 0
@@ -298,6 +303,13 @@ fn check_rule_count(rules: RuleSet) -> Result<RuleSet, ArgError> {
     }
 }
 
+/// The file that the arguments name.
+pub(crate) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &MiddleboxArgs| {
+        Resource::input(it.file.as_deref(), "reads rules from it")
+    })
+}
+
 impl Build for Middlebox {
     type Args = MiddleboxArgs;
 
@@ -441,6 +453,12 @@ impl Middlebox {
     #[read]
     fn rules(&self) -> String {
         self.active_rules.rules().text()
+    }
+    /// Number of rules.
+    #[read]
+    #[metric(RULES)]
+    fn rule_count(&self) -> usize {
+        self.active_rules.rules().len()
     }
     /// Answer of the last command.
     #[read]

@@ -8,6 +8,9 @@ use crate::exit::Exit;
 use crate::fragments::HeaderBuffer;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
+use crate::metrics::{
+    CONNECTION_EVENTS, CONNECTIONS, RULE_BYTES, RULE_PACKETS, UNFIT_OPTIONS, WAITING_FRAGMENTS,
+};
 use crate::rule_set::{Entry, RuleSet};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{Sums, TextChunk};
@@ -45,6 +48,7 @@ pub struct MiddleboxState {
     is_wake_scheduled: bool,
     /// TCP options that were not added or changed for lack of room in header or packet.
     #[read(unfit_options)]
+    #[metric(UNFIT_OPTIONS)]
     pub(crate) unfit_options: u64,
 }
 
@@ -82,25 +86,41 @@ impl MiddleboxState {
     }
     /// Number of connections.
     #[read]
+    #[metric(CONNECTIONS)]
     fn connection_count(&self) -> Value {
         Value::common(self.connections.read(Connections::len))
     }
     /// Counts of connections: added, expired, evicted for others, refused.
     #[read]
+    #[metric(CONNECTION_EVENTS)]
     fn connection_events(&self) -> Value {
         let Counts { added, expired, evicted, refused } =
             self.connections.read(Connections::counts);
         Value::common(Value::Counts(vec![
-            (added, "added"),
-            (expired, "expired"),
-            (evicted, "evicted"),
-            (refused, "refused"),
+            (added, "added".into()),
+            (expired, "expired".into()),
+            (evicted, "evicted".into()),
+            (refused, "refused".into()),
         ]))
     }
     /// Fragments that wait for the first fragment of their packet.
     #[read]
+    #[metric(WAITING_FRAGMENTS)]
     fn waiting_fragments(&self) -> Value {
         Value::common(self.fragments.held())
+    }
+    /// Packets that matched each rule, by its identifier; those of later rules than the first 2000 are
+    /// added up.
+    #[read]
+    #[metric(RULE_PACKETS)]
+    fn rule_packets(&self) -> Value {
+        self.counts_by_rule(|count| count.packets)
+    }
+    /// Bytes of the packets that matched each rule, in the same order.
+    #[read]
+    #[metric(RULE_BYTES)]
+    fn rule_bytes(&self) -> Value {
+        self.counts_by_rule(|count| count.bytes)
     }
     /// Packets that matched the rule at a position.
     #[read(packets_)]
@@ -164,6 +184,21 @@ impl MiddleboxState {
     /// Returns the counter of a rule.
     fn count_of(&self, entry: &Entry) -> Count {
         self.matcher.counters().of(entry.slot)
+    }
+
+    /// Returns a count of each rule, with the rule's identifier.
+    fn counts_by_rule(&self, count: fn(Count) -> u64) -> Value {
+        /// Rules with a count of their own: to name many more would take a worker too long.
+        const MOST_RULES: usize = 2000;
+        let mut entries = self.rules().entries();
+        let own = entries.by_ref().take(MOST_RULES);
+        let own = own.map(|entry| (count(self.count_of(entry)), format!("id{}", entry.id).into()));
+        let mut counts: Vec<_> = own.collect();
+        if entries.len() > 0 {
+            let others = entries.map(|entry| count(self.count_of(entry))).sum();
+            counts.push((others, "other".into()));
+        }
+        Value::Counts(counts)
     }
 
     /// Renders the rules with the counters of all workers added up.

@@ -14,6 +14,9 @@ pub(crate) struct Arguments {
     /// Print as JSON
     #[arg(long)]
     json: bool,
+    /// List the metrics of instances and of elements instead, as tables in Markdown
+    #[arg(long, conflicts_with = "json")]
+    metrics: bool,
 }
 
 /// Arguments of `castanet element`.
@@ -33,6 +36,9 @@ struct Entry {
 
 /// Lists every class by room with its one sentence.
 pub(crate) fn list(arguments: &Arguments) -> CommandResult {
+    if arguments.metrics {
+        return write_out(None, &crate::metrics::tables());
+    }
     let mut entries = Vec::new();
     for (room, classes) in rooms() {
         entries.extend(classes.iter().map(|class| Entry {

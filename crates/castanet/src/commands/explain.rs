@@ -4,10 +4,12 @@ use super::explanation::explain;
 use super::{CommandError, CommandResult, load_or_report, start_dpdk, write_json, write_out};
 use crate::cli::{Configuration, Frames, Workers};
 use crate::library::library;
+use crate::load::LoadedConfiguration;
+use crate::privileges::Privileges;
 use crate::terminal::{bold, colours_on_stdout};
 use castanet_runtime::cores::Cores;
 use castanet_runtime::graph::explain;
-use castanet_runtime::router::{ErrorStyle, plan};
+use castanet_runtime::router::{ConfigPlan, ErrorStyle, plan};
 use clap::Args;
 
 /// Arguments of `castanet explain`.
@@ -22,9 +24,27 @@ pub(crate) struct Arguments {
     /// Start DPDK with these options of its environment abstraction layer, to see its ports
     #[arg(long, value_name = "EAL OPTIONS", allow_hyphen_values = true)]
     dpdk: Option<String>,
-    /// Print devices, queues, workers, pools and what reaches what as JSON
+    /// Print which capabilities, interfaces, sockets and files the configuration needs, and why
+    #[arg(long)]
+    privileges: bool,
+    /// Print devices, queues, workers, pools and what reaches what, or the privileges, as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// Prints the privileges.
+fn privileges(
+    arguments: &Arguments,
+    loaded: &LoadedConfiguration,
+    planned: &ConfigPlan,
+) -> CommandResult {
+    let (origin, _) = arguments.configuration.sort().map_err(CommandError::usage)?;
+    let privileges = Privileges::new(&planned.graph, planned.resources(), &loaded.sources);
+    let privileges = privileges.with_control_socket(&origin);
+    match arguments.json {
+        true => write_json(&privileges),
+        false => write_out(None, &privileges.text()),
+    }
 }
 
 /// Prints the steps; stops at the first that finds errors.
@@ -37,6 +57,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
         return Err(CommandError::REPORTED);
+    }
+    if arguments.privileges {
+        return privileges(arguments, &loaded, &planned);
     }
     let sizes = arguments.frames.sizes(&planned);
     let sizes = sizes.map_err(|error| format!("cannot make frames: {error}"))?;

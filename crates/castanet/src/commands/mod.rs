@@ -9,6 +9,7 @@ pub(crate) mod elements;
 pub(crate) mod explain;
 mod explanation;
 pub(crate) mod graph;
+pub(crate) mod install_service;
 mod line_editor;
 pub(crate) mod man;
 pub(crate) mod middlebox;

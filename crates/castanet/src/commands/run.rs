@@ -2,12 +2,15 @@
 
 use super::{CommandError, CommandResult, load_or_report, start_dpdk};
 use crate::cli::{Configuration, Frames, Workers};
+use crate::confine::ConfinementArguments;
 use crate::console::{Terminal, is_unwritten};
-use crate::instance::{InstanceArguments, InstanceService};
+use crate::instance::{HttpAccess, InstanceArguments, InstanceService, RuntimeDirectory};
 use crate::library::library;
-use crate::load::Origin;
+use crate::load::{LoadedConfiguration, Origin};
+use crate::log::LogArguments;
 use crate::replace::{Reloader, ReplacementReader};
-use crate::terminal::{complain, say};
+use crate::systemd::ServiceStatus;
+use crate::terminal::{complain, inform, say};
 use crate::watch::RateDisplay;
 use castanet_element::files::HandlerFiles;
 use castanet_runtime::router::{ErrorStyle, Options, PeriodicService, Router, RunOutcome, Service};
@@ -31,6 +34,10 @@ pub(crate) struct Arguments {
     frames: Frames,
     #[command(flatten)]
     pub(crate) instance: InstanceArguments,
+    #[command(flatten)]
+    log: LogArguments,
+    #[command(flatten)]
+    confinement: ConfinementArguments,
     /// Keep each worker on a core of its own (the default with several)
     #[arg(long)]
     pin: bool,
@@ -73,6 +80,8 @@ impl Arguments {
             burst: castanet_packet::BURST,
             frames: Frames::default(),
             instance: InstanceArguments::default(),
+            log: LogArguments::default(),
+            confinement: ConfinementArguments::default(),
             pin: false,
             simtime: false,
             dpdk: None,
@@ -89,6 +98,8 @@ impl Arguments {
 
 /// Builds and runs a router.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
+    arguments.log.apply();
+    let http = arguments.instance.http.listen()?;
     let library = library();
     start_dpdk(arguments.dpdk.as_deref())?;
     let mut loaded = load_or_report(&arguments.configuration, &library)?;
@@ -106,6 +117,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
     loaded.report(ErrorStyle::Castanet);
     let mut router = built.ok_or(CommandError::REPORTED)?;
+    confine(arguments, &router, &loaded)?;
     let (origin, vars) = arguments.configuration.sort().map_err(CommandError::usage)?;
     let reader = Arc::new(ReplacementReader {
         vars,
@@ -119,7 +131,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         true => router.allow_replacements(reader.source(&options)),
         false => router.set_hot_swap_source(reader.source(&options)),
     }
-    let mut instance = instance(&router, arguments, origin, reader)?;
+    let mut instance = instance(&router, arguments, origin, reader, http)?;
     let hangup = instance.as_ref().and_then(|it| it.reloads_by_signal(&router));
     crate::signals::forward(&mut router, hangup)
         .map_err(|e| format!("cannot listen for signals: {e}"))?;
@@ -132,22 +144,51 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     }
 }
 
+/// Confines the process if the arguments say so.
+fn confine(
+    arguments: &Arguments,
+    router: &Router,
+    loaded: &LoadedConfiguration,
+) -> Result<(), CommandError> {
+    if !arguments.confinement.confine {
+        return Ok(());
+    }
+    if !arguments.instance.no_control {
+        // The directory of the control socket is among the files that stay in reach.
+        _ = RuntimeDirectory::own().make();
+    }
+    let folders = &arguments.handler_files;
+    let sentences = crate::confine::confine(&arguments.confinement, router, loaded, folders)?;
+    if !arguments.quiet {
+        inform(format_args!("castanet: confined: {}", sentences.join("; ")));
+    }
+    Ok(())
+}
+
 /// The service for clients of this instance. Time has to be real for them.
 fn instance(
     router: &Router,
     arguments: &Arguments,
     origin: Origin,
     reader: Arc<ReplacementReader>,
+    http: Option<HttpAccess>,
 ) -> Result<Option<InstanceService>, CommandError> {
     if arguments.simtime {
         let InstanceArguments { name, control, .. } = &arguments.instance;
+        if http.is_some() {
+            return Err(CommandError::usage("there are no metrics under --simtime".into()));
+        }
         return match name.is_some() || control.is_some() {
             true => Err(CommandError::usage("there is no control socket under --simtime".into())),
             false => Ok(None),
         };
     }
     let reloader = Reloader { origin, reader };
-    Ok(Some(InstanceService::new(router, &arguments.instance, reloader)?))
+    let mut instance = InstanceService::new(router, &arguments.instance, reloader)?;
+    if let Some(http) = http {
+        instance.answer_http(router, http)?;
+    }
+    Ok(Some(instance))
 }
 
 fn run(
@@ -156,20 +197,27 @@ fn run(
     instance: Option<&mut InstanceService>,
 ) -> RunOutcome {
     if !arguments.quiet {
-        interfaces(router).values().for_each(|line| complain(format_args!("castanet: {line}")));
-        complain("castanet: running");
+        interfaces(router).values().for_each(|line| inform(format_args!("castanet: {line}")));
+        let url = instance.as_ref().and_then(|it| it.metrics_url());
+        url.iter().for_each(|url| inform(format_args!("castanet: metrics at {url}")));
+        inform("castanet: running");
     }
     let every = Duration::try_from_secs_f64(arguments.interval.max(0.01));
     let every = every.unwrap_or(Duration::from_secs(1));
     let mut watch = arguments.watch.then(|| RateDisplay::new(router, arguments.json, every));
-    let mut services: Vec<&mut dyn Service> = Vec::new();
+    let mut status = ServiceStatus::from_environment();
+    let mut services: Vec<&mut dyn Service> = vec![&mut status];
     services.extend(instance.map(|it| it as &mut dyn Service));
     let mut look = |router: &mut Router| watch.iter_mut().for_each(|watch| watch.look(router));
     let mut display = PeriodicService::new(every, &mut look);
     if arguments.watch {
         services.push(&mut display);
     }
+    let mut summarize = |_: &mut Router| crate::log::summarize();
+    let mut summary = PeriodicService::new(crate::log::SUMMARY_INTERVAL, &mut summarize);
+    services.push(&mut summary);
     let outcome = router.run_with(&mut services);
+    crate::systemd::stopping();
     watch.iter_mut().for_each(|watch| watch.look(router));
     outcome
 }

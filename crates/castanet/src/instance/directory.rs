@@ -66,6 +66,11 @@ impl RuntimeDirectory {
         Ok(())
     }
 
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
     /// The socket of an instance of this name.
     pub(crate) fn socket(&self, name: &str) -> PathBuf {
         self.0.join(format!("{name}.{ENDING}"))

@@ -1,6 +1,7 @@
 //! Handlers that the instance has beside those of its router.
 
 use super::service::InstanceService;
+use crate::metrics::Format;
 use crate::observe::snapshot::Snapshot;
 use crate::observe::{capture, drops, log, trace};
 use castanet_element::error::ArgError;
@@ -17,6 +18,9 @@ pub(crate) const CONTROL_VERSION: u32 = 1;
 /// The handler that describes the instance.
 pub(crate) const INSTANCE: &str = "instance";
 
+/// The handler of the metrics.
+pub(crate) const METRICS: &str = "metrics";
+
 /// Time for which workers take samples after a snapshot.
 const LEASE: Duration = Duration::from_secs(10);
 
@@ -26,12 +30,14 @@ const MOST_LINES: usize = 10_000;
 /// A handler of the instance: its name, and whether it is read (`r`) or written (`w`).
 type ProgramHandler = (&'static str, char);
 
-/// The handlers of an instance. All values are JSON.
+/// The handlers of an instance. All values but `metrics` are JSON.
 const PROGRAM_HANDLERS: &[ProgramHandler] = &[
     // The instance: name, process, version, configuration.
     (INSTANCE, 'r'),
     // Counts of all elements and workers; with `sample`, their cost for 10 s.
     ("snapshot", 'r'),
+    // Metrics, as Prometheus reads them; with `openmetrics`, as OpenMetrics.
+    (METRICS, 'r'),
     // Dropped packets by element and reason, with an example of each.
     ("drop_report", 'r'),
     // Starts, reads and stops a trace of packets.
@@ -68,7 +74,7 @@ pub(crate) struct InstanceDescription {
 
 /// The value of a handler of the instance; `None` if the instance has no such handler to read.
 pub(super) fn read(
-    service: &InstanceService,
+    service: &mut InstanceService,
     router: &mut Router,
     handler: &str,
     param: &str,
@@ -77,6 +83,10 @@ pub(super) fn read(
     Some(match handler {
         INSTANCE => json(Ok(service.description(router))),
         "snapshot" => json(Snapshot::take(router, lease)),
+        METRICS => service.metrics(router).map(|report| {
+            let format = Format::named(param.trim());
+            String::from_utf8_lossy(&report.text(format)).into_owned()
+        }),
         "drop_report" => json(drops::report(router)),
         "trace" => trace::command(router, param),
         "capture" => capture::command(router, param),

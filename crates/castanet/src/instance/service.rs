@@ -1,11 +1,14 @@
 //! The service of the control thread that answers clients of the instance.
 
 use super::handlers::{self, CONTROL_VERSION, InstanceDescription};
-use super::{InstanceArguments, RuntimeDirectory, is_name};
+use super::site::{InstanceSite, METRICS};
+use super::{HttpAccess, InstanceArguments, RuntimeDirectory, is_name};
+use crate::http::{ControlQueue, HttpServer};
 use crate::load::{Origin, io_error_text};
+use crate::metrics::{InstanceCounts, MetricsCache, MetricsReport, Reloads};
 use crate::replace::Reloader;
 use crate::signals::Hangup;
-use crate::terminal::complain;
+use crate::terminal::{complain, inform};
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
@@ -43,6 +46,15 @@ pub(crate) struct InstanceService {
     deferred: Vec<DeferredAnswer>,
     /// The file that was read, while the new configuration is yet to run.
     loaded: Option<Origin>,
+    reloads: Reloads,
+    metrics: MetricsCache,
+    http: Option<HttpClients>,
+}
+
+/// The requests of HTTP clients, and the server that they come by.
+struct HttpClients {
+    queue: ControlQueue<InstanceService>,
+    server: HttpServer,
 }
 
 impl InstanceService {
@@ -96,7 +108,43 @@ impl InstanceService {
             hangup: Arc::default(),
             deferred: Vec::new(),
             loaded: None,
+            reloads: Reloads::default(),
+            metrics: MetricsCache::default(),
+            http: None,
         }
+    }
+
+    /// Answers HTTP clients from now on, as long as the router runs.
+    ///
+    /// # Errors
+    /// There can be no server.
+    pub(crate) fn answer_http(
+        &mut self,
+        router: &Router,
+        access: HttpAccess,
+    ) -> Result<(), String> {
+        let (queue, control) = ControlQueue::new(router);
+        let site = Arc::new(InstanceSite { control });
+        let server = HttpServer::start(access.listener, access.token, site)?;
+        self.http = Some(HttpClients { queue, server });
+        Ok(())
+    }
+
+    /// The address of the metrics, if there is a server.
+    pub(crate) fn metrics_url(&self) -> Option<String> {
+        self.http.as_ref().map(|http| format!("http://{}{METRICS}", http.server.address))
+    }
+
+    /// The metrics, which are at most 200 ms old.
+    pub(super) fn metrics(&mut self, router: &mut Router) -> Result<Arc<MetricsReport>, ArgError> {
+        let counts = InstanceCounts {
+            name: &self.name,
+            configuration: &self.configuration,
+            started: self.started.0 as f64 / 1e9,
+            uptime: (router.clock().now() - self.started).as_secs_f64(),
+            reloads: self.reloads,
+        };
+        self.metrics.report(router, &counts)
     }
 
     fn open(&mut self, router: &Router, arguments: &InstanceArguments) -> Result<(), String> {
@@ -160,7 +208,14 @@ impl InstanceService {
         router: &mut Router,
         file: Option<&Path>,
     ) -> Result<(), ArgError> {
-        router.replace_with(|build| self.reloader.read(file, build))?;
+        crate::systemd::reloading();
+        let prepared = router.replace_with(|build| self.reloader.read(file, build));
+        self.reloads.record(prepared.is_ok());
+        if prepared.is_err() {
+            let status = crate::systemd::sentence(router);
+            crate::systemd::ready(&format!("the reload was refused; {status}"));
+        }
+        prepared.map_err(crate::confine::explained)?;
         let own = || self.reloader.origin.clone();
         self.loaded = Some(file.map_or_else(own, |file| Origin::File(file.to_owned())));
         Ok(())
@@ -196,6 +251,28 @@ impl InstanceService {
         self.deferred.extend(deferred);
     }
 
+    /// Answers the next request of an HTTP client; returns whether there was one.
+    fn answer_http_client(&mut self, router: &mut Router) -> bool {
+        let request = self.http.as_ref().and_then(|http| http.queue.next());
+        let answered = request.map(|request| request(self, router));
+        answered.iter().for_each(|()| self.bucket.remove(1));
+        answered.is_some()
+    }
+
+    /// Answers the next request at the control socket, unless another configuration is about to run;
+    /// returns whether there was one.
+    fn answer_socket_client(&mut self, router: &mut Router) -> bool {
+        if router.is_replaced() {
+            return false;
+        }
+        let Some(socket) = self.socket.take() else { return false };
+        let request = socket.next();
+        let answered = request.map(|request| self.answer(&socket, router, request));
+        self.socket = Some(socket);
+        answered.iter().for_each(|()| self.bucket.remove(1));
+        answered.is_some()
+    }
+
     /// Reports about a configuration that has just replaced another one.
     fn finish_replacement(&mut self, router: &mut Router) {
         if self.deferred.is_empty() && self.loaded.is_none() {
@@ -204,7 +281,8 @@ impl InstanceService {
         let errors = router.take_start_errors();
         if let Some(origin) = self.loaded.take() {
             self.configuration = origin.name();
-            complain(format_args!("castanet: {} runs anew", self.configuration));
+            crate::systemd::ready(&crate::systemd::sentence(router));
+            inform(format_args!("castanet: {} runs anew", self.configuration));
         }
         for deferred in self.deferred.drain(..) {
             if let Some(socket) = &self.socket {
@@ -233,12 +311,11 @@ impl Service for InstanceService {
                 // The new configuration is put in place before the next step.
                 break;
             }
-            let socket = self.socket.take()?;
-            let request = socket.next();
-            let answered = request.map(|request| self.answer(&socket, router, request));
-            self.socket = Some(socket);
-            answered?;
-            self.bucket.remove(1);
+            // Neither kind of clients keeps the other one waiting.
+            let answered = self.answer_http_client(router) | self.answer_socket_client(router);
+            if !answered {
+                return None;
+            }
         }
         Some(router.clock().now())
     }
@@ -255,7 +332,7 @@ fn nanoseconds(time: Time) -> u64 {
 }
 
 /// The name of an instance whose user gives it none: that of the file.
-fn default_name(origin: &Origin) -> String {
+pub(crate) fn default_name(origin: &Origin) -> String {
     let stem = match origin {
         Origin::File(path) => path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned),
         Origin::Built(built) => {

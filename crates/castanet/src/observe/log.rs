@@ -1,5 +1,6 @@
 //! The last lines of the log, for clients of the instance.
 
+use crate::log::Level;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,6 +18,9 @@ pub(crate) struct LogLine {
     pub(crate) number: u64,
     /// Nanoseconds since the epoch.
     pub(crate) time: i64,
+    /// Its importance; instances before this field have none.
+    #[serde(default)]
+    pub(crate) level: Level,
     pub(crate) text: String,
 }
 
@@ -39,8 +43,8 @@ fn log() -> MutexGuard<'static, Log> {
 }
 
 /// Keeps a text of lines.
-pub(crate) fn record(text: &str) {
-    log().record(text);
+pub(crate) fn record(level: Level, text: &str) {
+    log().record(level, text);
 }
 
 /// The lines with a greater number than `after` that are still kept, at most `most`: the last ones.
@@ -52,7 +56,7 @@ pub(crate) fn lines(after: u64, most: usize) -> Vec<LogLine> {
 }
 
 impl Log {
-    fn record(&mut self, text: &str) {
+    fn record(&mut self, level: Level, text: &str) {
         for piece in text.split_inclusive('\n') {
             let room = LONGEST.saturating_sub(self.unfinished.len());
             let ends = piece.ends_with('\n');
@@ -60,18 +64,20 @@ impl Log {
             let end = (0..=most).rev().find(|&end| piece.is_char_boundary(end));
             self.unfinished.push_str(&piece[..end.unwrap_or(0)]);
             if ends {
-                self.finish_line();
+                self.finish_line(level);
             }
         }
     }
 
-    fn finish_line(&mut self) {
+    fn finish_line(&mut self, level: Level) {
         let text = std::mem::take(&mut self.unfinished).trim_end().to_owned();
+        // A line of an element may say its level.
+        let level = Level::of(&text).unwrap_or(level);
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.count += 1;
         self.bytes += text.len();
         let time = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-        self.lines.push_back(LogLine { number: self.count, time, text });
+        self.lines.push_back(LogLine { number: self.count, time, level, text });
         while self.bytes > ROOM || self.lines.len() > ROOM / 64 {
             let Some(line) = self.lines.pop_front() else { break };
             self.bytes -= line.text.len();
@@ -86,14 +92,14 @@ mod tests {
     #[test]
     fn lines_are_put_together_and_old_ones_go() {
         let mut log = Log { lines: VecDeque::new(), bytes: 0, count: 0, unfinished: String::new() };
-        log.record("one\ntw");
-        log.record("o\n\nthree");
+        log.record(Level::Info, "one\ntw");
+        log.record(Level::Info, "o\n\nthree");
         let texts: Vec<&str> = log.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!(texts, ["one", "two", ""]);
-        log.record(&("\u{e9}".repeat(LONGEST) + "\n"));
+        log.record(Level::Info, &("\u{e9}".repeat(LONGEST) + "\n"));
         let last = log.lines.back().map(|line| line.text.len()).unwrap_or_default();
         assert!((LONGEST - 8..=LONGEST).contains(&last), "{last}");
-        (0..2 * ROOM / 64).for_each(|_| log.record("some line\n"));
+        (0..2 * ROOM / 64).for_each(|_| log.record(Level::Info, "some line\n"));
         assert!(log.bytes <= ROOM && log.lines.len() <= ROOM / 64);
         assert_eq!(log.lines.back().map(|line| line.number), Some(log.count));
     }

@@ -18,17 +18,18 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The line by which an instance says that it runs.
-const RUNNING: &str = "castanet: running";
+pub(crate) const RUNNING: &str = "castanet: running";
 
 /// A source of 1000 packets a second, a counter, and a queue that nobody empties.
-const COUNTING: &str = "s :: RatedSource(LENGTH 60, RATE 1000) -> c :: Counter -> d :: Discard;
+pub(crate) const COUNTING: &str =
+    "s :: RatedSource(LENGTH 60, RATE 1000) -> c :: Counter -> d :: Discard;
      Idle -> q :: Queue(7) -> Idle;\n";
 
 /// A runtime directory and configuration files of one test, removed after it.
-struct RuntimeFolder(PathBuf);
+pub(crate) struct RuntimeFolder(pub(crate) PathBuf);
 
 impl RuntimeFolder {
-    fn new(name: &str) -> RuntimeFolder {
+    pub(crate) fn new(name: &str) -> RuntimeFolder {
         // Short: the name of a socket has room for 107 bytes.
         let path = std::env::temp_dir().join(format!("castanet-ctl-{}-{name}", std::process::id()));
         _ = std::fs::remove_dir_all(&path);
@@ -37,12 +38,12 @@ impl RuntimeFolder {
     }
 
     /// The path of the socket of an instance of this name.
-    fn socket(&self, name: &str) -> PathBuf {
+    pub(crate) fn socket(&self, name: &str) -> PathBuf {
         self.0.join(format!("run/{name}.sock"))
     }
 
     /// Writes a file, and gives its path.
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();
         path
@@ -55,7 +56,7 @@ impl RuntimeFolder {
     }
 
     /// `castanet run` with these words, as soon as it runs.
-    fn run(&self, words: &[&str]) -> Process {
+    pub(crate) fn run(&self, words: &[&str]) -> Process {
         let mut process = self.command(&[&["run"], words].concat()).spawn().unwrap();
         process.wait_for(RUNNING, PATIENCE).unwrap();
         process
@@ -69,7 +70,7 @@ impl RuntimeFolder {
     }
 
     /// `castanet` with these words and this standard input, to its end.
-    fn client(&self, words: &[&str], input: &str) -> RunResult {
+    pub(crate) fn client(&self, words: &[&str], input: &str) -> RunResult {
         self.client_in(&self.0, words, input)
     }
 
@@ -86,25 +87,25 @@ impl RuntimeFolder {
     }
 
     /// Standard output of `castanet` with these words, which has to succeed.
-    fn output(&self, words: &[&str]) -> String {
+    pub(crate) fn output(&self, words: &[&str]) -> String {
         let result = self.client(words, "");
         assert_eq!(result.status, Some(0), "{words:?}: {}{}", result.out, result.err);
         result.out
     }
 
     /// The same as JSON.
-    fn json(&self, words: &[&str]) -> Value {
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
         let text = self.output(words);
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{words:?}: {error}: {text}"))
     }
 
     /// The value of a handler of an instance, without the end of the line.
-    fn read(&self, instance: &str, handler: &str) -> String {
+    pub(crate) fn read(&self, instance: &str, handler: &str) -> String {
         self.output(&["ctl", instance, "read", handler]).trim_end().to_owned()
     }
 
     /// The same as a number.
-    fn number(&self, instance: &str, handler: &str) -> u64 {
+    pub(crate) fn number(&self, instance: &str, handler: &str) -> u64 {
         let text = self.read(instance, handler);
         text.parse().unwrap_or_else(|error| panic!("{handler}: {error}: {text}"))
     }
@@ -118,7 +119,7 @@ impl Drop for RuntimeFolder {
 
 /// Insists that a client failed with this status and with these words among its messages.
 #[track_caller]
-fn fails(result: &RunResult, status: i32, words: &[&str]) {
+pub(crate) fn fails(result: &RunResult, status: i32, words: &[&str]) {
     assert_eq!(result.status, Some(status), "{}{}", result.out, result.err);
     for word in words {
         assert!(result.err.contains(word), "no {word:?} in {}", result.err);
@@ -136,14 +137,14 @@ fn has_members(value: &Value, names: &[&str]) {
 }
 
 /// Sends SIGHUP to a process.
-fn hang_up(process: &Process) {
+pub(crate) fn hang_up(process: &Process) {
     let id = nix::unistd::Pid::from_raw(i32::try_from(process.id()).unwrap());
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGHUP).unwrap();
 }
 
 /// Insists that a process ends with status 0, and gives what it printed.
 #[track_caller]
-fn ends_well(process: Process) -> String {
+pub(crate) fn ends_well(process: Process) -> String {
     let output = process.finish(PATIENCE).unwrap();
     assert!(output.success(), "{}: {}", output.status, output.printed());
     output.printed()

@@ -292,12 +292,12 @@ const MORE: [(&str, &str, &str); 26] = [
          Idle -> t :: TCPRewriter(keep 0 0, CAPACITY rw) -> Discard",
         "wait 1us, print \"<$(rw.udp_mappings)>\", print \"<$(rw.tcp_mappings)$(t.mappings)>\",
          print \"<$(t.table)$(t.lookup 1.0.0.1 5 2.0.0.2 6)>\", print \"$(t.patterns)\",
-         print $(rw.table_size) $(rw.nmappings) $(t.nmappings) $(t.size) $(t.capacity) $(t.mapping_failures),
+         print $(rw.mapping_count) $(rw.table_size) $(rw.nmappings) $(t.nmappings) $(t.size) $(t.capacity) $(t.mapping_failures),
          write rw.capacity 7, write rw.pattern0 pass 0, print $(t.capacity) $(t.size),
          write t.clear, print $(rw.size), print \"$(t.mapping_events)\"",
         "<(1.0.0.1, 5, 2.0.0.2, 6) => (9.9.9.9, 1024, 2.0.0.2, 6) [*0 0] i0 exp300\n\
          (2.0.0.2, 6, 9.9.9.9, 1024) => (2.0.0.2, 6, 1.0.0.1, 5) [0 *0] i0 exp300\n>\n\
-         <>\n<>\n<keep>\n1 1 0 1 1048576 0\n7 0\n0\n\
+         <>\n<>\n<keep>\n1 1 1 0 1 1048576 0\n7 0\n0\n\
          1\tadded\n0\texpired\n0\tevicted\n1\tremoved\n0\trefused\n",
     ),
     (

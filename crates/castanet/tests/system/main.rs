@@ -37,6 +37,7 @@ mod reachability;
 mod replay;
 mod route;
 mod rules;
+mod service;
 mod sockets;
 mod splitbox;
 mod splitbox_network;

@@ -1,6 +1,6 @@
 //! Element classes as values: what the manual, the parser and a worker need.
 
-use crate::handler::{HandlerDoc, ReadRequest, Value};
+use crate::handler::{HandlerDoc, HandlerMetric, Metric, ReadRequest, Value};
 use crate::spec::Spec;
 
 mod fates;
@@ -24,6 +24,7 @@ use crate::node::{
     find_handler, numbered_text,
 };
 use crate::on::View;
+use crate::resource::FindResources;
 use crate::setup::Setup;
 use crate::time::Time;
 use castanet_lang::{Diagnostics, FlatGraph, SourceMap, Tree, parse};
@@ -130,6 +131,8 @@ pub struct Description {
     pub open_outputs: bool,
     /// Read handlers.
     pub reads: fn() -> Vec<HandlerDoc>,
+    /// Read handlers that are metrics.
+    pub metrics: fn() -> Vec<HandlerMetric>,
     /// Write handlers.
     pub writes: fn() -> Vec<HandlerDoc>,
     /// Read handlers that only the router's own programs may call.
@@ -174,6 +177,8 @@ pub struct Factory {
     pub write_config: WriteConfig,
     /// For devices: names the device and the queues that the element wants, without opening it.
     pub device: Option<FindDevice>,
+    /// For elements that open something: names the resources that they need, without opening them.
+    pub resources: Option<FindResources>,
     /// For elements that watch how full stores are: names the stores.
     pub watch: Option<FindStores>,
     /// For elements that write handlers on their packets' way: names the handlers.
@@ -196,6 +201,15 @@ fn reads<E: Describe, L: Local>() -> Vec<HandlerDoc> {
     let doc = |name, doc| HandlerDoc { name, doc };
     let config = E::READS.iter().copied().flatten().map(|h| doc(h.name, h.doc));
     config.chain(L::READS.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
+}
+
+fn metrics<E: Describe, L: Local>() -> Vec<HandlerMetric> {
+    let of = |handler, metric: Option<&'static Metric>| {
+        metric.map(|metric| HandlerMetric { handler, metric })
+    };
+    let config = E::READS.iter().copied().flatten().filter_map(|h| of(h.name, h.metric));
+    let state = L::READS.iter().copied().flatten().filter_map(|h| of(h.name, h.metric));
+    config.chain(state).collect()
 }
 
 fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
@@ -250,6 +264,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             fates: F::FATES,
             open_outputs: F::OPEN,
             reads: reads::<E, L>,
+            metrics: metrics::<E, L>,
             writes: writes::<E, L>,
             private: &[],
             stops: |name| L::STOPS.iter().any(|names| names.contains(&name)),
@@ -271,6 +286,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             read_config: read_config::<E>,
             write_config: write_config::<E>,
             device: None,
+            resources: None,
             watch: None,
             calls: None,
         },
@@ -359,6 +375,7 @@ pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
             spec,
             args: program.description.args,
             reads: program.description.reads,
+            metrics: program.description.metrics,
             writes: program.description.writes,
             private: program.description.private,
             ..through.description

@@ -28,6 +28,12 @@ impl Class {
         self
     }
 
+    /// The same class, for elements that need the resources outside of the process that `find` names.
+    pub const fn with_resources(mut self, find: FindResources) -> Class {
+        self.factory.resources = Some(find);
+        self
+    }
+
     /// The same class, for elements that want to know how full stores are: those
     /// that `find` names, or, if it names none, those next to it downstream, or
     /// upstream where it is pulled.

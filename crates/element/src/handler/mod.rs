@@ -1,9 +1,11 @@
 //! Handlers: reads and writes of configuration and state.
 
 mod deferred_work;
+mod metric;
 mod value;
 
 pub use deferred_work::DeferredWork;
+pub use metric::{HandlerMetric, Metric, MetricKind};
 pub use value::{Sums, TextChunk, Value};
 
 use crate::args::Names;
@@ -27,8 +29,21 @@ pub struct ReadHandler<T> {
     pub name: &'static str,
     /// The field's or method's doc comment.
     pub doc: &'static str,
+    /// The metric that its value is, where one is declared (`#[metric(NAME)]`).
+    pub metric: Option<&'static Metric>,
     /// Gets the value.
     pub get: fn(&T, &ReadRequest) -> Value,
+}
+
+impl<T> ReadHandler<T> {
+    /// A handler that is no metric.
+    pub const fn new(
+        name: &'static str,
+        doc: &'static str,
+        get: fn(&T, &ReadRequest) -> Value,
+    ) -> ReadHandler<T> {
+        ReadHandler { name, doc, metric: None, get }
+    }
 }
 
 /// A write handler of a configuration: makes a changed one.

@@ -1,5 +1,6 @@
 //! Values of read handlers, and how the values of several workers become one.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,7 @@ pub enum Value {
     /// A rate or another real number; workers' numbers add up.
     Real(f64),
     /// Counts with what they count, one a line; workers' counts add up.
-    Counts(Vec<(u64, &'static str)>),
+    Counts(Vec<(u64, Cow<'static, str>)>),
     /// A text computed from counts; workers' counts add up first.
     Sums(Sums),
     /// A text; all workers have the same one.

@@ -3,6 +3,7 @@
 use super::aggregate_ip_flows::AggregateIPFlows;
 use super::end_notifications::EndNotifier;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_kit::ip_flows::{CAPACITY, Timeouts};
 
 #[derive(Args)]
@@ -56,6 +57,13 @@ impl AggregateIPFlowsArgs {
             udp: nanos(self.udp_timeout),
         }
     }
+}
+
+/// The file that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &AggregateIPFlowsArgs| {
+        Resource::output(it.traceinfo.as_deref(), "writes flows to it")
+    })
 }
 
 impl Build for AggregateIPFlows {

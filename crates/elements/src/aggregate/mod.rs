@@ -30,7 +30,8 @@ pub static CLASSES: &[Class] = &[
     per_packet::<aggregate_filter::AggregateFilter>(),
     per_packet::<aggregate_first::AggregateFirst>(),
     per_packet::<aggregate_ip::AggregateIP>(),
-    per_batch::<aggregate_ip_flows::AggregateIPFlows>(),
+    per_batch::<aggregate_ip_flows::AggregateIPFlows>()
+        .with_resources(aggregate_ip_flows_args::resources),
     per_batch::<aggregate_last::AggregateLast>(),
     per_packet::<aggregate_length::AggregateLength>(),
     per_packet::<aggregate_paint::AggregatePaint>(),

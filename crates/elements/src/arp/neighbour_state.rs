@@ -56,6 +56,13 @@ impl<A: NeighbourAddress> Default for NeighbourState<A> {
     }
 }
 
+const QUERIES: Metric =
+    Metric::counter("neighbour_queries", "ARP requests and neighbour solicitations sent.");
+const RESPONSES: Metric =
+    Metric::counter("neighbour_responses", "ARP replies and neighbour advertisements received.");
+const ENTRIES: Metric =
+    Metric::gauge("neighbour_entries", "Entries in the table of Ethernet addresses.");
+
 #[handlers]
 impl<A: NeighbourAddress> NeighbourState<A> {
     /// Entries: IP address, 1 if it is resolved, Ethernet address, age in seconds; oldest first.
@@ -74,12 +81,14 @@ impl<A: NeighbourAddress> NeighbourState<A> {
 
     /// Number of queries sent.
     #[read]
+    #[metric(QUERIES)]
     fn queries(&self) -> u64 {
         self.query_state.queries
     }
 
     /// Number of replies received.
     #[read]
+    #[metric(RESPONSES)]
     fn responses(&self) -> u64 {
         self.query_state.responses
     }
@@ -92,6 +101,7 @@ impl<A: NeighbourAddress> NeighbourState<A> {
 
     /// Number of entries in the table.
     #[read]
+    #[metric(ENTRIES)]
     fn count(&self) -> usize {
         self.read_cache(|cache| cache.table.count())
     }

@@ -55,7 +55,8 @@ impl CheckIPHeaderState {
     /// Number of invalid packets for each fault.
     #[read]
     fn drop_details(&self) -> Value {
-        Value::Counts(Fault::ALL.iter().map(|f| (self.faults[*f as usize], f.text())).collect())
+        let count = |fault: &Fault| (self.faults[*fault as usize], fault.text().into());
+        Value::Counts(Fault::ALL.iter().map(count).collect())
     }
 
     /// Reports the invalid packets of a burst.

@@ -3,6 +3,7 @@
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
 use castanet_element::wire::{Ipv4Header, Udp};
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 /// The sum of the pseudo header and the transport segment of an IPv4 packet, of the length that
@@ -173,7 +174,8 @@ impl<P: TransportProtocol> TransportCheckState<P> {
     /// Number of invalid packets for each fault.
     #[read]
     fn drop_details(&self) -> Value {
-        Value::Counts(self.by_fault.into_iter().zip(P::FAULT_TEXTS).collect())
+        let texts = P::FAULT_TEXTS.map(Cow::from);
+        Value::Counts(self.by_fault.into_iter().zip(texts).collect())
     }
 
     /// Reports the invalid packets of a burst.

@@ -1,6 +1,8 @@
 //! `Counter`: counts packets and bytes, with rates.
 
 use super::limit::CallAt;
+use super::metrics;
+use super::recent_rate::per_second;
 use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
@@ -100,9 +102,11 @@ impl Counter {
 pub struct CounterState {
     /// Number of packets.
     #[read]
+    #[metric(metrics::PACKETS)]
     count: u64,
     /// Number of bytes.
     #[read]
+    #[metric(metrics::BYTES)]
     byte_count: u64,
     packets: RateEwma,
     bytes: RateEwma<4, 4>,
@@ -125,12 +129,6 @@ impl CounterState {
     fn bit_rate(&self, ask: &ReadRequest) -> f64 {
         8.0 * per_second(self.bytes, ask.now)
     }
-}
-
-/// A rate at the time of the read, which decays while no packets come.
-fn per_second<const SCALE: u32>(mut rate: RateEwma<4, SCALE>, now: Time) -> f64 {
-    rate.update(0, now.0.unsigned_abs());
-    rate.text().parse().unwrap_or(0.0)
 }
 
 impl PerBatch for Counter {

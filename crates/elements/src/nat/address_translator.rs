@@ -1,6 +1,7 @@
 //! `AddressTranslator`: translates IPv6 addresses and ports.
 
 use super::address_translator_args::{AddressTranslatorArgs, RefusalReports};
+use super::metrics;
 use castanet_element::prelude::*;
 use castanet_kit::nat6::{self, Bindings, Config, Direction, Refusal};
 
@@ -93,6 +94,7 @@ pub struct AddressTranslatorState {
 impl AddressTranslatorState {
     /// Number of addresses or ports of the pool in use.
     #[read]
+    #[metric(metrics::BINDINGS)]
     fn count(&self) -> usize {
         self.bindings.len()
     }

@@ -45,6 +45,7 @@ use castanet_kit::nat::{RewriterKind, Timeouts};
 /// = rw.drops.not_rewritten 1
 /// = rw.drops.exhausted 1
 /// = rw.mapping_failures 1
+/// = rw.mapping_count 3
 /// = rw.mapping_events 3\tadded\n0\texpired\n0\tevicted\n0\tremoved\n1\trefused
 /// = rw.patterns 9.9.9.9 1024-1025 - - [3]\n<drop>
 /// = rw.pattern1 <drop>

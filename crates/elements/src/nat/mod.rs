@@ -11,6 +11,7 @@ pub mod ip_addr_pair_rewriter;
 pub mod ip_addr_rewriter;
 pub mod ip_rewriter;
 pub mod ip_rewriter_patterns;
+mod metrics;
 pub mod name_resolution;
 mod protocol_translation;
 pub mod protocol_translator46;

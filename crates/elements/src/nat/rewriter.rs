@@ -1,6 +1,7 @@
 //! The code that all rewriters share: arguments, access to the table of mappings, handlers.
 
 use super::burst::{BurstContext, BurstState};
+use super::metrics;
 use super::name_resolution::{NamesResolver, member_name, parse_capacity};
 use super::rewriter_args::RewriterArgs;
 use castanet_element::fate::{DROP, FateKind, FateSpec};
@@ -394,8 +395,16 @@ impl<K: TableHandlers> RewriterState<K> {
         self.table_size(ask)
     }
 
+    /// Number of mappings, with those that have expired and are yet to be removed.
+    #[read]
+    #[metric(metrics::MAPPINGS)]
+    fn mapping_count(&self) -> Value {
+        Value::common(self.table.read(|table| table.counts(self.zone).0))
+    }
+
     /// Number of times that no free address or port, or no room for a mapping, was left.
     #[read]
+    #[metric(metrics::FAILURES)]
     fn mapping_failures(&self) -> Value {
         Value::common(self.table.read(|table| table.counts(self.zone).1))
     }
@@ -423,21 +432,22 @@ impl<K: TableHandlers> RewriterState<K> {
     /// Counters of mappings of all rewriters that share the capacity: added, expired,
     /// evicted for others, removed (cleared, or replaced by others), refused.
     #[read]
-    fn mapping_events(&self, ask: &ReadRequest) -> Value {
-        self.read_current(ask, |table| {
-            let counts = table.events();
-            Value::Counts(vec![
-                (counts.added, "added"),
-                (counts.expired, "expired"),
-                (counts.evicted, "evicted"),
-                (table.removed(), "removed"),
-                (counts.refused, "refused"),
-            ])
-        })
+    #[metric(metrics::EVENTS)]
+    fn mapping_events(&self) -> Value {
+        let (counts, removed) = self.table.read(|table| (table.events(), table.removed()));
+        let events = [
+            (counts.added, "added"),
+            (counts.expired, "expired"),
+            (counts.evicted, "evicted"),
+            (removed, "removed"),
+            (counts.refused, "refused"),
+        ];
+        Value::common(Value::Counts(events.map(|(count, event)| (count, event.into())).into()))
     }
 
     /// The most mappings that there may be.
     #[read]
+    #[metric(metrics::CAPACITY)]
     fn capacity(&self) -> Value {
         Value::common(self.table.read(Table::capacity))
     }
@@ -533,42 +543,26 @@ const TABLE: &str = "All mappings in both directions: the flow before and after 
 
 impl TableHandlers for TcpUdpTables {
     const READS: &'static [ReadHandler<RewriterState<Self>>] = &[
-        ReadHandler {
-            name: "tcp_table",
-            doc: TABLE,
-            get: |it, ask| it.listing(ask, Some(ip_proto::TCP)),
-        },
-        ReadHandler {
-            name: "udp_table",
-            doc: TABLE,
-            get: |it, ask| it.listing(ask, Some(ip_proto::UDP)),
-        },
-        ReadHandler {
-            name: "tcp_mappings",
-            doc: OLD_NAME,
-            get: |it, ask| it.listing(ask, Some(ip_proto::TCP)),
-        },
-        ReadHandler {
-            name: "udp_mappings",
-            doc: OLD_NAME,
-            get: |it, ask| it.listing(ask, Some(ip_proto::UDP)),
-        },
-        ReadHandler { name: "tcp_lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+        ReadHandler::new("tcp_table", TABLE, |it, ask| it.listing(ask, Some(ip_proto::TCP))),
+        ReadHandler::new("udp_table", TABLE, |it, ask| it.listing(ask, Some(ip_proto::UDP))),
+        ReadHandler::new("tcp_mappings", OLD_NAME, |it, ask| it.listing(ask, Some(ip_proto::TCP))),
+        ReadHandler::new("udp_mappings", OLD_NAME, |it, ask| it.listing(ask, Some(ip_proto::UDP))),
+        ReadHandler::new("tcp_lookup", LOOKUP, |it, ask| it.lookup(ask)),
     ];
 }
 
 impl TableHandlers for TcpTable {
     const READS: &'static [ReadHandler<RewriterState<Self>>] = &[
-        ReadHandler { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
-        ReadHandler { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
-        ReadHandler { name: "lookup", doc: LOOKUP, get: |it, ask| it.lookup(ask) },
+        ReadHandler::new("table", TABLE, |it, ask| it.listing(ask, None)),
+        ReadHandler::new("mappings", OLD_NAME, |it, ask| it.listing(ask, None)),
+        ReadHandler::new("lookup", LOOKUP, |it, ask| it.lookup(ask)),
     ];
 }
 
 impl TableHandlers for SingleTable {
     const READS: &'static [ReadHandler<RewriterState<Self>>] = &[
-        ReadHandler { name: "table", doc: TABLE, get: |it, ask| it.listing(ask, None) },
-        ReadHandler { name: "mappings", doc: OLD_NAME, get: |it, ask| it.listing(ask, None) },
+        ReadHandler::new("table", TABLE, |it, ask| it.listing(ask, None)),
+        ReadHandler::new("mappings", OLD_NAME, |it, ask| it.listing(ask, None)),
     ];
 }
 

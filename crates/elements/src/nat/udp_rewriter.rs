@@ -43,6 +43,7 @@ use castanet_kit::nat::{RewriterKind, Timeouts};
 /// > in  1.0.0.1:3 > 2.0.0.2:6 udp
 /// = rw.drops.exhausted 1
 /// = rw.mapping_failures 1
+/// = rw.mapping_count 2
 /// + 0.02s
 /// > in  1.0.0.1:4 > 2.0.0.2:6 udp
 /// < out 9.9.9.9:1000 > 2.0.0.2:6 udp

@@ -3,6 +3,11 @@
 use castanet_element::packet::PacketQueue;
 use castanet_element::prelude::*;
 
+const HIGHWATER: Metric = Metric::gauge(
+    "queue_highwater_packets",
+    "The highest number of packets that were in the queue at the same time.",
+);
+
 /// The stored packets, and the counters of the queue.
 #[derive(Default, Local)]
 #[local(methods)]
@@ -10,6 +15,7 @@ pub struct QueueState {
     pub(super) packets: PacketQueue,
     /// The highest number of packets that were in the queue at the same time.
     #[read]
+    #[metric(HIGHWATER)]
     highwater_length: usize,
     /// Packets that were dropped because the queue was full.
     #[read]

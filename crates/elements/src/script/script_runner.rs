@@ -95,7 +95,7 @@ pub(crate) struct ScriptState {
 const READ_HANDLERS: [ReadHandler<ScriptState>; FUNCTIONS.len() + 1] = {
     const NONE: fn(&ScriptState, &ReadRequest) -> Value = |_, _| Value::Text(String::new());
     let run = "The value that the program returns, called with these arguments.";
-    let mut all = [const { ReadHandler { name: "run", doc: "", get: NONE } }; FUNCTIONS.len() + 1];
+    let mut all = [const { ReadHandler::new("run", "", NONE) }; FUNCTIONS.len() + 1];
     all[FUNCTIONS.len()].doc = run;
     let mut n = 0;
     while n < FUNCTIONS.len() {

@@ -1,6 +1,7 @@
 //! `BandwidthRatedUnqueue`: pulls packets at a limited bandwidth.
 
-use super::rate_limit::{BurstBytesArgs, RESERVE, RateLimitState};
+use super::rate_limit::{BurstBytesArgs, RESERVE};
+use super::shaped_traffic::RatedUnqueueState;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 
@@ -26,6 +27,8 @@ const LINK_OVERHEAD: u64 = 24;
 /// = q.length 1
 /// + 1ms
 /// < out 1.0.0.3 > 2.0.0.2 udp len 100
+/// = u.count 3
+/// = u.byte_count 300
 /// ```
 ///
 /// ```click
@@ -74,15 +77,15 @@ impl Build for BandwidthRatedUnqueue {
 }
 
 impl Source for BandwidthRatedUnqueue {
-    type Local = RateLimitState;
+    type Local = RatedUnqueueState;
     type Fate = ();
 
-    fn produce(&self, state: &mut RateLimitState, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, state: &mut RatedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
             return NextRun::Done;
         }
         let (now, capacity) = (cx.now(), self.burst.capacity(self.rate).unwrap_or(RESERVE));
-        let bucket = state.fill(self.rate.0, capacity, now);
+        let bucket = state.limit.fill(self.rate.0, capacity, now);
         if let Some(wait) = bucket.time_until(RESERVE).filter(|&wait| wait > 0) {
             return NextRun::At(now + Duration::from_nanos(wait));
         }
@@ -91,6 +94,7 @@ impl Source for BandwidthRatedUnqueue {
             let batch = cx.pull(0, 1);
             let Some(packet) = batch.iter().next() else { break };
             bucket.remove(self.cost(packet));
+            state.shaped.add(&batch);
             cx.emit_batch((), batch);
             sent += 1;
         }

@@ -1,5 +1,6 @@
 //! `BandwidthShaper`: limits the bandwidth at which packets can be pulled.
 
+use super::shaped_traffic::ShapedTraffic;
 use castanet_element::prelude::*;
 use castanet_kit::rate::GapRate;
 
@@ -17,6 +18,8 @@ use castanet_kit::rate::GapRate;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 100
 /// + 1s
 /// < out 1.0.0.3 > 2.0.0.2 udp len 100
+/// = s.count 3
+/// = s.byte_count 300
 /// ```
 ///
 /// Packets beyond the bandwidth can be pulled from its second output:
@@ -36,10 +39,12 @@ pub struct BandwidthShaper {
     rate: Bandwidth,
 }
 
-/// When the next packet may be pulled.
+/// When the next packet may be pulled, and the packets so far.
 #[derive(Default, Local)]
 pub struct BandwidthShaperState {
     gap_rate: Option<GapRate>,
+    #[flatten]
+    shaped: ShapedTraffic,
 }
 
 #[derive(Fate)]
@@ -76,6 +81,7 @@ impl Source for BandwidthShaper {
             let batch = cx.pull(0, 1);
             let Some(length) = batch.iter().next().map(|packet| packet.len()) else { break };
             gap_rate.update_with(length as i64);
+            state.shaped.add(&batch);
             cx.emit_batch(BandwidthShaperExit::Within, batch);
         }
         NextRun::Empty

@@ -1,5 +1,6 @@
 //! `LinkUnqueue`: delays packets like a link with a latency and a bandwidth.
 
+use super::shaped_traffic::ShapedTraffic;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
@@ -22,6 +23,8 @@ use std::collections::VecDeque;
 /// + 1s
 /// = q.length 0
 /// = l.size 2
+/// = l.count 2
+/// = l.byte_count 150
 /// + 1s
 /// < out 1.0.0.1 > 2.0.0.2 udp len 100 ; time 1000000002.000000000
 /// + 0.5s
@@ -56,7 +59,7 @@ impl LinkUnqueue {
     }
 }
 
-/// The packets on the link.
+/// The packets on the link, and those that have arrived.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct LinkUnqueueState {
@@ -66,6 +69,8 @@ pub struct LinkUnqueueState {
     free: Time,
     /// Whether the pulls have found a packet ready each time since the last transmission ended.
     queued: bool,
+    #[flatten]
+    shaped: ShapedTraffic,
 }
 
 #[handlers]
@@ -128,6 +133,7 @@ impl Source for LinkUnqueue {
                 return NextRun::Empty;
             }
             cx.keep(&mut batch, || state.packets.len());
+            state.shaped.add(&batch);
             let Some(packet) = batch.pop() else { continue };
             // Back to back with the packet before, if this one was ready when that one's
             // transmission ended.

@@ -14,6 +14,7 @@ pub mod meter;
 mod rate_limit;
 pub mod rated_splitter;
 pub mod rated_unqueue;
+mod shaped_traffic;
 pub mod shaper;
 pub mod timed_unqueue;
 

@@ -1,6 +1,7 @@
 //! `RatedUnqueue`: pulls packets at a limited rate.
 
-use super::rate_limit::{BurstSizeArgs, RateLimitState};
+use super::rate_limit::BurstSizeArgs;
+use super::shaped_traffic::RatedUnqueueState;
 use castanet_element::prelude::*;
 
 /// Pulls packets at a limited rate and pushes them on.
@@ -26,6 +27,8 @@ use castanet_element::prelude::*;
 /// ! u.rate 1000
 /// ! u.active true
 /// < out 1.0.0.4 > 2.0.0.2 udp len 60
+/// = u.count 4
+/// = u.byte_count 240
 /// ```
 #[derive(Clone, Element, Args)]
 #[element(room = "shape", args = RatedUnqueue, ports = "1/1", processing = "l/h")]
@@ -50,15 +53,15 @@ impl Build for RatedUnqueue {
 }
 
 impl Source for RatedUnqueue {
-    type Local = RateLimitState;
+    type Local = RatedUnqueueState;
     type Fate = ();
 
-    fn produce(&self, state: &mut RateLimitState, n: usize, cx: &mut Cx) -> NextRun {
+    fn produce(&self, state: &mut RatedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
             return NextRun::Done;
         }
         let (now, capacity) = (cx.now(), self.burst.capacity(self.rate).unwrap_or(1));
-        let bucket = state.fill(self.rate, capacity, now);
+        let bucket = state.limit.fill(self.rate, capacity, now);
         let n = n.min(usize::try_from(bucket.tokens()).unwrap_or(n));
         if n == 0 {
             let wait = bucket.time_until(1).map(Duration::from_nanos);
@@ -69,6 +72,7 @@ impl Source for RatedUnqueue {
             return NextRun::Empty;
         }
         bucket.remove(batch.len() as u64);
+        state.shaped.add(&batch);
         cx.emit_batch((), batch);
         NextRun::Again
     }

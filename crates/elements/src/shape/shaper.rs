@@ -1,5 +1,6 @@
 //! `Shaper`: limits the rate at which packets can be pulled.
 
+use super::shaped_traffic::ShapedTraffic;
 use castanet_element::prelude::*;
 use castanet_kit::rate::GapRate;
 
@@ -18,6 +19,8 @@ use castanet_kit::rate::GapRate;
 /// ! s.rate 1000
 /// + 1ms
 /// < out 1.0.0.3 > 2.0.0.2 udp len 60
+/// = s.count 3
+/// = s.byte_count 180
 /// ```
 ///
 /// Packets beyond the rate can be pulled from its second output:
@@ -37,10 +40,12 @@ pub struct Shaper {
     rate: u64,
 }
 
-/// When the next packet may be pulled.
+/// When the next packet may be pulled, and the packets so far.
 #[derive(Default, Local)]
 pub struct ShaperState {
     gap_rate: Option<GapRate>,
+    #[flatten]
+    shaped: ShapedTraffic,
 }
 
 #[derive(Fate)]
@@ -76,6 +81,7 @@ impl Source for Shaper {
         }
         let batch = cx.pull(0, n.min(due));
         gap_rate.update_with(batch.len() as i64);
+        state.shaped.add(&batch);
         cx.emit_batch(ShaperExit::Within, batch);
         NextRun::Empty
     }

@@ -2,6 +2,7 @@
 
 use super::line_writer::LineWriter;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_element::wire::print::ArpPrint;
 use castanet_element::wire::{Ethernet, Timestamp};
 
@@ -62,6 +63,13 @@ impl ARPPrint {
         };
         line.line(packet.network_bytes(), out);
     }
+}
+
+/// The file that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ARPPrint| {
+        Resource::output(it.outfile.as_deref(), "writes lines to it")
+    })
 }
 
 impl PerBatch for ARPPrint {

@@ -3,6 +3,7 @@
 use super::line_writer::LineWriter;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_element::wire::print::{Contents, IpPrint};
 use castanet_element::wire::{Ethernet, Timestamp};
 
@@ -113,6 +114,13 @@ impl IPPrint {
             Err(_) => print.line(packet.network_bytes(), 0, line), // its start was stripped
         }
     }
+}
+
+/// The file that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &IPPrint| {
+        Resource::output(it.outfile.as_deref(), "writes lines to it")
+    })
 }
 
 impl PerBatch for IPPrint {

@@ -22,9 +22,9 @@ use castanet_element::class::*;
 pub static CLASSES: &[Class] = &[
     per_packet::<adjust_timestamp::AdjustTimestamp>(),
     per_batch::<anonymize_ip_addr::AnonymizeIPAddr>(),
-    per_batch::<arp_print::ARPPrint>(),
+    per_batch::<arp_print::ARPPrint>().with_resources(arp_print::resources),
     per_batch::<ip6_print::IP6Print>(),
-    per_batch::<ip_print::IPPrint>(),
+    per_batch::<ip_print::IPPrint>().with_resources(ip_print::resources),
     per_batch::<print::Print>(),
     source::<replay_unqueue::ReplayUnqueue>(),
     per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),

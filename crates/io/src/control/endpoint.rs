@@ -1,6 +1,7 @@
 //! Addresses at which sockets for other programs listen, as arguments write them.
 
 use castanet_element::error::ArgError;
+use castanet_element::resource::{Resource, ResourceKind};
 use std::fmt;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
@@ -24,6 +25,21 @@ pub(crate) enum Endpoint {
 pub(crate) const MAX_PATH: usize = 108;
 
 impl Endpoint {
+    /// The resources that a server there needs.
+    pub(crate) fn resources(&self, reason: &str) -> Vec<Resource> {
+        match self {
+            Endpoint::Tcp { port, local, .. } => {
+                let address = if *local { "127.0.0.1" } else { "0.0.0.0" };
+                Resource::port("TCP", address, *port, reason)
+            }
+            Endpoint::Unix(path) | Endpoint::Restricted { path, .. } => {
+                let name = format!("UNIX {}", path.display());
+                vec![Resource::new(ResourceKind::Socket, name, reason)]
+            }
+            Endpoint::Socket(_) => Vec::new(),
+        }
+    }
+
     /// Parses TYPE and the argument after it. `local` restricts a TCP port to this machine;
     /// `allow_descriptor` permits TYPE SOCKET.
     pub(crate) fn parse(

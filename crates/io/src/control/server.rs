@@ -177,7 +177,7 @@ impl Server {
             Endpoint::Unix(path) | Endpoint::Restricted { path, .. } => Some(path.clone()),
             Endpoint::Tcp { .. } | Endpoint::Socket(_) => None,
         };
-        let mut server = Server {
+        let server = Server {
             events,
             broadcaster: Broadcaster { commands_tx, waker },
             event_loop: Some(event_loop),
@@ -187,9 +187,6 @@ impl Server {
             port,
             deferred: None,
         };
-        if !policy.takes_commands {
-            server.serve()?;
-        }
         Ok(server)
     }
 

@@ -5,6 +5,7 @@ use crate::control::endpoint::Endpoint;
 use crate::control::server::{BROADCAST, Server, ServerPolicy};
 use castanet_element::control::ControlWaker;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Sends the messages that elements write to standard error to other programs.
 ///
@@ -53,6 +54,14 @@ pub struct ChatterSocketState {
     slot: ServerSlot,
 }
 
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ChatterSocketArgs| {
+        Endpoint::parse(&it.r#type, it.place.as_deref(), false, false)
+            .map_or_else(|_| Vec::new(), |place| place.resources("sends lines to clients there"))
+    })
+}
+
 impl Build for ChatterSocket {
     type Args = ChatterSocketArgs;
 
@@ -81,7 +90,11 @@ impl Control for ChatterSocket {
         local: &mut ChatterSocketState,
         control: &mut dyn ControlContext,
     ) -> ProgramWait {
-        let tried = if local.slot.is_due() { self.try_open(local) } else { Ok(()) };
+        let mut tried = if local.slot.is_due() { self.try_open(local) } else { Ok(()) };
+        if let (Ok(()), Some(server)) = (&tried, &mut local.slot.server) {
+            // No thread runs before the first step: a confined process has none that is not confined.
+            tried = server.serve().map_err(|error| ArgError::of_file(&self.place, &error));
+        }
         match local.slot.report(tried, control) {
             true => local.slot.wait(control),
             false => ProgramWait::Ended,

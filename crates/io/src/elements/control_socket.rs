@@ -7,6 +7,7 @@ use crate::control::server::{CONTROL, ServerEvent};
 use castanet_element::args::io_error_text;
 use castanet_element::control::ControlWaker;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Lets other programs call the router's handlers over a socket.
 ///
@@ -102,6 +103,14 @@ impl ControlSocketState {
         let path = self.slot.server.as_ref().and_then(|server| server.path.as_ref());
         path.map_or_else(String::new, |path| path.display().to_string())
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ControlSocketArgs| {
+        Endpoint::parse(&it.r#type, it.place.as_deref(), it.localhost, true)
+            .map_or_else(|_| Vec::new(), |place| place.resources("takes commands there"))
+    })
 }
 
 impl Build for ControlSocket {

@@ -176,6 +176,39 @@ fn find_obstacle(request: &DeviceRequest, interface: &Interface) -> Obstacle {
     }
 }
 
+/// The resources that [`open`] needs.
+pub(super) fn resources(devname: &str, request: &DeviceRequest) -> Vec<Resource> {
+    let capability =
+        |name: &str, does: &str| Resource::capability(name, format!("{does} {devname}"));
+    let use_of = if request.receive.is_some() { "receives from it" } else { "sends to it" };
+    let mut all = vec![
+        Resource::new(ResourceKind::Interface, devname, use_of),
+        capability("CAP_NET_RAW", "opens a socket on"),
+    ];
+    let is_xdp = match Interface::find(devname) {
+        Ok(interface) => match (request.method, find_obstacle(request, &interface)) {
+            (Method::Ring | Method::Socket, _) => false,
+            (Method::Xdp, _) => true,
+            (Method::Best, obstacle) => matches!(obstacle, Obstacle::None),
+        },
+        // It may be there when the router starts.
+        Err(_) => matches!(request.method, Method::Best | Method::Xdp),
+    };
+    if is_xdp {
+        all.extend([
+            capability("CAP_NET_ADMIN", "attaches an XDP program to"),
+            capability("CAP_BPF", "loads an XDP program for"),
+            capability("CAP_IPC_LOCK", "locks the frames in memory, beyond `ulimit -l`, for"),
+        ]);
+    } else if request.receive.as_ref().is_some_and(|it| it.sniffer == Some(false)) {
+        all.extend([
+            capability("CAP_NET_ADMIN", "keeps packets from the host, by a program on"),
+            capability("CAP_BPF", "loads the program that keeps packets from the host on"),
+        ]);
+    }
+    all
+}
+
 fn open_xdp(devname: &str, request: &DeviceRequest, pool: &Pool) -> Result<AfXdp, IoError> {
     let options = af_xdp::Options {
         receive: request.receive.as_ref().map(|it| it.queues),

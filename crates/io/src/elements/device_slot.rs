@@ -1,5 +1,6 @@
 //! A device of an element, and its counts since the last reset.
 
+use super::metrics;
 use crate::device::{Device, DeviceStats};
 use castanet_element::prelude::*;
 use std::marker::PhantomData;
@@ -31,24 +32,28 @@ impl<D, Direction> Default for DeviceSlot<D, Direction> {
 impl<D: Device + 'static> DeviceSlot<D, Rx> {
     /// Packets received, since the last reset if there was one.
     #[read]
+    #[metric(metrics::RECEIVED_PACKETS)]
     pub(super) fn count(&self) -> u64 {
         self.since(|it| it.received)
     }
 
     /// Bytes received, since the last reset if there was one.
     #[read]
+    #[metric(metrics::RECEIVED_BYTES)]
     fn byte_count(&self) -> u64 {
         self.since(|it| it.received_bytes)
     }
 
     /// Packets dropped because the pool had no frame to receive or to copy them to.
     #[read]
+    #[metric(metrics::NO_FRAME)]
     fn no_frame_drops(&self) -> u64 {
         self.stats().no_frame
     }
 
     /// Packets dropped because the lengths that the kernel or a peer states do not fit them.
     #[read]
+    #[metric(metrics::RECEIVE_ERRORS)]
     fn malformed(&self) -> u64 {
         self.stats().malformed
     }
@@ -58,12 +63,14 @@ impl<D: Device + 'static> DeviceSlot<D, Rx> {
 impl<D: Device + 'static> DeviceSlot<D, Tx> {
     /// Packets sent, since the last reset if there was one.
     #[read]
+    #[metric(metrics::SENT_PACKETS)]
     pub(super) fn count(&self) -> u64 {
         self.since(|it| it.sent)
     }
 
     /// Bytes sent, since the last reset if there was one.
     #[read]
+    #[metric(metrics::SENT_BYTES)]
     fn byte_count(&self) -> u64 {
         self.since(|it| it.sent_bytes)
     }

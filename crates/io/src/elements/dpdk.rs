@@ -98,3 +98,12 @@ impl<Direction> PortInfo for DeviceSlot<Dpdk, Direction> {
         self.get().map_or_else(|| "undefined".into(), |it| it.port().to_string())
     }
 }
+
+/// The resources that a port needs, whose driver is DPDK's: beside the port, those of its environment.
+pub(super) fn resources(port: String) -> Vec<Resource> {
+    let huge = "keeps frames in huge pages, as the options of DPDK say";
+    vec![
+        Resource::new(ResourceKind::Interface, port, "opens it by DPDK, which needs root or VFIO"),
+        Resource::new(ResourceKind::WriteFile, "/dev/hugepages", huge),
+    ]
+}

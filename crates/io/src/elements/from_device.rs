@@ -4,6 +4,7 @@ use super::device_selection::{self, DeviceRequest, ReceiveRequest, SelectedDevic
 use super::device_slot::{DeviceSlot, Rx};
 use super::ip_mark;
 use super::method::Method;
+use super::metrics;
 use super::patterns::{FramePattern, IpPattern};
 use super::poll_backoff::PollBackoff;
 use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
@@ -13,6 +14,7 @@ use crate::af_xdp::{HostFilter, Queues};
 use crate::device::Device;
 use castanet_element::device as devices;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_packet::anno;
 use std::sync::Arc;
 
@@ -174,6 +176,7 @@ impl FromDevice {
 impl FromDeviceState {
     /// Packets that the kernel dropped because the worker did not fetch them in time.
     #[read]
+    #[metric(metrics::KERNEL_DROPS)]
     fn kernel_drops(&self) -> u64 {
         self.device.stats().kernel_drops
     }
@@ -301,6 +304,14 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
         queues: it.placement.queues(nonnegative(it.queue), nonnegative(it.n_queues), offer),
         rx_threads: it.placement.rx_threads(),
         name: it.devname,
+    })
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromDeviceArgs| {
+        let Ok(request) = it.request() else { return Vec::new() };
+        device_selection::resources(&it.devname, &request)
     })
 }
 

@@ -3,6 +3,7 @@
 use super::device_slot::{DeviceSlot, Rx};
 use super::dpdk::{Offloads, PortInfo, count, open, start};
 use super::dpdk_args::{Mode, PauseFrames};
+use super::metrics;
 use super::poll_backoff::PollBackoff;
 use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
@@ -11,6 +12,7 @@ use crate::dpdk::{Dpdk, Options, RxQueues};
 use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Receives packets from the DPDK port PORT.
 ///
@@ -327,18 +329,21 @@ impl FromDPDKDeviceState {
 
     /// Packets that the port dropped because the worker did not fetch them in time.
     #[read]
+    #[metric(metrics::KERNEL_DROPS)]
     fn hw_dropped(&self) -> u64 {
         self.counts().rx_missed
     }
 
     /// Packets that the port dropped for lack of mbufs.
     #[read]
+    #[metric(metrics::NO_FRAME)]
     fn nombufs(&self) -> u64 {
         self.counts().rx_no_mbuf
     }
 
     /// Packets that the port found damaged.
     #[read]
+    #[metric(metrics::RECEIVE_ERRORS)]
     fn hw_errors(&self) -> u64 {
         self.counts().rx_errors
     }
@@ -409,6 +414,13 @@ impl Build for FromDPDKDevice {
         let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
         Ok(FromDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromDPDKDeviceArgs| {
+        super::dpdk::resources(crate::dpdk::summarize(&it.port).name)
+    })
 }
 
 /// The port and the queues that the arguments ask for; `None` if they are wrong.

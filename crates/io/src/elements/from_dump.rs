@@ -5,6 +5,7 @@ use super::encap::{self, Encap};
 use super::sample_rate::SampleRate;
 use crate::pcap::{self, DumpReader};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_packet::anno;
 
 /// Reads packets from the pcap or pcapng file FILENAME, `-` for standard input.
@@ -179,6 +180,13 @@ impl FromDumpState {
         self.offset = None;
         Ok(())
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromDumpArgs| {
+        Resource::input(Some(&it.filename), "reads packets from it")
+    })
 }
 
 impl Build for FromDump {

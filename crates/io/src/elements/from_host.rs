@@ -3,6 +3,7 @@
 use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Receives the Ethernet frames that the host sends on the TAP device DEVNAME.
 ///
@@ -45,6 +46,11 @@ pub struct FromHostArgs {
     /// The longest packet in bytes, without Ethernet header.
     #[arg(keyword)]
     mtu: Option<u32>,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromHostArgs| super::host_state::resources(&it.devname))
 }
 
 impl Build for FromHost {

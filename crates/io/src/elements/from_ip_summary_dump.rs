@@ -6,6 +6,7 @@ use super::text_source::TextSource;
 use crate::text_file::LineReader;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_wire::summary::{DumpReader, Meta, ParsedPacket, record_head};
 use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 
@@ -119,6 +120,13 @@ pub struct FromIPSummaryDumpState {
     /// Bytes read.
     #[read]
     filepos: u64,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromIPSummaryDumpArgs| {
+        Resource::input(it.filename.as_deref(), "reads lines from it")
+    })
 }
 
 impl Build for FromIPSummaryDump {

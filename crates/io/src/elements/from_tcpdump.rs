@@ -7,6 +7,7 @@ use super::text_source::TextSource;
 use crate::text_file::LineReader;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_wire::tcpdump::Reader;
 
 /// Makes packets from the lines that tcpdump has printed to FILENAME, `-` for standard input.
@@ -72,6 +73,13 @@ pub struct FromTcpdumpState {
     /// Bytes read.
     #[read]
     filepos: u64,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &FromTcpdumpArgs| {
+        Resource::input(it.filename.as_deref(), "reads lines from it")
+    })
 }
 
 impl Build for FromTcpdump {

@@ -2,6 +2,7 @@
 
 use super::device_slot::DeviceSlot;
 use super::ip_mark;
+use super::metrics;
 use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
 use crate::interface::Ipv4Net;
@@ -46,6 +47,7 @@ impl HostState {
 
     /// Packets received from the host since the last reset.
     #[read]
+    #[metric(metrics::RECEIVED_PACKETS)]
     fn packets(&self) -> u64 {
         self.device.since(|it| it.received)
     }
@@ -58,6 +60,7 @@ impl HostState {
 
     /// Packets sent to the host since the last reset.
     #[read]
+    #[metric(metrics::SENT_PACKETS)]
     fn sent(&self) -> u64 {
         self.device.since(|it| it.sent)
     }
@@ -74,6 +77,16 @@ impl HostState {
         self.device.reset();
         Ok(())
     }
+}
+
+/// The resources that a device of this name needs.
+pub(super) fn resources(devname: &str) -> Vec<Resource> {
+    let name = if devname.is_empty() { "a new tap" } else { devname };
+    vec![
+        Resource::new(ResourceKind::Interface, name, "exchanges packets with the host there"),
+        Resource::new(ResourceKind::WriteFile, "/dev/net/tun", "makes the device"),
+        Resource::capability("CAP_NET_ADMIN", "makes the device and sets its addresses"),
+    ]
 }
 
 /// The configuration of the host's side of a device; an error if `gateway` is not on its network.

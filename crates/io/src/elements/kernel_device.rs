@@ -4,6 +4,7 @@ use super::duplex::DuplexDevice;
 use super::host_state::{HostExit, HostState, host_side};
 use crate::tap::{HostSide, TunTapMode};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// The arguments of `KernelTun` and `KernelTap`.
 #[derive(Args)]
@@ -38,6 +39,11 @@ pub struct KernelDeviceArgs {
     #[arg(keyword, default = true)]
     #[expect(dead_code, reason = "for configurations that say so")]
     ignore_queue_overflows: bool,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &KernelDeviceArgs| super::host_state::resources(&it.devname))
 }
 
 /// The configuration of the device.

@@ -4,6 +4,7 @@ use super::duplex::impl_duplex;
 use super::socket_element::SocketCore;
 use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use std::net::SocketAddrV4;
 
 /// Sends packets to a multicast group by UDP, and emits the packets that its members send.
@@ -56,6 +57,13 @@ pub struct McastSocketArgs {
     /// The largest number of bytes that may wait to be received.
     #[arg(keyword)]
     rcvbuf: Option<u32>,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &McastSocketArgs| {
+        Resource::port("UDP", &it.mcastip.to_string(), it.mcastport, "joins this group")
+    })
 }
 
 impl Build for McastSocket {

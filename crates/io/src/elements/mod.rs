@@ -27,6 +27,7 @@ pub mod kernel_tap;
 pub mod kernel_tun;
 pub mod mcast_socket;
 mod method;
+mod metrics;
 mod patterns;
 mod poll_backoff;
 pub mod raw_socket;
@@ -53,31 +54,44 @@ pub use crate::interface::address_of;
 
 /// The classes of this crate.
 pub static CLASSES: &[Class] = &[
-    control::<chatter_socket::ChatterSocket>(),
-    control::<control_socket::ControlSocket>(),
+    control::<chatter_socket::ChatterSocket>().with_resources(chatter_socket::resources),
+    control::<control_socket::ControlSocket>().with_resources(control_socket::resources),
     control::<dpdk_info::DPDKInfo>(),
     per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
-    source::<from_device::FromDevice>().with_device(from_device::device).with_bypass(&["ToDevice"]),
+    source::<from_device::FromDevice>()
+        .with_resources(from_device::resources)
+        .with_device(from_device::device)
+        .with_bypass(&["ToDevice"]),
     source::<from_dpdk_device::FromDPDKDevice>()
+        .with_resources(from_dpdk_device::resources)
         .with_device(from_dpdk_device::device)
         .with_bypass(&["ToDPDKDevice"]),
     source::<from_dpdk_ring::FromDPDKRing>(),
-    source::<from_dump::FromDump>().with_calls(from_dump::FromDump::calls),
-    source::<from_host::FromHost>(),
-    source::<from_ip_summary_dump::FromIPSummaryDump>(),
-    source::<from_tcpdump::FromTcpdump>(),
+    source::<from_dump::FromDump>()
+        .with_resources(from_dump::resources)
+        .with_calls(from_dump::FromDump::calls),
+    source::<from_host::FromHost>().with_resources(from_host::resources),
+    source::<from_ip_summary_dump::FromIPSummaryDump>()
+        .with_resources(from_ip_summary_dump::resources),
+    source::<from_tcpdump::FromTcpdump>().with_resources(from_tcpdump::resources),
     control::<kernel_handler_proxy::KernelHandlerProxy>(),
-    duplex::<kernel_tap::KernelTap>(),
-    duplex::<kernel_tun::KernelTun>(),
-    duplex::<mcast_socket::McastSocket>(),
-    duplex::<raw_socket::RawSocket>(),
-    duplex::<socket::Socket>().with_program::<socket_gate::SocketGate>(),
-    per_batch::<to_device::ToDevice>().with_device(to_device::device),
+    duplex::<kernel_tap::KernelTap>().with_resources(kernel_device::resources),
+    duplex::<kernel_tun::KernelTun>().with_resources(kernel_device::resources),
+    duplex::<mcast_socket::McastSocket>().with_resources(mcast_socket::resources),
+    duplex::<raw_socket::RawSocket>().with_resources(raw_socket::resources),
+    duplex::<socket::Socket>()
+        .with_resources(socket::resources)
+        .with_program::<socket_gate::SocketGate>(),
+    per_batch::<to_device::ToDevice>()
+        .with_resources(to_device::resources)
+        .with_device(to_device::device),
     per_batch::<to_dpdk_device::ToDPDKDevice>()
+        .with_resources(to_dpdk_device::resources)
         .with_device(to_dpdk_device::device)
         .with_checksums(Checksums::Complete),
     per_batch::<to_dpdk_ring::ToDPDKRing>(),
-    per_batch::<to_dump::ToDump>(),
-    per_batch::<to_host::ToHost>(),
-    per_batch::<to_ip_summary_dump::ToIPSummaryDump>(),
+    per_batch::<to_dump::ToDump>().with_resources(to_dump::resources),
+    per_batch::<to_host::ToHost>().with_resources(to_host::resources),
+    per_batch::<to_ip_summary_dump::ToIPSummaryDump>()
+        .with_resources(to_ip_summary_dump::resources),
 ];

@@ -5,6 +5,7 @@ use super::ip_mark;
 use super::socket_element::SocketCore;
 use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use std::net::SocketAddrV4;
 
 /// Sends and receives whole IPv4 packets of a protocol by a raw socket.
@@ -38,6 +39,17 @@ pub struct RawSocketArgs {
     /// Number of free bytes before received packets.
     #[arg(keyword, default = 28, range = ..=65535)]
     headroom: u32,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &RawSocketArgs| {
+        let name = format!("raw IP, {}", it.r#type);
+        vec![
+            Resource::new(ResourceKind::Socket, name, "receives and sends such packets"),
+            Resource::capability("CAP_NET_RAW", "opens a raw socket"),
+        ]
+    })
 }
 
 impl Build for RawSocket {

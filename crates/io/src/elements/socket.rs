@@ -5,6 +5,7 @@ use super::socket_element::{EndpointArgs, SocketCore};
 use crate::control::endpoint::MAX_PATH;
 use crate::socket::{SocketAddress, SocketConfig, Transport};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use std::net::SocketAddrV4;
 use std::path::PathBuf;
 
@@ -32,6 +33,9 @@ use std::path::PathBuf;
 #[derive(Element)]
 #[element(args = SocketArgs, ports = "0-1/0-1", alias = "FromSocket", alias = "ToSocket")]
 pub struct Socket(SocketCore);
+
+/// The reason why the element needs the address.
+const REASON: &str = "sends and receives packets there";
 
 /// The arguments of `Socket`.
 #[derive(Args)]
@@ -76,6 +80,24 @@ pub struct SocketArgs {
     /// Ignored: it concerns the ports of PlanetLab.
     #[arg(keyword, default = false)]
     proper: bool,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &SocketArgs| {
+        let (kind, mut places) = (it.r#type.to_ascii_uppercase(), it.places.iter());
+        let first = places.next().map_or("", String::as_str);
+        if kind.starts_with("UNIX") {
+            return vec![Resource::new(ResourceKind::Socket, format!("UNIX {first}"), REASON)];
+        }
+        let port = places.next().and_then(|port| port.parse().ok()).unwrap_or(0);
+        let mut all = Resource::port(&kind, first, port, REASON);
+        if it.client == Some(true) {
+            // A client connects to that port and binds none.
+            all.truncate(1);
+        }
+        all
+    })
 }
 
 impl Build for Socket {

@@ -2,6 +2,7 @@
 
 use super::device_slot::DeviceSlot;
 use super::duplex::DuplexDevice;
+use super::metrics;
 use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
 use crate::socket::{SocketConfig, SocketDevice, errno_text};
@@ -38,12 +39,14 @@ pub struct SocketState {
 impl SocketState {
     /// Packets received since the last reset.
     #[read]
+    #[metric(metrics::RECEIVED_PACKETS)]
     fn packets(&self) -> u64 {
         self.link.since(|it| it.received)
     }
 
     /// Packets sent since the last reset.
     #[read]
+    #[metric(metrics::SENT_PACKETS)]
     fn sent(&self) -> u64 {
         self.link.since(|it| it.sent)
     }

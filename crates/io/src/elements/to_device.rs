@@ -3,12 +3,14 @@
 use super::device_selection::{self, DeviceRequest, SelectedDevice};
 use super::device_slot::{DeviceSlot, Tx};
 use super::method::Method;
+use super::metrics;
 use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Sends packets, link header included, on the network interface DEVNAME.
 ///
@@ -92,6 +94,13 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
     Some(devices::Device { name, how, node, queues, rx_threads: RxThreads::default() })
 }
 
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ToDeviceArgs| {
+        device_selection::resources(&it.devname, &it.request(0))
+    })
+}
+
 /// The exits of packets, and the reasons to drop them.
 #[derive(Fate)]
 pub enum ToDeviceExit {
@@ -127,6 +136,7 @@ pub struct ToDeviceState {
 impl ToDeviceState {
     /// Packets that the interface refused.
     #[read]
+    #[metric(metrics::SEND_ERRORS)]
     fn errors(&self) -> u64 {
         self.device.stats().tx_errors
     }

@@ -2,6 +2,7 @@
 
 use super::device_slot::{DeviceSlot, Tx};
 use super::dpdk::{Offloads, PortInfo, count, open, start};
+use super::metrics;
 use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::{Room, TxQueue};
 use crate::dpdk::{Dpdk, Options, TxQueues};
@@ -9,6 +10,7 @@ use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Sends packets, Ethernet header included, on the DPDK port PORT.
 ///
@@ -173,6 +175,7 @@ impl ToDPDKDeviceState {
 
     /// Packets that the port could not send.
     #[read]
+    #[metric(metrics::SEND_ERRORS)]
     fn hw_errors(&self) -> u64 {
         self.counts().tx_errors
     }
@@ -199,6 +202,13 @@ impl Build for ToDPDKDevice {
         let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
         Ok(ToDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ToDPDKDeviceArgs| {
+        super::dpdk::resources(crate::dpdk::summarize(&it.port).name)
+    })
 }
 
 /// The port and the queues that the arguments ask for; `None` if they are wrong.

@@ -4,6 +4,7 @@ use super::encap::Encap;
 use crate::pcap::DumpWriter;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_packet::anno;
 use castanet_wire::Timestamp;
 use castanet_wire::pcap::{Precision, Writer};
@@ -103,6 +104,13 @@ impl ToDumpState {
         self.dirty = false;
         self.file.as_mut().map_or(Ok(()), DumpWriter::flush)
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ToDumpArgs| {
+        Resource::output(Some(&it.filename), "writes packets to it")
+    })
 }
 
 impl Build for ToDump {

@@ -3,6 +3,7 @@
 use super::host_state::HostState;
 use crate::tap::TunTapMode;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 
 /// Hands Ethernet frames to the host, as received on the TAP device DEVNAME.
 ///
@@ -30,6 +31,11 @@ pub enum ToHostExit {
     /// Frames that the host's stack had no room for.
     #[drop]
     Full,
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ToHost| super::host_state::resources(&it.devname))
 }
 
 impl PerBatch for ToHost {

@@ -4,6 +4,7 @@ use super::summary::{Fields, MetaIter, meta_of};
 use castanet_element::args::io_error_text;
 use castanet_element::output::OutputWriter;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use castanet_wire::Timestamp;
 use castanet_wire::summary::{self, Field, Meta, Writer};
 use std::io::Write;
@@ -130,6 +131,13 @@ impl ToIPSummaryDumpState {
         self.dirty = false;
         self.file.as_mut().map_or(Ok(()), Write::flush)
     }
+}
+
+/// The resources that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &ToIPSummaryDumpArgs| {
+        Resource::output(Some(&it.filename), "writes lines to it")
+    })
 }
 
 impl Build for ToIPSummaryDump {

@@ -19,6 +19,7 @@ pub mod explain;
 pub mod fuse;
 pub(crate) mod order;
 pub mod ports;
+pub mod resources;
 pub mod target;
 pub(crate) mod task;
 pub(crate) mod watch;

@@ -119,7 +119,7 @@ impl Router {
         value.map(|v| v.to_string()).ok_or_else(|| self.no_handler(it, name, false))
     }
 
-    fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
+    pub(super) fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
         let now = self.control.clock.now();
         self.program(it)?.read(name, &ReadRequest { now, param, from: 0 })
     }

@@ -11,6 +11,8 @@ mod drops;
 mod global;
 mod handlers;
 mod inspect;
+mod liveness;
+mod metrics;
 mod migration;
 mod observation;
 mod plan;
@@ -25,6 +27,8 @@ mod worker_set;
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
 pub use inspect::{CapturePlaceName, CaptureProgress, CaptureRequest, TraceProgress, TraceRequest};
+pub use liveness::LivenessProbe;
+pub use metrics::MetricValue;
 pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};
@@ -41,6 +45,7 @@ use castanet_element::control::ProgramWait;
 use castanet_element::files::HandlerFiles;
 use castanet_element::frames::Frames;
 use castanet_element::node::AnyConfig;
+use castanet_element::resource::Resource;
 use castanet_element::shared::SharedState;
 use castanet_element::time::{Clock, SIMULATED_START, Time};
 use castanet_packet::Pool;
@@ -211,6 +216,10 @@ impl Router {
     /// The assignment of elements to workers.
     pub fn assigned(&self) -> &assign::Assignment {
         &self.config.assigned
+    }
+    /// The resources outside of the process that its elements need, each with its element.
+    pub fn resources(&self) -> Vec<(usize, Resource)> {
+        crate::graph::resources::find(&self.config.graph, &self.config.names)
     }
     /// The clock of its elements.
     pub fn clock(&self) -> &Arc<Clock> {

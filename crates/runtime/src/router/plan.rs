@@ -3,13 +3,14 @@
 use crate::cores::Cores;
 use crate::graph::devices::{self};
 use crate::graph::{
-    Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, watch,
+    Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, resources, watch,
 };
 use castanet_element::args::Names;
 use castanet_element::class::Library;
 use castanet_element::element::{ConfigNotice, Facts};
 use castanet_element::error::ArgError;
 use castanet_element::frames::PoolSizes;
+use castanet_element::resource::Resource;
 use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
 
 /// Style of errors about arguments.
@@ -38,6 +39,11 @@ pub struct ConfigPlan {
 }
 
 impl ConfigPlan {
+    /// The resources outside of the process that elements need, each with its element.
+    pub fn resources(&self) -> Vec<(usize, Resource)> {
+        resources::find(&self.graph, &Names::new(&self.facts.addresses, None))
+    }
+
     /// Number of device queues that elements use.
     pub(crate) fn queues(&self) -> usize {
         self.assigned.device_queues()

@@ -139,6 +139,16 @@ impl WorkerSet {
         }
     }
 
+    /// Sends every worker a command without waiting for the replies; none if they are idle.
+    pub(super) fn probe(&self) -> Vec<Receiver<()>> {
+        match self {
+            WorkerSet::Idle(_) => Vec::new(),
+            WorkerSet::Running { shared, .. } => {
+                shared.iter().map(|handle| send(handle, |_| ())).collect()
+            }
+        }
+    }
+
     /// Starts a thread for each worker.
     pub(super) fn start_threads(
         &mut self,

@@ -1,7 +1,8 @@
 //! A bug in an element costs a burst, and what is lost is counted.
 
 use crate::bed::{balance, build, build_impatient, clean, number, run_until};
-use std::time::Duration;
+use castanet_runtime::router::Router;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_panic_costs_one_burst() {
@@ -82,6 +83,31 @@ fn a_worker_that_does_not_answer_is_named_and_the_router_goes_on() {
         true
     });
     assert_eq!([number(&mut router, "e.count"), number(&mut router, "c.count")], [100, 100]);
+    balance(&mut router);
+    clean(router);
+}
+
+#[test]
+fn a_probe_waits_for_no_worker_and_one_that_hangs_leaves_it_open() {
+    let text = "Make(100) -> w :: Watch -> e :: End; Make(100) -> c :: Count -> End; Home(c, 1)";
+    let mut router = build_impatient(text, 2, Duration::from_millis(50));
+    let answered = |router: &mut Router| {
+        let (mut probe, asked) = (router.probe_liveness(), Instant::now());
+        assert!(asked.elapsed() < Duration::from_millis(40), "the probe waits");
+        std::thread::sleep(Duration::from_millis(100));
+        let is_answered = probe.is_answered();
+        while !probe.is_answered() {}
+        is_answered
+    };
+    run_until(&mut router, |router| {
+        assert!(answered(router));
+        router.write("w.stall", "500").unwrap_err();
+        assert!(!answered(router));
+        assert!(answered(router));
+        true
+    });
+    // Workers that are not on threads have nothing to answer.
+    assert!(router.probe_liveness().is_answered());
     balance(&mut router);
     clean(router);
 }

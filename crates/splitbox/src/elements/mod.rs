@@ -16,7 +16,13 @@ use castanet_element::class::{Class, per_batch};
 
 /// Every class of this crate.
 pub static CLASSES: &[Class] = &[
-    per_batch::<split_box_client::SplitBoxClient>().with_rw_shared_state(),
-    per_batch::<split_box_entry::SplitBoxEntry>().with_rw_shared_state(),
-    per_batch::<split_box_processor::SplitBoxProcessor>().with_rw_shared_state(),
+    per_batch::<split_box_client::SplitBoxClient>()
+        .with_resources(split_box_client::resources)
+        .with_rw_shared_state(),
+    per_batch::<split_box_entry::SplitBoxEntry>()
+        .with_resources(split_box_entry::resources)
+        .with_rw_shared_state(),
+    per_batch::<split_box_processor::SplitBoxProcessor>()
+        .with_resources(split_box_processor::resources)
+        .with_rw_shared_state(),
 ];

@@ -24,6 +24,14 @@ impl PartyArgs {
         Path::new(&self.file)
     }
 
+    /// The party's file, and the file of its key.
+    pub(super) fn resources(&self) -> Vec<Resource> {
+        let party = Resource::input(Some(&self.file), "reads the party from it");
+        let keys = [&self.key_file, &self.passphrase_file];
+        let keys = keys.map(|it| Resource::input(it.as_deref(), "reads the party's key from it"));
+        party.into_iter().chain(keys.into_iter().flatten()).collect()
+    }
+
     /// The key of the file.
     ///
     /// # Errors

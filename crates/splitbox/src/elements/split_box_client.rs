@@ -10,6 +10,7 @@ use crate::epochs::{ClientEpoch, ClientEpochs, Hello, Status};
 use crate::party_file;
 use crate::setup::ClientParty;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -80,6 +81,11 @@ pub struct SplitBoxClientArgs {
 const SENDING_INTERVAL: Duration = Duration::from_millis(1);
 /// Time between two steps else.
 const INTERVAL: Duration = Duration::from_millis(10);
+
+/// The files that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &SplitBoxClientArgs| it.party.resources())
+}
 
 impl Build for SplitBoxClient {
     type Args = SplitBoxClientArgs;

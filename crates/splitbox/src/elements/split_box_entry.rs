@@ -11,6 +11,7 @@ use crate::party_file;
 use crate::random::RandomStream;
 use crate::setup::{BlindUse, EntryParty};
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use std::sync::Arc;
 
 /// Blinds packets for cloud middleboxes that compute a function of them without reading them.
@@ -73,6 +74,11 @@ pub struct SplitBoxEntryArgs {
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between reports where blinds are used once, or where there is no epoch.
 const SHORT_REPORT_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The files that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &SplitBoxEntryArgs| it.party.resources())
+}
 
 impl Build for SplitBoxEntry {
     type Args = SplitBoxEntryArgs;

@@ -14,6 +14,7 @@ use crate::replay::{Freshness, ReplayWindow};
 use crate::setup::ProcessorParty;
 use crate::share::ActionShare;
 use castanet_element::prelude::*;
+use castanet_element::resource::from_args;
 use std::sync::Arc;
 
 /// Computes shares of a network function for packets that it cannot read.
@@ -68,6 +69,11 @@ pub struct SplitBoxProcessorArgs {
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between reports while rows are missing.
 const SHORT_REPORT_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The files that the arguments name.
+pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
+    from_args(config, names, |it: &SplitBoxProcessorArgs| it.party.resources())
+}
 
 impl Build for SplitBoxProcessor {
     type Args = SplitBoxProcessorArgs;

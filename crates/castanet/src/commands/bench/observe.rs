@@ -18,6 +18,7 @@ it, on another core where there is one:
 
   counts     counters of all elements, once a second, as a control socket reads them
   top        the same and samples of cost, once a second: `castanet top`
+  metrics    counters, and all handlers that are metrics, once a second: a scrape
   drops      reasons and examples, once a second: `castanet drops`
   handlers   all handlers of all elements, one after another, 5000 a second: as many as
              an instance answers to all of its clients together

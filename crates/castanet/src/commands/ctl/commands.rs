@@ -6,7 +6,8 @@ use super::{capture, drops, format, instances, top, trace};
 use crate::commands::line_editor::pause;
 use crate::commands::middlebox::obey_on;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
-use crate::instance::{INSTANCE, InstanceDescription};
+use crate::instance::{INSTANCE, InstanceDescription, METRICS};
+use crate::metrics::Format;
 use crate::observe::log::LogLine;
 use crate::terminal::say_on;
 use castanet_wire::Timestamp;
@@ -36,6 +37,11 @@ pub(super) fn execute(it: &mut Attachment, line: &ClientLine, stop: &AtomicBool)
         ClientCommand::Drops(arguments) => drops::run(it, arguments, json, stop),
         ClientCommand::Trace(arguments) => trace::run(it, arguments, json, stop),
         ClientCommand::Capture(arguments) => capture::run(it, arguments, json, stop),
+        ClientCommand::Metrics { openmetrics } => {
+            it.check()?;
+            let format = if *openmetrics { Format::OPEN_METRICS } else { "" };
+            show(&it.client.read(format!("{METRICS} {format}").trim_end())?, METRICS, json)
+        }
         ClientCommand::Cycles { interval } => cycles(it, *interval, json, stop),
         ClientCommand::Log { follow, lines } => log(it, *follow, *lines, json, stop),
         ClientCommand::Middlebox { words } => middlebox(it, &words.join(" "), json),

@@ -68,6 +68,12 @@ pub(super) enum ClientCommand {
     Trace(TraceArguments),
     /// Capture packets at places of the graph, or those that are dropped
     Capture(CaptureArguments),
+    /// Print the metrics, as `--metrics` of `castanet run` shows them to Prometheus
+    Metrics {
+        /// In the format OpenMetrics
+        #[arg(long)]
+        openmetrics: bool,
+    },
     /// Measure the cycles of every element for some time, all of them one by one
     Cycles {
         /// Seconds to measure

@@ -8,6 +8,7 @@ pub(super) use client::obey_on;
 
 use super::{CommandError, CommandResult, write_out};
 use crate::cli::{Configuration, Workers};
+use crate::instance::HttpArguments;
 use crate::terminal::{colours_on_stderr, complain};
 use castanet_lang::args::quote;
 use castanet_lang::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
@@ -55,6 +56,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
     #[command(flatten)]
+    http: HttpArguments,
+    #[command(flatten)]
     workers: Workers,
     /// Say neither how packets come and go nor that it runs
     #[arg(short, long)]
@@ -79,6 +82,9 @@ pub(crate) struct Arguments {
 
 /// Runs a middlebox, or talks to one.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
+    if arguments.http.is_wanted() && arguments.input.is_none() {
+        return Err(CommandError::usage("--metrics wants --in and --out".into()));
+    }
     if let Some(socket) = &arguments.connect {
         return shell::main(socket, &arguments.words.join(" "));
     }
@@ -103,6 +109,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let configuration = Configuration::of(text);
     let workers = arguments.workers.clone();
     let mut run = super::run::Arguments::of(configuration, workers, arguments.quiet);
+    run.instance.http = arguments.http.clone();
     run.handler_files.clone_from(&arguments.handler_files);
     if run.handler_files.is_empty() {
         let folder = file.and_then(Path::parent).filter(|it| !it.as_os_str().is_empty());

@@ -277,7 +277,7 @@ fn the_log_is_shown_and_followed() {
     let text = it.output(&["ctl", "one", "log", "-n", "3", "--json"]);
     let lines: Vec<Value> = text.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
     assert_eq!(lines.len(), 3);
-    lines.iter().for_each(|line| has_members(line, &["number", "time", "text"]));
+    lines.iter().for_each(|line| has_members(line, &["level", "number", "text", "time"]));
     let numbers: Vec<u64> = lines.iter().map(|it| it["number"].as_u64().unwrap()).collect();
     assert_eq!([numbers[0] + 1, numbers[0] + 2], [numbers[1], numbers[2]]);
     assert!(lines[2]["text"].as_str().unwrap().contains("tick: "), "{text}");

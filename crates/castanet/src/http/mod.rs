@@ -1,0 +1,12 @@
+//! The HTTP listener of an instance: one thread of its own, which no client can keep from others and which
+//! never runs on a worker.
+
+mod address;
+mod control_queue;
+mod server;
+mod token;
+
+pub(crate) use address::HttpListener;
+pub(crate) use control_queue::{ControlQueue, ControlSender};
+pub(crate) use server::{HttpServer, Reply, Request, Response, Site, refusal, response};
+pub(crate) use token::BearerToken;
