@@ -3,7 +3,7 @@
 use super::packet::{FilterText, PacketRecord};
 use castanet_element::error::ArgError;
 use castanet_element::exec::{CapturePlace, CaptureSide, CapturedDrops, CapturedPacket};
-use castanet_runtime::router::{CapturePlaceName, CaptureRequest, Router};
+use castanet_runtime::router::{CapturePlaceName, CaptureProgress, CaptureRequest, Router};
 use serde::{Deserialize, Serialize};
 
 /// A request for a capture.
@@ -18,9 +18,9 @@ pub(crate) struct CaptureQuery {
     /// Whether it is about drops.
     #[serde(default)]
     pub(crate) dropped: bool,
-    /// Only drops of this element.
+    /// Only drops of these elements; of all if there are none.
     #[serde(default)]
-    pub(crate) element: Option<String>,
+    pub(crate) elements: Vec<String>,
     /// Only drops for this reason.
     #[serde(default)]
     pub(crate) reason: Option<String>,
@@ -68,15 +68,25 @@ pub(crate) enum PlaceRecord {
     Dropped { reason: String, meaning: String },
 }
 
-/// Starts, reads or stops a capture: `start QUERY`, `next NUMBER`, `stop NUMBER`. The value is JSON.
+/// Starts, reads or stops a capture: `start QUERY`, `next NUMBER`, `stop NUMBER`. The value is JSON. With
+/// the word `bytes` behind the number, packets have no text.
 ///
 /// # Errors
 /// The words are wrong, there is no such capture, or the router refuses it.
 pub(crate) fn command(router: &mut Router, text: &str) -> Result<String, ArgError> {
     super::session_command("capture", text, |verb, rest| match verb {
         "start" => start(router, rest),
-        "next" => super::to_json(&next(router, super::session(rest)?)?),
-        "stop" => router.end_capture(super::session(rest)?).map(|()| "{}".to_owned()),
+        "next" | "stop" => {
+            let (number, has_text) = match rest.strip_suffix(" bytes") {
+                Some(number) => (super::session(number)?, false),
+                None => (super::session(rest)?, true),
+            };
+            let progress = match verb {
+                "next" => router.read_capture(number)?,
+                _ => router.end_capture(number)?,
+            };
+            super::to_json(&answer(&progress, has_text))
+        }
         _ => Err(super::unknown_verb("capture")),
     })
 }
@@ -84,28 +94,27 @@ pub(crate) fn command(router: &mut Router, text: &str) -> Result<String, ArgErro
 fn start(router: &mut Router, text: &str) -> Result<String, ArgError> {
     let query: CaptureQuery = super::query(text)?;
     let places = query.places.iter().map(|text| place_name(text)).collect::<Result<_, _>>()?;
-    let (element, reason) = (query.element, query.reason);
+    let (elements, reason) = (query.elements, query.reason);
     let request = CaptureRequest {
         filter: query.filter.filter()?,
         places,
-        drops: query.dropped.then_some(CapturedDrops { element, reason }),
+        drops: query.dropped.then_some(CapturedDrops { elements, reason }),
         packets: query.packets.unwrap_or(u64::MAX),
         snap_len: query.snap_len.min(super::MAX_SNAP_LEN),
     };
     super::to_json(&super::SessionNumber { session: router.start_capture(request)? })
 }
 
-fn next(router: &mut Router, number: u64) -> Result<CaptureAnswer, ArgError> {
-    let progress = router.read_capture(number)?;
-    Ok(CaptureAnswer {
-        packets: progress.packets.iter().map(record).collect(),
+fn answer(progress: &CaptureProgress, has_text: bool) -> CaptureAnswer {
+    CaptureAnswer {
+        packets: progress.packets.iter().map(|packet| record(packet, has_text)).collect(),
         is_full: progress.is_full,
         missed: progress.missed,
         overflowed: progress.overflowed,
-    })
+    }
 }
 
-fn record(it: &CapturedPacket) -> CaptureRecord {
+fn record(it: &CapturedPacket, has_text: bool) -> CaptureRecord {
     let place = match &it.place {
         CapturePlace::Input(port) => PlaceRecord::Input { port: *port },
         CapturePlace::Output(port) => PlaceRecord::Output { port: *port },
@@ -119,7 +128,10 @@ fn record(it: &CapturedPacket) -> CaptureRecord {
         element: it.element.clone(),
         class: it.class.clone(),
         place,
-        packet: PacketRecord::of(&it.packet),
+        packet: match has_text {
+            true => PacketRecord::of(&it.packet),
+            false => PacketRecord::without_text(&it.packet),
+        },
     }
 }
 

@@ -28,9 +28,19 @@ fn session_command(
     text: &str,
     execute: impl FnOnce(&str, &str) -> Result<String, ArgError>,
 ) -> Result<String, ArgError> {
-    match text.trim().split_once(' ') {
+    let done = match text.trim().split_once(' ') {
         Some((verb, rest)) => execute(verb, rest.trim()),
         None => Err(unknown_verb(what)),
+    };
+    // Control sockets answer in Click's words, which have no room for help.
+    done.map_err(|error| ArgError::new(error.to_string()))
+}
+
+/// Checks the length of a text that a client sends.
+fn check_length(what: &str, text: &str, most: usize) -> Result<(), ArgError> {
+    match text.len() > most {
+        true => Err(ArgError::new(format!("{what} is longer than {most} bytes"))),
+        false => Ok(()),
     }
 }
 

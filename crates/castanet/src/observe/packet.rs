@@ -7,12 +7,17 @@ use castanet_wire::sketch::Layer;
 use serde::{Deserialize, Serialize};
 use std::net::Ipv4Addr;
 
+/// The longest pattern of a client, in bytes.
+const MAX_PATTERN: usize = 4096;
+/// The longest expression of a client, in bytes: libpcap takes a time that grows with its square.
+const MAX_EXPRESSION: usize = 1024;
+
 /// A packet at one moment.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct PacketRecord {
     /// Its length in bytes.
     pub(crate) length: usize,
-    /// The packet in one line.
+    /// The packet in one line; empty if the client does not want it.
     pub(crate) text: String,
     /// The first header: `ethernet` or `ip`.
     pub(crate) layer: FirstHeader,
@@ -42,13 +47,17 @@ pub(crate) enum FirstHeader {
 
 impl PacketRecord {
     pub(super) fn of(image: &PacketImage) -> PacketRecord {
+        PacketRecord { text: image.summary(), ..PacketRecord::without_text(image) }
+    }
+
+    pub(super) fn without_text(image: &PacketImage) -> PacketRecord {
         let layer = match image.layer {
             Layer::Ethernet => FirstHeader::Ethernet,
             Layer::Network => FirstHeader::Ip,
         };
         PacketRecord {
             length: image.length,
-            text: image.summary(),
+            text: String::new(),
             layer,
             bytes: hex(&image.bytes),
             paint: image.annotations.paint,
@@ -99,16 +108,16 @@ impl FilterText {
     /// # Errors
     /// The pattern or the expression is wrong.
     pub(super) fn filter(&self) -> Result<Box<dyn PacketFilter>, ArgError> {
+        super::check_length("the pattern", &self.pattern, MAX_PATTERN)?;
+        let expression = self.tcpdump.as_deref().unwrap_or_default();
+        super::check_length("the expression", expression, MAX_EXPRESSION)?;
         let pattern = self.pattern.trim();
         let by_pattern: Box<dyn PacketFilter> = match pattern {
             "" | "-" | "any" | "all" | "true" => Box::new(AnyPacket),
             _ => Box::new(IpPatternFilter::new(pattern).map_err(|error| {
-                let place = pattern.get(error.offset..).unwrap_or_default();
-                let near = if place.is_empty() { "at its end" } else { place };
-                let wrong = ArgError::new(format!("'{pattern}': {} ({near})", error.message));
-                let help =
-                    "the words are those of IPFilter; for those of tcpdump there is --tcpdump";
-                wrong.help(error.help.unwrap_or_else(|| help.to_owned()))
+                let message = format!("'{pattern}' is no pattern of IPFilter: {}", error.message);
+                let help = "for expressions of tcpdump there is --tcpdump";
+                ArgError::new(message).help(error.help.unwrap_or_else(|| help.to_owned()))
             })?),
         };
         let Some(expression) = &self.tcpdump else { return Ok(by_pattern) };

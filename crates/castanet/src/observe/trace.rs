@@ -3,7 +3,7 @@
 use super::packet::{FilterText, PacketRecord};
 use castanet_element::error::ArgError;
 use castanet_element::exec::{TraceResult, TraceStep, TraceStepKind};
-use castanet_runtime::router::{Router, TraceRequest};
+use castanet_runtime::router::{Router, TraceProgress, TraceRequest};
 use serde::{Deserialize, Serialize};
 
 /// A request for a trace.
@@ -85,8 +85,8 @@ pub(crate) enum StepResult {
 pub(crate) fn command(router: &mut Router, text: &str) -> Result<String, ArgError> {
     super::session_command("trace", text, |verb, rest| match verb {
         "start" => start(router, rest),
-        "next" => super::to_json(&next(router, super::session(rest)?)?),
-        "stop" => router.end_trace(super::session(rest)?).map(|()| "{}".to_owned()),
+        "next" => super::to_json(&answer(&router.read_trace(super::session(rest)?)?)),
+        "stop" => super::to_json(&answer(&router.end_trace(super::session(rest)?)?)),
         _ => Err(super::unknown_verb("trace")),
     })
 }
@@ -99,15 +99,14 @@ fn start(router: &mut Router, text: &str) -> Result<String, ArgError> {
     super::to_json(&super::SessionNumber { session: number })
 }
 
-fn next(router: &mut Router, number: u64) -> Result<TraceAnswer, ArgError> {
-    let progress = router.read_trace(number)?;
-    Ok(TraceAnswer {
+fn answer(progress: &TraceProgress) -> TraceAnswer {
+    TraceAnswer {
         steps: progress.steps.iter().map(record).collect(),
         begun: progress.begun,
         remaining: progress.remaining,
         missed: progress.missed,
         lost_steps: progress.lost_steps,
-    })
+    }
 }
 
 fn record(step: &TraceStep) -> StepRecord {

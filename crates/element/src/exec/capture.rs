@@ -5,7 +5,8 @@ use crate::fate::LossReason;
 use crate::time::Time;
 use castanet_packet::Packet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
@@ -41,8 +42,8 @@ pub struct CapturePoint {
 /// The drops that are captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedDrops {
-    /// Only those of this element.
-    pub element: Option<String>,
+    /// Only those of these elements; of all if there are none.
+    pub elements: Vec<String>,
     /// Only those for this reason, by its name.
     pub reason: Option<String>,
 }
@@ -57,6 +58,10 @@ pub struct CaptureSession {
     until: AtomicI64,
     /// Packets that it is yet to copy.
     remaining: AtomicU64,
+    /// Packets that were copied.
+    copied: AtomicU64,
+    /// Of these, packets that were sent, or lost.
+    sent: AtomicU64,
     /// Packets for which there was no time.
     missed: AtomicU64,
     /// Packets for which too many others waited.
@@ -111,6 +116,8 @@ impl CaptureSession {
             snap_len,
             until: until.0.into(),
             remaining: packets.into(),
+            copied: 0.into(),
+            sent: 0.into(),
             missed: 0.into(),
             overflowed: 0.into(),
             pending: 0.into(),
@@ -135,7 +142,12 @@ impl CaptureSession {
 
     /// Whether all packets that were asked for are there.
     pub fn is_full(&self) -> bool {
-        self.remaining.load(Relaxed) == 0
+        let sent = self.sent.load(Acquire);
+        self.needs_none() && sent == self.copied.load(Relaxed)
+    }
+
+    fn needs_none(&self) -> bool {
+        self.remaining.load(Acquire) == 0
     }
 
     /// Packets for which there was no time.
@@ -148,13 +160,15 @@ impl CaptureSession {
         self.overflowed.load(Relaxed)
     }
 
-    /// Counts these packets as received.
-    pub fn received(&self, packets: &[CapturedPacket]) {
-        self.pending.fetch_sub(weight(packets), Relaxed);
+    /// Counts these packets as received; returns the bytes that they take, about.
+    pub fn received(&self, packets: &[CapturedPacket]) -> usize {
+        let weight = weight(packets);
+        self.pending.fetch_sub(weight, Relaxed);
+        weight
     }
 
     fn is_open(&self, now: Time) -> bool {
-        !self.is_full() && !self.is_over(now)
+        !self.needs_none() && !self.is_over(now)
     }
 
     fn is_about(&self, name: &str, place: &CapturePlace) -> bool {
@@ -173,15 +187,18 @@ impl CaptureSession {
 
     fn is_about_drop(&self, name: &str, reason: &str) -> bool {
         let Some(drops) = &self.drops else { return false };
-        drops.element.as_deref().is_none_or(|element| element == name)
+        (drops.elements.is_empty() || drops.elements.iter().any(|element| element == name))
             && drops.reason.as_deref().is_none_or(|wanted| wanted == reason)
     }
 
     fn send(&self, mut packets: Vec<CapturedPacket>) {
         let (count, weight) = (packets.len() as u64, weight(&packets));
         let left = |n: u64| Some(n.saturating_sub(count));
-        let left = self.remaining.fetch_update(Relaxed, Relaxed, left).unwrap_or(0);
+        // Before the others are known to be taken, so that a reader never sees too few copies.
+        self.copied.fetch_add(count, Relaxed);
+        let left = self.remaining.fetch_update(AcqRel, Relaxed, left).unwrap_or(0);
         packets.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+        self.sent.fetch_add(count - packets.len() as u64, Release);
         if packets.is_empty() {
             return;
         }
@@ -192,6 +209,7 @@ impl CaptureSession {
             self.pending.fetch_sub(weight, Relaxed);
             self.overflowed.fetch_add(count, Relaxed);
         }
+        self.sent.fetch_add(count, Release);
     }
 }
 

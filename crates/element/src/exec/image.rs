@@ -5,6 +5,8 @@ use castanet_wire::sketch::{self, Layer};
 use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, ether_type, headers};
 use std::net::Ipv4Addr;
 
+/// Bytes of a packet of which all are looked at for a line.
+const MAX_PAYLOAD: usize = 2048;
 /// Length of a line with a packet and its payload, in bytes.
 const MAX_LINE: usize = 150;
 
@@ -66,6 +68,10 @@ impl PacketImage {
     /// The same; a packet whose line were long is described by its headers, too, with the word
     /// `badcheck` if its transport checksum is wrong.
     pub fn summary(&self) -> String {
+        if self.bytes.len() > MAX_PAYLOAD {
+            let start = &self.bytes[..MAX_PAYLOAD];
+            return cut(sketch::print_start(start, self.length, self.layer));
+        }
         let text = self.text();
         if text.len() <= MAX_LINE || self.length == 0 {
             return text;

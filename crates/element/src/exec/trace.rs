@@ -11,7 +11,8 @@ use super::{Counters, PacketFilter, PacketImage, TimeBudget};
 use crate::fate::{DROP, LossReason, REASONS};
 use crate::time::Time;
 use castanet_packet::{Batch, Packet};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -20,8 +21,10 @@ use std::time::Instant;
 const SHARE: u32 = 40;
 /// Nanoseconds for choosing that may be saved: bursts after a pause are looked at whole.
 const SAVED: u32 = 1_000_000;
-/// Steps that may wait for the control thread.
-const MAX_PENDING: usize = 1 << 14;
+/// Bytes of steps that may wait for the control thread.
+const MAX_PENDING: usize = 16 << 20;
+/// Bytes that a step and each packet in it take beside the packet's own, about.
+const OVERHEAD: usize = 256;
 /// Packets of one visit that are reported.
 const MAX_RESULTS: usize = 64;
 
@@ -35,6 +38,8 @@ pub struct TraceSession {
     /// Packets that it is yet to choose.
     remaining: AtomicU32,
     begun: AtomicU32,
+    /// Packets whose first step was sent, or lost.
+    entered: AtomicU32,
     /// The end of the lease.
     until: AtomicI64,
     /// Packets that passed a source when there was no time to look at them, or no tag.
@@ -133,6 +138,7 @@ impl TraceSession {
             snap_len,
             remaining: packets.into(),
             begun: 0.into(),
+            entered: 0.into(),
             until: until.0.into(),
             missed: 0.into(),
             pending: 0.into(),
@@ -161,8 +167,13 @@ impl TraceSession {
         self.begun.load(Relaxed)
     }
 
-    /// Packets that are yet to be chosen.
+    /// Packets that are yet to be chosen, or whose first step is yet to be sent.
     pub fn remaining(&self) -> u32 {
+        let entered = self.entered.load(Acquire);
+        self.to_choose() + self.begun().saturating_sub(entered)
+    }
+
+    fn to_choose(&self) -> u32 {
         self.remaining.load(Relaxed)
     }
 
@@ -176,14 +187,16 @@ impl TraceSession {
         self.lost_steps.load(Relaxed)
     }
 
-    /// Counts so many steps as received.
-    pub fn received(&self, steps: usize) {
-        self.pending.fetch_sub(steps, Relaxed);
+    /// Counts a step as received; returns the bytes that it takes, about.
+    pub fn received(&self, step: &TraceStep) -> usize {
+        let weight = step.weight();
+        self.pending.fetch_sub(weight, Relaxed);
+        weight
     }
 
     fn wants(&self, source: &str, now: Time) -> bool {
         let is_source = self.source.as_deref().is_none_or(|its| its == source);
-        is_source && self.remaining() > 0 && !self.is_over(now)
+        is_source && self.to_choose() > 0 && !self.is_over(now)
     }
 
     /// Takes the number of the next packet; `None` if there are enough.
@@ -194,10 +207,36 @@ impl TraceSession {
     }
 
     fn send(&self, step: TraceStep) {
-        if self.pending.fetch_add(1, Relaxed) >= MAX_PENDING || self.steps.send(step).is_err() {
-            self.pending.fetch_sub(1, Relaxed);
+        let (weight, is_first) =
+            (step.weight(), matches!(step.kind, TraceStepKind::Entered { .. }));
+        let waiting = self.pending.fetch_add(weight, Relaxed);
+        if waiting >= MAX_PENDING || self.steps.send(step).is_err() {
+            self.pending.fetch_sub(weight, Relaxed);
             self.lost_steps.fetch_add(1, Relaxed);
         }
+        if is_first {
+            self.entered.fetch_add(1, Release);
+        }
+    }
+}
+
+impl TraceStep {
+    /// Bytes that it takes, about.
+    fn weight(&self) -> usize {
+        let packets = match &self.kind {
+            TraceStepKind::Entered { packet, .. } | TraceStepKind::Taken { packet } => {
+                packet.bytes.len() + OVERHEAD
+            }
+            TraceStepKind::Visited { before, results, .. } => {
+                let sent = results.iter().map(|result| match result {
+                    TraceResult::Sent { packet, .. } => packet.bytes.len() + OVERHEAD,
+                    _ => OVERHEAD,
+                });
+                before.bytes.len() + sent.sum::<usize>()
+            }
+            TraceStepKind::Dropped { .. } | TraceStepKind::Finished => 0,
+        };
+        packets + OVERHEAD
     }
 }
 

@@ -69,6 +69,13 @@ fn load() -> Result<LibPcap, String> {
     }
 }
 
+/// The number by which libpcap knows a link type in programs, where it is another one than in files.
+fn dlt(link_type: u16) -> c_int {
+    /// `DLT_RAW` of Linux.
+    const RAW: c_int = 12;
+    if u32::from(link_type) == castanet_wire::pcap::link_type::RAW { RAW } else { link_type.into() }
+}
+
 /// An expression, compiled to instructions for packets of one link type.
 pub(crate) struct PacketExpression {
     library: &'static LibPcap,
@@ -87,7 +94,7 @@ impl PacketExpression {
         // SAFETY: the functions get the handle that `pcap_open_dead` has made, a string and a program
         // that live for the calls. The instructions are copied before the program is freed.
         unsafe {
-            let handle = (library.open_dead)(link_type.into(), SNAP_LEN);
+            let handle = (library.open_dead)(dlt(link_type), SNAP_LEN);
             if handle.is_null() {
                 return Err("libpcap has no memory".into());
             }

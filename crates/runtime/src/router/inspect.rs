@@ -24,6 +24,10 @@ const LEASE: Duration = Duration::from_secs(10);
 const MAX_SESSIONS: usize = 8;
 /// Steps or packets that one answer has.
 const MAX_ANSWER: usize = 4096;
+/// Bytes of steps after which an answer has no more.
+const MAX_BYTES: usize = 2 << 20;
+/// Places of one capture.
+const MAX_PLACES: usize = 64;
 
 /// A request for a trace.
 pub struct TraceRequest {
@@ -116,6 +120,45 @@ impl Inspections {
     }
 }
 
+impl TraceProgress {
+    fn of(session: &TraceSession, steps: &Receiver<TraceStep>) -> TraceProgress {
+        // First: all steps that it counts are there then.
+        let remaining = session.remaining();
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        while all.len() < MAX_ANSWER
+            && bytes < MAX_BYTES
+            && let Ok(step) = steps.try_recv()
+        {
+            bytes += session.received(&step);
+            all.push(step);
+        }
+        TraceProgress {
+            steps: all,
+            begun: session.begun(),
+            remaining,
+            missed: session.missed(),
+            lost_steps: session.lost_steps(),
+        }
+    }
+}
+
+impl CaptureProgress {
+    fn of(session: &CaptureSession, received: &Receiver<Vec<CapturedPacket>>) -> CaptureProgress {
+        // First: all packets that it counts are there then.
+        let is_full = session.is_full();
+        let (mut packets, mut bytes) = (Vec::new(), 0);
+        while packets.len() < MAX_ANSWER
+            && bytes < MAX_BYTES
+            && let Ok(burst) = received.try_recv()
+        {
+            bytes += session.received(&burst);
+            packets.extend(burst);
+        }
+        let (missed, overflowed) = (session.missed(), session.overflowed());
+        CaptureProgress { packets, is_full, missed, overflowed }
+    }
+}
+
 impl Router {
     /// Traces the next packets that match; returns the number of the trace.
     ///
@@ -147,37 +190,37 @@ impl Router {
         Ok(number)
     }
 
-    /// The steps of a trace since it was read last; extends its lease.
-    ///
-    /// # Errors
-    /// There is no such trace.
-    pub fn read_trace(&mut self, number: u64) -> Result<TraceProgress, ArgError> {
-        let until = self.control.clock.now() + LEASE;
-        let traces = &self.control.inspections.traces;
-        let found = traces.iter().find(|(it, ..)| *it == number);
-        let (_, session, steps) = found.ok_or_else(|| gone("trace", number))?;
-        session.extend(until);
-        let steps: Vec<TraceStep> = steps.try_iter().take(MAX_ANSWER).collect();
-        session.received(steps.len());
-        Ok(TraceProgress {
-            steps,
-            begun: session.begun(),
-            remaining: session.remaining(),
-            missed: session.missed(),
-            lost_steps: session.lost_steps(),
-        })
-    }
-
-    /// Ends a trace.
+    /// The steps of a trace since it was read last; extends its lease. A trace whose lease has ended
+    /// goes on.
     ///
     /// # Errors
     /// There is no such trace, or a worker is gone or stuck.
-    pub fn end_trace(&mut self, number: u64) -> Result<(), ArgError> {
+    pub fn read_trace(&mut self, number: u64) -> Result<TraceProgress, ArgError> {
+        let now = self.control.clock.now();
+        let traces = &self.control.inspections.traces;
+        let found = traces.iter().find(|(it, ..)| *it == number);
+        let (_, session, steps) = found.ok_or_else(|| gone("trace", number))?;
+        let was_over = session.is_over(now);
+        session.extend(now + LEASE);
+        let progress = TraceProgress::of(session, steps);
+        if was_over {
+            self.inspect()?;
+        }
+        Ok(progress)
+    }
+
+    /// Ends a trace; returns the steps since it was read last.
+    ///
+    /// # Errors
+    /// There is no such trace, or a worker is gone or stuck.
+    pub fn end_trace(&mut self, number: u64) -> Result<TraceProgress, ArgError> {
         let inspections = &mut self.control.inspections;
         let at = inspections.traces.iter().position(|(it, ..)| *it == number);
-        let (_, session, _) = inspections.traces.remove(at.ok_or_else(|| gone("trace", number))?);
+        let (_, session, steps) =
+            inspections.traces.remove(at.ok_or_else(|| gone("trace", number))?);
         inspections.table.forget(&session);
-        self.inspect()
+        self.inspect()?;
+        Ok(TraceProgress::of(&session, &steps))
     }
 
     /// Captures packets from now on; returns the number of the capture.
@@ -186,12 +229,20 @@ impl Router {
     /// There is no such place, there are too many captures, or a worker is gone or stuck.
     pub fn start_capture(&mut self, request: CaptureRequest) -> Result<u64, ArgError> {
         let CaptureRequest { filter, places, drops, packets, snap_len } = request;
-        if let Some(element) = drops.as_ref().and_then(|drops| drops.element.as_deref()) {
-            self.check_element(element)?;
+        if let Some(drops) = &drops {
+            self.check_drops(drops)?;
+        }
+        let named = drops.as_ref().map_or(0, |drops| drops.elements.len());
+        if places.len() + named > MAX_PLACES {
+            return Err(ArgError::new(format!("a capture has at most {MAX_PLACES} places")));
         }
         let mut points = Vec::new();
         for place in &places {
-            points.extend(self.points(place)?);
+            for point in self.points(place)? {
+                if !points.contains(&point) {
+                    points.push(point);
+                }
+            }
         }
         if points.is_empty() && drops.is_none() {
             points = self.all_ends();
@@ -206,40 +257,37 @@ impl Router {
         Ok(number)
     }
 
-    /// The packets of a capture since it was read last; extends its lease.
-    ///
-    /// # Errors
-    /// There is no such capture.
-    pub fn read_capture(&mut self, number: u64) -> Result<CaptureProgress, ArgError> {
-        let until = self.control.clock.now() + LEASE;
-        let captures = &self.control.inspections.captures;
-        let found = captures.iter().find(|(it, ..)| *it == number);
-        let (_, session, received) = found.ok_or_else(|| gone("capture", number))?;
-        session.extend(until);
-        let mut packets = Vec::new();
-        while packets.len() < MAX_ANSWER
-            && let Ok(burst) = received.try_recv()
-        {
-            session.received(&burst);
-            packets.extend(burst);
-        }
-        Ok(CaptureProgress {
-            packets,
-            is_full: session.is_full(),
-            missed: session.missed(),
-            overflowed: session.overflowed(),
-        })
-    }
-
-    /// Ends a capture.
+    /// The packets of a capture since it was read last; extends its lease. A capture whose lease has
+    /// ended goes on.
     ///
     /// # Errors
     /// There is no such capture, or a worker is gone or stuck.
-    pub fn end_capture(&mut self, number: u64) -> Result<(), ArgError> {
+    pub fn read_capture(&mut self, number: u64) -> Result<CaptureProgress, ArgError> {
+        let now = self.control.clock.now();
+        let captures = &self.control.inspections.captures;
+        let found = captures.iter().find(|(it, ..)| *it == number);
+        let (_, session, received) = found.ok_or_else(|| gone("capture", number))?;
+        let was_over = session.is_over(now);
+        session.extend(now + LEASE);
+        let progress = CaptureProgress::of(session, received);
+        if was_over {
+            self.inspect()?;
+        }
+        Ok(progress)
+    }
+
+    /// Ends a capture; returns the packets since it was read last.
+    ///
+    /// # Errors
+    /// There is no such capture, or a worker is gone or stuck.
+    pub fn end_capture(&mut self, number: u64) -> Result<CaptureProgress, ArgError> {
         let captures = &mut self.control.inspections.captures;
         let at = captures.iter().position(|(it, ..)| *it == number);
-        captures.remove(at.ok_or_else(|| gone("capture", number))?);
-        self.inspect()
+        let (_, session, received) = captures.remove(at.ok_or_else(|| gone("capture", number))?);
+        self.inspect()?;
+        let mut progress = CaptureProgress::of(&session, &received);
+        progress.overflowed += received.try_iter().map(|burst| burst.len() as u64).sum::<u64>();
+        Ok(progress)
     }
 
     /// Has workers look at the packets that traces and captures are about.
@@ -288,6 +336,28 @@ impl Router {
     fn check_element(&self, name: &str) -> Result<(), ArgError> {
         let graph = &self.config.graph;
         graph.find(name).map(|_| ()).ok_or_else(|| no_element(graph, name))
+    }
+
+    /// Checks the elements and the reason of drops to capture.
+    fn check_drops(&self, drops: &CapturedDrops) -> Result<(), ArgError> {
+        drops.elements.iter().try_for_each(|name| self.check_element(name))?;
+        let Some(wanted) = &drops.reason else { return Ok(()) };
+        let elements = self.config.graph.elements.iter();
+        let about =
+            elements.filter(|it| drops.elements.is_empty() || drops.elements.contains(&it.name));
+        let reasons = about.flat_map(reasons).map(|(_, reason)| reason.name.clone());
+        let mut all: Vec<String> = reasons.collect();
+        if all.contains(wanted) {
+            return Ok(());
+        }
+        all.sort();
+        all.dedup();
+        let error = ArgError::new(format!("no packet is dropped there for a reason '{wanted}'"));
+        let near = castanet_lang::nearest(wanted, all.iter().map(String::as_str));
+        Err(match near {
+            Some(near) => error.help(format!("did you mean '{near}'?")),
+            None => error.help("`castanet drops` shows reasons by their names"),
+        })
     }
 
     /// The places that a person names.

@@ -3,8 +3,8 @@
 mod sink;
 
 use super::instances::Attachment;
+use crate::commands::CommandResult;
 use crate::commands::line_editor::pause;
-use crate::commands::{CommandError, CommandResult};
 use crate::observe::SessionNumber;
 use crate::observe::capture::{CaptureAnswer, CaptureQuery};
 use crate::observe::packet::FilterText;
@@ -94,37 +94,35 @@ pub(super) fn run(
     stop: &AtomicBool,
 ) -> CommandResult {
     let duration = arguments.duration.map(|it| super::commands::interval(it, 0.0)).transpose()?;
-    let mut sink = CaptureSink::new(arguments, json)?;
     let query = serde_json::to_string(&arguments.query()).map_err(|error| error.to_string())?;
     let SessionNumber { session } = it.read_json(&format!("capture start {query}"))?;
     let deadline = duration.map(|duration| Instant::now() + duration);
-    let result = follow(it, session, deadline, &mut sink, stop);
+    // A file is made only now: a wrong place must not empty an old one.
+    let mut sink = CaptureSink::new(arguments, json);
+    let result = match &mut sink {
+        Ok(sink) => follow(it, session, deadline, sink, stop),
+        Err(_) => Ok(()),
+    };
     // The router may have gone.
-    let stopped = it.client.read(&format!("capture stop {session}"));
-    let counts = result?;
+    let rest = it.read_json::<CaptureAnswer>(&format!("capture stop {session} bytes"));
+    let mut sink = sink?;
+    result?;
+    let rest = rest?;
+    if !sink.has_text() {
+        sink.take(&rest.packets)?;
+    }
     let packets = sink.finish()?;
     if sink.is_file() {
         complain(format_args!("castanet: {packets} packets captured"));
     }
-    report(&counts);
-    stopped.map(drop).map_err(Into::into)
-}
-
-/// Packets that are not in the capture.
-#[derive(Clone, Copy, Default)]
-struct MissedCounts {
-    missed: u64,
-    overflowed: u64,
-}
-
-fn report(counts: &MissedCounts) {
-    let MissedCounts { missed, overflowed } = *counts;
+    let (missed, overflowed) = (rest.missed, rest.overflowed);
     if missed > 0 {
         complain(format_args!("castanet: {missed} packets came too fast to be copied"));
     }
     if overflowed > 0 {
         complain(format_args!("castanet: {overflowed} packets came too fast to be fetched"));
     }
+    Ok(())
 }
 
 /// Fetches packets until all that were asked for are there, or the user wishes that it ends.
@@ -134,34 +132,44 @@ fn follow(
     deadline: Option<Instant>,
     sink: &mut CaptureSink,
     stop: &AtomicBool,
-) -> Result<MissedCounts, CommandError> {
+) -> CommandResult {
+    let next = match sink.has_text() {
+        true => format!("capture next {session}"),
+        false => format!("capture next {session} bytes"),
+    };
     loop {
         let is_over = stop.load(Ordering::Relaxed)
             || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let answer: CaptureAnswer = it.read_json(&format!("capture next {session}"))?;
-        let CaptureAnswer { packets, is_full, missed, overflowed } = answer;
-        let is_empty = packets.is_empty();
-        if !sink.take(&packets)? || is_empty && (is_full || is_over) {
-            return Ok(MissedCounts { missed, overflowed });
+        let answer: CaptureAnswer = it.read_json(&next)?;
+        let is_empty = answer.packets.is_empty();
+        if !sink.take(&answer.packets)? || is_over || is_empty && answer.is_full {
+            return Ok(());
         }
-        if is_empty || is_over {
-            // With packets, the next ones may be there already.
+        if is_empty {
             pause(EVERY, stop);
         }
     }
 }
 
 impl CaptureArguments {
+    /// Whether files take turns.
+    fn is_ring(&self) -> bool {
+        self.ring_size.is_some() || self.ring_time.is_some() || self.ring_files.is_some()
+    }
+
     fn query(&self) -> CaptureQuery {
         let filter = FilterText { pattern: self.pattern.clone(), tcpdump: self.tcpdump.clone() };
-        // With --dropped, a place is an element that drops.
+        // With --dropped, places are elements that drop.
         let dropped = self.dropped.is_some();
-        let element = if dropped { self.places.first().cloned() } else { None };
+        let (places, elements) = match dropped {
+            true => (Vec::new(), self.places.clone()),
+            false => (self.places.clone(), Vec::new()),
+        };
         CaptureQuery {
             filter,
-            places: if dropped { Vec::new() } else { self.places.clone() },
+            places,
             dropped,
-            element,
+            elements,
             reason: self.dropped.clone().filter(|reason| !reason.is_empty()),
             packets: self.count,
             snap_len: self.snaplen,

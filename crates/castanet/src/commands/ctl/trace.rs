@@ -4,7 +4,7 @@ mod steps;
 mod text;
 
 use super::instances::Attachment;
-use super::packet_file::PacketFile;
+use super::packet_file::{BlockFile, PacketFile};
 use crate::commands::line_editor::pause;
 use crate::commands::{CommandError, CommandResult};
 use crate::load::io_error_text;
@@ -13,7 +13,6 @@ use crate::observe::packet::FilterText;
 use crate::observe::trace::{StepRecord, TraceAnswer, TraceQuery};
 use crate::terminal::{colours_on_stdout, complain, say_on};
 use clap::Args;
-use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +35,7 @@ A traced packet goes alone, from element to element, past compiled chains; all o
 Where packets come too fast, only some are looked at: how many were not is printed at the end.")]
 pub(crate) struct TraceArguments {
     /// The packets: a pattern of IPFilter; all packets if not given
-    #[arg(value_name = "PATTERN", allow_hyphen_values = true)]
+    #[arg(value_name = "PATTERN")]
     pattern: Vec<String>,
     /// Only packets that match this expression of tcpdump
     #[arg(long, value_name = "EXPRESSION")]
@@ -82,14 +81,19 @@ pub(super) fn run(
         snap_len: arguments.snaplen,
     };
     let query = serde_json::to_string(&query).map_err(|error| error.to_string())?;
-    let mut output = TraceOutput::new(arguments, json)?;
     let SessionNumber { session } = it.read_json(&format!("trace start {query}"))?;
-    let result = follow(it, session, wait, &mut output, stop);
+    // A file is made only now: a wrong pattern must not empty an old one.
+    let mut output = TraceOutput::new(arguments, json);
+    let result = match &mut output {
+        Ok(output) => follow(it, session, wait, output, stop),
+        Err(_) => Ok(()),
+    };
     // The router may have gone.
-    let stopped = it.client.read(&format!("trace stop {session}"));
+    let rest = it.read_json::<TraceAnswer>(&format!("trace stop {session}"));
+    let mut output = output?;
     result?;
-    output.finish()?;
-    stopped.map(drop).map_err(Into::into)
+    output.take(rest?)?;
+    output.finish()
 }
 
 /// Fetches steps until all packets have come to their end, or nothing comes any more.
@@ -103,16 +107,15 @@ fn follow(
     let mut last = Instant::now();
     loop {
         let answer: TraceAnswer = it.read_json(&format!("trace next {session}"))?;
-        if !answer.steps.is_empty() {
+        let (more, remaining) = (!answer.steps.is_empty(), answer.remaining);
+        if more {
             last = Instant::now();
         }
-        let more = !answer.steps.is_empty();
-        (output.missed, output.lost_steps) = (answer.missed, answer.lost_steps);
-        if !output.take(answer.steps)? {
+        if !output.take(answer)? {
             return Ok(());
         }
-        let is_done =
-            answer.remaining == 0 && (output.packets.unfinished() == 0 || last.elapsed() > wait);
+        let is_quiet = output.packets.unfinished() == 0 || last.elapsed() > wait;
+        let is_done = remaining == 0 && is_quiet;
         if is_done || stop.load(Ordering::Relaxed) || (!more && !pause(EVERY, stop)) {
             return Ok(());
         }
@@ -123,7 +126,7 @@ fn follow(
 struct TraceOutput {
     packets: TracedPackets,
     json: bool,
-    file: Option<(PathBuf, PacketFile<BufWriter<File>>)>,
+    file: Option<(PathBuf, PacketFile<BufWriter<BlockFile>>)>,
     missed: u64,
     lost_steps: u64,
 }
@@ -134,8 +137,8 @@ impl TraceOutput {
             None => None,
             Some(path) => {
                 let failed = |error| file_error(path, &error);
-                let file = File::create(path).map_err(failed)?;
-                let file = PacketFile::new(BufWriter::new(file), arguments.snaplen);
+                let file = BlockFile::create(path).map_err(failed)?;
+                let file = PacketFile::new(file, arguments.snaplen);
                 Some((path.clone(), file.map_err(failed)?))
             }
         };
@@ -145,8 +148,9 @@ impl TraceOutput {
     }
 
     /// Prints steps, packet by packet; `false` if the reader has gone.
-    fn take(&mut self, steps: Vec<StepRecord>) -> Result<bool, CommandError> {
-        for step in steps {
+    fn take(&mut self, answer: TraceAnswer) -> Result<bool, CommandError> {
+        (self.missed, self.lost_steps) = (answer.missed, answer.lost_steps);
+        for step in answer.steps {
             if self.json {
                 let line = serde_json::to_string(&step).unwrap_or_default();
                 if !say_on(&(line + "\n"))? {
@@ -165,7 +169,11 @@ impl TraceOutput {
     /// Prints a packet with all its steps.
     fn print(&mut self, steps: &[StepRecord]) -> Result<bool, CommandError> {
         if let Some((path, file)) = &mut self.file {
-            steps::write(file, steps).map_err(|error| file_error(path, &error))?;
+            let written = steps::write(file, steps).and_then(|()| file.flush());
+            written.map_err(|error| {
+                file.cut();
+                file_error(path, &error)
+            })?;
         }
         match self.json || self.file.is_some() {
             true => Ok(true),
@@ -180,8 +188,7 @@ impl TraceOutput {
                 return Ok(());
             }
         }
-        if let Some((path, file)) = &mut self.file {
-            file.flush().map_err(|error| file_error(path, &error))?;
+        if let Some((path, _)) = &self.file {
             let count = self.packets.count();
             complain(format_args!("castanet: {count} packets in {}", path.display()));
         } else if self.packets.count() == 0 {

@@ -3,15 +3,14 @@
 use super::CaptureArguments;
 use crate::commands::CommandError;
 use crate::commands::ctl::format::printable;
-use crate::commands::ctl::packet_file::PacketFile;
+use crate::commands::ctl::packet_file::{BlockFile, PacketFile};
 use crate::commands::ctl::trace::file_error;
 use crate::observe::capture::{CaptureRecord, PlaceRecord};
 use crate::terminal::{bold, colours_on_stdout, say_on};
 use castanet_element::streams::StandardOutput;
 use castanet_wire::Timestamp;
 use std::collections::VecDeque;
-use std::fs::File;
-use std::io::{self, BufWriter, ErrorKind, IsTerminal, Seek, Write};
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -39,6 +38,10 @@ impl CaptureSink {
         json: bool,
     ) -> Result<CaptureSink, CommandError> {
         let is_stream = arguments.write.as_deref() == Some(Path::new("-"));
+        if is_stream && arguments.is_ring() {
+            let message = "files take turns; standard output is no file";
+            return Err(CommandError::usage(message.into()));
+        }
         let kind = match &arguments.write {
             Some(path) if !is_stream => SinkKind::Files(FileRing::new(path, arguments)?),
             None if json || arguments.json => SinkKind::Json,
@@ -49,6 +52,11 @@ impl CaptureSink {
             }
         };
         Ok(CaptureSink { kind, packets: 0 })
+    }
+
+    /// Whether it shows packets as text.
+    pub(super) fn has_text(&self) -> bool {
+        matches!(self.kind, SinkKind::Lines | SinkKind::Json)
     }
 
     /// Whether packets go to a file.
@@ -143,46 +151,13 @@ struct FileRing {
     names: VecDeque<PathBuf>,
     /// Number of the present file.
     number: u32,
-    file: PacketFile<BufWriter<WholeBlocks>>,
+    file: PacketFile<BufWriter<BlockFile>>,
     opened: Instant,
-}
-
-/// A file that ends with a whole block, also when the disk is full.
-struct WholeBlocks {
-    file: File,
-    /// Bytes that were flushed: they are whole blocks.
-    whole: u64,
-    /// Bytes that were written.
-    written: u64,
-}
-
-impl Write for WholeBlocks {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.written += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.whole = self.written;
-        self.file.flush()
-    }
-}
-
-impl WholeBlocks {
-    /// Cuts a block off that could not be written to its end.
-    fn cut(&mut self) {
-        // There is nothing to be done about an error beside the one that has led here.
-        _ = self.file.set_len(self.whole).and_then(|()| self.file.seek(io::SeekFrom::End(0)));
-        self.written = self.whole;
-    }
 }
 
 impl FileRing {
     fn new(path: &Path, arguments: &CaptureArguments) -> Result<FileRing, CommandError> {
-        let is_ring = arguments.ring_size.is_some()
-            || arguments.ring_time.is_some()
-            || arguments.ring_files.is_some();
+        let is_ring = arguments.is_ring();
         if arguments.ring_files.is_some()
             && arguments.ring_size.is_none()
             && arguments.ring_time.is_none()
@@ -218,7 +193,11 @@ impl FileRing {
             self.opened = Instant::now();
             while self.most.is_some_and(|most| self.names.len() > most) {
                 if let Some(oldest) = self.names.pop_front() {
-                    std::fs::remove_file(&oldest).map_err(|error| file_error(&oldest, &error))?;
+                    match std::fs::remove_file(&oldest) {
+                        // Somebody has taken it away.
+                        Err(error) if error.kind() == ErrorKind::NotFound => {}
+                        done => done.map_err(|error| file_error(&oldest, &error))?,
+                    }
                 }
             }
         }
@@ -240,23 +219,9 @@ impl FileRing {
     }
 }
 
-impl PacketFile<BufWriter<WholeBlocks>> {
-    /// Bytes written so far.
-    fn position(&self) -> u64 {
-        let buffer = self.sink();
-        buffer.get_ref().written + buffer.buffer().len() as u64
-    }
-
-    fn cut(&mut self) {
-        self.sink_mut().get_mut().cut();
-    }
-}
-
-fn open(path: &Path, snap_len: usize) -> Result<PacketFile<BufWriter<WholeBlocks>>, CommandError> {
+fn open(path: &Path, snap_len: usize) -> Result<PacketFile<BufWriter<BlockFile>>, CommandError> {
     let failed = |error| file_error(path, &error);
-    let file = File::create(path).map_err(failed)?;
-    let sink = BufWriter::with_capacity(1 << 16, WholeBlocks { file, whole: 0, written: 0 });
-    PacketFile::new(sink, snap_len).map_err(failed)
+    PacketFile::new(BlockFile::create(path).map_err(failed)?, snap_len).map_err(failed)
 }
 
 /// The name of a file of the ring: the number stands before the ending.
