@@ -345,8 +345,8 @@ fn strange_frames_are_traced_and_do_no_harm() {
     trace.wait_for("\"finished\"", LATER).unwrap();
     all.wait_for("\"time\"", LATER).unwrap();
     let device = h1.command("ip").args(["-br", "link"]).check().unwrap().stdout;
-    let device = device.lines().map(|it| it.split(['@', ' ']).next().unwrap());
-    let device = device.filter(|it| *it != "lo").last().unwrap().to_owned();
+    let mut device = device.lines().map(|it| it.split(['@', ' ']).next().unwrap());
+    let device = device.rfind(|it| *it != "lo").unwrap().to_owned();
     for _ in 0..2 {
         let frames =
             h1.command("python3").args(["-c", STRANGE_FRAMES, &device, "02:00:00:00:01:01"]);

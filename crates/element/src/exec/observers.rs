@@ -40,6 +40,12 @@ impl Observers {
         Observers { examples: DropExamples::new(elements), trace: None, capture: None }
     }
 
+    /// Whether a trace is on and any packet has a tag.
+    #[inline(always)]
+    pub fn has_tagged(&self) -> bool {
+        self.trace.as_ref().is_some_and(|trace| trace.has_tagged())
+    }
+
     /// Shows packets that element `element` drops to those who want them. Their fate is a reason to
     /// drop or an output that nothing is connected to.
     #[cold]

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 /// Choosing packets takes at most one of so many nanoseconds of a worker.
-const SHARE: u32 = 40;
+const SHARE: u32 = 64;
 /// Nanoseconds for choosing that may be saved: bursts after a pause are looked at whole.
 const SAVED: u32 = 1_000_000;
 /// Bytes of steps that may wait for the control thread.
@@ -495,7 +495,7 @@ impl WorkerTrace {
         });
         let noted = std::mem::take(&mut self.noted);
         let dropped = |fate| TraceResult::Dropped { reason: self.elements[me].reason(fate) };
-        let mut ends: Vec<_> = noted.into_iter().map(|fate| dropped(fate)).collect();
+        let mut ends: Vec<_> = noted.into_iter().map(dropped).collect();
         if counters.consumed > consumed {
             ends.push(TraceResult::Consumed);
         }

@@ -66,8 +66,7 @@ fn has_expired(exec: &ExecState) -> bool {
 
 /// Whether any of these packets has a tag.
 fn has_tagged(exec: &ExecState, packets: &[Packet]) -> bool {
-    exec.observers.trace.as_ref().is_some_and(|trace| trace.has_tagged())
-        && packets.iter().any(|packet| packet.trace_tag() > 0)
+    exec.observers.has_tagged() && packets.iter().any(|packet| packet.trace_tag() > 0)
 }
 
 /// Takes a batch over that has tagged packets: a tagged packet alone visits the element, otherwise

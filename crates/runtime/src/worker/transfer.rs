@@ -102,8 +102,7 @@ fn follow<const TIMED: bool>(
     mut batch: Batch,
     alone: bool,
 ) {
-    if exec.observers.trace.is_some() && inspect::divert(graph, exec, to, depth, &mut batch, alone)
-    {
+    if exec.observers.has_tagged() && inspect::divert(graph, exec, to, depth, &mut batch, alone) {
         return;
     }
     exec.outputs.set_mark(0);
@@ -184,7 +183,7 @@ fn go_on(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey, mut ne
     if !exec.outputs.is_empty() {
         emit_rest(exec, next, &mut it.batch);
         // Kept packets that an element lets go may be traced.
-        let is_traced = exec.observers.trace.is_some();
+        let is_traced = exec.observers.has_tagged();
         if exec.outputs.len() > 1 || exec.outputs.has_calls() || is_traced {
             stack_emitted(graph, exec, me, it.depth, 0);
             return false;
