@@ -219,7 +219,7 @@ fn a_trace_is_a_file_for_wireshark() {
     );
     assert!(row(4, 3).ends_with(" > ttl > p > d"), "{table:?}");
     assert!(row(9, 3).starts_with("packet 2, "), "{table:?}");
-    // What cannot be written leaves no trace behind.
+    // A file that cannot be written leaves no trace behind.
     for (file, why) in [("none/t.pcapng", "No such file"), (".", "Is a directory")] {
         let client = it.client(&["trace", "-n", "1", "-w", file], "");
         fails(&client, 1, &[file, why]);
