@@ -30,7 +30,7 @@ impl BrokenNetwork {
         let directory = testbed.network.lab().directory().to_owned();
         let command = testbed.network.router.command(program()).arg("run");
         let settings = ["dev0=lan1", "dev1=lan2", "mtu=1400", "queue=5", "rate=20000"];
-        let command = command.arg(conf("examples/two-networks.click")).args(settings);
+        let command = command.arg(conf("two-networks.click")).args(settings);
         let mut process = command.env("RUNTIME_DIRECTORY", &directory).spawn().unwrap();
         process.wait_for(Router::READY, SOON).unwrap();
         assert!(process.stderr().contains("lan1: AF_XDP"), "{}", process.stderr());

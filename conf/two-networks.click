@@ -1,7 +1,7 @@
 // A router between two networks, small enough to be read at one glance: the example of the pages
 // about operation and debugging.
 //
-//   castanet run conf/examples/two-networks.click dev0=eth1 dev1=eth2
+//   castanet run conf/two-networks.click dev0=eth1 dev1=eth2
 //
 // It answers ARP and pings, and forwards between the networks; frames may have the VLAN tag 10. It
 // sends no ICMP errors: packets that it does not forward are dropped, and counted by reason.
