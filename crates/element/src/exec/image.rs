@@ -190,11 +190,11 @@ mod tests {
         let summary = |text: &str| PacketImage::of(&packet(text).0, usize::MAX).summary();
         let short = "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 31 \"abc\"";
         assert_eq!(summary(short), short);
-        let data = "61".repeat(100);
+        let data = "61".repeat(200);
         let long = format!("1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 data {data}");
-        assert_eq!(summary(&long), "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 128");
+        assert_eq!(summary(&long), "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 228");
         let wrong = format!("1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 badcheck data {data}");
-        assert_eq!(summary(&wrong), "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 128 badcheck");
+        assert_eq!(summary(&wrong), "1.0.0.1:5 > 2.0.0.2:6 udp ttl 9 len 228 badcheck");
         let unknown = PacketImage::of(&Packet::from_bytes(&[0xee; 1000]), usize::MAX).summary();
         assert!(unknown.len() < 310, "{unknown}");
     }
