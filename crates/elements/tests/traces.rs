@@ -190,6 +190,24 @@ fn a_trace_ends_with_its_lease() {
 }
 
 #[test]
+fn packets_kept_for_a_trace_that_has_ended_leave_their_tags_to_the_next() {
+    let text = "a :: RatedSource(RATE 1000, LIMIT 100) -> q :: Queue(200) -> Idle;
+        b :: RatedSource(RATE 1, LIMIT 1000) -> d :: Discard";
+    let mut router = build_simulated(text, 1);
+    let of_a = router.start_trace(request(Box::new(AnyPacket), Some("a"), 100)).unwrap();
+    router.advance(Duration::from_secs(1));
+    let (_, progress) = read(&mut router, of_a);
+    // All tags are in use, by packets that stay.
+    assert_eq!((progress.begun, progress.remaining), (31, 69));
+    router.advance(Duration::from_secs(20));
+    let of_b = router.start_trace(request(Box::new(AnyPacket), Some("b"), 2)).unwrap();
+    router.advance(Duration::from_secs(5));
+    let (steps, progress) = read(&mut router, of_b);
+    assert_eq!((progress.begun, progress.remaining), (2, 0), "{steps:?}");
+    assert!(router.read_trace(of_a).is_err());
+}
+
+#[test]
 fn errors_name_the_sources_and_the_limits() {
     let mut router =
         build_simulated("src :: InfiniteSource(LIMIT 1) -> c :: Counter -> Discard", 1);

@@ -4,6 +4,7 @@
 mod active_rules;
 pub mod analysis;
 mod burst;
+mod config_line;
 mod connections;
 mod exit;
 pub mod field;

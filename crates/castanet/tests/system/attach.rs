@@ -3,9 +3,9 @@
 use castanet_lab::{Command, NetworkOptions, Process, Router};
 use serde_json::Value;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::testbed::{LATER, SOON, TestNetwork, program, router_config};
+use crate::testbed::{LATER, SOON, TestNetwork, program, router_text, until};
 
 /// Name of the instance: that of its file.
 const NAME: &str = "router";
@@ -21,7 +21,7 @@ impl AttachNetwork {
     fn new(name: &str, change: impl Fn(String) -> String) -> AttachNetwork {
         let mut testbed = TestNetwork::idle(name, &NetworkOptions::default());
         let config = testbed.network.lab().directory().join("router.click");
-        std::fs::write(&config, change(text())).unwrap();
+        std::fs::write(&config, change(router_text())).unwrap();
         let command = testbed.network.castanet(program(), &config);
         let command = command.env("RUNTIME_DIRECTORY", testbed.network.lab().directory());
         let mut process = command.spawn().unwrap();
@@ -60,23 +60,9 @@ impl AttachNetwork {
     }
 }
 
-/// The text of `conf/router.click`.
-fn text() -> String {
-    std::fs::read_to_string(router_config()).unwrap()
-}
-
 /// The elements of a class.
 fn of_class<'v>(record: &'v Value, class: &str) -> Vec<&'v Value> {
     record["elements"].as_array().unwrap().iter().filter(|it| it["class"] == class).collect()
-}
-
-/// Repeats until a condition is met.
-fn until(complaint: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < LATER, "{complaint}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -161,14 +147,14 @@ fn sighup_under_a_hundred_pings_a_second_loses_none() {
     let id = nix::unistd::Pid::from_raw(i32::try_from(process.id()).unwrap());
     for n in 1..=RELOADS {
         let extra = ["", "-> Null ", "-> Counter "][n % 3];
-        let text = text().replace("-> FixIPSrc($ip)", &format!("{extra}-> FixIPSrc($ip)"));
+        let text = router_text().replace("-> FixIPSrc($ip)", &format!("{extra}-> FixIPSrc($ip)"));
         std::fs::write(&it.config, text).unwrap();
         nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGHUP).unwrap();
         until("SIGHUP does nothing", || process.stderr().matches(&said).count() == n);
         std::thread::sleep(Duration::from_millis(200));
     }
     // A broken file, too.
-    std::fs::write(&it.config, text() + "FromDevice(lan1) -> Bluh;").unwrap();
+    std::fs::write(&it.config, router_text() + "FromDevice(lan1) -> Bluh;").unwrap();
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGHUP).unwrap();
     let stays = "castanet: the running configuration stays";
     until("SIGHUP does nothing", || process.stderr().contains(stays));
@@ -401,7 +387,7 @@ fn traces_that_come_and_go_lose_no_ping_through_reloads() {
         if rounds % 4 == 1 {
             let extra = ["", "-> Null ", "-> Counter "][rounds / 4 % 3];
             let text =
-                self::text().replace("-> FixIPSrc($ip)", &format!("{extra}-> FixIPSrc($ip)"));
+                router_text().replace("-> FixIPSrc($ip)", &format!("{extra}-> FixIPSrc($ip)"));
             std::fs::write(&it.config, text).unwrap();
             let before = process.stderr().matches(&said).count();
             nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGHUP).unwrap();

@@ -6,9 +6,9 @@ use nix::unistd::{Gid, Pid, Uid, chown};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::testbed::{LATER, SOON, TestNetwork, program, router_config};
+use crate::testbed::{LATER, SOON, TestNetwork, program, router_text, until};
 
 /// The user `nobody`.
 const NOBODY: u32 = 65534;
@@ -26,7 +26,7 @@ impl ServiceNetwork {
         let testbed = TestNetwork::idle(name, &NetworkOptions::default());
         let directory = testbed.network.lab().directory();
         let (config, runtime) = (directory.join("router.click"), directory.join("run"));
-        std::fs::write(&config, text()).unwrap();
+        std::fs::write(&config, router_text()).unwrap();
         std::fs::create_dir(&runtime).unwrap();
         chown(&runtime, Some(Uid::from_raw(NOBODY)), Some(Gid::from_raw(NOBODY))).unwrap();
         ServiceNetwork { testbed, config, runtime }
@@ -96,23 +96,10 @@ impl ServiceNetwork {
     }
 }
 
-fn text() -> String {
-    std::fs::read_to_string(router_config()).unwrap()
-}
-
 /// The value of a line of `/proc/PID/status`.
 fn field<'t>(status: &'t str, name: &str) -> &'t str {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(":\t"));
     line.unwrap_or_else(|| panic!("no {name} in {status}"))
-}
-
-/// Repeats until a condition is met.
-fn until(complaint: &str, mut condition: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !condition() {
-        assert!(began.elapsed() < LATER, "{complaint}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -144,16 +131,16 @@ fn an_unprivileged_router_forwards_by_af_xdp_keeps_no_capability_and_reloads_wit
     let said = format!("castanet: {} runs anew\n", it.config.display());
     for n in 1..=RELOADS {
         let extra = ["", "-> Null ", "-> Counter "][n % 3];
-        it.reload(&text().replace("-> FixIPSrc($ip)", &format!("{extra}-> FixIPSrc($ip)")));
+        it.reload(&router_text().replace("-> FixIPSrc($ip)", &format!("{extra}-> FixIPSrc($ip)")));
         until("SIGHUP does nothing", || it.stderr().matches(&said).count() == n);
         std::thread::sleep(Duration::from_millis(200));
     }
     // A broken file changes nothing, nor one for which the process has no privileges any more.
     let stays = "castanet: the running configuration stays";
-    it.reload(&(text() + "FromDevice(lan1) -> Bluh;"));
+    it.reload(&(router_text() + "FromDevice(lan1) -> Bluh;"));
     until("SIGHUP does nothing", || it.stderr().contains(stays));
     assert!(it.stderr().contains("undeclared element 'Bluh'"), "{}", it.stderr());
-    it.reload(&text().replace("Device($dev2)", "Device($dev2, METHOD AF_PACKET)"));
+    it.reload(&router_text().replace("Device($dev2)", "Device($dev2, METHOD AF_PACKET)"));
     until("SIGHUP does nothing", || it.stderr().matches(stays).count() == 2);
     let told = it.stderr();
     assert!(told.contains("not permitted") && told.contains("under --confine"), "{told}");
@@ -172,7 +159,7 @@ fn kept_capabilities_let_a_reload_open_devices_again() {
     let mut it = ServiceNetwork::new("service-keep");
     it.start(it.command(&it.capabilities()).arg("--keep-capabilities"));
     assert!(it.stderr().contains("CAP_BPF CAP_IPC_LOCK CAP_NET_ADMIN CAP_NET_RAW"));
-    it.reload(&text().replace("Device($dev2)", "Device($dev2, METHOD AF_PACKET)"));
+    it.reload(&router_text().replace("Device($dev2)", "Device($dev2, METHOD AF_PACKET)"));
     until("SIGHUP does nothing", || it.stderr().contains(" runs anew\n"));
     it.testbed.reached();
 }
@@ -235,8 +222,11 @@ fn the_filter_of_the_unit_admits_all_calls_of_a_router_by_af_xdp() {
         let client = Command::on_host(program()).args(["ctl", "router"]).args(words);
         client.env("RUNTIME_DIRECTORY", &it.runtime).check().unwrap_or_else(|e| panic!("{e}"));
     };
-    std::fs::write(&it.config, text().replace("-> FixIPSrc($ip)", "-> Null -> FixIPSrc($ip)"))
-        .unwrap();
+    std::fs::write(
+        &it.config,
+        router_text().replace("-> FixIPSrc($ip)", "-> Null -> FixIPSrc($ip)"),
+    )
+    .unwrap();
     ctl(&["reload"]);
     ctl(&["top", "--once"]);
     ctl(&["stop"]);

@@ -1,6 +1,7 @@
 //! The test network: three hosts and a router.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use castanet_lab::{
     Command, Host, Lab, Namespace, NetworkOptions, Process, Router, ThreeHosts, require,
@@ -137,6 +138,20 @@ impl Drop for TestNetwork {
             eprintln!("== the router said ==\n{}{}", process.stdout(), process.stderr());
         }
     }
+}
+
+/// Repeats until a condition is met.
+pub(crate) fn until(complaint: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < LATER, "{complaint}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The text of `conf/router.click`.
+pub(crate) fn router_text() -> String {
+    std::fs::read_to_string(router_config()).unwrap()
 }
 
 /// A file of the repository's `conf` directory.

@@ -1,12 +1,12 @@
 //! Captures: copies of the packets that come to elements, leave them, or are dropped there.
 
-use super::{PacketFilter, PacketImage, TimeBudget, TraceElement};
+use super::{Lease, PacketFilter, PacketImage, TimeBudget, TraceElement};
 use crate::fate::LossReason;
 use crate::time::Time;
 use castanet_packet::Packet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::mpsc::Sender;
 use std::time::Instant;
 
@@ -54,8 +54,7 @@ pub struct CaptureSession {
     points: Vec<CapturePoint>,
     drops: Option<CapturedDrops>,
     snap_len: usize,
-    /// The end of the lease.
-    until: AtomicI64,
+    lease: Lease,
     /// Packets that it is yet to copy.
     remaining: AtomicU64,
     /// Packets that were copied.
@@ -99,14 +98,14 @@ pub enum CapturePlace {
 }
 
 impl CaptureSession {
-    /// A capture of at most `packets` packets, until the end of a lease.
+    /// A capture of at most `packets` packets.
     pub fn new(
         filter: Box<dyn PacketFilter>,
         points: Vec<CapturePoint>,
         drops: Option<CapturedDrops>,
         packets: u64,
         snap_len: usize,
-        until: Time,
+        lease: Lease,
         sender: Sender<Vec<CapturedPacket>>,
     ) -> CaptureSession {
         CaptureSession {
@@ -114,7 +113,7 @@ impl CaptureSession {
             points,
             drops,
             snap_len,
-            until: until.0.into(),
+            lease,
             remaining: packets.into(),
             copied: 0.into(),
             sent: 0.into(),
@@ -130,14 +129,9 @@ impl CaptureSession {
         &self.points
     }
 
-    /// Extends the lease.
-    pub fn extend(&self, until: Time) {
-        self.until.store(until.0, Relaxed);
-    }
-
-    /// Whether its lease has ended.
-    pub fn is_over(&self, now: Time) -> bool {
-        self.until.load(Relaxed) < now.0
+    /// Its lease.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
     }
 
     /// Whether all packets that were asked for are there.
@@ -168,7 +162,7 @@ impl CaptureSession {
     }
 
     fn is_open(&self, now: Time) -> bool {
-        !self.needs_none() && !self.is_over(now)
+        !self.needs_none() && !self.lease.is_over(now)
     }
 
     fn is_about(&self, name: &str, place: &CapturePlace) -> bool {
@@ -192,24 +186,26 @@ impl CaptureSession {
     }
 
     fn send(&self, mut packets: Vec<CapturedPacket>) {
-        let (count, weight) = (packets.len() as u64, weight(&packets));
-        let left = |n: u64| Some(n.saturating_sub(count));
-        // Before the others are known to be taken, so that a reader never sees too few copies.
-        self.copied.fetch_add(count, Relaxed);
-        let left = self.remaining.fetch_update(AcqRel, Relaxed, left).unwrap_or(0);
-        packets.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-        self.sent.fetch_add(count - packets.len() as u64, Release);
-        if packets.is_empty() {
-            return;
-        }
-        let weight = weight.min(self::weight(&packets));
-        let waiting = self.pending.fetch_add(weight, Relaxed);
         let count = packets.len() as u64;
+        let less = |n: u64| Some(n.saturating_sub(count));
+        // Before fewer are left to copy, so that a reader never sees too few copies.
+        self.copied.fetch_add(count, Relaxed);
+        let left = self.remaining.fetch_update(AcqRel, Relaxed, less).unwrap_or(0);
+        packets.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+        if !packets.is_empty() {
+            self.send_all(packets);
+        }
+        self.sent.fetch_add(count, Release);
+    }
+
+    /// Sends packets, or counts them where too many others wait.
+    fn send_all(&self, packets: Vec<CapturedPacket>) {
+        let (count, weight) = (packets.len() as u64, weight(&packets));
+        let waiting = self.pending.fetch_add(weight, Relaxed);
         if waiting > MAX_PENDING || self.packets.send(packets).is_err() {
             self.pending.fetch_sub(weight, Relaxed);
             self.overflowed.fetch_add(count, Relaxed);
         }
-        self.sent.fetch_add(count, Release);
     }
 }
 
@@ -238,7 +234,7 @@ impl WorkerCapture {
 
     /// Whether the leases of all captures have ended.
     pub fn is_over(&self, now: Time) -> bool {
-        self.sessions.iter().all(|session| session.is_over(now))
+        self.sessions.iter().all(|session| session.lease.is_over(now))
     }
 
     /// Copies packets that element `me` drops, for the captures that are about it.
@@ -275,6 +271,6 @@ impl WorkerCapture {
             });
             session.send(wanted.collect());
         }
-        self.budget.spend(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        self.budget.spend(begun.elapsed());
     }
 }

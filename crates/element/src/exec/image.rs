@@ -34,8 +34,6 @@ pub struct ImageAnnotations {
     pub dst: Ipv4Addr,
     /// The device annotation.
     pub device: u16,
-    /// Time of reception in nanoseconds since 1970 UTC; 0 if not set.
-    pub timestamp: i64,
     /// The packet type, numbered as in Linux.
     pub packet_type: u8,
 }
@@ -53,7 +51,6 @@ impl PacketImage {
                 paint: packet.paint(),
                 dst: packet.dst(),
                 device: packet.device(),
-                timestamp: packet.timestamp(),
                 packet_type: packet.packet_type() as u8,
             },
         }

@@ -1,6 +1,7 @@
 //! Time budgets: the share of a worker's time that looking at packets may take.
 
 use crate::time::Time;
+use std::time::Duration;
 
 /// A share of a worker's time, as a token bucket: time that was not used is saved up to a limit.
 #[derive(Clone, Copy, Debug)]
@@ -31,10 +32,11 @@ impl TimeBudget {
         self.credit > 0
     }
 
-    /// Spends so many nanoseconds.
+    /// Spends so much time.
     #[inline]
-    pub fn spend(&mut self, nanoseconds: u64) {
-        let spent = i64::try_from(nanoseconds).unwrap_or(i64::MAX).saturating_mul(self.share);
+    pub fn spend(&mut self, time: Duration) {
+        let nanoseconds = i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let spent = nanoseconds.saturating_mul(self.share);
         // No debt beyond a second: a thread that was preempted in between has not spent the time.
         self.credit = self.credit.saturating_sub(spent).max(-1_000_000_000);
     }
@@ -50,18 +52,18 @@ mod tests {
         let mut spent = 0;
         for now in (0..100_000).step_by(50) {
             if budget.is_open(Time(now)) {
-                budget.spend(100);
+                budget.spend(Duration::from_nanos(100));
                 spent += 100;
             }
         }
         assert!((11_000..=11_200).contains(&spent), "{spent}: a tenth, and what was saved");
         assert!(budget.is_open(Time(i64::MAX)));
         let saved = (0..).take_while(|_| {
-            budget.spend(100);
+            budget.spend(Duration::from_nanos(100));
             budget.is_open(Time(i64::MAX))
         });
         assert_eq!(saved.count(), 9);
-        budget.spend(u64::MAX);
+        budget.spend(Duration::MAX);
         assert!(!budget.is_open(Time(i64::MAX)));
     }
 }

@@ -6,13 +6,12 @@
 //! a packet that an element emits while it has a tagged one. Elements that keep packets keep their
 //! tags.
 
-use super::TraceElement;
-use super::{Counters, PacketFilter, PacketImage, TimeBudget};
+use super::{Counters, Lease, PacketFilter, PacketImage, TimeBudget, TraceElement};
 use crate::fate::{DROP, LossReason, REASONS};
 use crate::time::Time;
 use castanet_packet::{Batch, Packet};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -40,8 +39,7 @@ pub struct TraceSession {
     begun: AtomicU32,
     /// Packets whose first step was sent, or lost.
     entered: AtomicU32,
-    /// The end of the lease.
-    until: AtomicI64,
+    lease: Lease,
     /// Packets that passed a source when there was no time to look at them, or no tag.
     missed: AtomicU64,
     pending: AtomicUsize,
@@ -123,13 +121,13 @@ pub enum TraceResult {
 }
 
 impl TraceSession {
-    /// A trace of the next `packets` packets that match, until the end of a lease.
+    /// A trace of the next `packets` packets that match.
     pub fn new(
         filter: Box<dyn PacketFilter>,
         source: Option<String>,
         packets: u32,
         snap_len: usize,
-        until: Time,
+        lease: Lease,
         steps: Sender<TraceStep>,
     ) -> TraceSession {
         TraceSession {
@@ -139,7 +137,7 @@ impl TraceSession {
             remaining: packets.into(),
             begun: 0.into(),
             entered: 0.into(),
-            until: until.0.into(),
+            lease,
             missed: 0.into(),
             pending: 0.into(),
             lost_steps: 0.into(),
@@ -147,19 +145,9 @@ impl TraceSession {
         }
     }
 
-    /// Extends the lease.
-    pub fn extend(&self, until: Time) {
-        self.until.store(until.0, Relaxed);
-    }
-
-    /// Whether its lease has ended.
-    pub fn is_over(&self, now: Time) -> bool {
-        self.until.load(Relaxed) < now.0
-    }
-
-    /// The source whose packets it is about.
-    pub fn source(&self) -> Option<&str> {
-        self.source.as_deref()
+    /// Its lease.
+    pub fn lease(&self) -> &Lease {
+        &self.lease
     }
 
     /// Packets chosen so far.
@@ -196,7 +184,7 @@ impl TraceSession {
 
     fn wants(&self, source: &str, now: Time) -> bool {
         let is_source = self.source.as_deref().is_none_or(|its| its == source);
-        is_source && self.to_choose() > 0 && !self.is_over(now)
+        is_source && self.to_choose() > 0 && !self.lease.is_over(now)
     }
 
     /// Takes the number of the next packet; `None` if there are enough.
@@ -369,7 +357,7 @@ impl WorkerTrace {
 
     /// Whether the leases of all traces have ended.
     pub fn is_over(&self, now: Time) -> bool {
-        self.sessions.iter().all(|session| session.is_over(now))
+        self.sessions.iter().all(|session| session.lease.is_over(now))
     }
 
     fn step(&self, me: usize, time: Time, traced: &TracedPacket, kind: TraceStepKind) {
@@ -416,7 +404,7 @@ impl WorkerTrace {
                 }
             }
         }
-        self.budget.spend(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        self.budget.spend(begun.elapsed());
     }
 
     #[cold]

@@ -9,7 +9,7 @@ use crate::graph::Element;
 use castanet_element::class::Role;
 use castanet_element::error::ArgError;
 use castanet_element::exec::{
-    CapturePoint, CaptureSession, CaptureSide, CapturedDrops, CapturedPacket, PacketFilter,
+    CapturePoint, CaptureSession, CaptureSide, CapturedDrops, CapturedPacket, Lease, PacketFilter,
     TraceElement, TraceSession, TraceStep, TraceTable, WorkerCapture, WorkerTrace,
 };
 use castanet_element::fate::LossReason;
@@ -92,20 +92,34 @@ pub struct CaptureProgress {
     pub overflowed: u64,
 }
 
+/// A trace or a capture of a client, and the steps or packets that workers have sent.
+struct ClientSession<S, T> {
+    number: u64,
+    session: Arc<S>,
+    received: Receiver<T>,
+}
+
 /// Traces and captures that are on.
 #[derive(Default)]
 pub(super) struct Inspections {
     table: Arc<TraceTable>,
     last: u64,
-    traces: Vec<(u64, Arc<TraceSession>, Receiver<TraceStep>)>,
-    captures: Vec<(u64, Arc<CaptureSession>, Receiver<Vec<CapturedPacket>>)>,
+    traces: Vec<ClientSession<TraceSession, TraceStep>>,
+    captures: Vec<ClientSession<CaptureSession, Vec<CapturedPacket>>>,
 }
 
 impl Inspections {
-    /// The number of another trace or capture.
+    /// The number of another trace or capture. Those whose leases have ended make room.
     fn next(&mut self, now: Time) -> Result<u64, ArgError> {
-        self.traces.retain(|(_, session, _)| !session.is_over(now));
-        self.captures.retain(|(_, session, _)| !session.is_over(now));
+        let Inspections { table, traces, captures, .. } = self;
+        traces.retain(|it| {
+            let is_over = it.session.lease().is_over(now);
+            if is_over {
+                table.forget(&it.session);
+            }
+            !is_over
+        });
+        captures.retain(|it| !it.session.lease().is_over(now));
         if self.traces.len() + self.captures.len() >= MAX_SESSIONS {
             return Err(ArgError::new(format!(
                 "there are {MAX_SESSIONS} traces and captures already, which is the most"
@@ -118,6 +132,13 @@ impl Inspections {
     fn is_empty(&self) -> bool {
         self.traces.is_empty() && self.captures.is_empty()
     }
+}
+
+/// The place of a session in a list.
+fn place<S, T>(list: &[ClientSession<S, T>], what: &str, number: u64) -> Result<usize, ArgError> {
+    list.iter().position(|it| it.number == number).ok_or_else(|| {
+        ArgError::new(format!("there is no {what} {number}: its client was silent for too long"))
+    })
 }
 
 impl TraceProgress {
@@ -183,9 +204,10 @@ impl Router {
         let now = self.control.clock.now();
         let number = self.control.inspections.next(now)?;
         let (sender, steps) = channel();
-        let until = now + LEASE;
-        let session = TraceSession::new(filter, source, packets, snap_len, until, sender);
-        self.control.inspections.traces.push((number, Arc::new(session), steps));
+        let lease = Lease::new(now + LEASE);
+        let session = TraceSession::new(filter, source, packets, snap_len, lease, sender);
+        let session = ClientSession { number, session: Arc::new(session), received: steps };
+        self.control.inspections.traces.push(session);
         self.inspect()?;
         Ok(number)
     }
@@ -198,11 +220,9 @@ impl Router {
     pub fn read_trace(&mut self, number: u64) -> Result<TraceProgress, ArgError> {
         let now = self.control.clock.now();
         let traces = &self.control.inspections.traces;
-        let found = traces.iter().find(|(it, ..)| *it == number);
-        let (_, session, steps) = found.ok_or_else(|| gone("trace", number))?;
-        let was_over = session.is_over(now);
-        session.extend(now + LEASE);
-        let progress = TraceProgress::of(session, steps);
+        let it = &traces[place(traces, "trace", number)?];
+        let was_over = it.session.lease().renew(now, now + LEASE);
+        let progress = TraceProgress::of(&it.session, &it.received);
         if was_over {
             self.inspect()?;
         }
@@ -214,13 +234,13 @@ impl Router {
     /// # Errors
     /// There is no such trace, or a worker is gone or stuck.
     pub fn end_trace(&mut self, number: u64) -> Result<TraceProgress, ArgError> {
-        let inspections = &mut self.control.inspections;
-        let at = inspections.traces.iter().position(|(it, ..)| *it == number);
-        let (_, session, steps) =
-            inspections.traces.remove(at.ok_or_else(|| gone("trace", number))?);
-        inspections.table.forget(&session);
+        let Inspections { table, traces, .. } = &mut self.control.inspections;
+        let it = traces.remove(place(traces, "trace", number)?);
+        table.forget(&it.session);
         self.inspect()?;
-        Ok(TraceProgress::of(&session, &steps))
+        let mut progress = TraceProgress::of(&it.session, &it.received);
+        progress.lost_steps += it.received.try_iter().count() as u64;
+        Ok(progress)
     }
 
     /// Captures packets from now on; returns the number of the capture.
@@ -250,9 +270,10 @@ impl Router {
         let now = self.control.clock.now();
         let number = self.control.inspections.next(now)?;
         let (sender, received) = channel();
-        let until = now + LEASE;
-        let session = CaptureSession::new(filter, points, drops, packets, snap_len, until, sender);
-        self.control.inspections.captures.push((number, Arc::new(session), received));
+        let lease = Lease::new(now + LEASE);
+        let session = CaptureSession::new(filter, points, drops, packets, snap_len, lease, sender);
+        let session = ClientSession { number, session: Arc::new(session), received };
+        self.control.inspections.captures.push(session);
         self.inspect()?;
         Ok(number)
     }
@@ -265,11 +286,9 @@ impl Router {
     pub fn read_capture(&mut self, number: u64) -> Result<CaptureProgress, ArgError> {
         let now = self.control.clock.now();
         let captures = &self.control.inspections.captures;
-        let found = captures.iter().find(|(it, ..)| *it == number);
-        let (_, session, received) = found.ok_or_else(|| gone("capture", number))?;
-        let was_over = session.is_over(now);
-        session.extend(now + LEASE);
-        let progress = CaptureProgress::of(session, received);
+        let it = &captures[place(captures, "capture", number)?];
+        let was_over = it.session.lease().renew(now, now + LEASE);
+        let progress = CaptureProgress::of(&it.session, &it.received);
         if was_over {
             self.inspect()?;
         }
@@ -282,19 +301,19 @@ impl Router {
     /// There is no such capture, or a worker is gone or stuck.
     pub fn end_capture(&mut self, number: u64) -> Result<CaptureProgress, ArgError> {
         let captures = &mut self.control.inspections.captures;
-        let at = captures.iter().position(|(it, ..)| *it == number);
-        let (_, session, received) = captures.remove(at.ok_or_else(|| gone("capture", number))?);
+        let it = captures.remove(place(captures, "capture", number)?);
         self.inspect()?;
-        let mut progress = CaptureProgress::of(&session, &received);
-        progress.overflowed += received.try_iter().map(|burst| burst.len() as u64).sum::<u64>();
+        let mut progress = CaptureProgress::of(&it.session, &it.received);
+        let unread = it.received.try_iter().map(|burst| burst.len() as u64);
+        progress.overflowed += unread.sum::<u64>();
         Ok(progress)
     }
 
     /// Has workers look at the packets that traces and captures are about.
     pub(super) fn inspect(&mut self) -> Result<(), ArgError> {
         let Inspections { table, traces, captures, .. } = &self.control.inspections;
-        let traces: Vec<_> = traces.iter().map(|(_, session, _)| session.clone()).collect();
-        let captures: Vec<_> = captures.iter().map(|(_, session, _)| session.clone()).collect();
+        let traces: Vec<_> = traces.iter().map(|it| it.session.clone()).collect();
+        let captures: Vec<_> = captures.iter().map(|it| it.session.clone()).collect();
         let (table, now) = (table.clone(), self.control.clock.now());
         let all = &self.config.graph.elements;
         let element = |it: &Element| TraceElement {
@@ -401,10 +420,6 @@ impl Router {
             true => elements.iter().filter(|it| it.is_origin()).flat_map(ends).collect(),
         }
     }
-}
-
-fn gone(what: &str, number: u64) -> ArgError {
-    ArgError::new(format!("there is no {what} {number}: its client was silent for too long"))
 }
 
 /// The reasons for which an element loses packets.

@@ -99,18 +99,20 @@ pub(super) fn run(
     let deadline = duration.map(|duration| Instant::now() + duration);
     // A file is made only now: a wrong place must not empty an old one.
     let mut sink = CaptureSink::new(arguments, json);
+    let form = match &sink {
+        Ok(sink) if sink.has_text() => "",
+        _ => " bytes",
+    };
     let result = match &mut sink {
-        Ok(sink) => follow(it, session, deadline, sink, stop),
+        Ok(sink) => follow(it, &format!("capture next {session}{form}"), deadline, sink, stop),
         Err(_) => Ok(()),
     };
     // The router may have gone.
-    let rest = it.read_json::<CaptureAnswer>(&format!("capture stop {session} bytes"));
+    let rest = it.read_json::<CaptureAnswer>(&format!("capture stop {session}{form}"));
     let mut sink = sink?;
     result?;
     let rest = rest?;
-    if !sink.has_text() {
-        sink.take(&rest.packets)?;
-    }
+    sink.take(&rest.packets)?;
     let packets = sink.finish()?;
     if sink.is_file() {
         complain(format_args!("castanet: {packets} packets captured"));
@@ -125,22 +127,18 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Fetches packets until all that were asked for are there, or the user wishes that it ends.
+/// Fetches packets by the handler `next` until all that were asked for are there, or the user wishes that it ends.
 fn follow(
     it: &mut Attachment,
-    session: u64,
+    next: &str,
     deadline: Option<Instant>,
     sink: &mut CaptureSink,
     stop: &AtomicBool,
 ) -> CommandResult {
-    let next = match sink.has_text() {
-        true => format!("capture next {session}"),
-        false => format!("capture next {session} bytes"),
-    };
     loop {
         let is_over = stop.load(Ordering::Relaxed)
             || deadline.is_some_and(|deadline| Instant::now() >= deadline);
-        let answer: CaptureAnswer = it.read_json(&next)?;
+        let answer: CaptureAnswer = it.read_json(next)?;
         let is_empty = answer.packets.is_empty();
         if !sink.take(&answer.packets)? || is_over || is_empty && answer.is_full {
             return Ok(());
