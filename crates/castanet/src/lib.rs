@@ -23,6 +23,7 @@ mod systemd;
 mod terminal;
 mod tools;
 mod watch;
+mod web;
 
 use std::process::ExitCode;
 

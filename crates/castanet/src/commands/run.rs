@@ -171,12 +171,14 @@ fn instance(
     arguments: &Arguments,
     origin: Origin,
     reader: Arc<ReplacementReader>,
-    http: Option<HttpAccess>,
+    http: Vec<HttpAccess>,
 ) -> Result<Option<InstanceService>, CommandError> {
     if arguments.simtime {
         let InstanceArguments { name, control, .. } = &arguments.instance;
-        if http.is_some() {
-            return Err(CommandError::usage("there are no metrics under --simtime".into()));
+        if let Some(option) = arguments.instance.http.wanted() {
+            let message =
+                format!("there is no {option} under --simtime, whose time is not that of clients");
+            return Err(CommandError::usage(message));
         }
         return match name.is_some() || control.is_some() {
             true => Err(CommandError::usage("there is no control socket under --simtime".into())),
@@ -185,7 +187,7 @@ fn instance(
     }
     let reloader = Reloader { origin, reader };
     let mut instance = InstanceService::new(router, &arguments.instance, reloader)?;
-    if let Some(http) = http {
+    if !http.is_empty() {
         instance.answer_http(router, http)?;
     }
     Ok(Some(instance))
@@ -198,8 +200,11 @@ fn run(
 ) -> RunOutcome {
     if !arguments.quiet {
         interfaces(router).values().for_each(|line| inform(format_args!("castanet: {line}")));
-        let url = instance.as_ref().and_then(|it| it.metrics_url());
-        url.iter().for_each(|url| inform(format_args!("castanet: metrics at {url}")));
+    }
+    // Without this line nobody would know a token that was chosen.
+    let addresses = instance.iter().flat_map(|it| it.addresses(!arguments.quiet));
+    addresses.for_each(|line| inform(format_args!("castanet: {line}")));
+    if !arguments.quiet {
         inform("castanet: running");
     }
     let every = Duration::try_from_secs_f64(arguments.interval.max(0.01));

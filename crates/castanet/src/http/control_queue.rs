@@ -19,10 +19,16 @@ pub(crate) struct ControlQueue<S> {
     requests: Receiver<ControlRequest<S>>,
 }
 
-/// The other end of a [`ControlQueue`].
+/// The other end of a [`ControlQueue`]: one for each listener.
 pub(crate) struct ControlSender<S> {
     requests: Sender<ControlRequest<S>>,
     waker: ControlWaker,
+}
+
+impl<S> Clone for ControlSender<S> {
+    fn clone(&self) -> ControlSender<S> {
+        ControlSender { requests: self.requests.clone(), waker: self.waker.clone() }
+    }
 }
 
 impl<S: 'static> ControlQueue<S> {

@@ -2,7 +2,7 @@
 
 use super::address::HttpListener;
 use super::token::BearerToken;
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE,
@@ -30,6 +30,10 @@ const MOST_HEAD: usize = 16 * 1024;
 const MOST_HEADERS: usize = 64;
 /// Time in which a client has to send the head of its next request.
 const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Bytes of the body of a request.
+const MOST_BODY: usize = 64 * 1024;
+/// Time in which a client has to send the body of a request.
+const BODY_TIME: Duration = Duration::from_secs(5);
 /// Time for which a client may take no byte of an answer.
 const WRITE_TIME: Duration = Duration::from_secs(5);
 /// Time after which a connection is closed, whatever its client does.
@@ -37,8 +41,14 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// Pause after the system has refused to accept a client, for lack of descriptors for example.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The head of a request; requests with a body are refused.
-pub(crate) type Request = Parts;
+/// A request.
+pub(crate) struct Request {
+    /// Its line and its headers.
+    pub(crate) head: Parts,
+    /// Its body, which only a request of the method POST has.
+    pub(crate) body: Bytes,
+}
+
 /// An answer.
 pub(crate) type Response = hyper::Response<Full<Bytes>>;
 /// An answer to come.
@@ -46,7 +56,14 @@ pub(crate) type Reply = Pin<Box<dyn Future<Output = Response> + Send>>;
 
 /// The pages of a server.
 pub(crate) trait Site: Send + Sync + 'static {
-    /// Answers a request of the method GET or HEAD. The server leaves out the body of an answer to HEAD.
+    /// Whether clients without the token get what is at this path: texts that every instance has.
+    fn is_public(&self, path: &str) -> bool;
+
+    /// Whether the path takes requests of the method POST, and no other.
+    fn takes_post(&self, path: &str) -> bool;
+
+    /// Answers a request of the method GET or HEAD, or POST where the path takes it. The server leaves out
+    /// the body of an answer to HEAD.
     fn reply(self: Arc<Self>, request: Request) -> Reply;
 }
 
@@ -130,20 +147,36 @@ async fn answer(
     token: Option<&BearerToken>,
     site: Arc<impl Site>,
 ) -> Response {
-    if token.is_some_and(|token| !token.is_in(request.headers())) {
+    let path = request.uri().path();
+    if token.is_some_and(|token| !site.is_public(path) && !token.is_in(request.headers())) {
         let mut refusal = refusal(StatusCode::UNAUTHORIZED, "a bearer token is wanted");
         refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return refusal;
     }
-    if ![Method::GET, Method::HEAD].contains(request.method()) {
-        let mut refusal = refusal(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered");
-        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    let is_post = request.method() == Method::POST;
+    let is_get = [Method::GET, Method::HEAD].contains(request.method());
+    let takes_post = site.takes_post(path);
+    if !(is_post && takes_post || is_get && !takes_post) {
+        let (allowed, sentence) = match takes_post {
+            true => ("POST", "only POST is answered here"),
+            false => ("GET, HEAD", "only GET and HEAD are answered"),
+        };
+        let mut refusal = refusal(StatusCode::METHOD_NOT_ALLOWED, sentence);
+        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
         return refusal;
     }
-    if !request.body().is_end_stream() {
+    if is_get && !request.body().is_end_stream() {
         return refusal(StatusCode::PAYLOAD_TOO_LARGE, "a request has no body here");
     }
-    site.reply(request.into_parts().0).await
+    let (head, body) = request.into_parts();
+    match timeout(BODY_TIME, Limited::new(body, MOST_BODY).collect()).await {
+        Ok(Ok(body)) => site.reply(Request { head, body: body.to_bytes() }).await,
+        Ok(Err(_)) => {
+            let sentence = format!("the body of a request has at most {MOST_BODY} bytes");
+            refusal(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
+        }
+        Err(_) => refusal(StatusCode::REQUEST_TIMEOUT, "the body of the request has not come"),
+    }
 }
 
 /// An answer with a text.

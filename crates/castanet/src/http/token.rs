@@ -9,6 +9,8 @@ use subtle::ConstantTimeEq;
 
 /// Bytes that a token has at least: shorter ones can be guessed.
 const SHORTEST: usize = 16;
+/// Random bytes of a token that is chosen.
+const CHOSEN: usize = 24;
 /// Bytes that a token's file may have.
 const LONGEST: u64 = 4096;
 
@@ -35,6 +37,17 @@ impl BearerToken {
                  `openssl rand -hex 32` makes one"
             )),
         }
+    }
+
+    /// Chooses a token; returns also its text, for the user.
+    ///
+    /// # Errors
+    /// The system has no random numbers.
+    pub(crate) fn random() -> Result<(BearerToken, String), String> {
+        let mut bytes = [0; CHOSEN];
+        getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok((BearerToken(text.clone()), text))
     }
 
     /// Whether a request names the token. The time that this takes tells nothing but the length.

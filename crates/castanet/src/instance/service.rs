@@ -1,7 +1,9 @@
 //! The service of the control thread that answers clients of the instance.
 
 use super::handlers::{self, CONTROL_VERSION, InstanceDescription};
+use super::http_arguments::WebAccess;
 use super::site::{InstanceSite, METRICS};
+use super::web_site::WebSite;
 use super::{HttpAccess, InstanceArguments, RuntimeDirectory, is_name};
 use crate::http::{ControlQueue, HttpServer};
 use crate::load::{Origin, io_error_text};
@@ -9,11 +11,13 @@ use crate::metrics::{InstanceCounts, MetricsCache, MetricsReport, Reloads};
 use crate::replace::Reloader;
 use crate::signals::Hangup;
 use crate::terminal::{complain, inform};
+use crate::web::{HistoryPage, LiveRates, WebView};
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
 use castanet_kit::rate::TokenBucket;
 use castanet_runtime::router::{REQUESTS_PER_SECOND, Router, Service};
+use serde::Serialize;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -51,10 +55,21 @@ pub(crate) struct InstanceService {
     http: Option<HttpClients>,
 }
 
-/// The requests of HTTP clients, and the server that they come by.
+/// The requests of HTTP clients, and the servers that they come by.
 struct HttpClients {
     queue: ControlQueue<InstanceService>,
-    server: HttpServer,
+    servers: Vec<(HttpServer, Option<WebAccess>)>,
+    /// The rates for the web view, if there is one.
+    view: Option<WebView>,
+}
+
+/// An instance, as the page shows it.
+#[derive(Serialize)]
+pub(super) struct WebDescription {
+    #[serde(flatten)]
+    instance: InstanceDescription,
+    /// Whether the page may write handlers.
+    may_write: bool,
 }
 
 impl InstanceService {
@@ -121,18 +136,62 @@ impl InstanceService {
     pub(crate) fn answer_http(
         &mut self,
         router: &Router,
-        access: HttpAccess,
+        accesses: Vec<HttpAccess>,
     ) -> Result<(), String> {
         let (queue, control) = ControlQueue::new(router);
-        let site = Arc::new(InstanceSite { control });
-        let server = HttpServer::start(access.listener, access.token, site)?;
-        self.http = Some(HttpClients { queue, server });
+        let has_view = accesses.iter().any(|access| access.web.is_some());
+        let mut servers = Vec::new();
+        for HttpAccess { listener, token, web } in accesses {
+            let has_token = token.is_some();
+            let page = web.as_ref().map(|web| WebSite { may_write: web.may_write, has_token });
+            let site = Arc::new(InstanceSite { control: control.clone(), web: page });
+            servers.push((HttpServer::start(listener, token, site)?, web));
+        }
+        let view = has_view.then(WebView::default);
+        self.http = Some(HttpClients { queue, servers, view });
         Ok(())
     }
 
-    /// The address of the metrics, if there is a server.
-    pub(crate) fn metrics_url(&self) -> Option<String> {
-        self.http.as_ref().map(|http| format!("http://{}{METRICS}", http.server.address))
+    /// What HTTP clients find at which addresses, for the user: all of them, or those with a token that was
+    /// chosen.
+    pub(crate) fn addresses(&self, all: bool) -> Vec<String> {
+        let has_chosen =
+            |web: &Option<WebAccess>| web.as_ref().is_some_and(|it| it.chosen.is_some());
+        let servers = self.http.iter().flat_map(|http| &http.servers);
+        let servers = servers.filter(|(_, web)| all || has_chosen(web));
+        let line = |(server, web): &(HttpServer, Option<WebAccess>)| match web {
+            None => format!("metrics at http://{}{METRICS}", server.address),
+            Some(web) => {
+                let token = web.chosen.iter().map(|token| format!("#token={token}"));
+                format!("web view at http://{}/{}", server.address, token.collect::<String>())
+            }
+        };
+        servers.map(line).collect()
+    }
+
+    /// The instance, as the page shows it.
+    pub(super) fn web_description(&self, router: &mut Router, may_write: bool) -> WebDescription {
+        WebDescription { instance: self.description(router), may_write }
+    }
+
+    /// The last rates for the page; none in the first second.
+    ///
+    /// # Errors
+    /// A worker is gone or stuck.
+    pub(super) fn live(&mut self, router: &mut Router) -> Result<Option<Arc<LiveRates>>, ArgError> {
+        match self.view_mut() {
+            Some(view) => view.live(router),
+            None => Ok(None),
+        }
+    }
+
+    /// The history of an element for the page.
+    pub(super) fn history(&mut self, element: &str) -> Option<HistoryPage> {
+        self.view_mut().map(|view| view.history(element))
+    }
+
+    fn view_mut(&mut self) -> Option<&mut WebView> {
+        self.http.as_mut()?.view.as_mut()
     }
 
     /// The metrics, which are at most 200 ms old.
@@ -301,6 +360,7 @@ impl Service for InstanceService {
             let why = router.words(&error);
             complain(format_args!("{why}\ncastanet: the running configuration stays"));
         }
+        let due = self.view_mut().and_then(|view| view.step(router));
         let now = router.clock().now();
         self.bucket.fill(nanoseconds(now));
         for _ in 0..MOST_OF_A_STEP {
@@ -314,7 +374,7 @@ impl Service for InstanceService {
             // Neither kind of clients keeps the other one waiting.
             let answered = self.answer_http_client(router) | self.answer_socket_client(router);
             if !answered {
-                return None;
+                return due;
             }
         }
         Some(router.clock().now())

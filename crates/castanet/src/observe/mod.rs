@@ -3,6 +3,7 @@
 
 pub(crate) mod capture;
 pub(crate) mod drops;
+pub(crate) mod edges;
 pub(crate) mod log;
 pub(crate) mod packet;
 pub(crate) mod rates;

@@ -34,6 +34,12 @@ pub(crate) struct ElementRates {
     pub(crate) is_end: bool,
     pub(crate) packets: u64,
     pub(crate) packets_per_second: f64,
+    /// Packets that came in.
+    #[serde(skip)]
+    pub(crate) input_per_second: f64,
+    /// Packets that it gave to connected outputs.
+    #[serde(skip)]
+    pub(crate) output_per_second: f64,
     /// From the mean length of packets in samples; none if there was no sample.
     pub(crate) bytes_per_second: Option<f64>,
     pub(crate) drops: u64,
@@ -104,6 +110,8 @@ impl ElementRates {
             is_end: now.is_end,
             packets: now.packets,
             packets_per_second: packets,
+            input_per_second: a_second(change(then.input, now.input)),
+            output_per_second: a_second(change(then.output, now.output)),
             bytes_per_second: mean(|it| it.bytes as f64).map(|bytes| bytes * packets),
             drops: now.dropped(),
             // Not `sum`, which is -0.0 without a reason.

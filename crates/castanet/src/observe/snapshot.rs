@@ -35,6 +35,12 @@ pub(crate) struct ElementTotals {
     pub(crate) is_end: bool,
     /// Packets that came in or that it made.
     pub(crate) packets: u64,
+    /// Packets that came in.
+    #[serde(default)]
+    pub(crate) input: u64,
+    /// Packets that it gave to connected outputs.
+    #[serde(default)]
+    pub(crate) output: u64,
     /// Packets dropped, by reason; those for outputs that nothing is connected to are under the
     /// output's name.
     pub(crate) drops: BTreeMap<String, u64>,
@@ -110,6 +116,8 @@ impl ElementTotals {
             argument,
             is_end,
             packets: seen.counters.input.max(seen.counters.made),
+            input: seen.counters.input,
+            output: seen.counters.output,
             drops: router.losses(index, &seen.counters).into_iter().collect(),
             sample: (traffic.batches > 0).then_some(sample),
             queue,

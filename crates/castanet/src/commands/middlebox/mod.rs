@@ -82,8 +82,8 @@ pub(crate) struct Arguments {
 
 /// Runs a middlebox, or talks to one.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
-    if arguments.http.is_wanted() && arguments.input.is_none() {
-        return Err(CommandError::usage("--metrics wants --in and --out".into()));
+    if let (Some(option), None) = (arguments.http.wanted(), &arguments.input) {
+        return Err(CommandError::usage(format!("{option} wants --in and --out")));
     }
     if let Some(socket) = &arguments.connect {
         return shell::main(socket, &arguments.words.join(" "));
