@@ -47,6 +47,13 @@ pub enum Error {
         /// Its output.
         printed: String,
     },
+    /// The browser refused a step of a test, or did not reach the awaited state.
+    Browser {
+        /// The step.
+        step: String,
+        /// The browser's message, or the state that it has reached.
+        message: String,
+    },
     /// The program was interrupted and its networks are being removed.
     Interrupted,
     /// An error of the operating system, with the action that failed.
@@ -90,6 +97,9 @@ impl fmt::Display for Error {
             ),
             Error::Ended { command, awaited, printed } => {
                 write!(f, "`{command}` ended without printing `{awaited}`\n{}", printed.trim_end())
+            }
+            Error::Browser { step, message } => {
+                write!(f, "the browser failed to {step}: {}", message.trim_end())
             }
             Error::Interrupted => write!(f, "interrupted"),
             Error::Io(action, error) => write!(f, "cannot {action}: {error}"),

@@ -1,5 +1,7 @@
 //! Test networks in namespaces: hosts, links and routers that exist while a test or the demo runs.
 //!
+//! A [`Browser`] opens web pages in tests, in a namespace or on the machine.
+//!
 //! A [`Lab`] owns namespaces named `cst-<pid>-<lab>-<name>`. It creates links as veth pairs
 //! directly inside them, so that the machine's own interfaces stay untouched. A lab is removed when
 //! it is dropped, when a test panics, on Ctrl-C, and, after `kill -9`, when the next lab starts.
@@ -21,6 +23,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod browser;
 mod capture;
 pub mod demo;
 mod error;
@@ -33,6 +36,7 @@ mod tools;
 mod traceroute;
 mod transfer;
 
+pub use browser::{Browser, ColorScheme, PageElement, Violation, keys};
 pub use capture::Capture;
 pub use demo::demo;
 pub use error::{Error, Result};

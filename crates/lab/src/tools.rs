@@ -9,6 +9,8 @@ use crate::error::{Error, Result};
 /// Programs and the Debian packages that contain them.
 const PACKAGES: &[(&str, &str)] = &[
     ("arping", "iputils-arping"),
+    ("base64", "coreutils"),
+    ("chromedriver", "chromium-driver"),
     ("curl", "curl"),
     ("dpdk-testpmd", "dpdk-dev"),
     ("ethtool", "ethtool"),
@@ -26,6 +28,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("sha256sum", "coreutils"),
     ("tcpdump", "tcpdump"),
     ("traceroute", "traceroute"),
+    ("unshare", "util-linux"),
 ];
 
 /// Directories of system programs, which the `PATH` of an ordinary user leaves out.
