@@ -6,7 +6,9 @@ mod contention;
 mod cost;
 mod deb;
 mod image;
+mod screenshots;
 mod steps;
+mod vendor;
 
 use std::path::Path;
 
@@ -33,6 +35,11 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                    Debian packages of the program and of its debug symbols
   image [--package PATH] [--builder PROGRAM] [--base IMAGE]
                    a container image with that package (buildah, or podman)
+  vendor [--check] fetch the files of web pages from the registry of npm again, or
+                   see whether they are those of the registry (needs npm)
+  screenshots [PROGRAM]
+                   take the pictures of the README anew, from a router between three
+                   hosts (needs root, tmux, aha and chromium)
   packages         install the Debian packages that tests and demo need";
 
 fn main() {
@@ -75,6 +82,10 @@ fn main() {
             Some(options) => image::image(&options),
             None => Err(USAGE.into()),
         },
+        ["screenshots"] => screenshots::screenshots("target/release/castanet"),
+        ["screenshots", program] => screenshots::screenshots(program),
+        ["vendor"] => vendor::vendor(false),
+        ["vendor", "--check"] => vendor::vendor(true),
         ["docs"] => xtask::docs::write(),
         ["docs", "--check"] => xtask::docs::check(),
         ["new", place] => xtask::new::element(place),

@@ -34,6 +34,7 @@ enum Command {
     /// Run a configuration
     #[command(after_help = "Examples:
   castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --watch
+  castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --web 8080
   castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --metrics 127.0.0.1:9273
   castanet run -e 'FromDump(in.pcap, STOP true) -> IPPrint -> Discard'
   castanet run conf/router.click dev0=eth1 dev1=eth2 dev2=eth3 --confine --log json")]

@@ -92,8 +92,12 @@ function Manual({ name }) {
     if (!event.target.open || page !== null) return;
     getText("/api/manual", { class: name }).then(setPage, (error) => setPage(`<p>${error.status}</p>`));
   };
-  // The instance makes this HTML from its own manual.
-  useEffect(() => { if (area.current) area.current.innerHTML = page ?? ""; }, [page]);
+  useEffect(() => {
+    // The instance makes this HTML from its own manual.
+    area.current.innerHTML = page ?? "";
+    // Keys scroll what the mouse scrolls.
+    area.current.querySelectorAll("pre").forEach((it) => { it.tabIndex = 0; });
+  }, [page]);
   return html`
     <details class="manual" key=${name} onToggle=${open}>
       <summary>Manual page of ${name}</summary>

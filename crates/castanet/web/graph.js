@@ -26,14 +26,6 @@ function nodeRates(node, graph, live) {
   };
 }
 
-/** What is said of a node to somebody who does not see it. */
-function spoken(node, rates) {
-  const [name, second] = node.titles;
-  const kind = node.compound ? "compound" : "element";
-  const drops = rates.drops ? `, ${short(rates.drops)} packets dropped` : "";
-  return `${kind} ${name}, ${second}, ${rate(rates.packets_per_second)}${drops}`;
-}
-
 function Drops({ rates, width }) {
   if (!rates.drops) return null;
   const now = rates.drops_per_second > 0;
@@ -57,7 +49,7 @@ function Node({ node, rates, isSelected, order, isDropped, onChoose, onKey }) {
     order !== undefined && "lit", isDropped && "dropped", !rates.packets_per_second && "idle"];
   return html`
     <g class=${classes.filter(Boolean).join(" ")} tabindex="0" role="button" data-node=${node.id}
-       aria-label=${spoken(node, rates)} aria-pressed=${isSelected ? "true" : "false"}
+       aria-description=${rates.drops ? `${short(rates.drops)} packets dropped` : undefined} aria-pressed=${isSelected ? "true" : "false"}
        style=${{ "--heat": `${Math.round(Math.sqrt(heat) * 100)}%` }}
        transform=${`translate(${node.x - width / 2},${node.y - height / 2})`}
        onClick=${() => onChoose(node)} onKeyDown=${(event) => onKey(event, node)}>
@@ -72,7 +64,6 @@ function Node({ node, rates, isSelected, order, isDropped, onChoose, onKey }) {
       <${Drops} rates=${rates} width=${width} />
       ${order !== undefined && html`
         <g class="order" transform="translate(-2,-4)"><circle r="9" /><text y="3.5">${order}</text></g>`}
-      <title>${node.elements.length === 1 ? node.id : `${node.id}: ${node.elements.length} elements`}</title>
     </g>`;
 }
 
@@ -104,7 +95,7 @@ function Frame({ node, onFold }) {
     <g class="frame" transform=${`translate(${x},${y})`}>
       <rect width=${node.width} height=${node.height} rx="10" />
       <g class="fold" tabindex="0" role="button" data-fold=${node.compound}
-         aria-label=${`fold the compound ${node.compound}`} onClick=${fold} onKeyDown=${key}>
+         aria-description="Folds the compound" onClick=${fold} onKeyDown=${key}>
         <rect x="4" y="3" width=${node.compound.split("/").at(-1).length * 7 + 30} height="17" rx="4" />
         <text x="10" y="16">▾ ${node.compound.split("/").at(-1)}</text>
       </g>
@@ -187,8 +178,24 @@ export function Graph({ graph, live, folded, setFolded, selected, onSelect, way 
   const steps = useLitSteps(way);
   const lit = useMemo(() => litParts(steps, shown, graph), [steps.length, shown, graph, way]);
 
+  // What was selected or unfolded last is brought into view, unless all of it is.
+  const unfolded = useRef(null);
+  useEffect(() => {
+    const frame = placed.open.find((node) => node.compound === unfolded.current);
+    unfolded.current = null;
+    if (frame) view.reveal(frame);
+  }, [placed]);
+  useEffect(() => {
+    const node = shown.nodes.find((it) => it.id === selected);
+    if (node) view.reveal(node);
+  }, [selected]);
+
   const fold = (compound) => setFolded(new Set([...folded, compound]));
-  const unfold = (compound) => setFolded(new Set([...folded].filter((it) => it !== compound)));
+  const unfold = (compound) => {
+    unfolded.current = compound;
+    setFolded(new Set([...folded].filter((it) => it !== compound)));
+  };
+  const isSelected = (node) => node.id === selected || (node.compound && selected?.startsWith(`${node.compound}/`));
   const choose = (node) => (node.compound ? unfold(node.compound) : onSelect(node.id));
   const key = (event, node) => {
     if (event.key === "Enter" || event.key === " ") {
@@ -200,7 +207,7 @@ export function Graph({ graph, live, folded, setFolded, selected, onSelect, way 
     if (next) {
       event.preventDefault();
       svg.current.querySelector(`[data-node="${CSS.escape(next.id)}"]`)?.focus();
-      view.reveal(next.x - next.width / 2, next.y - next.height / 2, next.width, next.height);
+      view.reveal(next);
     }
   };
   const compounds = useMemo(() => [...allCompounds(graph).keys()], [graph]);
@@ -228,7 +235,7 @@ export function Graph({ graph, live, folded, setFolded, selected, onSelect, way 
             <${Edge} key=${edge.id} edge=${edge} live=${live} lit=${edge.edges.some((it) => lit.edges.has(it))} />`)}
           ${shown.nodes.map((node) => html`
             <${Node} key=${node.id} node=${node} rates=${nodeRates(node, graph, live)}
-                     isSelected=${node.id === selected} order=${lit.orders.get(node.id)}
+                     isSelected=${isSelected(node)} order=${lit.orders.get(node.id)}
                      isDropped=${lit.dropped.has(node.id)} onChoose=${choose} onKey=${key} />`)}`}
       </svg>
     </div>`;

@@ -26,7 +26,7 @@ export function Table({ graph, live, selected, onSelect }) {
     const all = graph.elements.map((element, index) => ({ ...element, ...live?.elements[index] }));
     const kept = all.filter((it) => `${it.name} ${it.class}`.toLowerCase().includes(words));
     const { value } = COLUMNS[column];
-    const order = (a, b) => (value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0);
+    const order = (a, b) => (column < 2 ? value(a).localeCompare(value(b)) : value(a) - value(b));
     return kept.sort((a, b) => (isDescending ? order(b, a) : order(a, b)));
   }, [graph, live, column, isDescending, filter]);
   const sort = (index) => {

@@ -46,8 +46,8 @@ function Change({ before, after }) {
   return html`
     ${changed && html`
       <code class="packet">${newWords(before.text, after.text).map(({ word, isNew }) => (isNew ? html`<mark>${word}</mark> ` : `${word} `))}</code>`}
-    ${bytes && html`<span class="quiet">bytes changed that the line does not show</span>`}
-    ${notes.length > 0 && html`<span class="quiet">annotations: ${notes.join(", ")}</span>`}`;
+    ${bytes && html`<span class="quiet note">bytes changed that the line does not show</span>`}
+    ${notes.length > 0 && html`<span class="quiet note">annotations: ${notes.join(", ")}</span>`}`;
 }
 
 function Drop({ reason, meaning }) {

@@ -3,6 +3,8 @@
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
 const CLOSEST = 120;
+/** Space around what is brought into view. */
+const MARGIN = 18;
 
 /** Units of the drawing for a pixel beyond which texts cannot be read. */
 const COARSEST = 1.45;
@@ -45,12 +47,16 @@ export function useViewBox(svg, { width, height }, area) {
     return { ...box, x: box.x - dx * scale, y: box.y - dy * scale };
   });
 
-  /** Moves the drawing so that a rectangle is seen. */
-  const reveal = (x, y, w, h) => setBox((before) => {
+  /** Moves the drawing so that a node is seen; the upper left part of one that is too large. */
+  const reveal = (node) => setBox((before) => {
     const box = before ?? first();
-    const near = (start, size, own, length) =>
-      own < start ? own - 20 : own + length > start + size ? own + length + 20 - size : start;
-    return { ...box, x: near(box.x, box.w, x, w), y: near(box.y, box.h, y, h) };
+    const near = (start, size, own, length) => {
+      if (own - MARGIN < start || length + 2 * MARGIN > size) return own - MARGIN;
+      return own + length + MARGIN > start + size ? own + length + MARGIN - size : start;
+    };
+    const { width: w, height: h } = node;
+    const [x, y] = [near(box.x, box.w, node.x - w / 2, w), near(box.y, box.h, node.y - h / 2, h)];
+    return x === box.x && y === box.y ? before : { ...box, x, y };
   });
 
   const handlers = {

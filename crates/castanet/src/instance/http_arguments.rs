@@ -38,7 +38,7 @@ pub(crate) struct HttpAccess {
     pub(super) web: Option<WebAccess>,
 }
 
-/// What clients of the web view may do.
+/// Rights of the clients of a web view.
 #[derive(Clone)]
 pub(crate) struct WebAccess {
     /// Whether they may write handlers.

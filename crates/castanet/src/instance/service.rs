@@ -152,8 +152,8 @@ impl InstanceService {
         Ok(())
     }
 
-    /// What HTTP clients find at which addresses, for the user: all of them, or those with a token that was
-    /// chosen.
+    /// The addresses for HTTP clients, with a word about each, for the user: all of them, or those with a
+    /// token that was chosen.
     pub(crate) fn addresses(&self, all: bool) -> Vec<String> {
         let has_chosen =
             |web: &Option<WebAccess>| web.as_ref().is_some_and(|it| it.chosen.is_some());

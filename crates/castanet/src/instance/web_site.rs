@@ -19,7 +19,7 @@ use std::net::IpAddr;
 const WRITE: &str = "/api/write";
 /// Where packets are traced.
 const TRACE: &str = "/api/trace";
-/// What the page may load: its own files, and nothing else. No other page may contain it.
+/// Restrictions of the page: it loads its own files and nothing else, and no other page contains it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// Lines of the log that one answer has.

@@ -54,8 +54,9 @@ impl ElementPage {
         let it = &graph.elements[element];
         let (class, own) = (it.source.class.clone(), it.class);
         let summary = manual::summary(own);
-        let own = (own.reads)().into_iter().map(|handler| handler.name);
-        let shown: Vec<&str> = ["config"].into_iter().chain(own).collect();
+        let live = own.args.iter().filter(|arg| arg.live).map(|arg| arg.name.to_lowercase());
+        let own = (own.reads)().into_iter().map(|handler| handler.name.to_owned());
+        let shown: Vec<String> = ["config".to_owned()].into_iter().chain(live).chain(own).collect();
         let mut handlers: BTreeMap<&str, HandlerDescription> = BTreeMap::new();
         for (doc, writes) in router.handlers_of(element) {
             if router.is_private(&format!("{name}.{}", doc.name)) {
@@ -67,7 +68,8 @@ impl ElementPage {
             handler.is_read |= !writes;
             handler.is_written |= writes;
         }
-        let is_shown = |it: &&HandlerDescription| it.is_read && shown.contains(&it.name);
+        let is_shown =
+            |it: &&HandlerDescription| it.is_read && shown.iter().any(|name| name == it.name);
         let wanted = handlers.values().filter(is_shown);
         let wanted: Vec<String> = wanted.map(|it| format!("{name}.{}", it.name)).collect();
         let values = wanted.iter().map(|it| HandlerValue::read(router, it, MOST_OF_EACH)).collect();

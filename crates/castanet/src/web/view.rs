@@ -61,13 +61,14 @@ impl WebView {
     /// A worker is gone or stuck.
     pub(crate) fn live(&mut self, router: &mut Router) -> Result<Option<Arc<LiveRates>>, ArgError> {
         let now = router.clock().now();
-        let was_watched = self.is_watched(now);
         self.asked = Some(now);
-        let is_old = |live: &Arc<LiveRates>| now - Time(live.time) > EVERY * 3;
-        if !was_watched || self.live.as_ref().is_none_or(is_old) {
+        // Rates over a shorter time would say little.
+        let is_old = |last: &Snapshot| now - Time(last.time) >= EVERY + EVERY / 2;
+        if self.last.as_ref().is_none_or(is_old) {
             self.take(router, now)?;
-            self.due = Some(now + EVERY);
         }
+        let next = now + EVERY;
+        self.due = Some(self.due.map_or(next, |due| due.min(next)));
         Ok(self.live.clone())
     }
 

@@ -6,12 +6,11 @@ mod files;
 mod hostile;
 mod prometheus;
 
-use crate::control::PATIENCE;
 use crate::ctl::RuntimeFolder;
+use crate::http::get;
 use crate::program::wait_until;
 use castanet_lab::Process;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 
 /// A running instance, and the address of its metrics.
 struct Target {
@@ -62,43 +61,6 @@ fn address(process: &Process) -> SocketAddr {
     let address = said.split_once("http://").and_then(|(_, rest)| rest.split_once("/metrics"));
     let (address, _) = address.unwrap_or_else(|| panic!("no address in {said}"));
     address.parse().unwrap()
-}
-
-/// The answer to a request.
-struct Reply {
-    status: u16,
-    /// The line of the status, and the headers.
-    head: String,
-    body: String,
-}
-
-/// Asks for a page.
-fn get(address: SocketAddr, path: &str, headers: &[&str]) -> Reply {
-    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
-    ask(
-        address,
-        &format!("GET {path} HTTP/1.1\r\nHost: castanet\r\nConnection: close\r\n{headers}\r\n"),
-    )
-}
-
-/// Sends a request, and receives until the other side closes.
-fn ask(address: SocketAddr, request: &str) -> Reply {
-    let mut stream = connect(address);
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text:?}"));
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
-    let status = status.unwrap_or_else(|| panic!("no status: {head}"));
-    Reply { status, head: head.to_lowercase(), body: body.to_owned() }
-}
-
-/// A connection whose reads end.
-fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    stream
 }
 
 /// The value of a series in a text.

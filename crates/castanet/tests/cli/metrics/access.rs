@@ -1,7 +1,8 @@
 //! Addresses and tokens: what is refused at the start, and which clients are.
 
-use super::{Target, get};
+use super::Target;
 use crate::ctl::{COUNTING, RUNNING, RuntimeFolder, ends_well, fails};
+use crate::http::get;
 use std::net::TcpListener;
 
 /// A configuration that says when it runs.

@@ -1,8 +1,9 @@
 //! The values of metrics, and their text.
 
-use super::{Target, get, value};
+use super::{Target, value};
 use crate::control::PATIENCE;
 use crate::ctl::{COUNTING, RuntimeFolder, hang_up};
+use crate::http::get;
 use crate::program::{run, wait_until};
 use castanet_lab::{Lab, Router, require};
 use std::process::Command;

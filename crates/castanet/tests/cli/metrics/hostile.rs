@@ -1,7 +1,8 @@
 //! HTTP clients that mean harm: they cost the router nothing, and others are answered.
 
-use super::{Target, ask, connect, get};
+use super::Target;
 use crate::ctl::{COUNTING, ends_well};
+use crate::http::{ask, connect, get};
 use crate::program::wait_until;
 use std::io::{Read, Write};
 use std::time::{Duration, Instant};

@@ -1,8 +1,9 @@
 //! A Prometheus that scrapes an instance, with the rules of `share`.
 
+use super::Target;
 use super::files::RULES;
-use super::{Target, get};
 use crate::control::PATIENCE;
+use crate::http::get;
 use crate::program::{root, wait_until};
 use castanet_lab::{Command, require};
 use serde_json::Value;
