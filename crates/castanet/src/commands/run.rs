@@ -176,9 +176,7 @@ fn instance(
     if arguments.simtime {
         let InstanceArguments { name, control, .. } = &arguments.instance;
         if let Some(option) = arguments.instance.http.wanted() {
-            let message =
-                format!("there is no {option} under --simtime, whose time is not that of clients");
-            return Err(CommandError::usage(message));
+            return Err(CommandError::usage(format!("there is no {option} under --simtime")));
         }
         return match name.is_some() || control.is_some() {
             true => Err(CommandError::usage("there is no control socket under --simtime".into())),

@@ -33,7 +33,7 @@ fn an_address_that_cannot_be_is_an_error_before_anything_starts() {
     is_refused(&it, &elsewhere, 1, &["this host does not have this address"]);
     is_refused(&it, &["--metrics", "eth0"], 2, &["an address is IP:PORT"]);
     is_refused(&it, &["--metrics-token", &token], 2, &["--metrics <ADDR>"]);
-    is_refused(&it, &["--metrics", "0", "--simtime"], 2, &["no metrics under --simtime"]);
+    is_refused(&it, &["--metrics", "0", "--simtime"], 2, &["no --metrics under --simtime"]);
     // A client of a middlebox has no metrics of its own.
     let client = it.client(&["middlebox", "--metrics", "0", "--connect", "socket", "list"], "");
     fails(&client, 2, &["--metrics wants --in and --out"]);

@@ -91,7 +91,7 @@ impl Page {
 #[test]
 fn the_graph_shows_rates_drops_and_elements() {
     let page = Page::open("p-graph", &[]);
-    page.wait("document.querySelector('[data-node=c] .figures').textContent.includes('/s')");
+    page.wait("document.querySelector('[data-node=c] .figures')?.textContent.includes('/s')");
     page.wait("document.querySelector('[data-node=f] .drops.now')");
     page.wait(
         "[...document.querySelectorAll('.edge text')].some(it => it.textContent.startsWith('1.0'))",
@@ -100,16 +100,16 @@ fn the_graph_shows_rates_drops_and_elements() {
     let images = page.browser.execute("return document.querySelectorAll('img, b b').length", &[]);
     assert_eq!(images.unwrap(), 0);
     page.browser.click("[data-node=s]").unwrap();
-    page.wait("document.querySelector('.element pre').textContent.includes('<img src=x')");
+    page.wait("document.querySelector('.element pre')?.textContent.includes('<img src=x')");
     page.browser.click("[data-node=f]").unwrap();
-    page.wait("document.querySelector('.element h2').textContent === 'f'");
-    page.wait("document.querySelector('.element table td').textContent === 'unmatched'");
+    page.wait("document.querySelector('.element h2')?.textContent === 'f'");
+    page.wait("document.querySelector('.element table td')?.textContent === 'unmatched'");
     page.wait("document.querySelectorAll('.chart canvas').length >= 2");
     page.wait("document.querySelector('.handlers code')");
     assert!(page.browser.find_all(".write").unwrap().is_empty(), "nothing is to be written");
     page.is_accessible("an element");
     page.browser.click(".manual summary").unwrap();
-    page.wait("document.querySelector('.manual h1').textContent === 'IPFilter'");
+    page.wait("document.querySelector('.manual h1')?.textContent === 'IPFilter'");
     page.is_accessible("a manual page");
     // The address names the element, so that it can be linked to.
     assert!(page.browser.url().unwrap().contains("element=f"));
@@ -126,7 +126,7 @@ fn compounds_fold_and_the_keyboard_reaches_everything() {
     page.wait("document.querySelector('[data-node=shaper].compound')");
     assert!(page.browser.find_all("[data-node='shaper/q']").unwrap().is_empty());
     // The compound has the rate of its packets, and the drops of its queue.
-    page.wait("document.querySelector('[data-node=shaper] .figures').textContent.includes('k/s')");
+    page.wait("document.querySelector('[data-node=shaper] .figures')?.textContent.includes('k/s')");
     page.wait("document.querySelector('[data-node=shaper] .drops')");
     page.browser.find("[data-node=shaper]").unwrap().send_keys(keys::ENTER).unwrap();
     page.wait("document.querySelector(`[data-node='shaper/q']`)");
@@ -139,7 +139,7 @@ fn compounds_fold_and_the_keyboard_reaches_everything() {
     page.browser.press(if is_right { keys::RIGHT } else { keys::DOWN }).unwrap();
     page.wait("document.activeElement.dataset.node === 'e'");
     page.browser.press(keys::ENTER).unwrap();
-    page.wait("document.querySelector('.element h2').textContent === 'e'");
+    page.wait("document.querySelector('.element h2')?.textContent === 'e'");
     // Tabs go by arrows, too; each control has a name and is reached by the tabulator.
     page.browser.find("#tab-element").unwrap().send_keys(keys::RIGHT).unwrap();
     page.wait("document.activeElement.id === 'tab-trace'");
@@ -211,12 +211,12 @@ fn handlers_are_written_from_the_page() {
     page.browser.execute(&mark, &[]).unwrap();
     page.fill("#form-of-active input", "perhaps");
     page.browser.click("#form-of-active button").unwrap();
-    page.wait("document.querySelector('#form-of-active output').textContent.includes('perhaps')");
+    page.wait("document.querySelector('#form-of-active output')?.textContent.includes('perhaps')");
     page.fill("#form-of-active input", "");
     page.fill("#form-of-active input", "false");
     page.browser.click("#form-of-active button").unwrap();
     wait_until("the source stops", || page.view.it.read("one", "s.active") == "false");
-    page.wait(&format!("{form}.querySelector('.value').textContent === 'false'"));
+    page.wait(&format!("{form}.querySelector('.value')?.textContent === 'false'"));
     page.is_accessible("forms");
 }
 
@@ -229,12 +229,12 @@ fn the_table_and_the_log_show_all() {
     page.wait("document.querySelectorAll('.elements tbody tr').length === 2");
     page.fill(".elements input", "");
     page.browser.click("thead th:first-child button").unwrap();
-    page.wait("document.querySelector('tbody td').textContent.startsWith('c')");
+    page.wait("document.querySelector('tbody td')?.textContent.startsWith('c')");
     page.browser.click("tbody tr:first-child button").unwrap();
     page.wait("document.querySelector('.element h2')");
     page.is_accessible("the table");
     page.browser.click("#tab-log").unwrap();
-    page.wait("document.querySelector('.log').textContent.includes('<b>bold</b>')");
+    page.wait("document.querySelector('.log')?.textContent.includes('<b>bold</b>')");
     page.is_accessible("the log");
     page.ends_well();
 }
@@ -283,5 +283,5 @@ fn it_says_that_the_instance_has_gone_and_asks_for_a_token() {
     page.browser.find("[data-node=s] .figures").unwrap();
     page.view.it.output(&["ctl", "one", "stop"]);
     page.wait("document.querySelector('[role=alert]')?.textContent.includes('does not answer')");
-    page.wait("document.querySelector('.state').textContent === 'not connected'");
+    page.wait("document.querySelector('.state')?.textContent === 'not connected'");
 }
