@@ -71,7 +71,7 @@ impl Router {
     pub fn count_cycles(&mut self, on: bool) {
         self.workers.ask_all(move |worker| match on {
             true => _ = worker.count_cycles(),
-            false => worker.exec.cycles = None,
+            false => worker.end_cycles(),
         });
     }
 

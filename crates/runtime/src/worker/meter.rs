@@ -23,6 +23,8 @@ pub(crate) struct TaskMeter {
     settled: TaskTimes,
     /// Processor time of the thread when the times were settled last.
     spent: Duration,
+    /// Whether a program has asked for the times, and will again.
+    is_asked_for: bool,
 }
 
 impl TaskMeter {
@@ -32,6 +34,7 @@ impl TaskMeter {
             fresh: vec![0; elements],
             settled: vec![0; elements],
             spent: Duration::ZERO,
+            is_asked_for: false,
         }
     }
 
@@ -50,6 +53,7 @@ impl TaskMeter {
     /// system runs another thread on the core, so the times since the last settlement are scaled to
     /// the thread's processor time.
     pub(crate) fn settle(&mut self) -> TaskTimes {
+        self.is_asked_for = true;
         let Some(counter) = &self.counter else {
             self.settled.clone_from(&self.fresh);
             return self.settled.clone();
@@ -114,5 +118,11 @@ impl Worker {
         let elements = self.graph.slots.len();
         self.meter.get_or_insert_with(|| TaskMeter::new(elements, &self.clock));
         self.exec.cycles.get_or_insert_with(|| Box::new(CycleAccounting::new(elements)))
+    }
+
+    /// Ends to count cycles, and to measure times if no program has asked for them.
+    pub(crate) fn end_cycles(&mut self) {
+        self.exec.cycles = None;
+        self.meter.take_if(|meter| !meter.is_asked_for);
     }
 }

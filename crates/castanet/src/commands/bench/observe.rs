@@ -17,7 +17,7 @@ One worker routes packets that are replayed from memory. The control thread look
 it, on another core where there is one:
 
   counts     counters of all elements, once a second, as a control socket reads them
-  top        the same and samples of cost, once a second: `castanet top`
+  top        the same and samples of cost, once a second: `castanet top`, the web view
   metrics    counters, and all handlers that are metrics, once a second: a scrape
   drops      reasons and examples, once a second: `castanet drops`
   handlers   all handlers of all elements, one after another, 5000 a second: as many as

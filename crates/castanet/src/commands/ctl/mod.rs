@@ -49,6 +49,15 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     words.rotate_left(options);
     let words = &words[..];
     let is_option = |word: &String| word.starts_with('-');
+    let is_known = |word: &&String| ["--json", "-h", "--help"].contains(&word.as_str());
+    if let (true, Some(word)) =
+        (words.iter().all(is_option), words.iter().find(|word| !is_known(word)))
+    {
+        let message = format!(
+            "`castanet ctl` has no option {word}; `castanet ctl --help` lists its commands"
+        );
+        return Err(CommandError::usage(message));
+    }
     if words.iter().all(is_option) {
         return match ClientLine::parse_from(["list".to_owned()].iter().chain(words)) {
             Ok(line) => list(line.json),
