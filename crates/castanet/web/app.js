@@ -1,12 +1,12 @@
 // The page: its state, and the polling of the instance.
 
-import { get, setToken } from "./client.js";
+import { get, setToken, store, stored, takeToken } from "./client.js";
 import { DropsPanel } from "./drops.js";
 import { ElementPanel } from "./element.js";
 import { percent, rate, span } from "./format.js";
-import { Graph } from "./graph.js";
+import { Graph, dropsOf } from "./graph.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
-import { foldedAtFirst } from "./layout.js";
+import { allCompounds, foldedAtFirst } from "./layout.js";
 import { LogPanel } from "./log.js";
 import { Table } from "./table.js";
 import { TracePanel } from "./trace.js";
@@ -27,24 +27,33 @@ function writeHash(parts) {
   history.replaceState(null, "", text ? `#${text}` : location.pathname);
 }
 
+/** Whether two versions are of the same configuration of the same instance. */
+function isSame(a, b) {
+  return a?.started === b?.started && a?.replaced === b?.replaced;
+}
+
 /** Polls the instance: its description, its graph, its rates. `tick` counts the rates. */
 function useInstance() {
   const [state, setState] = useState({ tick: 0 });
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     let [isWanted, timer, graph, tick] = [true, 0, null, 0];
+    const tried = attempt;
     const change = (news) => isWanted && setState((before) => ({ ...before, ...news }));
     const poll = async () => {
       try {
         if (tick % 5 === 0 || !graph) change({ instance: await get("/api/instance") });
         const live = await get("/api/live");
-        if (!graph || (live && live.replaced !== graph.replaced)) graph = await get("/api/graph");
-        const isCurrent = live && live.replaced === graph.replaced;
+        if (!graph || (live && !isSame(live.version, graph.version))) {
+          graph = await get("/api/graph");
+          change({ instance: await get("/api/instance") });
+        }
+        const isCurrent = live && isSame(live.version, graph.version);
         tick += 1;
         change({ graph, live: isCurrent ? live : null, tick, error: null, isRefused: false });
       } catch (error) {
         if (error.status === 401) {
-          change({ isRefused: true, error: null });
+          change({ isRefused: true, refusals: tried, error: null });
           return;
         }
         graph = null;
@@ -80,8 +89,8 @@ function Tabs({ label, tabs, chosen, onChoose, controls }) {
 function Totals({ graph, live }) {
   if (!graph || !live) return null;
   const received = graph.elements.reduce((sum, it, index) =>
-    sum + (it.inputs === 0 && it.outputs > 0 ? live.elements[index].packets_per_second ?? 0 : 0), 0);
-  const drops = live.elements.reduce((sum, it) => sum + (it.drops_per_second ?? 0), 0);
+    sum + (it.inputs === 0 && it.outputs > 0 ? live.elements[index]?.packets_per_second ?? 0 : 0), 0);
+  const drops = live.elements.reduce((sum, it) => sum + dropsOf(it).drops_per_second, 0);
   return html`
     <span>in <b>${rate(received)}</b></span>
     <span class=${drops > 0 ? "error" : ""}>drops <b>${rate(drops)}</b></span>
@@ -105,7 +114,7 @@ function Header({ instance, graph, live, error, theme, onTheme }) {
 }
 
 /** Asks for the token. */
-function TokenForm({ onToken }) {
+function TokenForm({ onToken, isWrong }) {
   const [text, setText] = useState("");
   const submit = (event) => {
     event.preventDefault();
@@ -119,12 +128,13 @@ function TokenForm({ onToken }) {
       <form onSubmit=${submit}>
         <label>Token <input type="password" autocomplete="current-password" value=${text} onInput=${(event) => setText(event.target.value)} /></label>
         <button class="main">Show</button>
+        ${isWrong && html`<p class="error" role="alert">This is not the token of this instance.</p>`}
       </form>
     </main>`;
 }
 
 function useTheme() {
-  const [theme, setTheme] = useState(localStorage.getItem("castanet-theme") ?? "auto");
+  const [theme, setTheme] = useState(() => stored("localStorage", "castanet-theme") ?? "auto");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const [isDark, setDark] = useState(system.matches);
   useEffect(() => {
@@ -135,29 +145,49 @@ function useTheme() {
   document.documentElement.dataset.theme = theme === "auto" ? (isDark ? "dark" : "light") : theme;
   const next = () => {
     const other = THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length];
-    localStorage.setItem("castanet-theme", other);
+    store("localStorage", "castanet-theme", other);
     setTheme(other);
   };
   return [theme, `${theme} ${isDark}`, next];
 }
 
-function App() {
-  const { instance, graph, live, tick, error, isRefused, again } = useInstance();
-  const [shown, setShown] = useState(() => ({ view: "graph", panel: "element", ...readHash() }));
+/** The folded compounds: those that the user has folded, as long as they are there. */
+function useFolded(graph) {
   const [folded, setFolded] = useState(null);
-  const [way, setWay] = useState(null);
-  const [theme, look, nextTheme] = useTheme();
-  const version = graph?.replaced;
-  useEffect(() => { if (graph) setFolded(foldedAtFirst(graph)); }, [version]);
+  const started = useRef(null);
   useEffect(() => {
-    const change = () => setShown((before) => ({ ...before, ...readHash() }));
+    if (!graph) return;
+    const isOther = started.current !== graph.version.started;
+    started.current = graph.version.started;
+    setFolded((before) => {
+      if (isOther || !before) return foldedAtFirst(graph);
+      const there = allCompounds(graph);
+      return new Set([...before].filter((it) => there.has(it)));
+    });
+  }, [graph]);
+  return [folded, setFolded];
+}
+
+function App() {
+  const { instance, graph, live, tick, error, isRefused, refusals, again } = useInstance();
+  const [shown, setShown] = useState(() => ({ view: "graph", panel: "element", ...readHash() }));
+  const [folded, setFolded] = useFolded(graph);
+  const [route, setRoute] = useState(null);
+  const [theme, look, nextTheme] = useTheme();
+  const repeat = useRef(again);
+  repeat.current = again;
+  useEffect(() => {
+    const change = () => {
+      if (takeToken()) repeat.current();
+      setShown((before) => ({ ...before, ...readHash() }));
+    };
     addEventListener("hashchange", change);
     return () => removeEventListener("hashchange", change);
   }, []);
   useEffect(() => writeHash(shown), [shown]);
   useEffect(() => { document.title = `${instance?.name ?? "not connected"} · Castanet`; }, [instance?.name]);
 
-  if (isRefused) return html`<${TokenForm} onToken=${again} />`;
+  if (isRefused) return html`<${TokenForm} onToken=${again} isWrong=${refusals > 0} />`;
   const show = (news) => setShown((before) => ({ ...before, ...news }));
   const select = (element) => show({ element, panel: "element" });
   const panels = {
@@ -165,8 +195,8 @@ function App() {
       ? html`<${ElementPanel} name=${shown.element} graph=${graph} live=${live} mayWrite=${instance?.may_write} tick=${tick}
                               theme=${look} onClose=${() => show({ element: "" })} />`
       : html`<p class="quiet">Choose an element: its rates, its history, its handlers and its manual page are shown here.</p>`),
-    drops: () => html`<${DropsPanel} tick=${tick} onSelect=${select} />`,
-    log: () => html`<${LogPanel} tick=${tick} />`,
+    drops: () => html`<${DropsPanel} graph=${graph} live=${live} tick=${tick} onSelect=${select} />`,
+    log: () => html`<${LogPanel} key=${graph?.version.started} tick=${tick} />`,
     trace: () => null,
   };
   return html`
@@ -180,15 +210,15 @@ function App() {
             ${shown.view === "table"
               ? html`<${Table} graph=${graph} live=${live} selected=${shown.element} onSelect=${select} />`
               : html`<${Graph} graph=${graph} live=${live} folded=${folded} setFolded=${setFolded}
-                               selected=${shown.element} onSelect=${select} way=${way} />`}
+                               selected=${shown.element} onSelect=${select} route=${route} />`}
           </div>
         </section>
         <aside class="right" aria-label="Details">
           <${Tabs} label="Details" tabs=${PANELS} chosen=${shown.panel} onChoose=${(panel) => show({ panel })} controls="panel" />
           <div id="panel" class="panel" role="tabpanel" aria-labelledby=${`tab-${shown.panel}`} tabindex="0">
-            ${(panels[shown.panel] ?? panels.element)()}
+            ${(Object.hasOwn(panels, shown.panel) ? panels[shown.panel] : panels.element)()}
             <div hidden=${shown.panel !== "trace"}>
-              <${TracePanel} graph=${graph} onWay=${setWay} onSelect=${select} />
+              <${TracePanel} graph=${graph} onRoute=${setRoute} onSelect=${select} />
             </div>
           </div>
         </aside>

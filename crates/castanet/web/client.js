@@ -10,29 +10,48 @@ export class RequestError extends Error {
   }
 }
 
-/** The token: from the part of the address behind `#`, which browsers keep to themselves. */
-let token = takeToken();
+/** What is kept in a storage of the browser; nothing where the user has blocked that. */
+export function stored(storage, key) {
+  try {
+    return window[storage].getItem(key);
+  } catch {
+    return null;
+  }
+}
 
-function takeToken() {
+/** Keeps a text in a storage of the browser, if that is allowed. */
+export function store(storage, key, text) {
+  try {
+    window[storage].setItem(key, text);
+  } catch { /* It is known until the page is closed. */ }
+}
+
+let token = stored("sessionStorage", STORED);
+takeToken();
+
+/** Takes the token from the part of the address behind `#`, which browsers keep to themselves, and removes it there;
+    returns whether there was one. */
+export function takeToken() {
   const parts = new URLSearchParams(location.hash.slice(1));
   const named = parts.get("token");
-  if (named !== null) {
-    sessionStorage.setItem(STORED, named);
-    parts.delete("token");
-    const rest = parts.toString();
-    history.replaceState(null, "", rest ? `#${rest}` : location.pathname);
-  }
-  return sessionStorage.getItem(STORED);
+  if (named === null) return false;
+  setToken(named);
+  parts.delete("token");
+  const rest = parts.toString();
+  history.replaceState(null, "", rest ? `#${rest}` : location.pathname);
+  return true;
 }
 
 /** Names this token from now on. */
 export function setToken(text) {
   token = text;
-  sessionStorage.setItem(STORED, text);
+  store("sessionStorage", STORED, text);
 }
 
 async function request(path, options) {
-  const headers = token ? { authorization: `Bearer ${token}` } : {};
+  // Other characters cannot stand in a header, nor in a token.
+  const isToken = token && /^[!-~]+$/.test(token);
+  const headers = isToken ? { authorization: `Bearer ${token}` } : {};
   const signal = AbortSignal.timeout(10_000);
   const answer = await fetch(path, {
     ...options, headers: { ...headers, ...options.headers }, signal, cache: "no-store",

@@ -7,7 +7,7 @@ import { html, useEffect, useRef, useState } from "./html.js";
 const INTERVAL = 2;
 
 /** The panel of drops. */
-export function DropsPanel({ tick, onSelect }) {
+export function DropsPanel({ graph, live, tick, onSelect }) {
   const [drops, setDrops] = useState(null);
   const [error, setError] = useState(null);
   const last = useRef(null);
@@ -30,9 +30,19 @@ export function DropsPanel({ tick, onSelect }) {
   }, [Math.floor(tick / INTERVAL)]);
   if (error) return html`<p class="error">${error}</p>`;
   if (!drops) return html`<p class="quiet">Reading drops.</p>`;
-  if (drops.length === 0) return html`<p class="quiet">No packet was dropped so far.</p>`;
+  const missed = graph.elements.map((it, index) => ({ name: it.name, ...live?.elements[index] })).filter((it) => it.kernel_drops > 0);
+  if (drops.length + missed.length === 0) return html`<p class="quiet">No packet was dropped so far.</p>`;
   return html`
     <ul class="dropped">
+      ${missed.map((it) => html`
+        <li key=${it.name} class=${it.kernel_drops_per_second > 0 ? "now" : ""}>
+          <div class="row">
+            <button class="plain" onClick=${() => onSelect(it.name)}>${it.name}</button>
+            <b>before the element</b>
+            <span class="number">${whole(it.kernel_drops)}${it.kernel_drops_per_second > 0 && html` · <span class="error">${rate(it.kernel_drops_per_second)}</span>`}</span>
+          </div>
+          <p>Packets that the kernel or the driver dropped because the element did not take them in time. Give the interface more workers, or look for what takes the time of this one.</p>
+        </li>`)}
       ${drops.map((it) => html`
         <li key=${`${it.element} ${it.reason}`} class=${it.rate > 0 ? "now" : ""}>
           <div class="row">

@@ -17,7 +17,7 @@ function figures(rates) {
     const most = rates.queue.capacity ? ` of ${whole(rates.queue.capacity)}` : "";
     rows.push(["in the queue", `${whole(rates.queue.length)}${most}`]);
   }
-  if (rates.kernel_drops !== undefined) rows.push(["dropped by the kernel", whole(rates.kernel_drops)]);
+  if (rates.kernel_drops !== undefined) rows.push(["dropped before it", whole(rates.kernel_drops)]);
   rows.push(["packets so far", whole(rates.packets)]);
   return rows;
 }
@@ -51,7 +51,7 @@ function WriteForm({ element, handler, isRead, onDone }) {
     <form class="write" onSubmit=${write}>
       <input aria-label=${`new value of ${handler}`} placeholder=${isRead ? "new value" : "value, if it takes one"}
              value=${value} onInput=${(event) => setValue(event.target.value)} />
-      <button>Write</button>
+      <button aria-label=${`Write ${handler}`}>Write</button>
       <output class=${answer?.isError ? "error" : "quiet"}>${answer?.text ?? ""}</output>
     </form>`;
 }
@@ -66,6 +66,10 @@ function Handler({ element, handler, value, mayWrite, onDone }) {
       setAsked({ error: error.message });
     }
   };
+  const done = () => {
+    setAsked(null);
+    onDone();
+  };
   const shown = asked ?? value;
   const text = shown?.value ?? "";
   const isLong = text.length > 60 || text.includes("\n");
@@ -75,12 +79,13 @@ function Handler({ element, handler, value, mayWrite, onDone }) {
         <code>${handler.name}</code>
         ${shown?.error && html`<span class="error">${shown.error}</span>`}
         ${shown && !shown.error && !isLong && html`<b class="value">${text || "(empty)"}</b>`}
-        ${handler.is_read && !value && html`<button onClick=${read} aria-label=${`read ${handler.name}`}>Read</button>`}
+        ${handler.is_read && (!value || value.is_cut) && html`
+          <button onClick=${read} aria-label=${`Read ${handler.name}`}>${value ? "Read all" : "Read"}</button>`}
       </div>
       ${shown && !shown.error && isLong && html`<pre tabindex="0" aria-label=${`value of ${handler.name}`}>${text}</pre>`}
       <p class="quiet">${handler.doc}</p>
       ${mayWrite && handler.is_written && html`
-        <${WriteForm} element=${element} handler=${handler.name} isRead=${handler.is_read} onDone=${onDone} />`}
+        <${WriteForm} element=${element} handler=${handler.name} isRead=${handler.is_read} onDone=${done} />`}
     </li>`;
 }
 
@@ -90,7 +95,7 @@ function Manual({ name }) {
   useEffect(() => setPage(null), [name]);
   const open = (event) => {
     if (!event.target.open || page !== null) return;
-    getText("/api/manual", { class: name }).then(setPage, (error) => setPage(`<p>${error.status}</p>`));
+    getText("/api/manual", { class: name }).then(setPage, () => setPage("<p>The page cannot be read now.</p>"));
   };
   useEffect(() => {
     // The instance makes this HTML from its own manual.
@@ -111,13 +116,14 @@ export function ElementPanel({ name, graph, live, mayWrite, tick, theme, onClose
   const [error, setError] = useState(null);
   const [written, setWritten] = useState(0);
   useEffect(() => { setPage(null); setError(null); }, [name]);
+  const index = graph.elements.findIndex((element) => element.name === name);
   useEffect(() => {
+    if (index < 0) return undefined;
     let isWanted = true;
     const show = (set) => (it) => isWanted && set(it);
     get("/api/element", { name }).then(show(setPage), (it) => isWanted && setError(it.message));
     return () => { isWanted = false; };
-  }, [name, Math.floor(tick / 2), written]);
-  const index = graph.elements.findIndex((element) => element.name === name);
+  }, [name, index < 0, Math.floor(tick / 2), written]);
   if (index < 0) return html`<p class="notice">The configuration that runs now has no element ${name}.</p>`;
   const element = graph.elements[index];
   const rates = live?.elements[index] ?? {};

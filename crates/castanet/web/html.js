@@ -1,6 +1,6 @@
 // Templates bound to Preact, and its hooks.
 
-import { h, render } from "./vendor/preact.js";
+import { Component, h, render } from "./vendor/preact.js";
 import htm from "./vendor/htm.js";
 
 export { render };
@@ -9,3 +9,15 @@ export { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState }
 
 /** Makes elements of the page from a template. */
 export const html = htm.bind(h);
+
+/** A component that is drawn again only when `isSame` says that its properties have changed. */
+export function memo(draw, isSame) {
+  return class extends Component {
+    shouldComponentUpdate(next) {
+      return !isSame(this.props, next);
+    }
+    render(properties) {
+      return h(draw, properties);
+    }
+  };
+}

@@ -44,16 +44,17 @@ export function titles(element) {
   return own.includes("@") ? [cut(element.class, 27), cut(words, 34)] : [cut(own, 27), cut(second, 34)];
 }
 
-/** The nodes and the edges that are drawn: a folded compound is one node. */
+/** The nodes and the edges that are drawn: a folded compound is one node. Identifiers are of the page's own making:
+    names may be any text, and an element may have the name of a compound. */
 export function visible(graph, folded) {
   const nodes = new Map();
   const place = graph.elements.map((element, index) => {
     const around = compounds(element.name);
     const compound = around.find((name) => folded.has(name));
-    const id = compound ?? element.name;
+    const id = compound === undefined ? `element ${index}` : `compound ${compound}`;
     if (!nodes.has(id)) {
-      const parents = compound ? around.slice(0, around.indexOf(compound)) : around;
-      nodes.set(id, { id, compound, elements: [], parents });
+      const parents = compound === undefined ? around : around.slice(0, around.indexOf(compound));
+      nodes.set(id, { id, name: compound ?? element.name, compound, elements: [], parents });
     }
     nodes.get(id).elements.push(index);
     return id;
@@ -61,7 +62,7 @@ export function visible(graph, folded) {
   for (const node of nodes.values()) {
     const element = graph.elements[node.elements[0]];
     const count = node.elements.length;
-    node.titles = node.compound
+    node.titles = node.compound !== undefined
       ? [cut(node.compound.split("/").at(-1), 24), `${count} element${count === 1 ? "" : "s"}`]
       : titles(element);
   }
@@ -72,73 +73,89 @@ export function visible(graph, folded) {
     if (inside) return;
     const whole = nodes.get(from).compound === undefined && nodes.get(to).compound === undefined;
     const id = whole ? `${from}[${edge.output}]>[${edge.input}]${to}` : `${from}>${to}`;
-    if (!edges.has(id)) edges.set(id, { id, from, to, edges: [], isPull: edge.is_pull });
+    if (!edges.has(id)) edges.set(id, { id, from, to, edges: [], isPull: true });
     edges.get(id).edges.push(index);
+    edges.get(id).isPull &&= edge.is_pull;
   });
   return { nodes: [...nodes.values()], edges: [...edges.values()], place };
 }
 
-/** Gives nodes, edges and open compounds their places, in the direction in which an area of this shape shows them
-    larger. */
-export function place(shown, area) {
-  const scale = ({ width, height }) => Math.min(area.width / width, area.height / height);
-  const across = placeAlong(shown, "LR");
-  const acrossScale = scale(across);
-  if (acrossScale >= 1) return across;
-  const downScale = scale(placeAlong(shown, "TB"));
-  // The last layout is the one that nodes and edges have.
-  return placeAlong(shown, downScale > acrossScale ? "TB" : "LR");
+/** Nodes and edges together beyond which a layout takes too long. */
+const TOO_MANY = 1500;
+
+/** Whether there is too much to be drawn. */
+export function isTooLarge(shown) {
+  return shown.nodes.length + shown.edges.length > TOO_MANY;
 }
 
-/** Gives nodes, edges and open compounds their places. `direction` is LR or TB. */
+/** Computes layouts of what is shown, each once: the function returns the one that an area of this shape shows larger. */
+export function layouts(shown) {
+  const known = new Map();
+  const along = (direction) => {
+    if (!known.has(direction)) known.set(direction, placeAlong(shown, direction));
+    return known.get(direction);
+  };
+  return (area) => {
+    const scale = ({ width, height }) => Math.min(area.width / width, area.height / height);
+    const across = along("LR");
+    if (scale(across) >= 1) return across;
+    const down = along("TB");
+    return scale(down) > scale(across) ? down : across;
+  };
+}
+
+/** The places of nodes, edges and open compounds, by their identifiers. `direction` is LR or TB. */
 function placeAlong(shown, direction) {
   const graph = new dagre.Graph({ multigraph: true, compound: true });
-  graph.setGraph({ rankdir: direction, nodesep: 22, ranksep: 34, edgesep: 12, marginx: 8, marginy: 8 });
+  graph.setGraph({
+    rankdir: direction, ranker: "tight-tree", nodesep: 22, ranksep: 34, edgesep: 12, marginx: 8, marginy: 8,
+  });
   graph.setDefaultEdgeLabel(() => ({}));
   const connected = new Set(shown.edges.flatMap((edge) => [edge.from, edge.to]));
   const width = (node) => {
     const longest = Math.max(...node.titles.map((title, line) => title.length * CHARACTERS[line]));
     return Math.min(WIDEST, Math.max(NARROWEST, longest + 28));
   };
-  for (const node of shown.nodes) {
-    node.width = width(node);
-    node.height = HEIGHT;
-    if (!connected.has(node.id)) continue;
-    graph.setNode(node.id, node);
+  for (const node of shown.nodes.filter((it) => connected.has(it.id))) {
+    graph.setNode(node.id, { width: width(node), height: HEIGHT });
     let child = node.id;
     for (const parent of [...node.parents].reverse()) {
-      // Names of compounds are no names of elements in the layout.
-      const id = `/${parent}`;
+      const id = `open ${parent}`;
       if (!graph.hasNode(id)) graph.setNode(id, { compound: parent });
       graph.setParent(child, id);
       child = id;
     }
   }
   for (const edge of shown.edges) {
-    graph.setEdge(edge.from, edge.to, { ...LABEL, labelpos: "c", drawn: edge }, edge.id);
+    graph.setEdge(edge.from, edge.to, { ...LABEL, labelpos: "c", id: edge.id }, edge.id);
   }
   dagre.layout(graph);
-  const size = graph.graph();
-  for (const id of graph.edges()) {
-    const { points, x, y, drawn } = graph.edge(id);
-    Object.assign(drawn, { points, x, y });
+  const [nodes, edges, open] = [new Map(), new Map(), []];
+  for (const id of graph.nodes()) {
+    const { x, y, width, height, compound } = graph.node(id);
+    if (compound === undefined) nodes.set(id, { x, y, width, height });
+    else open.push({ compound, x, y, width, height });
   }
-  const open = graph.nodes().map((id) => graph.node(id)).filter((node) => !shown.nodes.includes(node));
+  for (const key of graph.edges()) {
+    const { points, x, y, id } = graph.edge(key);
+    edges.set(id, { points, x, y });
+  }
   const alone = shown.nodes.filter((node) => !connected.has(node.id));
-  return { ...placeAlone(alone, size), open };
+  return { ...placeAlone(alone, graph.graph(), width, nodes), nodes, edges, open };
 }
 
 /** Elements without connections stand in rows below the others. */
-function placeAlone(nodes, size) {
+function placeAlone(alone, size, widthOf, nodes) {
   let width = Math.max(Number.isFinite(size.width) ? size.width : 0, 320);
   let [x, y] = [8, (Number.isFinite(size.height) ? size.height : 0) + 8];
-  for (const node of nodes) {
-    if (x > 8 && x + node.width > width) [x, y] = [8, y + HEIGHT + 14];
-    [node.x, node.y] = [x + node.width / 2, y + HEIGHT / 2];
-    width = Math.max(width, x + node.width + 8);
-    x += node.width + 14;
+  for (const node of alone) {
+    const own = widthOf(node);
+    if (x > 8 && x + own > width) [x, y] = [8, y + HEIGHT + 14];
+    nodes.set(node.id, { x: x + own / 2, y: y + HEIGHT / 2, width: own, height: HEIGHT });
+    width = Math.max(width, x + own + 8);
+    x += own + 14;
   }
-  return { width, height: nodes.length > 0 ? y + HEIGHT + 8 : y };
+  return { width, height: alone.length > 0 ? y + HEIGHT + 8 : y };
 }
 
 /** A line through points, with round corners. */

@@ -1,7 +1,11 @@
 // All elements in a table, to be sorted and filtered.
 
-import { bits, percent, rate, short, time } from "./format.js";
+import { bits, percent, rate, short, time, whole } from "./format.js";
+import { dropsOf } from "./graph.js";
 import { html, useMemo, useState } from "./html.js";
+
+/** Rows that are drawn at most. */
+const MOST = 250;
 
 /** Columns: title, value to sort by, and text. */
 const COLUMNS = [
@@ -23,7 +27,10 @@ export function Table({ graph, live, selected, onSelect }) {
   const [filter, setFilter] = useState("");
   const rows = useMemo(() => {
     const words = filter.toLowerCase();
-    const all = graph.elements.map((element, index) => ({ ...element, ...live?.elements[index] }));
+    const all = graph.elements.map((element, index) => {
+      const rates = live?.elements[index] ?? {};
+      return { ...element, ...rates, ...dropsOf(rates) };
+    });
     const kept = all.filter((it) => `${it.name} ${it.class}`.toLowerCase().includes(words));
     const { value } = COLUMNS[column];
     const order = (a, b) => (column < 2 ? value(a).localeCompare(value(b)) : value(a) - value(b));
@@ -47,7 +54,7 @@ export function Table({ graph, live, selected, onSelect }) {
               </th>`)}
           </tr></thead>
           <tbody>
-            ${rows.map((it) => html`
+            ${rows.slice(0, MOST).map((it) => html`
               <tr key=${it.name} class=${it.name === selected ? "selected" : ""}>
                 <td><button class="plain" onClick=${() => onSelect(it.name)}>${it.name}</button></td>
                 ${COLUMNS.slice(1).map(({ title, text }, index) => html`
@@ -56,5 +63,7 @@ export function Table({ graph, live, selected, onSelect }) {
           </tbody>
         </table>
       </div>
+      ${rows.length > MOST && html`
+        <p class="quiet">The first ${MOST} of ${whole(rows.length)} elements: a filter, or another order, shows others.</p>`}
     </div>`;
 }

@@ -1,4 +1,4 @@
-// Traces: the next packets that match, what each element did to them, and their way through the graph.
+// Traces: the next packets that match, what each element did to them, and their route through the graph.
 
 import { post } from "./client.js";
 import { clock, time } from "./format.js";
@@ -82,8 +82,8 @@ function Step({ step, onSelect }) {
   }
 }
 
-/** The way of a packet, for the graph. */
-export function wayOf(steps) {
+/** The route of a packet, for the graph. */
+export function routeOf(steps) {
   return steps.filter((step) => step.step !== "finished").map((step) => {
     const results = step.results ?? [];
     const outputs = step.step === "entered" ? [step.output] : results.filter((it) => it.result === "sent").map((it) => it.output);
@@ -96,7 +96,7 @@ export function wayOf(steps) {
 function fate(steps) {
   const drop = steps.flatMap((step) => (step.step === "dropped" ? [step] : (step.results ?? []).filter((it) => it.result === "dropped")));
   if (drop.length > 0) return { text: `dropped: ${drop[0].reason}`, kind: "error" };
-  if (!steps.some((step) => step.step === "finished")) return { text: "on its way", kind: "quiet" };
+  if (!steps.some((step) => step.step === "finished")) return { text: "not at its end", kind: "quiet" };
   const last = steps.findLast((step) => step.step === "visited" || step.step === "entered");
   return { text: `ended at ${last?.element}`, kind: "good" };
 }
@@ -127,7 +127,7 @@ function useTrace() {
       for (const step of answer.steps) after.set(step.number, [...(after.get(step.number) ?? []), step]);
       return after;
     });
-    setState((before) => ({ ...before, missed: answer.missed, remaining: answer.remaining }));
+    setState((before) => ({ ...before, missed: answer.missed, lost: answer.lost_steps }));
   };
   const stop = async () => {
     const number = session.current;
@@ -152,17 +152,20 @@ function useTrace() {
       if (answer.remaining === 0 && isQuiet) break;
       await new Promise((done) => setTimeout(done, EVERY));
     }
-    await stop();
+    // Another trace may have begun meanwhile.
+    if (session.current === number) await stop();
   };
   const start = async (query) => {
     await stop();
     setPackets(new Map());
     setState({ isRunning: true });
+    let number = null;
     try {
-      const { session: number } = await post("/api/trace", { command: "start", query });
+      ({ session: number } = await post("/api/trace", { command: "start", query }));
       session.current = number;
       await follow(number);
     } catch (error) {
+      if (session.current !== number) return;
       session.current = null;
       setState({ isRunning: false, error: error.message });
     }
@@ -171,8 +174,8 @@ function useTrace() {
   return { packets, state, start, stop };
 }
 
-/** The panel of traces. `onWay` gets the way of the packet that is shown. */
-export function TracePanel({ graph, onWay, onSelect }) {
+/** The panel of traces. `onRoute` gets the route of the packet that is shown. */
+export function TracePanel({ graph, onRoute, onSelect }) {
   const { packets, state, start, stop } = useTrace();
   const [pattern, setPattern] = useState("");
   const [tcpdump, setTcpdump] = useState("");
@@ -185,7 +188,7 @@ export function TracePanel({ graph, onWay, onSelect }) {
   const first = packets.size > 0 ? packets.keys().next().value : null;
   const number = shown ?? first;
   const steps = number === null ? undefined : packets.get(number);
-  useEffect(() => onWay(steps ? wayOf(steps) : null), [number, steps?.length]);
+  useEffect(() => onRoute(steps ? routeOf(steps) : null), [number, steps?.length]);
 
   const submit = (event) => {
     event.preventDefault();
@@ -219,6 +222,7 @@ export function TracePanel({ graph, onWay, onSelect }) {
         ${state.isRunning && packets.size === 0 && html`<p class="quiet">Waiting for packets.</p>`}
         ${!state.isRunning && packets.size === 0 && !state.error && html`
           <p class="quiet">The next packets that match go alone through the graph, and each step is shown. All others go on as before.</p>`}
+        ${state.lost > 0 && html`<p class="quiet">${state.lost} steps came too fast to be fetched.</p>`}
         ${state.missed > 0 && html`<p class="quiet">${state.missed} packets came too fast to be looked at.</p>`}
       </div>
       <ol class="packets">

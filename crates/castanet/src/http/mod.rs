@@ -1,7 +1,8 @@
-//! The HTTP listener of an instance: one thread of its own, which no client can keep from others and which
-//! never runs on a worker.
+//! The HTTP listener of an instance: one thread of its own, never a worker; clients that are slow make room for
+//! others.
 
 mod address;
+mod clients;
 mod control_queue;
 mod server;
 mod token;

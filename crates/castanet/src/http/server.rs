@@ -1,6 +1,7 @@
 //! The HTTP server: its thread, and the bounds of its clients.
 
 use super::address::HttpListener;
+use super::clients::Clients;
 use super::token::BearerToken;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Bytes, Incoming};
@@ -14,16 +15,14 @@ use hyper::{Method, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_io_timeout::TimeoutStream;
 
-/// Clients at a time; others wait until one has gone.
-const MOST_CLIENTS: usize = 64;
 /// Bytes of the line and the headers of a request.
 const MOST_HEAD: usize = 16 * 1024;
 /// Headers of a request.
@@ -36,10 +35,13 @@ const MOST_BODY: usize = 64 * 1024;
 const BODY_TIME: Duration = Duration::from_secs(5);
 /// Time for which a client may take no byte of an answer.
 const WRITE_TIME: Duration = Duration::from_secs(5);
-/// Time after which a connection is closed, whatever its client does.
-const LONGEST: Duration = Duration::from_secs(120);
-/// Pause after the system has refused to accept a client, for lack of descriptors for example.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Time after which a connection takes no further request, whatever its client does.
+const CONNECTION_TIME: Duration = Duration::from_secs(120);
+/// Time for the answer to the last request of a connection.
+const LAST_TIME: Duration = Duration::from_secs(15);
+/// Pause while there is no room for a client, or after the system has refused to accept one, for lack of
+/// descriptors for example.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A request.
 pub(crate) struct Request {
@@ -94,11 +96,12 @@ impl HttpServer {
             let _context = runtime.enter();
             TcpListener::from_std(socket).map_err(failed)?
         };
+        let service = Arc::new(Service { site, token, clients: Clients::default() });
         let serve = move || {
             runtime.block_on(async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = accept(socket, Arc::new(token), site) => {}
+                    () = accept(socket, service) => {}
                 }
             });
         };
@@ -108,18 +111,29 @@ impl HttpServer {
     }
 }
 
-/// Accepts clients, while there are not too many.
-async fn accept(socket: TcpListener, token: Arc<Option<BearerToken>>, site: Arc<impl Site>) {
-    let places = Arc::new(Semaphore::new(MOST_CLIENTS));
+/// Pages, the token that opens them, and the clients that look at them.
+struct Service<S> {
+    site: Arc<S>,
+    token: Option<BearerToken>,
+    clients: Clients,
+}
+
+/// Accepts clients.
+async fn accept<S: Site>(socket: TcpListener, service: Arc<Service<S>>) {
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
+        while !service.clients.make_room() {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+        }
         match socket.accept().await {
             Ok((stream, _)) => {
-                let (token, site) = (token.clone(), site.clone());
-                tokio::spawn(async move {
-                    _ = timeout(LONGEST, serve(stream, token, site)).await;
-                    drop(place);
+                let number = service.clients.next();
+                let its = service.clone();
+                let task = tokio::spawn(async move {
+                    serve(stream, number, &its).await;
+                    its.clients.remove(number);
                 });
+                // The task runs only when this one waits: it is in the list before it can leave it.
+                service.clients.add(number, task.abort_handle());
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
@@ -127,56 +141,78 @@ async fn accept(socket: TcpListener, token: Arc<Option<BearerToken>>, site: Arc<
 }
 
 /// Answers the requests of one client.
-async fn serve(stream: TcpStream, token: Arc<Option<BearerToken>>, site: Arc<impl Site>) {
+async fn serve<S: Site>(stream: TcpStream, number: u64, service: &Arc<Service<S>>) {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(WRITE_TIME));
-    let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let (token, site) = (token.clone(), site.clone());
-        async move { Ok::<_, Infallible>(answer(request, token.as_ref().as_ref(), site).await) }
+    let service = service.clone();
+    let answer = service_fn(move |request: hyper::Request<Incoming>| {
+        let service = service.clone();
+        async move { Ok::<_, Infallible>(service.answer(request, number).await) }
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
     server.max_buf_size(MOST_HEAD).max_headers(MOST_HEADERS);
+    let mut connection = pin!(server.serve_connection(TokioIo::new(Box::pin(stream)), answer));
     // The fault of a client is no event of the router.
-    _ = server.serve_connection(TokioIo::new(Box::pin(stream)), service).await;
+    if timeout(CONNECTION_TIME, connection.as_mut()).await.is_err() {
+        connection.as_mut().graceful_shutdown();
+        _ = timeout(LAST_TIME, connection).await;
+    }
 }
 
-/// Answers a request, if it is one that can be answered.
-async fn answer(
-    request: hyper::Request<Incoming>,
-    token: Option<&BearerToken>,
-    site: Arc<impl Site>,
-) -> Response {
-    let path = request.uri().path();
-    if token.is_some_and(|token| !site.is_public(path) && !token.is_in(request.headers())) {
-        let mut refusal = refusal(StatusCode::UNAUTHORIZED, "a bearer token is wanted");
-        refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return refusal;
-    }
-    let is_post = request.method() == Method::POST;
-    let is_get = [Method::GET, Method::HEAD].contains(request.method());
-    let takes_post = site.takes_post(path);
-    if !(is_post && takes_post || is_get && !takes_post) {
-        let (allowed, sentence) = match takes_post {
-            true => ("POST", "only POST is answered here"),
-            false => ("GET, HEAD", "only GET and HEAD are answered"),
+impl<S: Site> Service<S> {
+    /// Answers a request, if it is one that can be answered.
+    async fn answer(&self, request: hyper::Request<Incoming>, client: u64) -> Response {
+        let path = request.uri().path();
+        let may_ask = self.token.as_ref().is_none_or(|token| token.is_in(request.headers()));
+        if !may_ask && !self.site.is_public(path) {
+            let mut refusal = refusal(StatusCode::UNAUTHORIZED, "a bearer token is wanted");
+            refusal.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            return refusal;
+        }
+        let is_post = request.method() == Method::POST;
+        let is_get = [Method::GET, Method::HEAD].contains(request.method());
+        let takes_post = self.site.takes_post(path);
+        if !(is_post && takes_post || is_get && !takes_post) {
+            let (allowed, sentence) = match takes_post {
+                true => ("POST", "only POST is answered here"),
+                false => ("GET, HEAD", "only GET and HEAD are answered"),
+            };
+            let mut refusal = refusal(StatusCode::METHOD_NOT_ALLOWED, sentence);
+            refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+            return refusal;
+        }
+        if is_get && !request.body().is_end_stream() {
+            return refusal(StatusCode::PAYLOAD_TOO_LARGE, "a request has no body here");
+        }
+        let (head, body) = request.into_parts();
+        let body = match body_of(body).await {
+            Ok(body) => body,
+            Err(refusal) => return *refusal,
         };
-        let mut refusal = refusal(StatusCode::METHOD_NOT_ALLOWED, sentence);
-        refusal.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-        return refusal;
+        // Files that are for everybody give no right to a place.
+        if !may_ask {
+            return self.site.clone().reply(Request { head, body }).await;
+        }
+        self.clients.set_answered(client, true);
+        let reply = self.site.clone().reply(Request { head, body }).await;
+        self.clients.set_answered(client, false);
+        reply
     }
-    if is_get && !request.body().is_end_stream() {
-        return refusal(StatusCode::PAYLOAD_TOO_LARGE, "a request has no body here");
-    }
-    let (head, body) = request.into_parts();
-    match timeout(BODY_TIME, Limited::new(body, MOST_BODY).collect()).await {
-        Ok(Ok(body)) => site.reply(Request { head, body: body.to_bytes() }).await,
+}
+
+/// Receives the body of a request.
+async fn body_of(body: Incoming) -> Result<Bytes, Box<Response>> {
+    let (status, sentence) = match timeout(BODY_TIME, Limited::new(body, MOST_BODY).collect()).await
+    {
+        Ok(Ok(body)) => return Ok(body.to_bytes()),
         Ok(Err(_)) => {
             let sentence = format!("the body of a request has at most {MOST_BODY} bytes");
-            refusal(StatusCode::PAYLOAD_TOO_LARGE, &sentence)
+            (StatusCode::PAYLOAD_TOO_LARGE, sentence)
         }
-        Err(_) => refusal(StatusCode::REQUEST_TIMEOUT, "the body of the request has not come"),
-    }
+        Err(_) => (StatusCode::REQUEST_TIMEOUT, "the body of the request has not come".to_owned()),
+    };
+    Err(Box::new(refusal(status, &sentence)))
 }
 
 /// An answer with a text.
@@ -188,7 +224,7 @@ pub(crate) fn response(content_type: &'static str, text: impl Into<Bytes>) -> Re
     response
 }
 
-/// An answer that there is none, after which the connection is closed.
+/// A refusal with its reason, after which the connection is closed.
 pub(crate) fn refusal(status: StatusCode, why: &str) -> Response {
     let mut response = response("text/plain; charset=utf-8", format!("{why}\n"));
     *response.status_mut() = status;

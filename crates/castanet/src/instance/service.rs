@@ -11,7 +11,7 @@ use crate::metrics::{InstanceCounts, MetricsCache, MetricsReport, Reloads};
 use crate::replace::Reloader;
 use crate::signals::Hangup;
 use crate::terminal::{complain, inform};
-use crate::web::{HistoryPage, LiveRates, WebView};
+use crate::web::{GraphDescription, HistoryColumns, LiveRates, WebView};
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
@@ -147,7 +147,7 @@ impl InstanceService {
             let site = Arc::new(InstanceSite { control: control.clone(), web: page });
             servers.push((HttpServer::start(listener, token, site)?, web));
         }
-        let view = has_view.then(WebView::default);
+        let view = has_view.then(|| WebView::new(self.started.0));
         self.http = Some(HttpClients { queue, servers, view });
         Ok(())
     }
@@ -174,6 +174,11 @@ impl InstanceService {
         WebDescription { instance: self.description(router), may_write }
     }
 
+    /// The graph that runs, for the page.
+    pub(super) fn graph(&self, router: &Router) -> GraphDescription {
+        GraphDescription::of(router, self.started.0)
+    }
+
     /// The last rates for the page; none in the first second.
     ///
     /// # Errors
@@ -186,7 +191,7 @@ impl InstanceService {
     }
 
     /// The history of an element for the page.
-    pub(super) fn history(&mut self, element: &str) -> Option<HistoryPage> {
+    pub(super) fn history(&mut self, element: &str) -> Option<HistoryColumns> {
         self.view_mut().map(|view| view.history(element))
     }
 

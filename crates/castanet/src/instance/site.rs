@@ -34,12 +34,18 @@ impl Site for InstanceSite {
 
     fn reply(self: Arc<Self>, request: Request) -> Reply {
         Box::pin(async move {
-            match (request.head.uri.path(), &self.web) {
-                (METRICS, _) => self.metrics(&request.head).await,
-                (_, Some(web)) => web.reply(&self.control, request).await,
-                ("/", None) => response("text/plain; charset=utf-8", FIRST_PAGE),
-                _ => no_page(),
-            }
+            let Some(web) = &self.web else {
+                return match request.head.uri.path() {
+                    METRICS => self.metrics(&request.head).await,
+                    "/" => response("text/plain; charset=utf-8", FIRST_PAGE),
+                    _ => no_page(),
+                };
+            };
+            WebSite::restrict(match web.objects(&request) {
+                Some(refusal) => refusal,
+                None if request.head.uri.path() == METRICS => self.metrics(&request.head).await,
+                None => web.reply(&self.control, request).await,
+            })
         })
     }
 }

@@ -4,7 +4,7 @@ use super::service::InstanceService;
 use super::site::{no_answer, no_page};
 use crate::http::{ControlSender, Request, Response, refusal, response};
 use crate::observe::{drops, log, trace};
-use crate::web::{ElementPage, GraphDescription, asset, manual_page, read_values};
+use crate::web::{ElementPage, asset, manual_page, read_values, role};
 use castanet_element::error::ArgError;
 use castanet_runtime::router::Router;
 use hyper::StatusCode;
@@ -22,6 +22,8 @@ const TRACE: &str = "/api/trace";
 /// Restrictions of the page: it loads its own files and nothing else, and no other page contains it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// The header by which browsers tell where a request comes from.
+const FETCH_SITE: &str = "sec-fetch-site";
 /// Lines of the log that one answer has.
 const MOST_LINES: usize = 500;
 /// Handlers that one request reads.
@@ -66,14 +68,24 @@ impl WebSite {
         request: Request,
     ) -> Response {
         let path = request.head.uri.path();
-        let mut response = match asset(path) {
+        match asset(path) {
             Some(asset) => response(asset.content_type, asset.text),
             None if !path.starts_with("/api/") => no_page(),
-            None => match self.objection(&request.head.headers) {
-                Some(sentence) => refusal(StatusCode::FORBIDDEN, sentence),
-                None => self.answer(control, &request).await,
-            },
-        };
+            None => self.answer(control, &request).await,
+        }
+    }
+
+    /// The answer to a request that is not from the page of this instance, if it is such a request.
+    pub(super) fn objects(&self, request: &Request) -> Option<Response> {
+        if asset(request.head.uri.path()).is_some() {
+            return None;
+        }
+        let sentence = self.objection(&request.head.headers)?;
+        Some(refusal(StatusCode::FORBIDDEN, sentence))
+    }
+
+    /// Restricts what browsers do with an answer.
+    pub(super) fn restrict(mut response: Response) -> Response {
         let headers = response.headers_mut();
         headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -89,9 +101,13 @@ impl WebSite {
                 "without --web-token, this host has to be named by its address, or as localhost",
             );
         }
-        let origin = headers.get(ORIGIN)?.to_str().unwrap_or_default();
-        let is_own = origin.split_once("://").is_some_and(|(_, own)| own == host);
-        (!is_own).then_some("the request comes from the page of another site")
+        let text = |value: &HeaderValue| value.to_str().unwrap_or_default().to_owned();
+        // Browsers tell the first of requests without scripts, too: of images, links, forms.
+        let site = headers.get(FETCH_SITE).map(text);
+        let is_foreign = site.is_some_and(|site| !["same-origin", "none"].contains(&site.as_str()));
+        let is_own = |origin: String| origin.split_once("://").is_some_and(|(_, own)| own == host);
+        let is_foreign = is_foreign || !headers.get(ORIGIN).map(text).is_none_or(is_own);
+        is_foreign.then_some("the request comes from the page of another site")
     }
 
     async fn answer(
@@ -106,7 +122,7 @@ impl WebSite {
                 ask(control, move |service, router| Ok(service.web_description(router, may_write)))
                     .await
             }
-            "/api/graph" => ask(control, |_, router| Ok(GraphDescription::of(router))).await,
+            "/api/graph" => ask(control, |service, router| Ok(service.graph(router))).await,
             "/api/live" => match control.ask(InstanceService::live).await {
                 Some(Ok(live)) => json(live.as_deref()),
                 Some(Err(error)) => refused(&error),
@@ -122,7 +138,7 @@ impl WebSite {
             }
             "/api/read" => {
                 let handlers = query.all("handler", MOST_HANDLERS);
-                ask(control, move |_, router| Ok(read_values(router, &handlers))).await
+                ask(control, move |_, router| Ok(read_values(router, &handlers, may_write))).await
             }
             "/api/manual" => match manual_page(&query.first("class")) {
                 Some(page) => response("text/html; charset=utf-8", page),
@@ -151,9 +167,15 @@ impl WebSite {
 
 impl HandlerWrite {
     fn execute(&self, router: &mut Router) -> Result<(), ArgError> {
-        match router.has_handler(&self.handler, true) {
+        // The router's own handlers replace its configuration and end it: they are for its control socket.
+        let is_there =
+            role(router, &self.handler).is_some() && router.has_handler(&self.handler, true);
+        match is_there {
             true => router.write(&self.handler, &self.value),
-            false => Err(ArgError::new(format!("there is no write handler '{}'", self.handler))),
+            false => {
+                let sentence = format!("no element has the write handler '{}'", self.handler);
+                Err(ArgError::new(sentence))
+            }
         }
     }
 }
@@ -222,7 +244,7 @@ fn is_address(host: &str) -> bool {
         _ => host,
     };
     let address = host.strip_prefix('[').and_then(|it| it.strip_suffix(']')).unwrap_or(host);
-    host == "localhost" || address.parse::<IpAddr>().is_ok()
+    host.eq_ignore_ascii_case("localhost") || address.parse::<IpAddr>().is_ok()
 }
 
 /// The part of an address behind the question mark.
@@ -252,7 +274,9 @@ mod tests {
 
     #[test]
     fn only_addresses_name_a_host_without_a_token() {
-        for host in ["127.0.0.1:8080", "127.0.0.1", "[::1]:8080", "[::1]", "localhost:80"] {
+        for host in
+            ["127.0.0.1:8080", "127.0.0.1", "[::1]:8080", "[::1]", "localhost:80", "LOCALHOST"]
+        {
             assert!(is_address(host), "{host}");
         }
         for host in ["", "example.org", "example.org:8080", "localhost.example.org", ":80", "[x]"] {

@@ -1,17 +1,21 @@
 //! Rates on connections, which follow from those of elements: no connection has a counter of its own.
 
 use super::rates::ElementRates;
-use castanet_runtime::graph::Graph;
+use castanet_runtime::graph::{Edge, Graph};
 use serde::Serialize;
 
 /// The rate on a connection.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(crate) struct EdgeRate {
+    /// Packets a second; if there are bounds, the most that can pass.
     pub(crate) packets_per_second: f64,
-    /// Whether the rate is only the most that can pass there: packets that split at one element and meet
-    /// again at another one are not told apart.
-    pub(crate) is_bound: bool,
+    /// Where packets split at one element and meet again at another one, which are not told apart: those of
+    /// the first element, and those of the second, that the connection shares with others.
+    pub(crate) bounds: Option<[f64; 2]>,
 }
+
+/// A rate below this is none: what is left of a sum of rates.
+const NONE: f64 = 1e-3;
 
 /// Packets that no connection accounts for yet, at one end of connections.
 #[derive(Clone, Default)]
@@ -37,11 +41,14 @@ pub(crate) fn edge_rates(graph: &Graph, elements: &[ElementRates]) -> Vec<EdgeRa
     while std::mem::take(&mut found) {
         for (edge, rate) in graph.edges.iter().zip(&mut rates) {
             let (from, to) = (&mut outputs[edge.from.node], &mut inputs[edge.to.node]);
-            if rate.is_some() || (from.unknown > 1 && to.unknown > 1) {
-                continue;
-            }
             // The input is counted first where both tell it: packets may wait behind an output.
-            let known = if to.unknown == 1 { to.left } else { from.left };
+            let known = match rate {
+                Some(_) => continue,
+                None if to.unknown == 1 => to.left,
+                None if from.unknown == 1 => from.left,
+                None if from.left.min(to.left) < NONE => 0.0,
+                None => continue,
+            };
             for end in [from, to] {
                 end.left = (end.left - known).max(0.0);
                 end.unknown -= 1;
@@ -50,11 +57,12 @@ pub(crate) fn edge_rates(graph: &Graph, elements: &[ElementRates]) -> Vec<EdgeRa
             found = true;
         }
     }
-    let known = |(edge, rate): (&castanet_runtime::graph::Edge, &Option<f64>)| {
-        let most = || outputs[edge.from.node].left.min(inputs[edge.to.node].left);
-        // Nothing passes where nothing can.
-        let is_bound = rate.is_none() && most() > 0.0;
-        EdgeRate { packets_per_second: rate.unwrap_or_else(most), is_bound }
+    let known = |(edge, rate): (&Edge, &Option<f64>)| match *rate {
+        Some(packets_per_second) => EdgeRate { packets_per_second, bounds: None },
+        None => {
+            let bounds = [outputs[edge.from.node].left, inputs[edge.to.node].left];
+            EdgeRate { packets_per_second: bounds[0].min(bounds[1]), bounds: Some(bounds) }
+        }
     };
     graph.edges.iter().zip(&rates).map(known).collect()
 }

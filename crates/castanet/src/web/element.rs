@@ -1,6 +1,7 @@
 //! One element, as the page shows it: its class, its handlers and their values.
 
 use super::graph::shortened;
+use castanet_element::class::Role;
 use castanet_element::error::ArgError;
 use castanet_element::manual;
 use castanet_runtime::router::Router;
@@ -15,8 +16,6 @@ const MOST_OF_ONE: usize = 1 << 20;
 /// An element.
 #[derive(Serialize)]
 pub(crate) struct ElementPage {
-    name: String,
-    class: String,
     /// The first sentence of its manual page.
     summary: &'static str,
     handlers: Vec<HandlerDescription>,
@@ -38,6 +37,8 @@ struct HandlerDescription {
 pub(crate) struct HandlerValue {
     handler: String,
     value: Option<String>,
+    /// Whether the value goes on.
+    is_cut: bool,
     error: Option<String>,
 }
 
@@ -51,11 +52,12 @@ impl ElementPage {
         let Some(element) = graph.find(name) else {
             return Err(ArgError::new(format!("there is no element '{name}'")));
         };
-        let it = &graph.elements[element];
-        let (class, own) = (it.source.class.clone(), it.class);
+        let own = graph.elements[element].class;
         let summary = manual::summary(own);
         let live = own.args.iter().filter(|arg| arg.live).map(|arg| arg.name.to_lowercase());
-        let own = (own.reads)().into_iter().map(|handler| handler.name.to_owned());
+        // A read of a program may run a part of it.
+        let reads = if own.role == Role::Control { Vec::new() } else { (own.reads)() };
+        let own = reads.into_iter().map(|handler| handler.name.to_owned());
         let shown: Vec<String> = ["config".to_owned()].into_iter().chain(live).chain(own).collect();
         let mut handlers: BTreeMap<&str, HandlerDescription> = BTreeMap::new();
         for (doc, writes) in router.handlers_of(element) {
@@ -73,8 +75,7 @@ impl ElementPage {
         let wanted = handlers.values().filter(is_shown);
         let wanted: Vec<String> = wanted.map(|it| format!("{name}.{}", it.name)).collect();
         let values = wanted.iter().map(|it| HandlerValue::read(router, it, MOST_OF_EACH)).collect();
-        let handlers = handlers.into_values().collect();
-        Ok(ElementPage { name: name.to_owned(), class, summary, handlers, values })
+        Ok(ElementPage { summary, handlers: handlers.into_values().collect(), values })
     }
 }
 
@@ -86,16 +87,45 @@ impl HandlerValue {
             true => router.read(handler),
             false => Err(ArgError::new(format!("there is no read handler '{path}'"))),
         };
-        let (value, error) = match value {
-            Ok(text) => (Some(shortened(text.trim_end(), most)), None),
+        HandlerValue::new(handler, value, most)
+    }
+
+    fn new(handler: &str, value: Result<String, ArgError>, most: usize) -> HandlerValue {
+        let (text, error) = match value {
+            Ok(text) => (Some(text.trim_end().to_owned()), None),
             Err(error) => (None, Some(error.to_string())),
         };
-        HandlerValue { handler: handler.to_owned(), value, error }
+        let is_cut = text.as_ref().is_some_and(|text| text.chars().nth(most).is_some());
+        let value = text.map(|text| shortened(&text, most));
+        HandlerValue { handler: handler.to_owned(), value, is_cut, error }
     }
 }
 
-/// The values of handlers, each a name and perhaps a parameter.
-pub(crate) fn read_values(router: &mut Router, handlers: &[String]) -> Vec<HandlerValue> {
+/// The values of handlers of elements, each a name and perhaps a parameter. Those of programs, which may do
+/// anything when they are read, are for clients that may write.
+pub(crate) fn read_values(
+    router: &mut Router,
+    handlers: &[String],
+    may_write: bool,
+) -> Vec<HandlerValue> {
     let most = if handlers.len() == 1 { MOST_OF_ONE } else { MOST_OF_EACH };
-    handlers.iter().map(|handler| HandlerValue::read(router, handler, most)).collect()
+    let mut read = |handler: &String| match role(router, handler) {
+        None => {
+            let error = ArgError::new(format!("'{handler}' is no handler of an element"));
+            HandlerValue::new(handler, Err(error), most)
+        }
+        Some(Role::Control) if !may_write => {
+            let sentence = "a read of a program may run a part of it: it wants --web-write";
+            HandlerValue::new(handler, Err(ArgError::new(sentence)), most)
+        }
+        Some(_) => HandlerValue::read(router, handler, most),
+    };
+    handlers.iter().map(&mut read).collect()
+}
+
+/// The role of the element that a handler belongs to; `None` for handlers of the router.
+pub(crate) fn role(router: &Router, handler: &str) -> Option<Role> {
+    let (element, _) = handler.split_once('.')?;
+    let graph = router.graph();
+    graph.find(element).map(|it| graph.elements[it].class.role)
 }

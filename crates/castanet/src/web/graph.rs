@@ -11,11 +11,19 @@ const MOST_ARGUMENTS: usize = 4096;
 /// Elements and connections of a router.
 #[derive(Serialize)]
 pub(crate) struct GraphDescription {
-    /// How often the configuration was replaced before this one.
-    replaced: u64,
+    version: GraphVersion,
     /// Elements, in the order of the flat configuration.
     elements: Vec<ElementDescription>,
     edges: Vec<EdgeDescription>,
+}
+
+/// Version of a graph: another instance, or another configuration of the same one, has another.
+#[derive(Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct GraphVersion {
+    /// When the instance began to run: nanoseconds since the epoch.
+    pub(crate) started: i64,
+    /// How often its configuration was replaced.
+    pub(crate) replaced: u64,
 }
 
 /// An element.
@@ -47,8 +55,8 @@ struct EdgeDescription {
 }
 
 impl GraphDescription {
-    /// The graph that runs.
-    pub(crate) fn of(router: &Router) -> GraphDescription {
+    /// The graph that runs, in an instance that began to run at this time.
+    pub(crate) fn of(router: &Router, started: i64) -> GraphDescription {
         let graph = router.graph();
         let elements = graph.elements.iter().map(ElementDescription::of).collect();
         let edge = |edge: &Edge| {
@@ -63,7 +71,8 @@ impl GraphDescription {
             }
         };
         let edges = graph.edges.iter().map(edge).collect();
-        GraphDescription { replaced: router.replaced(), elements, edges }
+        let version = GraphVersion { started, replaced: router.replaced() };
+        GraphDescription { version, elements, edges }
     }
 }
 

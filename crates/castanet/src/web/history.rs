@@ -77,24 +77,43 @@ impl History {
     }
 
     /// The history of an element, by its name.
-    pub(super) fn columns(&self, element: &str) -> HistoryColumns {
+    pub(crate) fn columns(&self, element: &str) -> HistoryColumns {
         let mut columns = HistoryColumns::default();
-        let known = |value: f32| (!value.is_nan()).then_some(value);
+        let interval = History::interval(self.places.len());
+        let (mut last, longest) = (None, interval.as_nanos() as i64 * 5 / 2);
         for row in &self.rows {
-            let Some(value) = row.places.get(element).and_then(|&it| row.values.get(it)) else {
-                continue;
-            };
-            columns.time.push((row.time / 1_000_000) as f64 / 1000.0);
-            columns.packets_per_second.push(known(value.packets));
-            columns.drops_per_second.push(known(value.drops));
-            columns.nanoseconds_per_packet.push(known(value.nanoseconds));
-            columns.queue.push(known(value.queue));
+            let value = row.places.get(element).and_then(|&it| row.values.get(it));
+            // A gap where the element was not there, or nothing was measured.
+            let is_late = last.is_some_and(|last| row.time - last > longest);
+            last = Some(row.time);
+            if is_late && !columns.time.is_empty() {
+                columns.push(row.time - longest, HistoryValue::UNKNOWN);
+            }
+            match value {
+                Some(value) => columns.push(row.time, *value),
+                None if !columns.time.is_empty() => columns.push(row.time, HistoryValue::UNKNOWN),
+                None => {}
+            }
         }
         columns
     }
 }
 
+impl HistoryColumns {
+    fn push(&mut self, time: i64, value: HistoryValue) {
+        let known = |value: f32| (!value.is_nan()).then_some(value);
+        self.time.push((time / 1_000_000) as f64 / 1000.0);
+        self.packets_per_second.push(known(value.packets));
+        self.drops_per_second.push(known(value.drops));
+        self.nanoseconds_per_packet.push(known(value.nanoseconds));
+        self.queue.push(known(value.queue));
+    }
+}
+
 impl HistoryValue {
+    const UNKNOWN: HistoryValue =
+        HistoryValue { packets: f32::NAN, drops: f32::NAN, nanoseconds: f32::NAN, queue: f32::NAN };
+
     fn of(live: &ElementLive) -> HistoryValue {
         let known = |value: Option<f64>| value.map_or(f32::NAN, |value| value as f32);
         HistoryValue {

@@ -1,5 +1,6 @@
 //! Rates, as the page gets them each second: by index of elements and connections, to be short.
 
+use super::graph::GraphVersion;
 use crate::observe::edges::{EdgeRate, edge_rates};
 use crate::observe::rates::{ElementRates, Rates};
 use crate::observe::snapshot::QueueTotals;
@@ -12,10 +13,8 @@ use std::collections::BTreeMap;
 pub(crate) struct LiveRates {
     /// Nanoseconds since the epoch, at the end of the interval.
     pub(super) time: i64,
-    /// How often the configuration was replaced before the one that the indices mean.
-    replaced: u64,
-    /// Length of the interval in seconds.
-    interval: f64,
+    /// The graph that the indices mean.
+    version: GraphVersion,
     /// The load of each worker, from 0 to 1.
     workers: Vec<f64>,
     pub(super) elements: Vec<ElementLive>,
@@ -28,14 +27,14 @@ pub(crate) struct ElementLive {
     /// Packets since the start.
     #[serde(skip_serializing_if = "is_zero")]
     packets: u64,
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero_rate")]
     pub(super) packets_per_second: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_second: Option<f64>,
     /// Packets dropped since the start.
     #[serde(skip_serializing_if = "is_zero")]
     drops: u64,
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero_rate")]
     pub(super) drops_per_second: f64,
     /// Packets dropped since the start, by reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -51,28 +50,32 @@ pub(crate) struct ElementLive {
     pub(super) queue: Option<QueueTotals>,
     #[serde(skip_serializing_if = "Option::is_none")]
     kernel_drops: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kernel_drops_per_second: Option<f64>,
 }
 
 /// The rate on a connection.
 #[derive(Serialize)]
 struct EdgeLive {
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(skip_serializing_if = "is_zero_rate")]
     packets_per_second: f64,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    is_bound: bool,
+    /// If that is only the most that can pass: the packets of the output's element, and those of the input's,
+    /// that this edge shares with others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bounds: Option<[f64; 2]>,
 }
 
 impl LiveRates {
-    /// The rates of the configuration that runs, which were computed at this time.
-    pub(super) fn of(router: &Router, time: i64, rates: Rates) -> LiveRates {
+    /// The rates of the configuration that runs, which were computed at this time, in an instance that began
+    /// to run at `started`.
+    pub(super) fn of(router: &Router, started: i64, time: i64, rates: Rates) -> LiveRates {
         let edge = |rate: EdgeRate| EdgeLive {
             packets_per_second: rounded(rate.packets_per_second),
-            is_bound: rate.is_bound,
+            bounds: rate.bounds.map(|bounds| bounds.map(rounded)),
         };
         LiveRates {
             time,
-            replaced: router.replaced(),
-            interval: rates.interval,
+            version: GraphVersion { started, replaced: router.replaced() },
             workers: rates.workers.iter().map(|worker| rounded(worker.load)).collect(),
             edges: edge_rates(router.graph(), &rates.elements).into_iter().map(edge).collect(),
             elements: rates.elements.into_iter().map(ElementLive::of).collect(),
@@ -96,6 +99,7 @@ impl ElementLive {
             burst: rates.burst.map(rounded),
             queue: rates.queue,
             kernel_drops: rates.kernel_drops,
+            kernel_drops_per_second: rates.kernel_drops_per_second.map(rounded),
         }
     }
 }
@@ -109,6 +113,6 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-fn is_none(rate: &f64) -> bool {
+fn is_zero_rate(rate: &f64) -> bool {
     *rate == 0.0
 }

@@ -9,8 +9,9 @@ mod manual;
 mod view;
 
 pub(crate) use assets::asset;
-pub(crate) use element::{ElementPage, read_values};
+pub(crate) use element::{ElementPage, read_values, role};
 pub(crate) use graph::GraphDescription;
+pub(crate) use history::HistoryColumns;
 pub(crate) use live::LiveRates;
 pub(crate) use manual::manual_page;
-pub(crate) use view::{HistoryPage, WebView};
+pub(crate) use view::WebView;

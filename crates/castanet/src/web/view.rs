@@ -7,7 +7,6 @@ use crate::observe::snapshot::Snapshot;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_runtime::router::Router;
-use serde::Serialize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,9 +16,14 @@ const EVERY: Duration = Duration::from_secs(1);
 /// for so long, too.
 const LEASE: Duration = Duration::from_secs(10);
 
+/// Time for which workers are not asked again after one of them has not answered: the control thread waits
+/// for it, and nobody else is answered meanwhile.
+const PAUSE: Duration = Duration::from_secs(60);
+
 /// The state of the web view, on the control thread.
-#[derive(Default)]
 pub(crate) struct WebView {
+    /// When the instance began to run: nanoseconds since the epoch.
+    started: i64,
     last: Option<Snapshot>,
     live: Option<Arc<LiveRates>>,
     history: History,
@@ -29,28 +33,30 @@ pub(crate) struct WebView {
     due: Option<Time>,
     /// When the next row of the history is due.
     row_due: Option<Time>,
-}
-
-/// The history of an element.
-#[derive(Serialize)]
-pub(crate) struct HistoryPage {
-    element: String,
-    #[serde(flatten)]
-    columns: HistoryColumns,
+    /// Why there are no rates until the next ones are due, if a worker has not answered.
+    failure: Option<String>,
 }
 
 impl WebView {
+    /// The view of an instance that began to run at this time, in nanoseconds since the epoch.
+    pub(crate) fn new(started: i64) -> WebView {
+        WebView {
+            started,
+            last: None,
+            live: None,
+            history: History::default(),
+            asked: None,
+            due: None,
+            row_due: None,
+            failure: None,
+        }
+    }
+
     /// Takes rates if they are due; returns when the next ones are.
     pub(crate) fn step(&mut self, router: &mut Router) -> Option<Time> {
         let now = router.clock().now();
         if self.due.is_none_or(|due| due <= now) {
-            // Without an answer of the workers there is a gap in the history.
-            _ = self.take(router, now);
-            let interval = match self.is_watched(now) {
-                true => EVERY,
-                false => EVERY.max(History::interval(router.graph().elements.len())),
-            };
-            self.due = Some(now + interval);
+            self.take(router, now);
         }
         self.due
     }
@@ -64,8 +70,11 @@ impl WebView {
         self.asked = Some(now);
         // Rates over a shorter time would say little.
         let is_old = |last: &Snapshot| now - Time(last.time) >= EVERY + EVERY / 2;
-        if self.last.as_ref().is_none_or(is_old) {
-            self.take(router, now)?;
+        if self.failure.is_none() && self.last.as_ref().is_none_or(is_old) {
+            self.take(router, now);
+        }
+        if let Some(failure) = &self.failure {
+            return Err(ArgError::new(failure.clone()));
         }
         let next = now + EVERY;
         self.due = Some(self.due.map_or(next, |due| due.min(next)));
@@ -73,8 +82,8 @@ impl WebView {
     }
 
     /// The history of an element.
-    pub(crate) fn history(&self, element: &str) -> HistoryPage {
-        HistoryPage { element: element.to_owned(), columns: self.history.columns(element) }
+    pub(crate) fn history(&self, element: &str) -> HistoryColumns {
+        self.history.columns(element)
     }
 
     /// Whether a client has asked lately.
@@ -82,21 +91,36 @@ impl WebView {
         self.asked.is_some_and(|asked| now - asked < LEASE)
     }
 
-    fn take(&mut self, router: &mut Router, now: Time) -> Result<(), ArgError> {
+    /// Takes rates, and says when the next ones are due. Without an answer of the workers there is a gap in
+    /// the history.
+    fn take(&mut self, router: &mut Router, now: Time) {
         let lease = self.is_watched(now).then_some(LEASE);
-        let snapshot = Snapshot::take(router, lease)?;
+        let snapshot = Snapshot::take(router, lease);
+        let every = History::interval(router.graph().elements.len());
+        let (failure, pause) = match snapshot {
+            Ok(snapshot) => {
+                self.add(router, snapshot, every);
+                (None, if self.is_watched(now) { EVERY } else { every })
+            }
+            Err(error) => (Some(error.to_string()), PAUSE),
+        };
+        self.failure = failure;
+        // The answer of a worker may have taken long.
+        self.due = Some(router.clock().now() + pause);
+    }
+
+    fn add(&mut self, router: &Router, snapshot: Snapshot, every: Duration) {
         if let Some(last) = &self.last {
             let rates = Rates::between(last, &snapshot);
-            let live = Arc::new(LiveRates::of(router, snapshot.time, rates));
+            let live = Arc::new(LiveRates::of(router, self.started, snapshot.time, rates));
+            let now = Time(snapshot.time);
             if self.row_due.is_none_or(|due| due <= now) {
                 self.history.add(router, &live);
                 // Earlier by half an interval of steps, one of which may come a little early.
-                let interval = History::interval(router.graph().elements.len());
-                self.row_due = Some(now + (interval - EVERY / 2));
+                self.row_due = Some(now + (every - EVERY / 2));
             }
             self.live = Some(live);
         }
         self.last = Some(snapshot);
-        Ok(())
     }
 }

@@ -70,7 +70,7 @@ fn clients_that_never_read_or_never_write_keep_no_one_waiting_for_long() {
     let target = Target::new("m-idle", COUNTING);
     // As many as may be connected: half of them ask again and again and read nothing, the others say
     // nothing.
-    let mut clients: Vec<_> = (0..64).map(|_| connect(target.address)).collect();
+    let mut clients: Vec<_> = (0..256).map(|_| connect(target.address)).collect();
     let request = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n".repeat(2000);
     for client in clients.iter_mut().step_by(2) {
         client.set_write_timeout(Some(Duration::from_millis(10))).unwrap();

@@ -61,15 +61,17 @@ fn handlers_are_written_only_where_that_is_allowed() {
     let reply = view.post("/api/write", &write);
     assert_eq!((reply.status, reply.body.contains("--web-write")), (403, true), "{}", reply.body);
 
-    let view = View::new("w-write", COUNTING, &["--web-write"]);
+    let view = View::new("w-write", COUNTING, &["--web-write", "--allow-reconfigure"]);
     let reply = view.post("/api/write", &json!({ "handler": "s.active", "value": "false" }));
     assert_eq!(reply.status, 200, "{}", reply.body);
     assert_eq!(view.it.read("one", "s.active"), "false");
     for (handler, value, told) in [
         ("s.active", "perhaps", "perhaps"),
-        ("s.nothing", "1", "no write handler 's.nothing'"),
-        ("nobody.active", "1", "no write handler"),
-        ("c.count", "1", "no write handler"),
+        ("s.nothing", "1", "no element has the write handler 's.nothing'"),
+        ("nobody.active", "1", "no element has the write handler"),
+        ("c.count", "1", "no element has the write handler"),
+        ("stop", "", "no element has the write handler"),
+        ("hotconfig", "Idle -> Discard;", "no element has the write handler"),
     ] {
         let reply = view.post("/api/write", &json!({ "handler": handler, "value": value }));
         assert_eq!(reply.status, 400, "{handler}: {}", reply.body);
@@ -97,6 +99,20 @@ fn pages_of_other_sites_get_nothing() {
     for kind in ["Content-Type: text/plain", "Content-Type: application/x-www-form-urlencoded"] {
         assert_eq!(post(address, "/api/trace", &[kind], query).status, 415);
     }
+    // Images and links of another site have no origin.
+    for site in ["cross-site", "same-site"] {
+        for path in ["/api/graph", "/metrics"] {
+            let reply = get(address, path, &[&format!("Sec-Fetch-Site: {site}")]);
+            assert_eq!(reply.status, 403, "{path}: {}", reply.body);
+        }
+    }
+    for site in ["same-origin", "none"] {
+        assert_eq!(get(address, "/metrics", &[&format!("Sec-Fetch-Site: {site}")]).status, 200);
+    }
+    assert_eq!(
+        ask(address, &head("evil.example", "").replace("/api/graph", "/metrics")).status,
+        403
+    );
     let own = format!("Origin: http://{address}");
     assert_eq!(post(address, "/api/trace", &[JSON, &own], query).status, 200);
     let reply = view.get("/");
@@ -172,4 +188,41 @@ fn metrics_of_the_same_address_have_the_same_listener() {
     let address = format!("127.0.0.1:{port}").parse().unwrap();
     assert!(get(address, "/metrics", &[]).body.contains("castanet_build_info"));
     assert_eq!(get(address, "/", &[]).status, 200);
+}
+
+#[test]
+fn a_look_runs_no_program() {
+    let text = format!("{COUNTING} p :: Script(TYPE PASSIVE, write s.active false);");
+    let view = View::new("w-program", &text, &[]);
+    let page = view.json("/api/element?name=p");
+    assert!(page["handlers"].as_array().unwrap().iter().any(|it| it["name"] == "run"), "{page}");
+    let read = view.json("/api/read?handler=p.run&handler=s.active&handler=count_cycles");
+    assert!(read[0]["error"].as_str().unwrap().contains("--web-write"), "{read}");
+    assert_eq!(read[1]["value"], "true", "{read}");
+    assert!(read[2]["error"].as_str().unwrap().contains("no handler of an element"), "{read}");
+    assert_eq!(view.it.read("one", "s.active"), "true");
+    // Those who may write may run it, too.
+    let view = View::new("w-program-2", &text, &["--web-write"]);
+    view.json("/api/element?name=p");
+    assert_eq!(view.it.read("one", "s.active"), "true");
+    view.json("/api/read?handler=p.run");
+    assert_eq!(view.it.read("one", "s.active"), "false");
+}
+
+#[test]
+fn slow_clients_make_room_for_others() {
+    let view = View::new("w-slow", COUNTING, &["--web-write"]);
+    let head = "POST /api/trace HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 9\r\n";
+    let mut slow = Vec::new();
+    for round in 0..5 {
+        for number in 0..100 {
+            let mut stream = connect(view.address);
+            let beginning =
+                ["GET /api", head, "GET /icon.svg HTTP/1.1\r\nHost: a\r\n\r\n"][number % 3];
+            _ = stream.write_all(beginning.as_bytes());
+            slow.push(stream);
+        }
+        assert_eq!(view.get("/api/graph").status, 200, "round {round}");
+        assert_eq!(view.get("/metrics").status, 200, "round {round}");
+    }
 }

@@ -55,7 +55,7 @@ fn rates_of_elements_and_connections_are_those_of_the_packets() {
     {
         let edge = edge(from, output);
         assert!(is_about(&edge["packets_per_second"], rate), "{from} [{output}]: {edge}");
-        assert_eq!(edge["is_bound"], Value::Null, "{from} [{output}]: {edge}");
+        assert_eq!(edge["bounds"], Value::Null, "{from} [{output}]: {edge}");
     }
     // Nothing passes the filter.
     assert_eq!(edge("f", 0), json!({}));
@@ -64,7 +64,8 @@ fn rates_of_elements_and_connections_are_those_of_the_packets() {
     assert_eq!(element("full")["queue"], json!({ "length": 5, "capacity": 5 }));
     // Both outputs of `k` go to one input: which took how many is not known.
     let bound = edge("k", 0);
-    assert_eq!(bound["is_bound"], true, "{bound}");
+    assert!(is_about(&bound["bounds"][0], 100.0), "{bound}");
+    assert!(is_about(&bound["bounds"][1], 100.0), "{bound}");
     assert!(is_about(&bound["packets_per_second"], 100.0), "{bound}");
     wait_until("costs come", || {
         let live = view.json("/api/live");
@@ -91,11 +92,11 @@ fn a_hot_swap_changes_the_graph_and_its_history_goes_on() {
     );
     view.it.output(&["ctl", "one", "reload"]);
     let graph = view.json("/api/graph");
-    assert_eq!(graph["replaced"], 1);
+    assert_eq!(graph["version"]["replaced"], 1);
     place(&graph, "new");
     wait_until("rates of the new graph come", || {
         let live = view.json("/api/live");
-        live["replaced"] == 1
+        live["version"] == graph["version"]
             && live["elements"].as_array().unwrap().len()
                 == graph["elements"].as_array().unwrap().len()
             && is_about(&live["elements"][place(&graph, "c")]["packets_per_second"], 100.0)
@@ -109,7 +110,7 @@ fn a_hot_swap_changes_the_graph_and_its_history_goes_on() {
 fn an_element_has_its_handlers_values_and_manual_page() {
     let view = View::new("w-element", SPLITTING.rsplit_once("i ::").unwrap().0, &[]);
     let page = view.json("/api/element?name=full");
-    assert_eq!((&page["name"], &page["class"]), (&json!("full"), &json!("Queue")));
+    assert!(page["summary"].as_str().unwrap().starts_with("Stores packets"), "{page}");
     let handlers = page["handlers"].as_array().unwrap();
     let handler = |name: &str| handlers.iter().find(|it| it["name"] == name).unwrap();
     assert_eq!(handler("capacity")["is_written"], true);
@@ -117,7 +118,7 @@ fn an_element_has_its_handlers_values_and_manual_page() {
     assert!(handler("length")["doc"].as_str().unwrap().ends_with('.'));
     let values = page["values"].as_array().unwrap();
     let value = values.iter().find(|it| it["handler"] == "full.capacity").unwrap();
-    assert_eq!(value["value"], "5");
+    assert_eq!((&value["value"], &value["is_cut"]), (&json!("5"), &json!(false)));
     let read = view.json("/api/read?handler=full.capacity&handler=h%2Fc.count&handler=no.no");
     assert_eq!(read[0]["value"], "5");
     assert!(read[1]["value"].as_str().unwrap().parse::<u64>().is_ok(), "{read}");
@@ -170,4 +171,21 @@ fn a_packet_is_traced_to_its_end() {
     assert!(steps.iter().any(|step| dropped(&step)), "{steps:?}");
     let stop = view.post("/api/trace", &json!({ "command": "stop", "session": session }));
     assert_eq!(stop.status, 200, "{}", stop.body);
+}
+
+#[test]
+fn a_history_has_gaps_where_the_element_was_not_there() {
+    let view = View::new("w-gap", COUNTING, &[]);
+    let packets = |element: &str| {
+        let history = view.json(&format!("/api/history?element={element}"));
+        history["packets_per_second"].as_array().unwrap().clone()
+    };
+    wait_until("the history begins", || packets("c").len() >= 2);
+    view.it.write("one.click", "s :: RatedSource(LENGTH 60, RATE 100) -> Discard;");
+    view.it.output(&["ctl", "one", "reload"]);
+    wait_until("there is a gap", || packets("c").last().is_some_and(Value::is_null));
+    view.it.write("one.click", COUNTING);
+    view.it.output(&["ctl", "one", "reload"]);
+    wait_until("the history goes on", || packets("c").last().is_some_and(Value::is_number));
+    assert!(packets("c").iter().any(Value::is_null), "{:?}", packets("c"));
 }
