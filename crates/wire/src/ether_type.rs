@@ -10,6 +10,8 @@ pub const VLAN: u16 = 0x8100;
 pub const RARP: u16 = 0x8035;
 /// IPv6.
 pub const IPV6: u16 = 0x86dd;
+/// Ethernet frames in tunnels (transparent Ethernet bridging).
+pub const TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// Ethernet flow control (pause frames).
 pub const MAC_CONTROL: u16 = 0x8808;
 /// MPLS unicast.

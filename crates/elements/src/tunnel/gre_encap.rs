@@ -1,0 +1,53 @@
+//! `GREEncap`: prepends GRE headers.
+
+use super::tunnel_protocol::TunnelProtocol;
+use castanet_element::prelude::*;
+use castanet_element::wire::GreHeader;
+
+/// Prepends a GRE header to each packet.
+///
+/// The header is that of RFC 2784, with the key of RFC 2890. `IPEncap(gre, SRC, DST)` prepends the
+/// IP header.
+///
+/// ```click
+/// in -> e :: GREEncap(ip) -> out
+/// > in  hex 61 62
+/// < out hex 00 00 08 00 61 62
+/// ! e.key 258
+/// = e.key 258
+/// > in  hex 61 62
+/// < out hex 20 00 08 00 00 00 01 02 61 62
+/// ```
+///
+/// ```click
+/// in -> GREEncap(ethernet, CHECKSUM true, KEY 7) -> out
+/// > in  hex 61 62
+/// < out hex a0 00 65 58 99 3e 00 00 00 00 00 07 61 62
+/// ```
+#[derive(Clone, Element)]
+#[element(room = "tunnel")]
+pub struct GREEncap {
+    /// Protocol of the packets: `ip`, `ip6`, `ethernet`, or an EtherType.
+    #[arg]
+    protocol: TunnelProtocol,
+    /// Whether headers have a checksum over header and packet.
+    #[arg(keyword, default = false)]
+    checksum: bool,
+    /// The key; without it, headers have none.
+    #[arg(keyword, live)]
+    key: Option<u32>,
+}
+
+impl PerPacket for GREEncap {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+
+    #[inline]
+    fn packet(&self, (): &mut (), packet: &mut Packet) {
+        let GREEncap { protocol, checksum: has_checksum, key } = *self;
+        let header = GreHeader { protocol: protocol.0, key, has_checksum };
+        packet.push_front(header.length());
+        header.write(packet.bytes_mut());
+    }
+}
