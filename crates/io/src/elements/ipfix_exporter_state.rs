@@ -1,0 +1,178 @@
+//! The state of an `IPFIXExporter` on one worker: its flows, and its session with the collector.
+
+use super::ipfix_exporter::{IPFIXExporter, IPFIXExporterExit};
+use crate::ipfix::{ExportSession, metrics};
+use castanet_element::prelude::*;
+use castanet_kit::ipfix::{FlowCache, ObservedPacket};
+use castanet_packet::anno;
+use castanet_wire::headers::frame_payload;
+use castanet_wire::ipfix::FLOW_TEMPLATES;
+use castanet_wire::{Ethernet, Vlan, ether_type};
+
+/// How often flows that are over are looked for, and what waits is sent.
+pub(super) const TICK: Duration = Duration::from_secs(1);
+/// Flows that are looked at in one turn of the timer.
+const EXPIRE: usize = 256;
+/// Maximum number of VLAN tags before an IP header.
+const MOST_TAGS: usize = 8;
+
+/// What one worker meters and exports.
+#[derive(Default, Local)]
+#[local(methods)]
+pub struct IPFIXExporterState {
+    cache: FlowCache,
+    session: ExportSession,
+    /// Packets that pass before the next one is metered.
+    until_sample: u32,
+    /// Whether a handler has asked that all flows end.
+    is_flushing: bool,
+    /// Packets without an IP header, which belong to no flow.
+    #[read]
+    #[metric(metrics::IGNORED)]
+    ignored: u64,
+}
+
+#[handlers]
+impl IPFIXExporterState {
+    /// Flows at present.
+    #[read]
+    #[metric(metrics::FLOWS)]
+    fn flows(&self) -> usize {
+        self.cache.len()
+    }
+
+    /// Flow records in messages that were sent.
+    #[read]
+    #[metric(metrics::RECORDS)]
+    fn records(&self) -> u64 {
+        self.session.statistics().records
+    }
+
+    /// Messages that were sent.
+    #[read]
+    #[metric(metrics::MESSAGES)]
+    fn messages(&self) -> u64 {
+        self.session.statistics().messages
+    }
+
+    /// Flow records that could not be sent, or whose message the collector's host refused.
+    #[read]
+    #[metric(metrics::LOST)]
+    fn lost(&self) -> u64 {
+        self.session.statistics().lost_records
+    }
+
+    /// Flows that ended because CAPACITY left no room; their records were sent, too.
+    #[read]
+    #[metric(metrics::EVICTED)]
+    fn evicted(&self) -> u64 {
+        self.cache.evicted()
+    }
+
+    /// Ends all flows, and sends their records.
+    #[write(flush, wakes)]
+    fn flush(&mut self, _: &str) -> Result<(), ArgError> {
+        self.is_flushing = true;
+        Ok(())
+    }
+}
+
+impl IPFIXExporterState {
+    pub(super) fn configure(&mut self, element: &IPFIXExporter) {
+        let (limits, ingress) = element.limits();
+        self.cache.configure(limits, ingress);
+    }
+
+    pub(super) fn open(&mut self, element: &IPFIXExporter, worker: usize) -> Result<(), ArgError> {
+        let settings = element.exporter_settings(worker);
+        let opened = ExportSession::open(element.args().collector, settings, FLOW_TEMPLATES);
+        self.session = opened.map_err(|error| error.at("COLLECTOR"))?;
+        Ok(())
+    }
+
+    /// Counts the packets of a burst in their flows, and exports flows that end.
+    pub(super) fn meter(&mut self, element: &IPFIXExporter, batch: &Batch, cx: &mut Cx) {
+        let IPFIXExporterState { cache, session, until_sample, ignored, .. } = self;
+        let (now, interval, before) = (cx.now().nanos(), element.args().sampling, *ignored);
+        session.export(cx, element.emit(), |exporter, send| {
+            if cache.is_due(now) {
+                let ended = &mut |record: &_| exporter.add(record, now, send);
+                cache.expire(now, 2 * batch.len(), ended);
+            }
+            for packet in batch.iter() {
+                if *until_sample > 0 {
+                    *until_sample -= 1;
+                    continue;
+                }
+                *until_sample = interval - 1;
+                match observe(packet) {
+                    Some(observed) => {
+                        let ended = &mut |record: &_| exporter.add(record, now, send);
+                        cache.count(&observed, now, ended);
+                    }
+                    None => *ignored += 1,
+                }
+            }
+            exporter.count_ignored(*ignored - before);
+        });
+    }
+
+    /// Ends flows that are over and sends what waits; the time until the next call.
+    pub(super) fn tick(&mut self, element: &IPFIXExporter, cx: &mut Cx) -> Duration {
+        if std::mem::take(&mut self.is_flushing) {
+            self.end_all(element, cx);
+            return TICK;
+        }
+        let IPFIXExporterState { cache, session, .. } = self;
+        let (now, mut is_done) = (cx.now().nanos(), true);
+        session.export(cx, element.emit(), |exporter, send| {
+            is_done = cache.expire(now, EXPIRE, &mut |record| exporter.add(record, now, send));
+            if is_done {
+                exporter.keep_alive(now, send);
+            }
+        });
+        if is_done { TICK } else { Duration::from_nanos(1) }
+    }
+
+    /// Ends all flows by force, and sends their records.
+    pub(super) fn end_all(&mut self, element: &IPFIXExporter, cx: &mut Cx) {
+        let IPFIXExporterState { cache, session, .. } = self;
+        let now = cx.now().nanos();
+        session.export(cx, element.emit(), |exporter, send| {
+            cache.clear(&mut |record| exporter.add(record, now, send));
+            exporter.flush(now, send);
+        });
+    }
+}
+
+impl IPFIXExporter {
+    /// Sends a message to output 1, if that is connected; false if there is no frame for it.
+    fn emit(&self) -> Option<impl FnMut(&mut Cx, &[u8]) -> bool + use<>> {
+        self.has_output.then_some(|cx: &mut Cx, message: &[u8]| match cx.copy_in(message) {
+            Some(packet) => {
+                cx.emit(IPFIXExporterExit::Message, packet);
+                true
+            }
+            None => false,
+        })
+    }
+}
+
+/// The packet as its flow counts it; `None` without an IP header.
+#[inline]
+fn observe(packet: &Packet) -> Option<ObservedPacket> {
+    let bytes = packet.bytes();
+    let cut = packet.anno_u32(anno::EXTRA_LENGTH) as usize;
+    if let Some(network) = packet.network_offset() {
+        let vlan = packet.anno_u16(anno::VLAN_TCI) & Vlan::ID_MASK;
+        return ObservedPacket::of(bytes, usize::try_from(network).ok()?, cut, vlan);
+    }
+    let (kind, network) = frame_payload(bytes, MOST_TAGS)?;
+    let is_tagged = network > Ethernet::LEN;
+    let vlan = match bytes.get(Ethernet::LEN..).and_then(Vlan::from_prefix) {
+        Some((tag, _)) if is_tagged => tag.id(),
+        _ => 0,
+    };
+    matches!(kind, ether_type::IPV4 | ether_type::IPV6)
+        .then(|| ObservedPacket::of(bytes, network, cut, vlan))?
+}
