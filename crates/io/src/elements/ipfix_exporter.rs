@@ -5,8 +5,6 @@ use crate::ipfix::CollectorAddress;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
 use castanet_kit::ipfix::{ExporterSettings, FlowLimits};
-use castanet_wire::ipfix::MessageBuffer;
-use castanet_wire::{Ipv6Header, Udp};
 
 /// Exports the flows of the packets that pass through by IPFIX (RFC 7011).
 ///
@@ -36,12 +34,12 @@ use castanet_wire::{Ipv6Header, Udp};
 /// = e.ignored 1
 /// + 7s
 /// = e.flows 0
-/// = e.records 2
+/// = e.exported_records 2
 /// > in  1.0.0.1:5 > 2.0.0.2:6 udp
 /// < out 1.0.0.1:5 > 2.0.0.2:6 udp
 /// ! e.flush
-/// = e.records 3
-/// = e.lost 0
+/// = e.exported_records 3
+/// = e.lost_records 0
 /// ```
 ///
 /// ```text
@@ -141,10 +139,9 @@ impl IPFIXExporter {
     /// The parameters of the exporter of a worker.
     pub(super) fn exporter_settings(&self, worker: usize) -> ExporterSettings {
         let it = &self.settings;
-        let headers = Ipv6Header::LEN + Udp::LEN;
         ExporterSettings {
             domain: it.domain.wrapping_add(worker as u32),
-            max_message: (it.mtu as usize - headers).max(MessageBuffer::MIN_LEN),
+            max_message: ExporterSettings::message_len(it.mtu as usize),
             template_interval: nanos(it.template_interval),
             template_messages: it.template_messages,
             sampling: it.sampling,

@@ -21,6 +21,7 @@ const MOST_TAGS: usize = 8;
 #[local(methods)]
 pub struct IPFIXExporterState {
     cache: FlowCache,
+    #[flatten]
     session: ExportSession,
     /// Packets that pass before the next one is metered.
     until_sample: u32,
@@ -39,27 +40,6 @@ impl IPFIXExporterState {
     #[metric(metrics::FLOWS)]
     fn flows(&self) -> usize {
         self.cache.len()
-    }
-
-    /// Flow records in messages that were sent.
-    #[read]
-    #[metric(metrics::RECORDS)]
-    fn records(&self) -> u64 {
-        self.session.statistics().records
-    }
-
-    /// Messages that were sent.
-    #[read]
-    #[metric(metrics::MESSAGES)]
-    fn messages(&self) -> u64 {
-        self.session.statistics().messages
-    }
-
-    /// Flow records that could not be sent, or whose message the collector's host refused.
-    #[read]
-    #[metric(metrics::LOST)]
-    fn lost(&self) -> u64 {
-        self.session.statistics().lost_records
     }
 
     /// Flows that ended because CAPACITY left no room; their records were sent, too.

@@ -64,6 +64,11 @@ impl CollectorSocket {
         Ok(CollectorSocket { collector, socket, is_connected, error, has_reported })
     }
 
+    /// The collector's address.
+    pub(super) fn collector(&self) -> CollectorAddress {
+        self.collector
+    }
+
     /// Sends a message, or loses it: the caller does not wait for the network.
     pub(super) fn send(&mut self, message: &[u8]) -> Delivery {
         let mut was_refused = false;

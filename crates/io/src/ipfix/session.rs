@@ -1,6 +1,7 @@
 //! An exporter with the socket to its collector.
 
 use super::collector::{CollectorAddress, CollectorSocket};
+use super::metrics;
 use castanet_element::prelude::*;
 use castanet_kit::ipfix::{Delivery, Exporter, ExporterSettings, Send};
 use castanet_wire::ipfix::{ExporterStatistics, Template};
@@ -10,6 +11,30 @@ use castanet_wire::ipfix::{ExporterStatistics, Template};
 pub struct ExportSession {
     socket: Option<CollectorSocket>,
     exporter: Option<Exporter>,
+}
+
+#[handlers]
+impl ExportSession {
+    /// Flow records in messages that were sent.
+    #[read]
+    #[metric(metrics::RECORDS)]
+    fn exported_records(&self) -> u64 {
+        self.statistics().records
+    }
+
+    /// Messages that were sent.
+    #[read]
+    #[metric(metrics::MESSAGES)]
+    fn exported_messages(&self) -> u64 {
+        self.statistics().messages
+    }
+
+    /// Flow records that could not be sent, or whose message the collector's host refused.
+    #[read]
+    #[metric(metrics::LOST)]
+    fn lost_records(&self) -> u64 {
+        self.statistics().lost_records
+    }
 }
 
 impl ExportSession {
@@ -26,13 +51,13 @@ impl ExportSession {
         Ok(ExportSession { socket, exporter: Some(Exporter::new(settings, templates)) })
     }
 
-    /// Whether the session is open.
-    pub fn is_open(&self) -> bool {
-        self.exporter.is_some()
+    /// The collector, if the session has one.
+    pub fn collector(&self) -> Option<CollectorAddress> {
+        self.socket.as_ref().map(CollectorSocket::collector)
     }
 
     /// What was sent and lost so far.
-    pub fn statistics(&self) -> ExporterStatistics {
+    fn statistics(&self) -> ExporterStatistics {
         self.exporter.as_ref().map(Exporter::statistics).unwrap_or_default()
     }
 

@@ -1,12 +1,14 @@
 //! The exporting process: packs records into messages, and repeats templates.
 
+use super::MILLISECOND;
 use castanet_wire::ipfix::{
     ExporterStatistics, FlowRecord, MessageBuffer, STATISTICS_TEMPLATE, SystematicSampling,
     Template,
 };
+use castanet_wire::{Ipv6Header, Udp};
 
 /// The parameters of an exporter.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExporterSettings {
     /// The observation domain, in which sequence numbers and templates are valid.
     pub domain: u32,
@@ -18,6 +20,25 @@ pub struct ExporterSettings {
     pub template_messages: u32,
     /// One packet is sampled of so many.
     pub sampling: u32,
+}
+
+impl ExporterSettings {
+    /// The longest message in an IP packet of `mtu` bytes, of either family.
+    pub const fn message_len(mtu: usize) -> usize {
+        mtu.saturating_sub(Ipv6Header::LEN + Udp::LEN)
+    }
+}
+
+impl Default for ExporterSettings {
+    fn default() -> Self {
+        ExporterSettings {
+            domain: 1,
+            max_message: Self::message_len(1500),
+            template_interval: 60_000 * MILLISECOND,
+            template_messages: 100,
+            sampling: 1,
+        }
+    }
 }
 
 /// The fate of a message, as far as the sender knows it.

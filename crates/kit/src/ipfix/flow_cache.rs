@@ -144,9 +144,9 @@ impl FlowCache {
     /// whether none is left to check.
     pub fn expire(&mut self, now: u64, limit: usize, ended: Ended) -> bool {
         let (limits, ingress) = (self.limits, self.ingress);
-        self.ip4.expire(now, limit, |key, flow| {
+        self.ip4.expire(now, limit, |_, key, flow| {
             ended(&record(&key, &flow, flow.end_reason(&limits), ingress));
-        }) & self.ip6.expire(now, limit, |key, flow| {
+        }) & self.ip6.expire(now, limit, |_, key, flow| {
             ended(&record(&key, &flow, flow.end_reason(&limits), ingress));
         })
     }

@@ -2,8 +2,8 @@
 
 use super::*;
 use castanet_wire::ipfix::{
-    DecodedMessage, Decoder, Element, EndReason, FLOW_TEMPLATES, FlowRecord, STATISTICS_TEMPLATE,
-    SystematicSampling,
+    Counts, DecodedMessage, Decoder, Element, EndReason, FLOW_TEMPLATES, FlowRecord,
+    STATISTICS_TEMPLATE, SystematicSampling,
 };
 use castanet_wire::sketch;
 use proptest::prelude::*;
@@ -158,6 +158,26 @@ fn bytes_that_were_not_captured_count() {
     // Padding behind the packet does not count.
     let padded = [&whole[..], &[0; 10]].concat();
     assert_eq!(ObservedPacket::of(&padded, 0, 0, 0).map(|it| it.octets), Some(1000));
+}
+
+#[test]
+fn counts_of_connections_begin_anew_when_taken() {
+    let mut counters = ConnectionCounters::default();
+    counters.count(5, 0, 40, SECOND);
+    assert_eq!((counters.first(5), counters.take(5)), (None, None), "there was no room");
+    counters.reserve(1025);
+    for (direction, octets, time) in [(0, 40, 3), (1, 60, 4), (0, 1000, 5)] {
+        counters.count(1024, direction, octets, time * SECOND);
+    }
+    assert_eq!(counters.first(1024), Some(3 * SECOND));
+    let counts = |octets, packets| Counts { octets, packets, tcp_flags: 0 };
+    let expected = ConnectionCounts {
+        first: 3 * SECOND,
+        last: 5 * SECOND,
+        counts: [counts(1040, 2), counts(60, 1)],
+    };
+    assert_eq!(counters.take(1024), Some(expected));
+    assert_eq!((counters.first(1024), counters.take(1024), counters.take(1)), (None, None, None));
 }
 
 /// An exporter whose messages are decoded.

@@ -8,6 +8,7 @@ mod entry;
 mod listing;
 mod lookup;
 mod mapping;
+mod metering;
 mod nat_request;
 mod rule_refs;
 mod seq_offsets;
