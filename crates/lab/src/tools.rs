@@ -17,6 +17,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("iptables-legacy-restore", "iptables"),
     ("iptables-nft-restore", "iptables"),
     ("nc", "netcat-openbsd"),
+    ("nfcapd", "nfdump"),
+    ("nfdump", "nfdump"),
     ("nft", "nftables"),
     ("ping", "iputils-ping"),
     ("prometheus", "prometheus"),
@@ -26,6 +28,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("sha256sum", "coreutils"),
     ("tcpdump", "tcpdump"),
     ("traceroute", "traceroute"),
+    ("tshark", "tshark"),
 ];
 
 /// Directories of system programs, which the `PATH` of an ordinary user leaves out.

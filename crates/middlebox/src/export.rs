@@ -13,9 +13,6 @@ const PARTS: usize = 100;
 /// The least number of connections that are looked at each time.
 const LEAST: usize = 256;
 
-/// The type of a function that gets messages; there is none.
-type EmitNothing = fn(&mut Cx, &[u8]) -> bool;
-
 /// The arguments of an export.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ExportArgs {
@@ -75,17 +72,17 @@ impl Export {
             false => Default::default(),
         };
         let position = &mut self.position;
-        session.export(cx, None::<EmitNothing>, |exporter, send| {
+        session.export(cx, None, |exporter, transport| {
             exporter.count_lost(lost);
-            ended.iter().for_each(|record| exporter.add(record, now, send));
+            ended.iter().for_each(|record| exporter.add(record, now, transport));
             connections.read(|all| {
                 let count = (all.extent() / PARTS).max(LEAST);
                 let due = (now.saturating_sub(timeout), EndReason::ActiveTimeout);
                 let slots = (*position, position.saturating_add(count));
-                all.export_due(slots, due, &mut |record| exporter.add(record, now, send));
+                all.export_due(slots, due, &mut |record| exporter.add(record, now, transport));
                 *position = if slots.1 < all.extent() { slots.1 } else { 0 };
             });
-            exporter.keep_alive(now, send);
+            exporter.keep_alive(now, transport);
         });
     }
 
@@ -98,12 +95,12 @@ impl Export {
     ) {
         self.step(session, connections, cx);
         let now = cx.now().nanos();
-        session.export(cx, None::<EmitNothing>, |exporter, send| {
+        session.export(cx, None, |exporter, transport| {
             connections.read(|all| {
                 let (slots, due) = ((0, all.extent()), (now, EndReason::ForcedEnd));
-                all.export_due(slots, due, &mut |record| exporter.add(record, now, send));
+                all.export_due(slots, due, &mut |record| exporter.add(record, now, transport));
             });
-            exporter.flush(now, send);
+            exporter.flush(now, transport);
         });
     }
 }

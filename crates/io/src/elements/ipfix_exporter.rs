@@ -18,9 +18,8 @@ use castanet_kit::ipfix::{ExporterSettings, FlowLimits};
 ///
 /// Messages go to COLLECTOR by UDP, and, if output 1 is connected, leave there as payloads for
 /// `UDPIPEncap`. A message that the network does not take is lost and counted; packets never wait
-/// for it. Each worker has its own table, socket, and observation domain, from DOMAIN on. Templates,
-/// and counts of what was sent and lost, are sent again after TEMPLATE_INTERVAL or TEMPLATE_MESSAGES
-/// messages, and after a loss.
+/// for it. Each worker has its own table, socket, and observation domain, from DOMAIN on. Templates
+/// are sent again after TEMPLATE_INTERVAL or TEMPLATE_MESSAGES messages, and after a loss.
 ///
 /// ```click
 /// in -> e :: IPFIXExporter(INACTIVE_TIMEOUT 5s) -> out;  e[1] -> Discard
@@ -88,6 +87,10 @@ pub struct IPFIXExporterArgs {
     /// Number of messages after which templates are sent again.
     #[arg(keyword, default = 100, range = 1..)]
     template_messages: u32,
+    /// Whether counts of what was sent, lost and ignored are sent with the templates. They count in
+    /// sequence numbers, as they should; `nfcapd` does not know that, and reports an error for each.
+    #[arg(keyword, default = false)]
+    statistics: bool,
 }
 
 /// The collector that the arguments name.
@@ -136,7 +139,7 @@ impl IPFIXExporter {
         (limits, it.ingress)
     }
 
-    /// The parameters of the exporter of a worker.
+    /// The parameters of the exporter of worker number `worker`.
     pub(super) fn exporter_settings(&self, worker: usize) -> ExporterSettings {
         let it = &self.settings;
         ExporterSettings {
@@ -145,6 +148,7 @@ impl IPFIXExporter {
             template_interval: nanos(it.template_interval),
             template_messages: it.template_messages,
             sampling: it.sampling,
+            has_statistics: it.statistics,
         }
     }
 }
@@ -160,9 +164,9 @@ impl PerBatch for IPFIXExporter {
     const PER_WORKER: bool = true;
 
     fn can_take_state(&self, before: &IPFIXExporter) -> bool {
-        let is_same_session = self.settings.collector == before.settings.collector
-            && self.exporter_settings(0) == before.exporter_settings(0);
-        is_same_session && self.workers == before.workers
+        let (now, then) = (&self.settings, &before.settings);
+        (now.collector, now.domain) == (then.collector, then.domain)
+            && self.workers == before.workers
     }
 
     fn apply_config(&self, state: &mut IPFIXExporterState) {

@@ -1,7 +1,7 @@
 //! The state of an `IPFIXExporter` on one worker: its flows, and its session with the collector.
 
 use super::ipfix_exporter::{IPFIXExporter, IPFIXExporterExit};
-use crate::ipfix::{ExportSession, metrics};
+use crate::ipfix::{Emit, ExportSession, metrics};
 use castanet_element::prelude::*;
 use castanet_kit::ipfix::{FlowCache, ObservedPacket};
 use castanet_packet::anno;
@@ -61,6 +61,7 @@ impl IPFIXExporterState {
     pub(super) fn configure(&mut self, element: &IPFIXExporter) {
         let (limits, ingress) = element.limits();
         self.cache.configure(limits, ingress);
+        self.session.configure(element.exporter_settings(0));
     }
 
     pub(super) fn open(&mut self, element: &IPFIXExporter, worker: usize) -> Result<(), ArgError> {
@@ -74,9 +75,9 @@ impl IPFIXExporterState {
     pub(super) fn meter(&mut self, element: &IPFIXExporter, batch: &Batch, cx: &mut Cx) {
         let IPFIXExporterState { cache, session, until_sample, ignored, .. } = self;
         let (now, interval, before) = (cx.now().nanos(), element.args().sampling, *ignored);
-        session.export(cx, element.emit(), |exporter, send| {
+        session.export(cx, element.emit(), |exporter, transport| {
             if cache.is_due(now) {
-                let ended = &mut |record: &_| exporter.add(record, now, send);
+                let ended = &mut |record: &_| exporter.add(record, now, transport);
                 cache.expire(now, 2 * batch.len(), ended);
             }
             for packet in batch.iter() {
@@ -87,7 +88,7 @@ impl IPFIXExporterState {
                 *until_sample = interval - 1;
                 match observe(packet) {
                     Some(observed) => {
-                        let ended = &mut |record: &_| exporter.add(record, now, send);
+                        let ended = &mut |record: &_| exporter.add(record, now, transport);
                         cache.count(&observed, now, ended);
                     }
                     None => *ignored += 1,
@@ -105,10 +106,10 @@ impl IPFIXExporterState {
         }
         let IPFIXExporterState { cache, session, .. } = self;
         let (now, mut is_done) = (cx.now().nanos(), true);
-        session.export(cx, element.emit(), |exporter, send| {
-            is_done = cache.expire(now, EXPIRE, &mut |record| exporter.add(record, now, send));
+        session.export(cx, element.emit(), |exporter, transport| {
+            is_done = cache.expire(now, EXPIRE, &mut |record| exporter.add(record, now, transport));
             if is_done {
-                exporter.keep_alive(now, send);
+                exporter.keep_alive(now, transport);
             }
         });
         if is_done { TICK } else { Duration::from_nanos(1) }
@@ -118,22 +119,19 @@ impl IPFIXExporterState {
     pub(super) fn end_all(&mut self, element: &IPFIXExporter, cx: &mut Cx) {
         let IPFIXExporterState { cache, session, .. } = self;
         let now = cx.now().nanos();
-        session.export(cx, element.emit(), |exporter, send| {
-            cache.clear(&mut |record| exporter.add(record, now, send));
-            exporter.flush(now, send);
+        session.export(cx, element.emit(), |exporter, transport| {
+            cache.clear(&mut |record| exporter.add(record, now, transport));
+            exporter.flush(now, transport);
         });
     }
 }
 
 impl IPFIXExporter {
-    /// Sends a message to output 1, if that is connected; false if there is no frame for it.
-    fn emit(&self) -> Option<impl FnMut(&mut Cx, &[u8]) -> bool + use<>> {
-        self.has_output.then_some(|cx: &mut Cx, message: &[u8]| match cx.copy_in(message) {
-            Some(packet) => {
-                cx.emit(IPFIXExporterExit::Message, packet);
-                true
-            }
-            None => false,
+    /// The way of messages to output 1, if that is connected.
+    fn emit(&self) -> Option<Emit> {
+        self.has_output.then_some(|cx, message| {
+            let packet = cx.copy_in(message);
+            packet.map(|packet| cx.emit(IPFIXExporterExit::Message, packet)).is_some()
         })
     }
 }

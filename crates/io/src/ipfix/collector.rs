@@ -2,7 +2,7 @@
 
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
-use castanet_kit::ipfix::Delivery;
+use castanet_kit::ipfix::Transport;
 use castanet_wire::ipfix::PORT;
 use std::fmt::{self, Display, Formatter};
 use std::io::ErrorKind;
@@ -45,6 +45,8 @@ pub(super) struct CollectorSocket {
     /// Whether the socket has the collector's address: only then does the kernel report that the
     /// collector's host refuses messages.
     is_connected: bool,
+    /// Whether the collector's host has refused a message.
+    was_refused: bool,
     /// The first error, until the caller takes it.
     error: Option<String>,
     has_reported: bool,
@@ -60,42 +62,19 @@ impl CollectorSocket {
         };
         let socket = UdpSocket::bind(any).map_err(failed)?;
         socket.set_nonblocking(true).map_err(failed)?;
-        let (is_connected, error, has_reported) = (false, None, false);
-        Ok(CollectorSocket { collector, socket, is_connected, error, has_reported })
+        Ok(CollectorSocket {
+            collector,
+            socket,
+            is_connected: false,
+            was_refused: false,
+            error: None,
+            has_reported: false,
+        })
     }
 
     /// The collector's address.
     pub(super) fn collector(&self) -> CollectorAddress {
         self.collector
-    }
-
-    /// Sends a message, or loses it: the caller does not wait for the network.
-    pub(super) fn send(&mut self, message: &[u8]) -> Delivery {
-        let mut was_refused = false;
-        if !self.is_connected {
-            match self.socket.connect(self.collector.0) {
-                Ok(()) => self.is_connected = true,
-                Err(error) => {
-                    self.report(&error);
-                    return Delivery { is_sent: false, was_refused };
-                }
-            }
-        }
-        loop {
-            match self.socket.send(message) {
-                Ok(_) => return Delivery { is_sent: true, was_refused },
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // The answer to an earlier message, which takes the place of this one once.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused && !was_refused => {
-                    was_refused = true;
-                    self.report(&error);
-                }
-                Err(error) => {
-                    self.report(&error);
-                    return Delivery { is_sent: false, was_refused };
-                }
-            }
-        }
     }
 
     fn report(&mut self, error: &std::io::Error) {
@@ -109,6 +88,43 @@ impl CollectorSocket {
     /// A line about the first error, once.
     pub(super) fn take_error(&mut self) -> Option<String> {
         self.error.take()
+    }
+}
+
+impl Transport for CollectorSocket {
+    fn send(&mut self, message: &[u8]) -> bool {
+        if !self.is_connected {
+            let connected = self.socket.connect(self.collector.0);
+            self.is_connected = connected.map_err(|error| self.report(&error)).is_ok();
+        }
+        // The answer to an earlier message takes the place of this one, once.
+        let mut attempts = 2;
+        while self.is_connected && attempts > 0 {
+            match self.socket.send(message) {
+                Ok(_) => return true,
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::ConnectionRefused => {
+                        self.was_refused = true;
+                        attempts -= 1;
+                        self.report(&error);
+                    }
+                    _ => {
+                        self.report(&error);
+                        return false;
+                    }
+                },
+            }
+        }
+        false
+    }
+
+    fn was_refused(&mut self) -> bool {
+        if let Ok(Some(error)) = self.socket.take_error() {
+            self.was_refused = true;
+            self.report(&error);
+        }
+        std::mem::take(&mut self.was_refused)
     }
 }
 
@@ -139,22 +155,21 @@ mod tests {
         let receiver = listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
         let address = receiver.local_addr().expect("is bound");
         let mut socket = CollectorSocket::open(CollectorAddress(address)).expect("opens");
-        let sent = |was_refused| Delivery { is_sent: true, was_refused };
-        assert_eq!(socket.send(b"first"), sent(false));
+        assert!(socket.send(b"first") && !socket.was_refused());
         assert_eq!(socket.take_error(), None);
         drop(receiver);
-        assert_eq!(socket.send(b"nobody listens"), sent(false));
-        assert_eq!(socket.send(b"neither now"), sent(true));
+        assert!(socket.send(b"nobody listens"));
+        // The answer of the loopback interface is there at once.
+        assert!(socket.was_refused() && !socket.was_refused());
         let error = socket.take_error().expect("is reported");
         assert_eq!(error, format!("collector {address}: Connection refused"));
+        assert!(socket.send(b"nor now"));
         let receiver = listen(address);
-        assert_eq!(socket.send(b"again"), sent(true));
+        assert!(socket.send(b"again") && socket.was_refused());
         assert_eq!(socket.take_error(), None, "is reported once");
         let mut buffer = [0; 16];
         let (len, _) = receiver.recv_from(&mut buffer).expect("comes in");
         assert_eq!(&buffer[..len], b"again");
-        // Longer than a datagram.
-        let lost = Delivery { is_sent: false, was_refused: false };
-        assert_eq!(socket.send(&[0; 70_000]), lost);
+        assert!(!socket.send(&[0; 70_000]), "is longer than a datagram");
     }
 }

@@ -5,4 +5,4 @@ pub mod metrics;
 mod session;
 
 pub use collector::CollectorAddress;
-pub use session::ExportSession;
+pub use session::{Emit, ExportSession};

@@ -3,7 +3,7 @@
 use super::collector::{CollectorAddress, CollectorSocket};
 use super::metrics;
 use castanet_element::prelude::*;
-use castanet_kit::ipfix::{Delivery, Exporter, ExporterSettings, Send};
+use castanet_kit::ipfix::{Exporter, ExporterSettings, Transport};
 use castanet_wire::ipfix::{ExporterStatistics, Template};
 
 /// A transport session: an exporter, and the socket to its collector if it has one.
@@ -61,27 +61,46 @@ impl ExportSession {
         self.exporter.as_ref().map(Exporter::statistics).unwrap_or_default()
     }
 
+    /// Changes the parameters of the exporter; its observation domain stays.
+    pub fn configure(&mut self, settings: ExporterSettings) {
+        if let Some(exporter) = &mut self.exporter {
+            exporter.configure(settings);
+        }
+    }
+
     /// Has `act` give records to the exporter. Messages go to the collector, and to `emit`, which
     /// says whether it could take a message. Reports the first error of the socket.
     pub fn export(
         &mut self,
         cx: &mut Cx,
-        mut emit: Option<impl FnMut(&mut Cx, &[u8]) -> bool>,
-        act: impl FnOnce(&mut Exporter, Send),
+        emit: Option<Emit>,
+        act: impl FnOnce(&mut Exporter, &mut dyn Transport),
     ) {
         let ExportSession { socket, exporter: Some(exporter) } = self else { return };
-        act(exporter, &mut |message| {
-            let is_emitted = emit.as_mut().is_none_or(|emit| emit(cx, message));
-            match socket {
-                Some(socket) => {
-                    let delivery = socket.send(message);
-                    Delivery { is_sent: delivery.is_sent && is_emitted, ..delivery }
-                }
-                None => Delivery { is_sent: is_emitted, was_refused: false },
-            }
-        });
+        act(exporter, &mut Outlets { socket, emit, cx });
         if let Some(error) = socket.as_mut().and_then(CollectorSocket::take_error) {
             cx.report(&error);
         }
+    }
+}
+
+/// Emits a message as a packet; returns whether there was a frame for it.
+pub type Emit = fn(&mut Cx, &[u8]) -> bool;
+
+/// All places that a message goes to.
+struct Outlets<'s, 'c, 'x> {
+    socket: &'s mut Option<CollectorSocket>,
+    emit: Option<Emit>,
+    cx: &'c mut Cx<'x>,
+}
+
+impl Transport for Outlets<'_, '_, '_> {
+    fn send(&mut self, message: &[u8]) -> bool {
+        let is_emitted = self.emit.is_none_or(|emit| emit(self.cx, message));
+        self.socket.as_mut().is_none_or(|socket| socket.send(message)) && is_emitted
+    }
+
+    fn was_refused(&mut self) -> bool {
+        self.socket.as_mut().is_some_and(Transport::was_refused)
     }
 }

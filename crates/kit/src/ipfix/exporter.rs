@@ -2,8 +2,8 @@
 
 use super::MILLISECOND;
 use castanet_wire::ipfix::{
-    ExporterStatistics, FlowRecord, MessageBuffer, STATISTICS_TEMPLATE, SystematicSampling,
-    Template,
+    ExporterStatistics, Field, FieldValue, FlowRecord, MessageBuffer, STATISTICS_TEMPLATE,
+    SystematicSampling, Template,
 };
 use castanet_wire::{Ipv6Header, Udp};
 
@@ -20,6 +20,8 @@ pub struct ExporterSettings {
     pub template_messages: u32,
     /// One packet is sampled of so many.
     pub sampling: u32,
+    /// Whether what was sent and lost is sent with the templates.
+    pub has_statistics: bool,
 }
 
 impl ExporterSettings {
@@ -37,21 +39,19 @@ impl Default for ExporterSettings {
             template_interval: 60_000 * MILLISECOND,
             template_messages: 100,
             sampling: 1,
+            has_statistics: false,
         }
     }
 }
 
-/// The fate of a message, as far as the sender knows it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Delivery {
-    /// Whether it went out.
-    pub is_sent: bool,
-    /// Whether the host of the collector has refused the message before it.
-    pub was_refused: bool,
-}
+/// The way of messages to a collector.
+pub trait Transport {
+    /// Sends a message without waiting; returns whether it went out.
+    fn send(&mut self, message: &[u8]) -> bool;
 
-/// Sends a message, without waiting.
-pub type Send<'s> = &'s mut dyn FnMut(&[u8]) -> Delivery;
+    /// Whether the collector's host has refused a message since the last call.
+    fn was_refused(&mut self) -> bool;
+}
 
 /// An exporter of one observation domain. Times are nanoseconds since 1970.
 #[derive(Debug)]
@@ -85,6 +85,16 @@ impl Exporter {
         }
     }
 
+    /// Changes the parameters; the observation domain stays.
+    pub fn configure(&mut self, settings: ExporterSettings) {
+        let settings = ExporterSettings { domain: self.settings.domain, ..settings };
+        if settings != self.settings {
+            self.settings = settings;
+            self.buffer.set_max_len(settings.max_message);
+            self.templates_due = (0, 0);
+        }
+    }
+
     /// What was sent and lost so far.
     pub fn statistics(&self) -> ExporterStatistics {
         self.statistics
@@ -101,88 +111,106 @@ impl Exporter {
     }
 
     /// Adds a flow record to the message; sends the message if it is full.
-    pub fn add(&mut self, record: &FlowRecord, now: u64, send: Send) {
-        self.add_templates_if_due(now, send);
+    pub fn add(&mut self, record: &FlowRecord, now: u64, transport: &mut dyn Transport) {
+        self.add_templates_if_due(now, transport);
         let template = record.template();
         let add =
             |buffer: &mut MessageBuffer| buffer.add_record(template, |field| record.value(field));
-        self.put(add, now, send);
+        if !add(&mut self.buffer) {
+            self.send_message(now, transport);
+            self.add_templates_if_due(now, transport);
+            self.put(add, now, transport);
+        }
         self.waiting += 1;
     }
 
     /// Sends the message if there is anything in it.
-    pub fn flush(&mut self, now: u64, send: Send) {
+    pub fn flush(&mut self, now: u64, transport: &mut dyn Transport) {
         if !self.buffer.is_empty() {
-            self.send_message(now, send);
+            self.send_message(now, transport);
         }
     }
 
     /// Sends what waits, and templates if they are due, also where no flow has ended: a collector
     /// that has just started knows them then.
-    pub fn keep_alive(&mut self, now: u64, send: Send) {
-        self.add_templates_if_due(now, send);
-        self.flush(now, send);
+    pub fn keep_alive(&mut self, now: u64, transport: &mut dyn Transport) {
+        self.add_templates_if_due(now, transport);
+        self.flush(now, transport);
     }
 
     /// Adds the templates and the records about the exporter, if they are due.
-    fn add_templates_if_due(&mut self, now: u64, send: Send) {
+    fn add_templates_if_due(&mut self, now: u64, transport: &mut dyn Transport) {
+        if !self.buffer.is_empty() {
+            return;
+        }
+        if transport.was_refused() {
+            self.statistics.lost_records += std::mem::take(&mut self.last_sent);
+            // The collector starts anew.
+            self.templates_due = (0, 0);
+        }
         let (time, messages) = self.templates_due;
-        if !self.buffer.is_empty() || now < time && messages > 0 {
+        if now < time && messages > 0 {
             return;
         }
         let ExporterSettings { template_interval, template_messages, sampling, .. } = self.settings;
         self.templates_due = (now.saturating_add(template_interval), template_messages.max(1));
         for template in self.templates {
-            self.put(|buffer| buffer.add_template(template), now, send);
+            self.put(|buffer| buffer.add_template(template), now, transport);
         }
-        let statistics = self.statistics;
-        self.put(|buffer| buffer.add_template(&STATISTICS_TEMPLATE), now, send);
-        let add = |buffer: &mut MessageBuffer| {
-            buffer.add_record(&STATISTICS_TEMPLATE, |field| statistics.value(field))
-        };
-        self.put(add, now, send);
+        if self.settings.has_statistics {
+            let statistics = self.statistics;
+            self.put_option(&STATISTICS_TEMPLATE, |field| statistics.value(field), now, transport);
+        }
         if sampling > 1 {
-            let (sampling, template) =
-                (SystematicSampling { interval: sampling }, &SystematicSampling::TEMPLATE);
-            self.put(|buffer| buffer.add_template(template), now, send);
-            let add = |buffer: &mut MessageBuffer| {
-                buffer.add_record(template, |field| sampling.value(field))
-            };
-            self.put(add, now, send);
+            let sampling = SystematicSampling { interval: sampling };
+            let template = &SystematicSampling::TEMPLATE;
+            self.put_option(template, |field| sampling.value(field), now, transport);
         }
     }
 
+    /// Adds an options template with its data record.
+    fn put_option(
+        &mut self,
+        template: &Template,
+        value: impl Fn(Field) -> FieldValue,
+        now: u64,
+        transport: &mut dyn Transport,
+    ) {
+        self.put(|buffer| buffer.add_template(template), now, transport);
+        self.put(|buffer| buffer.add_record(template, &value), now, transport);
+    }
+
     /// Adds a record to the message, or to the next one if this one is full.
-    fn put(&mut self, add: impl Fn(&mut MessageBuffer) -> bool, now: u64, send: Send) {
+    fn put(
+        &mut self,
+        add: impl Fn(&mut MessageBuffer) -> bool,
+        now: u64,
+        transport: &mut dyn Transport,
+    ) {
         if !add(&mut self.buffer) {
-            self.send_message(now, send);
+            self.send_message(now, transport);
             let fits = add(&mut self.buffer);
             debug_assert!(fits, "each record fits into the shortest message");
         }
     }
 
-    fn send_message(&mut self, now: u64, send: Send) {
+    fn send_message(&mut self, now: u64, transport: &mut dyn Transport) {
         let data_records = self.buffer.data_records();
         let message = self.buffer.finish(seconds(now), self.sequence, self.settings.domain);
-        let (octets, delivery) = (message.len() as u64, send(message));
+        let (octets, is_sent) = (message.len() as u64, transport.send(message));
         self.buffer.clear();
         self.sequence = self.sequence.wrapping_add(data_records);
         let (time, messages) = self.templates_due;
         self.templates_due = (time, messages.saturating_sub(1));
         let records = std::mem::take(&mut self.waiting);
-        if delivery.was_refused {
-            self.statistics.lost_records += std::mem::take(&mut self.last_sent);
-        }
-        if delivery.is_sent {
+        if is_sent {
             self.last_sent = records;
             self.statistics.messages += 1;
             self.statistics.octets += octets;
             self.statistics.records += records;
         } else {
             self.statistics.lost_records += records;
-        }
-        if delivery.was_refused || !delivery.is_sent {
-            // The collector may have missed them, or starts anew.
+            // The collector may miss them.
             self.templates_due = (0, 0);
         }
     }

@@ -12,7 +12,7 @@ mod observed_packet;
 mod tests;
 
 pub use connection_counters::{ConnectionCounters, ConnectionCounts};
-pub use exporter::{Delivery, Exporter, ExporterSettings, Send};
+pub use exporter::{Exporter, ExporterSettings, Transport};
 pub use flow_cache::{FlowCache, FlowLimits};
 pub use observed_packet::ObservedPacket;
 

@@ -17,8 +17,8 @@ const SETTINGS: ExporterSettings = ExporterSettings {
     template_interval: 60 * SECOND,
     template_messages: 5,
     sampling: 1,
+    has_statistics: true,
 };
-const SENT: Delivery = Delivery { is_sent: true, was_refused: false };
 
 fn bytes(text: &str) -> Vec<u8> {
     sketch::build(text).unwrap_or_else(|error| panic!("{text}: {error:?}")).bytes
@@ -180,33 +180,37 @@ fn counts_of_connections_begin_anew_when_taken() {
     assert_eq!((counters.first(1024), counters.take(1024), counters.take(1)), (None, None, None));
 }
 
-/// An exporter whose messages are decoded.
-struct Link {
-    exporter: Exporter,
+/// A collector, and the way to it.
+#[derive(Default)]
+struct Collector {
     decoder: Decoder,
     messages: Vec<DecodedMessage>,
+    is_down: bool,
+    was_refused: bool,
 }
 
-impl Link {
-    fn new(settings: ExporterSettings) -> Link {
-        let exporter = Exporter::new(settings, FLOW_TEMPLATES);
-        Link { exporter, decoder: Decoder::default(), messages: Vec::new() }
+impl Transport for Collector {
+    fn send(&mut self, message: &[u8]) -> bool {
+        if !self.is_down {
+            self.messages.push(self.decoder.decode(message).expect("is a message"));
+        }
+        !self.is_down
     }
 
-    fn run(&mut self, delivery: Delivery, act: impl FnOnce(&mut Exporter, Send)) {
-        let Link { exporter, decoder, messages } = self;
-        act(exporter, &mut |message| {
-            if delivery.is_sent {
-                messages.push(decoder.decode(message).expect("is a message"));
-            }
-            delivery
-        });
+    fn was_refused(&mut self) -> bool {
+        std::mem::take(&mut self.was_refused)
     }
+}
 
+impl Collector {
     fn flow_records(&self) -> usize {
         let all = self.messages.iter().flat_map(|it| &it.records);
         all.filter(|it| it.template < STATISTICS_TEMPLATE.id).count()
     }
+}
+
+fn exporter(settings: ExporterSettings) -> (Exporter, Collector) {
+    (Exporter::new(settings, FLOW_TEMPLATES), Collector::default())
 }
 
 fn any_record() -> FlowRecord {
@@ -219,51 +223,66 @@ fn any_record() -> FlowRecord {
 
 #[test]
 fn templates_come_first_and_again() {
-    let (mut link, record) =
-        (Link::new(ExporterSettings { sampling: 10, ..SETTINGS }), any_record());
-    link.run(SENT, |it, send| it.keep_alive(100 * SECOND, send));
+    let (mut it, mut link) = exporter(ExporterSettings { sampling: 10, ..SETTINGS });
+    let record = any_record();
+    it.keep_alive(100 * SECOND, &mut link);
     let templates: Vec<u16> = link.messages.iter().flat_map(|it| it.templates.clone()).collect();
     assert_eq!(templates, [256, 257, 258, 259, 264, 265]);
-    let sampling = link.messages.iter().flat_map(|it| &it.records);
-    let space = sampling.filter(|it| it.template == SystematicSampling::TEMPLATE.id);
+    let options = link.messages.iter().flat_map(|it| &it.records);
+    let space = options.filter(|it| it.template == SystematicSampling::TEMPLATE.id);
     let space: Vec<_> = space.map(|it| it.number(Element::SamplingPacketSpace)).collect();
     assert_eq!(space, [Some(9)]);
     let before = link.messages.len();
     // By the number of messages, and by time.
     for at in 0..SETTINGS.template_messages as usize - before {
-        link.run(SENT, |it, send| it.add(&record, 101 * SECOND, send));
-        link.run(SENT, |it, send| it.flush(101 * SECOND, send));
+        it.add(&record, 101 * SECOND, &mut link);
+        it.flush(101 * SECOND, &mut link);
         assert!(link.messages[before + at].templates.is_empty());
     }
     let before = link.messages.len();
-    link.run(SENT, |it, send| it.keep_alive(102 * SECOND, send));
+    it.keep_alive(102 * SECOND, &mut link);
     assert!(!link.messages[before].templates.is_empty());
     let before = link.messages.len();
-    link.run(SENT, |it, send| it.keep_alive(103 * SECOND, send));
+    it.keep_alive(103 * SECOND, &mut link);
     assert_eq!(link.messages.len(), before);
-    link.run(SENT, |it, send| it.keep_alive(162 * SECOND, send));
+    it.keep_alive(162 * SECOND, &mut link);
     assert!(!link.messages[before].templates.is_empty());
+    // After a change of parameters.
+    it.configure(ExporterSettings { domain: 9, max_message: 0, ..SETTINGS });
+    let before = link.messages.len();
+    it.keep_alive(163 * SECOND, &mut link);
+    assert!(link.messages[before..].iter().all(|it| it.header.length() <= 256));
+    assert_eq!(link.messages[before].header.domain(), 7);
+}
+
+#[test]
+fn templates_come_again_in_a_row_of_full_messages() {
+    let ((mut it, mut link), record) = (exporter(SETTINGS), any_record());
+    (0..1000).for_each(|_| it.add(&record, SECOND, &mut link));
+    let has_templates = |it: &&DecodedMessage| !it.templates.is_empty();
+    let count = link.messages.iter().filter(has_templates).count();
+    assert!(count >= link.messages.len() / 5, "{count} of {}", link.messages.len());
 }
 
 #[test]
 fn lost_messages_are_counted_and_leave_a_gap() {
-    let (mut link, record) = (Link::new(SETTINGS), any_record());
-    let lost = Delivery { is_sent: false, was_refused: false };
-    let refused = Delivery { is_sent: true, was_refused: true };
-    for delivery in [SENT, lost, SENT, refused] {
-        for _ in 0..3 {
-            link.run(delivery, |it, send| it.add(&record, SECOND, send));
-        }
-        link.run(delivery, |it, send| it.flush(SECOND, send));
+    let ((mut it, mut link), record) = (exporter(SETTINGS), any_record());
+    for (is_down, was_refused) in [(false, false), (true, false), (false, false), (false, true)] {
+        (link.is_down, link.was_refused) = (is_down, was_refused);
+        (0..3).for_each(|_| it.add(&record, SECOND, &mut link));
+        it.flush(SECOND, &mut link);
     }
-    let statistics = link.exporter.statistics();
-    // Three were lost, and three refused that had gone out.
-    assert_eq!((statistics.records, statistics.lost_records), (9, 6));
+    it.count_lost(10);
+    let statistics = it.statistics();
+    // Three were lost, three refused that had gone out, and ten never came.
+    assert_eq!((statistics.records, statistics.lost_records), (9, 16));
     assert_eq!(link.flow_records(), 9);
-    let after_loss = link.messages.iter().position(|it| it.header.sequence() > 4);
-    let after_loss = &link.messages[after_loss.expect("there is one")];
-    assert_eq!(after_loss.header.sequence(), 1 + 3 + 3);
-    assert!(!after_loss.templates.is_empty(), "templates are sent again");
+    let templates = |message: &DecodedMessage| message.templates.len();
+    let first = |sequence| link.messages.iter().find(|it| it.header.sequence() == sequence);
+    let [before, after] = [0, 1 + 3 + 3].map(|sequence| first(sequence).expect("is there"));
+    assert_eq!((templates(before), templates(after)), (5, 5), "templates are sent again");
+    let last = link.messages.last().expect("is there");
+    assert_eq!((templates(last), last.records.len()), (5, 1 + 3));
 }
 
 proptest! {
@@ -274,7 +293,7 @@ proptest! {
         flows in 1..20_usize,
     ) {
         let mut cache = cache(FlowLimits { flows, ..LIMITS });
-        let (mut now, mut expected, mut link) = (SECOND, BTreeMap::new(), Link::new(SETTINGS));
+        let (mut now, mut expected, (mut exporter, mut link)) = (SECOND, BTreeMap::new(), exporter(SETTINGS));
         for (pause, host, flags, family) in packets {
             now += pause * SECOND;
             let flags = ["syn", "", "fin", "rst"][usize::from(flags)];
@@ -286,14 +305,13 @@ proptest! {
             let packet = observed(&text);
             let sum: &mut (u64, u64) = expected.entry(format!("{:?}", packet.key)).or_default();
             *sum = (sum.0 + 1, sum.1 + packet.octets);
-            link.run(SENT, |it, send| {
-                cache.expire(now, 3, &mut |ended| it.add(ended, now, send));
-                cache.count(&packet, now, &mut |ended| it.add(ended, now, send));
-            });
+            let mut add = |ended: &FlowRecord| exporter.add(ended, now, &mut link);
+            cache.expire(now, 3, &mut add);
+            cache.count(&packet, now, &mut add);
             prop_assert!(cache.len() <= flows);
         }
-        link.run(SENT, |it, send| cache.clear(&mut |ended| it.add(ended, now, send)));
-        link.run(SENT, |it, send| it.flush(now, send));
+        cache.clear(&mut |ended| exporter.add(ended, now, &mut link));
+        exporter.flush(now, &mut link);
         let (mut packets, mut octets, mut sequence) = (0, 0, 0);
         for message in &link.messages {
             prop_assert_eq!((message.header.sequence(), message.unknown_sets), (sequence, 0));

@@ -84,14 +84,16 @@ pub struct FlowRecord {
 /// The initiator of a connection is the source of its record: a value of biflowDirection.
 const INITIATOR: u64 = 1;
 
-/// A template of these elements, those that all flow records have, and these of the reverse
-/// direction.
+/// A template of these elements of the reverse direction, these elements, and those that all flow
+/// records have.
 macro_rules! template {
     ($id:literal: $($element:ident)*; reverse $($reverse:ident)*) => {
         Template {
             id: $id,
             scope_count: 0,
             fields: &[
+                // First, for collectors that know no reverse direction: there the last value counts.
+                $(Field::reverse($reverse),)*
                 $(Field::of($element),)*
                 Field::of(ProtocolIdentifier),
                 Field::of(FlowStartMilliseconds),
@@ -99,7 +101,6 @@ macro_rules! template {
                 Field::of(OctetDeltaCount),
                 Field::of(PacketDeltaCount),
                 Field::of(FlowEndReason),
-                $(Field::reverse($reverse),)*
             ],
         }
     };

@@ -73,10 +73,15 @@ impl MessageBuffer {
 
     /// An empty message of at most `max_len` bytes; [`MessageBuffer::MIN_LEN`] if that is more.
     pub fn new(max_len: usize) -> MessageBuffer {
-        let max_len = max_len.clamp(Self::MIN_LEN, usize::from(u16::MAX));
-        let mut bytes = Vec::with_capacity(max_len);
-        bytes.resize(MessageHeader::LEN, 0);
-        MessageBuffer { bytes, max_len, open_set: None, data_records: 0 }
+        let bytes = vec![0; MessageHeader::LEN];
+        let mut buffer = MessageBuffer { bytes, max_len: 0, open_set: None, data_records: 0 };
+        buffer.set_max_len(max_len);
+        buffer
+    }
+
+    /// Sets the limit of the length, for records that are added from now on.
+    pub fn set_max_len(&mut self, max_len: usize) {
+        self.max_len = max_len.clamp(Self::MIN_LEN, usize::from(u16::MAX));
     }
 
     /// Whether there is nothing in it.
