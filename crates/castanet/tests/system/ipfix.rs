@@ -88,10 +88,12 @@ impl ExportNetwork {
         Collection { network: self, tcpdump, nfcapd, records, capture }
     }
 
+    /// Insists that the right host answers a ping.
     fn ping(&self, address: &str) {
-        let ping = self.left.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "2"]);
-        let printed = ping.arg(address).output().unwrap().printed();
-        assert!(printed.contains(" 0% packet loss"), "{printed}");
+        until("no ping is answered", || {
+            let ping = self.left.command("ping").args(["-n", "-c", "1", "-W", "2"]);
+            ping.arg(address).output().unwrap().success()
+        });
     }
 
     /// Sends datagrams of these lengths from the left host to the right one.
@@ -127,7 +129,7 @@ impl ExportNetwork {
     }
 }
 
-/// What a collector receives.
+/// A collector, and a capture of the messages that it receives.
 struct Collection<'n> {
     network: &'n ExportNetwork,
     tcpdump: Process,
@@ -197,11 +199,12 @@ fn collectors_decode_the_flows_of_hosts() {
         // The first fragment has ports; later ones of the datagram have none.
         "UDP 10.9.0.1:1001 10.9.0.2:5300 1 1500 ........",
         "UDP 10.9.0.1:0 10.9.0.2:0 2 1568 ........",
-        "ICMP 10.9.0.1:0 10.9.0.2:8.0 3 252 ........",
-        "ICMP 10.9.0.2:0 10.9.0.1:0.0 3 252 ........",
-        "ICMP6 fd09::1:0 fd09::2:128.0 3 312 ........",
+        "ICMP 10.9.0.1:0 10.9.0.2:8.0 ",
+        "ICMP 10.9.0.2:0 10.9.0.1:0.0 ",
+        "ICMP6 fd09::1:0 fd09::2:128.0 ",
     ] {
-        assert!(flows.iter().any(|line| line == expected), "no {expected} in {flows:#?}");
+        let is_there = flows.iter().any(|line| line.starts_with(expected));
+        assert!(is_there, "no {expected} in {flows:#?}");
     }
     let is_tcp = |line: &&String| line.starts_with("TCP 10.9.0.1:") && line.contains(":80 ");
     let tcp: Vec<_> = flows.iter().filter(is_tcp).collect();
@@ -255,17 +258,17 @@ fn a_collector_that_is_not_there_loses_records_and_no_packets() {
 
 #[test]
 fn a_flood_of_flows_evicts_flows_and_loses_no_count() {
-    const FLOWS: u64 = 20_000;
+    const FLOWS: u64 = 3000;
     let network = ExportNetwork::new("ipfix-flood");
     let collection = network.collect();
     let config = format!(
-        "FastUDPFlows(10000, {FLOWS}, 60, 0:0:0:0:0:1, 10.1.0.1, 0:0:0:0:0:2, 10.2.0.2, {FLOWS}, 1)
+        "FastUDPFlows(1000, {FLOWS}, 60, 0:0:0:0:0:1, 10.1.0.1, 0:0:0:0:0:2, 10.2.0.2, {FLOWS}, 1)
            -> e :: IPFIXExporter(COLLECTOR {COLLECTOR}, CAPACITY 100, MTU 1000) -> c :: Counter
            -> Discard;
          DriverManager(wait {}s, print \"count $(c.count) flows $(e.flows) evicted $(e.evicted)\",
            write e.flush, wait 1s,
            print \"left $(e.flows) records $(e.exported_records) lost $(e.lost_records)\", stop);",
-        FLOWS / 10_000 + 2
+        FLOWS / 1000 + 2
     );
     let run = network.middle.command(program()).args(["run", "--quiet", "-e", &config]);
     let printed = run.timeout(LATER).check().unwrap().printed();

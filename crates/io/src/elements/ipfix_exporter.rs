@@ -69,7 +69,7 @@ pub struct IPFIXExporterArgs {
     /// The most flows of each worker; beyond them, the one that would end first ends.
     #[arg(keyword, default = 262_144, range = 1..)]
     capacity: u32,
-    /// One packet is metered of so many, and the others pass; a collector is told so.
+    /// One packet, chosen at random, is metered of so many; a collector is told so.
     #[arg(keyword, default = 1, range = 1..)]
     pub(super) sampling: u32,
     /// The observation domain of the first worker; that of worker N is N higher.
@@ -174,7 +174,7 @@ impl PerBatch for IPFIXExporter {
     }
 
     fn init(&self, state: &mut IPFIXExporterState, cx: &mut Cx) -> Result<(), ArgError> {
-        state.open(self, cx.worker())?;
+        state.open(self, cx)?;
         cx.set_timer(cx.now() + TICK);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::ipfix_exporter::{IPFIXExporter, IPFIXExporterExit};
 use crate::ipfix::{Emit, ExportSession, metrics};
 use castanet_element::prelude::*;
-use castanet_kit::ipfix::{FlowCache, ObservedPacket};
+use castanet_kit::ipfix::{FlowCache, ObservedPacket, Sampler};
 use castanet_packet::anno;
 use castanet_wire::headers::frame_payload;
 use castanet_wire::ipfix::FLOW_TEMPLATES;
@@ -16,15 +16,14 @@ const EXPIRE: usize = 256;
 /// Maximum number of VLAN tags before an IP header.
 const MOST_TAGS: usize = 8;
 
-/// What one worker meters and exports.
+/// The flows that one worker meters, and its session.
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct IPFIXExporterState {
     cache: FlowCache,
     #[flatten]
     session: ExportSession,
-    /// Packets that pass before the next one is metered.
-    until_sample: u32,
+    sampler: Sampler,
     /// Whether a handler has asked that all flows end.
     is_flushing: bool,
     /// Packets without an IP header, which belong to no flow.
@@ -64,8 +63,9 @@ impl IPFIXExporterState {
         self.session.configure(element.exporter_settings(0));
     }
 
-    pub(super) fn open(&mut self, element: &IPFIXExporter, worker: usize) -> Result<(), ArgError> {
-        let settings = element.exporter_settings(worker);
+    pub(super) fn open(&mut self, element: &IPFIXExporter, cx: &mut Cx) -> Result<(), ArgError> {
+        self.sampler = Sampler::new(cx.random());
+        let settings = element.exporter_settings(cx.worker());
         let opened = ExportSession::open(element.args().collector, settings, FLOW_TEMPLATES);
         self.session = opened.map_err(|error| error.at("COLLECTOR"))?;
         Ok(())
@@ -73,7 +73,7 @@ impl IPFIXExporterState {
 
     /// Counts the packets of a burst in their flows, and exports flows that end.
     pub(super) fn meter(&mut self, element: &IPFIXExporter, batch: &Batch, cx: &mut Cx) {
-        let IPFIXExporterState { cache, session, until_sample, ignored, .. } = self;
+        let IPFIXExporterState { cache, session, sampler, ignored, .. } = self;
         let (now, interval, before) = (cx.now().nanos(), element.args().sampling, *ignored);
         session.export(cx, element.emit(), |exporter, transport| {
             if cache.is_due(now) {
@@ -81,11 +81,9 @@ impl IPFIXExporterState {
                 cache.expire(now, 2 * batch.len(), ended);
             }
             for packet in batch.iter() {
-                if *until_sample > 0 {
-                    *until_sample -= 1;
+                if !sampler.takes_next(interval) {
                     continue;
                 }
-                *until_sample = interval - 1;
                 match observe(packet) {
                     Some(observed) => {
                         let ended = &mut |record: &_| exporter.add(record, now, transport);
@@ -141,16 +139,28 @@ impl IPFIXExporter {
 fn observe(packet: &Packet) -> Option<ObservedPacket> {
     let bytes = packet.bytes();
     let cut = packet.anno_u32(anno::EXTRA_LENGTH) as usize;
-    if let Some(network) = packet.network_offset() {
-        let vlan = packet.anno_u16(anno::VLAN_TCI) & Vlan::ID_MASK;
-        return ObservedPacket::of(bytes, usize::try_from(network).ok()?, cut, vlan);
+    match packet.network_offset() {
+        Some(network) => {
+            let network = usize::try_from(network).ok()?;
+            let tagged = || outer_vlan(bytes).filter(|(_, _, at)| *at == network);
+            let annotated = packet.anno_u16(anno::VLAN_TCI) & Vlan::ID_MASK;
+            let vlan = tagged().map_or(annotated, |(vlan, ..)| vlan);
+            ObservedPacket::of(bytes, network, cut, vlan)
+        }
+        None => {
+            let (vlan, kind, network) = outer_vlan(bytes)?;
+            let is_ip = matches!(kind, ether_type::IPV4 | ether_type::IPV6);
+            is_ip.then(|| ObservedPacket::of(bytes, network, cut, vlan))?
+        }
     }
-    let (kind, network) = frame_payload(bytes, MOST_TAGS)?;
-    let is_tagged = network > Ethernet::LEN;
-    let vlan = match bytes.get(Ethernet::LEN..).and_then(Vlan::from_prefix) {
-        Some((tag, _)) if is_tagged => tag.id(),
-        _ => 0,
-    };
-    matches!(kind, ether_type::IPV4 | ether_type::IPV6)
-        .then(|| ObservedPacket::of(bytes, network, cut, vlan))?
+}
+
+/// The VLAN of the first tag of an Ethernet frame, 0 without one; the EtherType and the offset of the
+/// payload.
+#[inline]
+fn outer_vlan(bytes: &[u8]) -> Option<(u16, u16, usize)> {
+    let (kind, payload) = frame_payload(bytes, MOST_TAGS)?;
+    let tag = bytes.get(Ethernet::LEN..).and_then(Vlan::from_prefix);
+    let vlan = tag.filter(|_| payload > Ethernet::LEN).map_or(0, |(tag, _)| tag.id());
+    Some((vlan, kind, payload))
 }

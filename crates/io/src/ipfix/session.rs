@@ -56,7 +56,7 @@ impl ExportSession {
         self.socket.as_ref().map(CollectorSocket::collector)
     }
 
-    /// What was sent and lost so far.
+    /// Returns the counts of what was sent and lost so far.
     fn statistics(&self) -> ExporterStatistics {
         self.exporter.as_ref().map(Exporter::statistics).unwrap_or_default()
     }

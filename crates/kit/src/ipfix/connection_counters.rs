@@ -3,7 +3,7 @@
 use castanet_wire::ipfix::Counts;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// What has passed on a connection since its last record.
+/// The counts of a connection since its last record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConnectionCounts {
     /// Time of the first packet in nanoseconds.

@@ -2,8 +2,8 @@
 
 use super::MILLISECOND;
 use castanet_wire::ipfix::{
-    ExporterStatistics, Field, FieldValue, FlowRecord, MessageBuffer, STATISTICS_TEMPLATE,
-    SystematicSampling, Template,
+    ExporterStatistics, Field, FieldValue, FlowRecord, MessageBuffer, RandomSampling,
+    STATISTICS_TEMPLATE, Template,
 };
 use castanet_wire::{Ipv6Header, Udp};
 
@@ -95,7 +95,7 @@ impl Exporter {
         }
     }
 
-    /// What was sent and lost so far.
+    /// Returns the counts of what was sent and lost so far.
     pub fn statistics(&self) -> ExporterStatistics {
         self.statistics
     }
@@ -162,9 +162,9 @@ impl Exporter {
             self.put_option(&STATISTICS_TEMPLATE, |field| statistics.value(field), now, transport);
         }
         if sampling > 1 {
-            let sampling = SystematicSampling { interval: sampling };
-            let template = &SystematicSampling::TEMPLATE;
-            self.put_option(template, |field| sampling.value(field), now, transport);
+            let sampling = RandomSampling { interval: sampling };
+            let (template, domain) = (&RandomSampling::TEMPLATE, self.settings.domain);
+            self.put_option(template, |field| sampling.value(field, domain), now, transport);
         }
     }
 

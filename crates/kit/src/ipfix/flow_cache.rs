@@ -54,7 +54,7 @@ pub struct FlowCache {
 }
 
 /// Takes the records of flows that have ended.
-type Ended<'e> = &'e mut dyn FnMut(&FlowRecord);
+type RecordSink<'e> = &'e mut dyn FnMut(&FlowRecord);
 
 impl FlowCache {
     /// Sets the limits, and the index of the interface by which all packets come in. Deadlines of
@@ -84,7 +84,7 @@ impl FlowCache {
     /// Counts a packet in its flow. The flow may have ended before it, or another may end to make
     /// room for its flow.
     #[inline]
-    pub fn count(&mut self, packet: &ObservedPacket, now: u64, ended: Ended) {
+    pub fn count(&mut self, packet: &ObservedPacket, now: u64, ended: RecordSink) {
         match packet.key {
             FlowKey::Ip4(key) => {
                 if !count(&mut self.ip4, (key, packet), now, &self.limits) {
@@ -106,7 +106,7 @@ impl FlowCache {
         key: TupleKey<A>,
         packet: &ObservedPacket,
         now: u64,
-        ended: Ended,
+        ended: RecordSink,
     ) {
         let (ingress, limits) = (self.ingress, self.limits);
         if let Some((id, _)) = A::table(self).find(&key) {
@@ -122,7 +122,7 @@ impl FlowCache {
     }
 
     /// Ends one flow for lack of room; returns whether there was one.
-    fn evict(&mut self, ended: Ended) -> bool {
+    fn evict(&mut self, ended: RecordSink) -> bool {
         let ingress = self.ingress;
         let reason = EndReason::LackOfResources;
         let is_done = if self.ip4.len() >= self.ip6.len() {
@@ -142,7 +142,7 @@ impl FlowCache {
 
     /// Ends flows whose time is over, of which it checks `limit` of each family at most. Returns
     /// whether none is left to check.
-    pub fn expire(&mut self, now: u64, limit: usize, ended: Ended) -> bool {
+    pub fn expire(&mut self, now: u64, limit: usize, ended: RecordSink) -> bool {
         let (limits, ingress) = (self.limits, self.ingress);
         self.ip4.expire(now, limit, |_, key, flow| {
             ended(&record(&key, &flow, flow.end_reason(&limits), ingress));
@@ -152,7 +152,7 @@ impl FlowCache {
     }
 
     /// Ends all flows, by force.
-    pub fn clear(&mut self, ended: Ended) {
+    pub fn clear(&mut self, ended: RecordSink) {
         let (ingress, reason) = (self.ingress, EndReason::ForcedEnd);
         for (_, key, flow) in self.ip4.iter() {
             ended(&record(key, flow, reason, ingress));

@@ -8,6 +8,7 @@ mod connection_counters;
 mod exporter;
 mod flow_cache;
 mod observed_packet;
+mod sampler;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ pub use connection_counters::{ConnectionCounters, ConnectionCounts};
 pub use exporter::{Exporter, ExporterSettings, Transport};
 pub use flow_cache::{FlowCache, FlowLimits};
 pub use observed_packet::ObservedPacket;
+pub use sampler::Sampler;
 
 /// Nanoseconds in a millisecond.
 const MILLISECOND: u64 = 1_000_000;

@@ -3,7 +3,7 @@
 use super::*;
 use castanet_wire::ipfix::{
     Counts, DecodedMessage, Decoder, Element, EndReason, FLOW_TEMPLATES, FlowRecord,
-    STATISTICS_TEMPLATE, SystematicSampling,
+    RandomSampling, STATISTICS_TEMPLATE,
 };
 use castanet_wire::sketch;
 use proptest::prelude::*;
@@ -161,6 +161,20 @@ fn bytes_that_were_not_captured_count() {
 }
 
 #[test]
+fn one_packet_of_each_group_is_sampled() {
+    let mut sampler = Sampler::new(5);
+    let mut places = [0; 10];
+    for _ in 0..10_000 {
+        let group: Vec<bool> = (0..10).map(|_| sampler.takes_next(10)).collect();
+        assert_eq!(group.iter().filter(|it| **it).count(), 1);
+        places[group.iter().position(|it| *it).expect("one is sampled")] += 1;
+    }
+    assert!(places.iter().all(|count| (900..1100).contains(count)), "{places:?}");
+    assert_eq!((0..20).filter(|_| sampler.takes_next(2)).count(), 10);
+    assert!((0..20).all(|_| sampler.takes_next(1)));
+}
+
+#[test]
 fn counts_of_connections_begin_anew_when_taken() {
     let mut counters = ConnectionCounters::default();
     counters.count(5, 0, 40, SECOND);
@@ -229,9 +243,11 @@ fn templates_come_first_and_again() {
     let templates: Vec<u16> = link.messages.iter().flat_map(|it| it.templates.clone()).collect();
     assert_eq!(templates, [256, 257, 258, 259, 264, 265]);
     let options = link.messages.iter().flat_map(|it| &it.records);
-    let space = options.filter(|it| it.template == SystematicSampling::TEMPLATE.id);
-    let space: Vec<_> = space.map(|it| it.number(Element::SamplingPacketSpace)).collect();
-    assert_eq!(space, [Some(9)]);
+    let population = options.filter(|it| it.template == RandomSampling::TEMPLATE.id);
+    let number = |element| population.clone().next().and_then(|it| it.number(element));
+    assert_eq!(number(Element::SamplingPopulation), Some(10));
+    assert_eq!(number(Element::SamplingInterval), Some(10));
+    assert_eq!(population.clone().count(), 1);
     let before = link.messages.len();
     // By the number of messages, and by time.
     for at in 0..SETTINGS.template_messages as usize - before {

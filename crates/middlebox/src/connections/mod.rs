@@ -4,11 +4,11 @@
 //! ([`BurstLookup`], one per worker) and records what came; creating or removing a connection needs
 //! exclusive access.
 
+mod connection_meter;
 mod entry;
 mod listing;
 mod lookup;
 mod mapping;
-mod metering;
 mod nat_request;
 mod rule_refs;
 mod seq_offsets;

@@ -1,9 +1,9 @@
 //! The connection table: lookup, creation, expiry.
 
+use super::connection_meter::{ConnectionMeter, octets};
 use super::entry::{ConnectionState, ConntrackEntry};
 use super::lookup::{BurstLookup, LookupKey};
 use super::mapping::{Direction, Mapping, Offsets};
-use super::metering::{Metering, octets};
 use super::nat_request::NatRequest;
 use super::rule_refs::RuleLists;
 use super::seq_offsets::SeqOffsets;
@@ -38,7 +38,7 @@ pub(crate) struct Connections {
     /// The rule set that entries refer to; `None` before the first one.
     rules: Option<Arc<RuleSet>>,
     /// The counts of connections, if they are exported.
-    pub(super) metering: Option<Box<Metering>>,
+    pub(super) meter: Option<Box<ConnectionMeter>>,
 }
 
 /// A method call on the table of one family.
@@ -58,11 +58,11 @@ macro_rules! release {
         match $is_ip6 {
             false => {
                 let removed = $self.ip4 $($call)*;
-                release((&mut $self.seq_offsets, &mut $self.metering), $id, removed, $reason);
+                release((&mut $self.seq_offsets, &mut $self.meter), $id, removed, $reason);
             }
             true => {
                 let removed = $self.ip6 $($call)*;
-                release((&mut $self.seq_offsets, &mut $self.metering), $id, removed, $reason);
+                release((&mut $self.seq_offsets, &mut $self.meter), $id, removed, $reason);
             }
         }
     };
@@ -70,16 +70,16 @@ macro_rules! release {
 
 /// Frees the offsets of a removed connection, and keeps its record if connections are exported.
 fn release<A: Address>(
-    (seq_offsets, metering): (&mut SeqOffsets, &mut Option<Box<Metering>>),
+    (seq_offsets, meter): (&mut SeqOffsets, &mut Option<Box<ConnectionMeter>>),
     id: Id,
     (key, entry): (TupleKey<A>, ConntrackEntry<TupleKey<A>>),
     reason: EndReason,
 ) {
     seq_offsets.remove(entry.state().offsets);
-    if let Some(metering) = metering {
+    if let Some(meter) = meter {
         let is_over = reason == EndReason::IdleTimeout && entry.state().is_over();
         let reason = if is_over { EndReason::EndOfFlow } else { reason };
-        metering.end(id, &key, &entry, reason);
+        meter.end(id, &key, &entry, reason);
     }
 }
 
@@ -148,14 +148,14 @@ impl Connections {
 
     /// Removes all connections.
     fn clear(&mut self) {
-        let Connections { ip4, ip6, metering, .. } = self;
-        if let Some(metering) = metering {
+        let Connections { ip4, ip6, meter, .. } = self;
+        if let Some(meter) = meter {
             let forced = EndReason::ForcedEnd;
-            ip4.iter().for_each(|(id, key, entry)| metering.end(id, key, entry, forced));
-            ip6.iter().for_each(|(id, key, entry)| metering.end(id, key, entry, forced));
+            ip4.iter().for_each(|(id, key, entry)| meter.end(id, key, entry, forced));
+            ip6.iter().for_each(|(id, key, entry)| meter.end(id, key, entry, forced));
         }
-        let (limit, rules, metering) = (ip4.limit(), self.rules.clone(), metering.take());
-        *self = Connections { rules, metering, ..Connections::default() };
+        let (limit, rules, meter) = (ip4.limit(), self.rules.clone(), meter.take());
+        *self = Connections { rules, meter, ..Connections::default() };
         self.set_limit(limit);
     }
 
@@ -190,8 +190,8 @@ impl Connections {
     /// Removes expired connections, looking at `most` entries of each family. Returns whether none
     /// is left.
     pub(crate) fn expire(&mut self, now: u64, most: usize) -> bool {
-        let Connections { ip4, ip6, seq_offsets, metering, .. } = self;
-        let of = (seq_offsets, metering);
+        let Connections { ip4, ip6, seq_offsets, meter, .. } = self;
+        let of = (seq_offsets, meter);
         let idle = EndReason::IdleTimeout;
         let is_done = ip4.expire(now, most, |id, key, entry| {
             release((of.0, of.1), id, (key, entry), idle);
@@ -334,9 +334,9 @@ impl Connections {
     /// Counts a packet of a connection, if connections are exported.
     #[inline]
     fn count(&self, connection: &PacketConnection, octets: usize, now: u64) {
-        if let Some(metering) = &self.metering {
+        if let Some(meter) = &self.meter {
             let Hit { id, is_ip6, .. } = connection.hit;
-            metering.count((id, is_ip6), connection.direction, octets, now);
+            meter.count((id, is_ip6), connection.direction, octets, now);
         }
     }
 

@@ -114,7 +114,7 @@ impl Decoder {
         has_scope: bool,
         decoded: &mut DecodedMessage,
     ) -> Result<(), DecodeError> {
-        // What is shorter than a template is padding.
+        // A rest that is shorter than a template is padding.
         while let Some((template, behind)) = TemplateHeader::from_prefix(rest) {
             rest = behind;
             if has_scope && template.field_count() > 0 {
@@ -155,7 +155,7 @@ impl Decoder {
             length => usize::from(length),
         };
         let record_len: usize = template.iter().map(min_len).sum();
-        // What is shorter than a record is padding.
+        // A rest that is shorter than a record is padding.
         while rest.len() >= record_len {
             let mut fields = Vec::with_capacity(template.len());
             for field in template {

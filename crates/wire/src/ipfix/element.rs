@@ -60,6 +60,10 @@ elements! {
     DestinationIpv6Address = 28, "destinationIPv6Address", 16;
     /// Type and code of ICMP, a byte each.
     IcmpTypeCodeIpv4 = 32, "icmpTypeCodeIPv4", 2;
+    /// Packets of which one is sampled; deprecated, and the element that most collectors know.
+    SamplingInterval = 34, "samplingInterval", 4;
+    /// Method by which packets are sampled; deprecated, and the companion of `SamplingInterval`.
+    SamplingAlgorithm = 35, "samplingAlgorithm", 1;
     /// Bytes of all messages that the exporter has sent.
     ExportedOctetTotalCount = 40, "exportedOctetTotalCount", 8;
     /// Messages that the exporter has sent.
@@ -96,14 +100,12 @@ elements! {
     PostNatSourceIpv6Address = 281, "postNATSourceIPv6Address", 16;
     /// Destination address of IPv6 after translation.
     PostNatDestinationIpv6Address = 282, "postNATDestinationIPv6Address", 16;
-    /// Identifier of the selector of sampled packets.
-    SelectorId = 302, "selectorId", 8;
-    /// Method by which packets are sampled.
+    /// Method by which packets are sampled (RFC 5477, section 8.2.1).
     SelectorAlgorithm = 304, "selectorAlgorithm", 2;
-    /// Packets in a row that are sampled.
-    SamplingPacketInterval = 305, "samplingPacketInterval", 4;
-    /// Packets between these that are not sampled.
-    SamplingPacketSpace = 306, "samplingPacketSpace", 4;
+    /// Packets of each group that are sampled.
+    SamplingSize = 309, "samplingSize", 4;
+    /// Packets of a group.
+    SamplingPopulation = 310, "samplingPopulation", 4;
 }
 
 impl Element {

@@ -18,7 +18,7 @@ pub use flow_record::{
     CONNECTION_TEMPLATES, Counts, EndReason, FLOW_TEMPLATES, FlowRecord, Translation,
 };
 pub use message::{MessageBuffer, Template};
-pub use options::{ExporterStatistics, STATISTICS_TEMPLATE, SystematicSampling};
+pub use options::{ExporterStatistics, RandomSampling, STATISTICS_TEMPLATE};
 
 /// The version number in each message.
 pub const VERSION: u16 = 10;

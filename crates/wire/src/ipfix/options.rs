@@ -1,17 +1,16 @@
-//! Records about the exporter itself, by options templates (RFC 7011, section 4; RFC 5476, section
-//! 6.5.2.1).
+//! Records about the exporter itself, by options templates (RFC 7011, section 4).
 
 use super::element::{
     Element::{
         ExportedFlowRecordTotalCount, ExportedMessageTotalCount, ExportedOctetTotalCount,
-        IgnoredPacketTotalCount, NotSentFlowTotalCount, ObservationDomainId,
-        SamplingPacketInterval, SamplingPacketSpace, SelectorAlgorithm, SelectorId,
+        IgnoredPacketTotalCount, NotSentFlowTotalCount, ObservationDomainId, SamplingAlgorithm,
+        SamplingInterval, SamplingPopulation, SamplingSize, SelectorAlgorithm,
     },
     Field, FieldValue,
 };
 use super::message::Template;
 
-/// What an exporter has sent and lost, for its observation domain.
+/// Counts of what an exporter has sent and lost, for its observation domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ExporterStatistics {
     /// The observation domain.
@@ -56,37 +55,41 @@ impl ExporterStatistics {
     }
 }
 
-/// Sampling of one packet of each `interval`, by systematic count (RFC 5475, section 5.1).
+/// Sampling of one packet, chosen at random, of each group of `interval` packets (RFC 5475, section
+/// 5.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SystematicSampling {
-    /// One packet is sampled of so many; at least 1.
+pub struct RandomSampling {
+    /// Packets of a group; at least 1.
     pub interval: u32,
 }
 
-impl SystematicSampling {
-    /// The options template.
+impl RandomSampling {
+    /// The options template, which has the sampling by present and by deprecated elements.
     pub const TEMPLATE: Template = Template {
         id: 265,
         scope_count: 1,
         fields: &[
-            Field::of(SelectorId),
+            Field::of(ObservationDomainId),
+            Field::of(SamplingInterval),
+            Field::of(SamplingAlgorithm),
             Field::of(SelectorAlgorithm),
-            Field::of(SamplingPacketInterval),
-            Field::of(SamplingPacketSpace),
+            Field::of(SamplingSize),
+            Field::of(SamplingPopulation),
         ],
     };
-    /// Systematic sampling by count, as a value of selectorAlgorithm.
-    const BY_COUNT: u64 = 1;
-    /// The only selector of an exporter.
-    const SELECTOR: u64 = 1;
+    /// Random n out of N, as a value of selectorAlgorithm.
+    const N_OUT_OF_N: u64 = 3;
+    /// Random, as a value of samplingAlgorithm.
+    const RANDOM: u64 = 2;
 
-    /// The value of a field of the template.
-    pub fn value(&self, field: Field) -> FieldValue {
+    /// The value of a field of the template in this observation domain.
+    pub fn value(&self, field: Field, domain: u32) -> FieldValue {
         FieldValue::Unsigned(match field.element {
-            SelectorId => Self::SELECTOR,
-            SelectorAlgorithm => Self::BY_COUNT,
-            SamplingPacketInterval => 1,
-            _ => self.interval.saturating_sub(1).into(),
+            ObservationDomainId => domain.into(),
+            SamplingAlgorithm => Self::RANDOM,
+            SelectorAlgorithm => Self::N_OUT_OF_N,
+            SamplingSize => 1,
+            _ => self.interval.into(),
         })
     }
 }

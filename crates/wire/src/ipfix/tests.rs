@@ -57,7 +57,7 @@ fn record() -> impl Strategy<Value = FlowRecord> {
 }
 
 fn all_templates() -> impl Iterator<Item = &'static Template> {
-    let options = [&STATISTICS_TEMPLATE, &SystematicSampling::TEMPLATE];
+    let options = [&STATISTICS_TEMPLATE, &RandomSampling::TEMPLATE];
     FLOW_TEMPLATES.iter().chain(CONNECTION_TEMPLATES).chain(options)
 }
 

@@ -1,4 +1,4 @@
-//! Metering of connections: their counts, and the records of those that have ended.
+//! The meter of connections: their counts, and the records of those that have ended.
 
 use super::entry::{ConnectionState, ConntrackEntry};
 use super::mapping::Direction;
@@ -15,7 +15,7 @@ const MILLISECOND: u64 = 1_000_000;
 
 /// The counts of all connections, and the records of those that have ended.
 #[derive(Default)]
-pub(super) struct Metering {
+pub(super) struct ConnectionMeter {
     /// Of IPv4 and of IPv6.
     counters: [ConnectionCounters; 2],
     waiting: Vec<FlowRecord>,
@@ -23,7 +23,7 @@ pub(super) struct Metering {
     lost: u64,
 }
 
-impl Metering {
+impl ConnectionMeter {
     /// Counts a packet of a connection.
     #[inline]
     pub(super) fn count(
@@ -91,25 +91,25 @@ impl Metering {
 }
 
 impl Connections {
-    /// Begins or ends the metering of connections. Every worker calls this; the first call has the
+    /// Begins or ends to meter connections. Every worker calls this; the first call has the
     /// effect.
     pub(crate) fn set_metered(&mut self, is_metered: bool) {
-        if is_metered != self.metering.is_some() {
-            self.metering = is_metered.then(Box::default);
+        if is_metered != self.meter.is_some() {
+            self.meter = is_metered.then(Box::default);
             self.reserve_counters();
         }
     }
 
     /// Whether connections are metered.
     pub(crate) fn is_metered(&self) -> bool {
-        self.metering.is_some()
+        self.meter.is_some()
     }
 
     /// Makes room for the counters of all connections.
     pub(super) fn reserve_counters(&mut self) {
-        if let Some(metering) = &mut self.metering {
-            metering.counters[0].reserve(self.ip4.extent());
-            metering.counters[1].reserve(self.ip6.extent());
+        if let Some(meter) = &mut self.meter {
+            meter.counters[0].reserve(self.ip4.extent());
+            meter.counters[1].reserve(self.ip6.extent());
         }
     }
 
@@ -120,15 +120,15 @@ impl Connections {
 
     /// Whether records of ended connections wait, or were lost.
     pub(crate) fn has_records(&self) -> bool {
-        self.metering.as_ref().is_some_and(|it| !it.waiting.is_empty() || it.lost > 0)
+        self.meter.as_ref().is_some_and(|it| !it.waiting.is_empty() || it.lost > 0)
     }
 
     /// Takes the records of ended connections, and the number of those that were lost.
     pub(crate) fn take_records(&mut self) -> (Vec<FlowRecord>, u64) {
-        let take = |it: &mut Box<Metering>| {
+        let take = |it: &mut Box<ConnectionMeter>| {
             (std::mem::take(&mut it.waiting), std::mem::take(&mut it.lost))
         };
-        self.metering.as_mut().map(take).unwrap_or_default()
+        self.meter.as_mut().map(take).unwrap_or_default()
     }
 
     /// Passes the records that are due of the connections in slots `from` to `until` to `export`:
@@ -140,9 +140,9 @@ impl Connections {
         due: (u64, EndReason),
         export: &mut dyn FnMut(&FlowRecord),
     ) {
-        if let Some(metering) = &self.metering {
-            metering.export_due(&self.ip4, slots, due, export);
-            metering.export_due(&self.ip6, slots, due, export);
+        if let Some(meter) = &self.meter {
+            meter.export_due(&self.ip4, slots, due, export);
+            meter.export_due(&self.ip6, slots, due, export);
         }
     }
 }
