@@ -19,6 +19,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("iptables-legacy-restore", "iptables"),
     ("iptables-nft-restore", "iptables"),
     ("nc", "netcat-openbsd"),
+    ("nfcapd", "nfdump"),
+    ("nfdump", "nfdump"),
     ("nft", "nftables"),
     ("ping", "iputils-ping"),
     ("prometheus", "prometheus"),
@@ -29,6 +31,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("tcpdump", "tcpdump"),
     ("traceroute", "traceroute"),
     ("unshare", "util-linux"),
+    ("tshark", "tshark"),
 ];
 
 /// Directories of system programs, which the `PATH` of an ordinary user leaves out.

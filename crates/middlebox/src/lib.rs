@@ -7,6 +7,7 @@ mod burst;
 mod config_line;
 mod connections;
 mod exit;
+mod export;
 pub mod field;
 mod file;
 mod fragments;

@@ -6,6 +6,7 @@ use crate::burst::HookContext;
 use crate::config_line::ConfigLine;
 use crate::connections::Connections;
 use crate::exit::Exit;
+use crate::export::ExportArgs;
 use crate::file::{self, MAX_REPORTED};
 use crate::interfaces::Interfaces;
 use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
@@ -19,6 +20,7 @@ use crate::state::MiddleboxState;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
+use castanet_io::ipfix::CollectorAddress;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
@@ -230,6 +232,8 @@ pub struct Middlebox {
     limit: usize,
     connections: RwShared<Connections>,
     fragments: FragmentGate,
+    /// The export of connections, if there is one.
+    export: Option<ExportArgs>,
 }
 
 #[derive(Args)]
@@ -256,6 +260,15 @@ pub struct MiddleboxArgs {
     /// Maximum number of connections, which all workers share.
     #[arg(keyword, default = 1_048_576)]
     connections: usize,
+    /// A collector that gets records of connections by IPFIX; its port is 4739 without another.
+    #[arg(keyword)]
+    collector: Option<CollectorAddress>,
+    /// Time after which a connection that goes on is exported.
+    #[arg(keyword, default = Duration::from_secs(60))]
+    active_timeout: Duration,
+    /// The observation domain of the exported records.
+    #[arg(keyword, default = 1)]
+    domain: u32,
 }
 
 /// Returns the rules, or an error if there are too many.
@@ -266,10 +279,12 @@ fn check_rule_count(rules: RuleSet) -> Result<RuleSet, ArgError> {
     }
 }
 
-/// The file that the arguments name.
+/// The file and the collector that the arguments name.
 pub(crate) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &MiddleboxArgs| {
-        Resource::input(it.file.as_deref(), "reads rules from it")
+        let mut all = Resource::input(it.file.as_deref(), "reads rules from it");
+        all.extend(it.collector.iter().map(CollectorAddress::resource));
+        all
     })
 }
 
@@ -307,6 +322,11 @@ impl Build for Middlebox {
             limit: args.connections,
             connections: RwShared::default(),
             fragments: FragmentGate::default(),
+            export: args.collector.map(|collector| ExportArgs {
+                collector,
+                domain: args.domain,
+                active_timeout: args.active_timeout,
+            }),
         })
     }
 }
@@ -536,12 +556,19 @@ impl PerBatch for Middlebox {
     type Local = MiddleboxState;
     type Fate = Exit;
 
-    fn init(&self, state: &mut MiddleboxState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, state: &mut MiddleboxState, cx: &mut Cx) -> Result<(), ArgError> {
         state.is_primary = true;
-        Ok(())
+        state.set_export(self.export, cx)
     }
 
-    fn cleanup(&self, _: &mut MiddleboxState, cx: &mut Cx) {
+    fn after_take_state(&self, state: &mut MiddleboxState, cx: &mut Cx) {
+        if let Err(error) = state.set_export(self.export, cx) {
+            cx.report(&error.message());
+        }
+    }
+
+    fn cleanup(&self, state: &mut MiddleboxState, cx: &mut Cx) {
+        state.end_export(cx);
         self.fragments.clear::<Exit>(cx);
     }
 
@@ -550,7 +577,9 @@ impl PerBatch for Middlebox {
     }
 
     fn apply_config(&self, state: &mut MiddleboxState) {
-        state.update(&self.active_rules, (&self.connections, self.limit), &self.fragments);
+        let connections = (&self.connections, self.limit);
+        let is_exported = self.export.is_some();
+        state.update(&self.active_rules, connections, &self.fragments, is_exported);
     }
 
     fn merged_config(&self, before: &Self) -> Option<Self> {

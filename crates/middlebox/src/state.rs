@@ -5,6 +5,7 @@ use crate::active_rules::ActiveRules;
 use crate::burst::PacketLookup;
 use crate::connections::{BurstLookup, Connections};
 use crate::exit::Exit;
+use crate::export::{self, Export, ExportArgs};
 use crate::fragments::HeaderBuffer;
 use crate::listing::{self, Count};
 use crate::matcher::Matcher;
@@ -15,6 +16,7 @@ use crate::rule_set::{Entry, RuleSet};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{Sums, TextChunk};
 use castanet_element::prelude::*;
+use castanet_io::ipfix::ExportSession;
 use castanet_kit::conntrack::Counts;
 use std::sync::Arc;
 
@@ -46,6 +48,10 @@ pub struct MiddleboxState {
     pub(crate) applied_rules: Vec<u32>,
     /// Whether a wake-up is scheduled.
     is_wake_scheduled: bool,
+    /// The export of all connections, on the primary worker.
+    pub(crate) export: Export,
+    #[flatten]
+    session: ExportSession,
     /// TCP options that were not added or changed for lack of room in header or packet.
     #[read(unfit_options)]
     #[metric(UNFIT_OPTIONS)]
@@ -169,10 +175,34 @@ impl MiddleboxState {
         let is_done = !self.connections.read(|all| all.is_due(now))
             || self.connections.change(|all| all.expire(now, SOME));
         let is_done = is_done & self.fragments.expire::<Exit>(SOME, cx);
+        self.export.step(&mut self.session, &self.connections, cx);
         let is_empty = self.connections.read(|all| all.len() == 0) && self.fragments.is_empty();
-        if !is_empty {
-            self.schedule_wake(if is_done { EXPIRY_INTERVAL } else { Duration::from_nanos(1) }, cx);
+        if !is_done {
+            self.schedule_wake(Duration::from_nanos(1), cx);
+        } else if self.export.is_on() {
+            self.schedule_wake(export::INTERVAL, cx);
+        } else if !is_empty {
+            self.schedule_wake(EXPIRY_INTERVAL, cx);
         }
+    }
+
+    /// Begins, changes or ends the export of connections, on the primary worker.
+    pub(crate) fn set_export(
+        &mut self,
+        args: Option<ExportArgs>,
+        cx: &mut Cx,
+    ) -> Result<(), ArgError> {
+        self.export.open(&mut self.session, args)?;
+        if self.export.is_on() {
+            self.is_wake_scheduled = true;
+            cx.set_timer(cx.now() + export::INTERVAL);
+        }
+        Ok(())
+    }
+
+    /// Exports all connections, which end by force.
+    pub(crate) fn end_export(&mut self, cx: &mut Cx) {
+        self.export.end(&mut self.session, &self.connections, cx);
     }
 
     fn count_at(&self, ask: &ReadRequest) -> Count {
@@ -227,8 +257,12 @@ impl MiddleboxState {
         active_rules: &ActiveRules,
         (connections, limit): (&RwShared<Connections>, usize),
         fragments: &FragmentGate,
+        is_exported: bool,
     ) {
         (self.connections, self.fragments) = (connections.clone(), fragments.clone());
+        if connections.read(|all| all.is_metered() != is_exported) {
+            connections.change(|all| all.set_metered(is_exported));
+        }
         let (rules, tables) = (active_rules.rules(), active_rules.tables());
         if Arc::ptr_eq(self.matcher.tables(), tables) {
             return;
@@ -267,25 +301,25 @@ mod tests {
         let mut state = MiddleboxState::default();
         let first = active_rules(&["all mod ip-ttl 1", "all mod ip-ttl 2", "all mod ip-ttl 2"]);
         let (connections, fragments) = ((&RwShared::default(), 9), FragmentGate::default());
-        state.update(&first, connections, &fragments);
+        state.update(&first, connections, &fragments, false);
         for (slot, packets) in [(0, 10), (1, 20), (2, 30)] {
             (0..packets).for_each(|_| state.matcher.count(slot, 0));
         }
         // By commands: places are used again, but not what was counted there.
         let second = changed(&first, &["delete 1", "add all mod ip-ttl 1", "move 1 2"]);
-        state.update(&second, connections, &fragments);
+        state.update(&second, connections, &fragments, false);
         assert_eq!(counted(&state), [30, 20, 0]);
         // By another configuration: the same words are the same rule.
         let lines = ["all accept", "all mod ip-ttl 2", "all drop", "all mod ip-ttl 2"];
         let other = active_rules(&lines).replacing(&second).expect("has room");
-        state.update(&other, connections, &fragments);
+        state.update(&other, connections, &fragments, false);
         assert_eq!(counted(&state), [0, 30, 0, 20]);
         // By more commands than anybody remembers.
         let ranks = ["move 1 4"; 100];
-        state.update(&changed(&other, &ranks), connections, &fragments);
+        state.update(&changed(&other, &ranks), connections, &fragments, false);
         assert_eq!(counted(&state), [0, 30, 0, 20]);
         let again = changed(&other, &["reset counters"]);
-        state.update(&again, connections, &fragments);
+        state.update(&again, connections, &fragments, false);
         assert_eq!(counted(&state), [0; 4]);
     }
 }

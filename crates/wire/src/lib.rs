@@ -25,6 +25,7 @@ pub mod headers;
 pub mod icmp;
 pub mod icmp6;
 pub mod ip_proto;
+pub mod ipfix;
 pub mod ipv4;
 pub mod ipv6;
 pub mod mac;

@@ -86,7 +86,7 @@ impl FlowStore for Table {
     fn expire(&mut self, most: usize) -> usize {
         let mut count = 0;
         // Time goes on for the next filling.
-        if self.flows.expire(self.now + OVER, most, |_, _| count += 1) {
+        if self.flows.expire(self.now + OVER, most, |_, _, _| count += 1) {
             self.now += OVER;
         }
         count

@@ -25,6 +25,7 @@ mod frame_exhaustion;
 mod hot_swap;
 mod idle;
 mod ip6;
+mod ipfix;
 #[path = "../built/large.rs"]
 mod large;
 mod lifecycle;

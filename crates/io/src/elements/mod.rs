@@ -21,6 +21,8 @@ pub mod from_ip_summary_dump;
 pub mod from_tcpdump;
 mod host_state;
 mod ip_mark;
+pub mod ipfix_exporter;
+mod ipfix_exporter_state;
 mod kernel_device;
 pub mod kernel_handler_proxy;
 pub mod kernel_tap;
@@ -74,6 +76,9 @@ pub static CLASSES: &[Class] = &[
     source::<from_ip_summary_dump::FromIPSummaryDump>()
         .with_resources(from_ip_summary_dump::resources),
     source::<from_tcpdump::FromTcpdump>().with_resources(from_tcpdump::resources),
+    per_batch::<ipfix_exporter::IPFIXExporter>()
+        .with_resources(ipfix_exporter::resources)
+        .with_checksums(Checksums::Pass),
     control::<kernel_handler_proxy::KernelHandlerProxy>(),
     duplex::<kernel_tap::KernelTap>().with_resources(kernel_device::resources),
     duplex::<kernel_tun::KernelTun>().with_resources(kernel_device::resources),

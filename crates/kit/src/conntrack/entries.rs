@@ -18,6 +18,12 @@ pub(super) const MAX_FLOWS: usize = SECOND as usize - 1;
 const SECOND: u32 = 1 << 31;
 
 impl Id {
+    /// The number of the flow's slot, below [`Table::extent`](super::Table::extent).
+    #[inline]
+    pub fn number(self) -> usize {
+        self.0 as usize
+    }
+
     pub(super) fn slot(self, second: bool) -> Slot {
         Slot(if second { self.0 | SECOND } else { self.0 })
     }

@@ -208,9 +208,9 @@ impl<E: Entry> Table<E> {
         self.entries.remove(id)
     }
 
-    /// Removes expired flows and passes them to `over`, checking `limit` flows at most. Returns
+    /// Removes expired flows and passes them to `over` with the ids that they had, checking `limit` flows at most. Returns
     /// whether none is left to check.
-    pub fn expire(&mut self, now: u64, limit: usize, mut over: impl FnMut(E::Key, E)) -> bool {
+    pub fn expire(&mut self, now: u64, limit: usize, mut over: impl FnMut(Id, E::Key, E)) -> bool {
         let mut checked = 0;
         while checked < limit {
             let mut ids = [Id(0); BURST];
@@ -226,7 +226,7 @@ impl<E: Entry> Table<E> {
                 if self.wheel.check_expired(&mut self.entries, id) {
                     self.counts.expired += 1;
                     let (key, entry) = self.remove(id);
-                    over(key, entry);
+                    over(id, key, entry);
                 }
             }
             checked += count;
@@ -254,11 +254,14 @@ impl<E: Entry> Table<E> {
     }
 
     /// Evicts the first to expire of some flows for which `may_go` is true.
-    pub fn evict(&mut self, mut may_go: impl FnMut(&E) -> bool) -> Option<(E::Key, E)> {
-        let id = self
-            .wheel
-            .find_evictable(&mut self.entries, MAX_EVICTION_CHECKS, |entry| may_go(entry))?;
+    pub fn evict(&mut self, may_go: impl FnMut(&E) -> bool) -> Option<(E::Key, E)> {
+        let id = self.find_evictable(may_go)?;
         Some(self.evict_id(id))
+    }
+
+    /// Finds the flow that [`Table::evict`] evicts, for [`Table::evict_id`].
+    pub fn find_evictable(&mut self, mut may_go: impl FnMut(&E) -> bool) -> Option<Id> {
+        self.wheel.find_evictable(&mut self.entries, MAX_EVICTION_CHECKS, |entry| may_go(entry))
     }
 
     /// Evicts this flow.

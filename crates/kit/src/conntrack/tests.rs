@@ -128,7 +128,7 @@ fn flows_expire_on_time() {
             }
         }
         let mut over = Vec::new();
-        while !flows.expire(moment, 100, |_, flow| over.push(flow.number)) {}
+        while !flows.expire(moment, 100, |_, _, flow| over.push(flow.number)) {}
         for n in over {
             assert!(
                 (moment.saturating_sub(SECOND * 11 + TICK)..=moment).contains(&deadline_of(n)),
@@ -145,8 +145,8 @@ fn flows_expire_on_time() {
     let other = flows.insert(key(2), plain(2), moment + SECOND, moment).unwrap();
     assert_eq!(flows.take_expired(other, moment + SECOND + TICK), Some((key(2), plain(2))));
     assert_eq!((flows.len(), flows.counts().expired), (1, 9001));
-    assert!(flows.expire(moment + SECOND - 1, 9, |_, _| panic!("too early")));
-    assert!(flows.expire(moment + SECOND + TICK, 9, |_, _| {}) && flows.is_empty());
+    assert!(flows.expire(moment + SECOND - 1, 9, |_, _, _| panic!("too early")));
+    assert!(flows.expire(moment + SECOND + TICK, 9, |_, _, _| {}) && flows.is_empty());
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_full_table_evicts_the_least_postponed_flow() {
         for n in 0..100_000 {
             // Ten per tick: all flows are checked each second.
             now += TICK / 10;
-            _ = flows.expire(now, 64, |_, _| {});
+            _ = flows.expire(now, 64, |_, _, _| {});
             insert(&mut flows, (key(n), plain(n)), now + life, |_| true).expect("a flow may go");
             let goes_on = |n: &u32| n.is_multiple_of(100);
             let recent = n.saturating_sub(200)..n;
@@ -343,7 +343,7 @@ proptest! {
                 Step::Wait { time, limit } => {
                     now += time;
                     let (is_due, before) = (flows.is_due(now), flows.len());
-                    let done = flows.expire(now, limit, |_, flow| {
+                    let done = flows.expire(now, limit, |_, _, flow| {
                         assert!(model.0.remove(&flow.number).unwrap().0 <= now);
                     });
                     assert!(is_due || (done && flows.len() == before));
@@ -392,7 +392,7 @@ proptest! {
         let mut now = 0;
         for (number, (src, dst, kind, life)) in (0..).zip(packets) {
             now += u64::from(kind) * SECOND;
-            while !table.expire(now, 10, |_, _| {}) {}
+            while !table.expire(now, 10, |_, _, _| {}) {}
             let end = |host: u8| (Ipv4Addr::new(10, 0, 0, host), u16::from(host));
             let nat = (Ipv4Addr::new(9, 9, 9, 9), 1000 + number as u16);
             let dst = if src == dst { 9 } else { dst };

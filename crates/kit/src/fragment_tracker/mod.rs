@@ -494,7 +494,7 @@ impl<P> FragmentTracker<P> {
     /// Removes expired datagrams, checking at most `limit`. Returns whether none is left to check.
     pub fn expire(&mut self, now: u64, limit: usize) -> bool {
         let FragmentTracker { flows, queued, dropped, .. } = self;
-        flows.expire(now, limit, |_, it| {
+        flows.expire(now, limit, |_, _, it| {
             *queued -= it.queued.len();
             dropped.extend(it.queued.into_iter().map(|waited| (waited, Refusal::NoFirst)));
         })

@@ -259,7 +259,7 @@ impl Table {
     /// Removes expired mappings, looking at up to `limit`; whether none is left to look at.
     pub fn expire(&mut self, now: u64, limit: usize) -> bool {
         let Table { flows, members, .. } = self;
-        flows.expire(now, limit, |key, mapping| uncount(members, (key, mapping)))
+        flows.expire(now, limit, |_, key, mapping| uncount(members, (key, mapping)))
     }
 
     /// Removes a mapping if it has expired; whether it did.

@@ -157,15 +157,20 @@ impl ConnectionState {
         forward & reverse & agreed == agreed && (forward | reverse) & (flag::FIN | flag::RST) == 0
     }
 
+    /// Whether TCP has ended: a side has reset the connection, or both have closed it.
+    pub(super) fn is_over(&self) -> bool {
+        let [forward, reverse] = self.flags();
+        (forward | reverse) & flag::RST != 0 || forward & reverse & flag::FIN != 0
+    }
+
     /// Whether the entry may be evicted: no reply has been seen, or TCP has ended, or the initiator
     /// has not acknowledged the SYN-ACK. A reply of the server alone proves nothing: it answers
     /// each SYN of a flood.
     pub(super) fn is_evictable(&self) -> bool {
-        let [forward, reverse] = self.flags();
-        let ended = (forward | reverse) & flag::RST != 0 || forward & reverse & flag::FIN != 0;
+        let [forward, _] = self.flags();
         // An entry without flags is not TCP.
         let is_half_open = forward != 0 && forward & flag::ACK == 0;
-        !self.has(HAS_REPLY) || ended || is_half_open
+        !self.has(HAS_REPLY) || self.is_over() || is_half_open
     }
 }
 

@@ -4,6 +4,7 @@
 //! ([`BurstLookup`], one per worker) and records what came; creating or removing a connection needs
 //! exclusive access.
 
+mod connection_meter;
 mod entry;
 mod listing;
 mod lookup;

@@ -1,5 +1,6 @@
 //! The connection table: lookup, creation, expiry.
 
+use super::connection_meter::{ConnectionMeter, octets};
 use super::entry::{ConnectionState, ConntrackEntry};
 use super::lookup::{BurstLookup, LookupKey};
 use super::mapping::{Direction, Mapping, Offsets};
@@ -15,6 +16,7 @@ use crate::rule_set::{Entry, RuleSet, Timeouts};
 use castanet_kit::conntrack::{
     Address, Counts, ExclusiveAccess, Id, Slot, Table, Tuple, Tuple4, TupleKey,
 };
+use castanet_wire::ipfix::EndReason;
 use castanet_wire::{Icmp, icmp, icmp6};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -35,6 +37,8 @@ pub(crate) struct Connections {
     refused: u64,
     /// The rule set that entries refer to; `None` before the first one.
     rules: Option<Arc<RuleSet>>,
+    /// The counts of connections, if they are exported.
+    pub(super) meter: Option<Box<ConnectionMeter>>,
 }
 
 /// A method call on the table of one family.
@@ -45,6 +49,38 @@ macro_rules! family {
             true => $self.ip6 $($call)*,
         }
     };
+}
+
+/// Removes a connection of a family by a method call on its table, and releases what it has beside
+/// its entry.
+macro_rules! release {
+    ($self:ident, $is_ip6:expr, $id:expr, $reason:expr, $($call:tt)*) => {
+        match $is_ip6 {
+            false => {
+                let removed = $self.ip4 $($call)*;
+                release((&mut $self.seq_offsets, &mut $self.meter), $id, removed, $reason);
+            }
+            true => {
+                let removed = $self.ip6 $($call)*;
+                release((&mut $self.seq_offsets, &mut $self.meter), $id, removed, $reason);
+            }
+        }
+    };
+}
+
+/// Frees the offsets of a removed connection, and keeps its record if connections are exported.
+fn release<A: Address>(
+    (seq_offsets, meter): (&mut SeqOffsets, &mut Option<Box<ConnectionMeter>>),
+    id: Id,
+    (key, entry): (TupleKey<A>, ConntrackEntry<TupleKey<A>>),
+    reason: EndReason,
+) {
+    seq_offsets.remove(entry.state().offsets);
+    if let Some(meter) = meter {
+        let is_over = reason == EndReason::IdleTimeout && entry.state().is_over();
+        let reason = if is_over { EndReason::EndOfFlow } else { reason };
+        meter.end(id, &key, &entry, reason);
+    }
 }
 
 /// Result of a lookup: the entry, the key by which it was found, and the order of the ends.
@@ -112,8 +148,14 @@ impl Connections {
 
     /// Removes all connections.
     fn clear(&mut self) {
-        let (limit, rules) = (self.ip4.limit(), self.rules.clone());
-        *self = Connections { rules, ..Connections::default() };
+        let Connections { ip4, ip6, meter, .. } = self;
+        if let Some(meter) = meter {
+            let forced = EndReason::ForcedEnd;
+            ip4.iter().for_each(|(id, key, entry)| meter.end(id, key, entry, forced));
+            ip6.iter().for_each(|(id, key, entry)| meter.end(id, key, entry, forced));
+        }
+        let (limit, rules, meter) = (ip4.limit(), self.rules.clone(), meter.take());
+        *self = Connections { rules, meter, ..Connections::default() };
         self.set_limit(limit);
     }
 
@@ -148,9 +190,14 @@ impl Connections {
     /// Removes expired connections, looking at `most` entries of each family. Returns whether none
     /// is left.
     pub(crate) fn expire(&mut self, now: u64, most: usize) -> bool {
-        let Connections { ip4, ip6, seq_offsets, .. } = self;
-        let is_done = ip4.expire(now, most, |_, entry| seq_offsets.remove(entry.state().offsets));
-        ip6.expire(now, most, |_, entry| seq_offsets.remove(entry.state().offsets)) && is_done
+        let Connections { ip4, ip6, seq_offsets, meter, .. } = self;
+        let of = (seq_offsets, meter);
+        let idle = EndReason::IdleTimeout;
+        let is_done = ip4.expire(now, most, |id, key, entry| {
+            release((of.0, of.1), id, (key, entry), idle);
+        });
+        ip6.expire(now, most, |id, key, entry| release((of.0, of.1), id, (key, entry), idle))
+            && is_done
     }
 
     /// Returns the state of a connection.
@@ -211,8 +258,7 @@ impl Connections {
         if let LookupResult::Connection(connection) = self.live_connection(hit, quoted, now) {
             return Some(connection);
         }
-        let expired = family!(self, hit.is_ip6, .take_expired(hit.id, now)?.1.state().offsets);
-        self.seq_offsets.remove(expired);
+        release!(self, hit.is_ip6, hit.id, EndReason::IdleTimeout, .take_expired(hit.id, now)?);
         None
     }
 
@@ -280,7 +326,18 @@ impl Connections {
     ) -> Result<(), ExclusiveAccess> {
         let until = self.record(connection, bytes, headers, timeouts, now);
         let Some(until) = until else { return Ok(()) };
-        family!(self, connection.hit.is_ip6, .postpone(connection.hit.id, until))
+        family!(self, connection.hit.is_ip6, .postpone(connection.hit.id, until))?;
+        self.count(connection, octets(bytes, headers), now);
+        Ok(())
+    }
+
+    /// Counts a packet of a connection, if connections are exported.
+    #[inline]
+    fn count(&self, connection: &PacketConnection, octets: usize, now: u64) {
+        if let Some(meter) = &self.meter {
+            let Hit { id, is_ip6, .. } = connection.hit;
+            meter.count((id, is_ip6), connection.direction, octets, now);
+        }
     }
 
     /// As [`Connections::refresh`], with exclusive access.
@@ -294,14 +351,14 @@ impl Connections {
     ) {
         if let Some(until) = self.record(connection, bytes, headers, timeouts, now) {
             family!(self, connection.hit.is_ip6, .set_deadline(connection.hit.id, until).state());
+            self.count(connection, octets(bytes, headers), now);
         }
     }
 
     /// Removes a connection.
     pub(crate) fn remove(&mut self, connection: &PacketConnection) {
-        let offsets =
-            family!(self, connection.hit.is_ip6, .remove(connection.hit.id).1.state().offsets);
-        self.seq_offsets.remove(offsets);
+        let Hit { id, is_ip6, .. } = connection.hit;
+        release!(self, is_ip6, id, EndReason::ForcedEnd, .remove(id));
     }
 
     /// Returns the original tuple and the translated one, both in the original direction.
@@ -393,13 +450,13 @@ impl Connections {
             return Err(Exit::NoPort);
         }
         let (to, offsets, flags) = (request.to, request.offsets, headers.tcp_flags(bytes));
-        Ok(Some(Proposal { from: ends, to, offsets, flags }))
+        Ok(Some(Proposal { from: ends, to, offsets, flags, octets: octets(bytes, headers) }))
     }
 
     /// Inserts a planned connection with these rules; an error if the table is full.
     pub(crate) fn insert<'r>(
         &mut self,
-        Proposal { from, to, offsets, flags }: Proposal,
+        Proposal { from, to, offsets, flags, octets }: Proposal,
         entries: impl Iterator<Item = &'r Arc<Entry>>,
         timeouts: &Timeouts,
         now: u64,
@@ -423,7 +480,10 @@ impl Connections {
             return Err(Exit::Full);
         };
         let direction = Direction::Original;
-        Ok(PacketConnection { hit, quoted: None, direction })
+        let connection = PacketConnection { hit, quoted: None, direction };
+        self.reserve_counters();
+        self.count(&connection, octets, now);
+        Ok(connection)
     }
 
     /// Whether one more connection has room, if need be by eviction.
@@ -440,11 +500,14 @@ impl Connections {
 
     /// Evicts a connection of one family; returns whether there was one.
     fn evict(&mut self, is_ip6: bool) -> bool {
-        let evicted = match is_ip6 {
-            false => self.ip4.evict(|it| it.state().is_evictable()).map(|it| it.1.state().offsets),
-            true => self.ip6.evict(|it| it.state().is_evictable()).map(|it| it.1.state().offsets),
+        let may_go = |state: &ConnectionState| state.is_evictable();
+        let id = match is_ip6 {
+            false => self.ip4.find_evictable(|it| may_go(it.state())),
+            true => self.ip6.find_evictable(|it| may_go(it.state())),
         };
-        evicted.map(|offsets| self.seq_offsets.remove(offsets)).is_some()
+        let Some(id) = id else { return false };
+        release!(self, is_ip6, id, EndReason::LackOfResources, .evict_id(id));
+        true
     }
 }
 
@@ -454,6 +517,7 @@ pub(crate) struct Proposal {
     to: Tuple,
     offsets: Offsets,
     flags: u8,
+    octets: usize,
 }
 
 /// Rewrite of the tuple of a packet.

@@ -12,6 +12,7 @@ use crate::verdict::rewrite;
 use castanet_kit::conntrack::{ExclusiveAccess, rewrite_tuple};
 use castanet_kit::rng::Rng;
 use castanet_packet::Packet;
+use castanet_wire::ipfix::{EndReason, FlowRecord};
 use castanet_wire::sketch::{self, Layer};
 use std::collections::HashSet;
 
@@ -406,4 +407,125 @@ fn those_who_are_half_open_or_over_make_room() {
     assert!(
         !lists(&harness, 1) && lists(&harness, 49) && lists(&harness, 50) && lists(&harness, 51)
     );
+}
+
+impl Harness {
+    /// A middlebox whose connections are metered.
+    fn metered(lines: &[&str]) -> Harness {
+        let mut harness = Harness::new(lines);
+        harness.connections.set_metered(true);
+        harness
+    }
+
+    /// Records of connections that have ended, and of those that are due after `active` seconds.
+    fn records(&mut self, active: u64) -> Vec<FlowRecord> {
+        let (mut records, lost) = self.connections.take_records();
+        assert_eq!((lost, self.connections.has_records()), (0, false));
+        let due = (self.now.saturating_sub(active * SECOND), EndReason::ActiveTimeout);
+        let slots = (0, self.connections.extent());
+        self.connections.export_due(slots, due, &mut |record| records.push(*record));
+        records
+    }
+}
+
+/// Packets and bytes forward and in reverse, and the reason.
+fn summary(record: &FlowRecord) -> ([u64; 4], EndReason) {
+    let (forward, reverse) = (record.counts, record.reverse.expect("has both directions"));
+    ([forward.packets, forward.octets, reverse.packets, reverse.octets], record.reason)
+}
+
+#[test]
+fn a_record_has_both_directions_and_the_translation() {
+    let mut harness =
+        Harness::metered(&["ip-saddr 10.0.0.0/8 map ip-saddr 9.9.9.9 map udp-sport 4000"]);
+    harness.out("10.0.0.1:5 > 2.0.0.2:53 udp len 100");
+    harness.now += SECOND;
+    harness.out("2.0.0.2:53 > 9.9.9.9:4000 udp len 300");
+    harness.out("10.0.0.1:5 > 2.0.0.2:53 udp len 60");
+    assert!(harness.records(60).is_empty());
+    harness.now += 601 * SECOND;
+    while !harness.connections.expire(harness.now, 100) {}
+    let records = harness.records(60);
+    let [record] = &records[..] else { panic!("{records:?}") };
+    assert_eq!(summary(record), ([2, 160, 1, 300], EndReason::IdleTimeout));
+    assert_eq!((record.start, record.end, record.protocol), (1000, 2000, 17));
+    let at = |text: &str, port| (text.parse().expect("is an address"), port);
+    assert_eq!((record.src, record.dst), (at("10.0.0.1", 5), at("2.0.0.2", 53)));
+    let translation = record.translation.expect("is translated");
+    assert_eq!((translation.src, translation.dst), (at("9.9.9.9", 4000), at("2.0.0.2", 53)));
+    assert!(harness.records(0).is_empty());
+}
+
+#[test]
+fn records_say_why_they_were_made() {
+    let mut harness = Harness::metered(&["all accept"]);
+    harness.connections.set_limit(3);
+    let tcp = |flags: &str| format!("1.0.0.1:9 > 2.0.0.2:80 tcp {flags}");
+    harness.out(&tcp("syn"));
+    harness.out("[1::1]:9 > [2::2]:80 udp len 60");
+    harness.now += 30 * SECOND;
+    harness.out("[1::1]:9 > [2::2]:80 udp len 60");
+    assert!(harness.records(60).is_empty());
+    harness.now += 31 * SECOND;
+    let records = harness.records(60);
+    let active = EndReason::ActiveTimeout;
+    let summaries: Vec<_> = records.iter().map(summary).collect();
+    assert_eq!(summaries, [([1, 40, 0, 0], active), ([2, 120, 0, 0], active)]);
+    assert_eq!(records[1].translation, None);
+    // TCP that is over does not wait for its timeout.
+    harness.out("2.0.0.2:80 > 1.0.0.1:9 tcp rst");
+    let [record] = harness.records(60)[..] else { panic!("there is one record") };
+    assert_eq!(summary(&record), ([0, 0, 1, 40], EndReason::EndOfFlow));
+    assert_eq!((record.counts.tcp_flags, record.reverse.map(|it| it.tcp_flags)), (2, Some(4)));
+    // Four connections have room for three.
+    for host in 3..5 {
+        harness.out(&format!("1.0.0.{host} > 2.0.0.2 proto 99"));
+    }
+    harness.out("1.0.0.5 > 2.0.0.2 proto 99");
+    let records = harness.records(60);
+    assert_eq!(
+        records.iter().map(|it| it.reason).collect::<Vec<_>>(),
+        [EndReason::LackOfResources]
+    );
+    // All end when an operator removes them.
+    harness.out("1.0.0.5 > 2.0.0.2 proto 99");
+    let mut rules = RuleSet::clone(harness.active_rules.rules());
+    harness.connections.set_rules(harness.active_rules.rules(), usize::MAX);
+    assert!(rules.execute(&crate::language::Command::Flush).is_some_and(|it| it.is_ok()));
+    let flushed = harness.active_rules.with(rules);
+    harness.connections.set_rules(flushed.rules(), usize::MAX);
+    let records = harness.records(60);
+    assert_eq!((records.is_empty(), harness.connections.len()), (false, 0));
+    assert!(records.iter().all(|it| it.reason == EndReason::ForcedEnd), "{records:?}");
+}
+
+/// Every packet of a connection is in one record, whatever ends it.
+#[test]
+fn records_of_connections_add_up() {
+    let mut harness = Harness::metered(&["all accept"]);
+    harness.connections.set_limit(20);
+    let (mut chance, mut passed, mut counted) = (Rng::new(3), 0, 0);
+    for _ in 0..20_000 {
+        harness.now += chance.bits() % SECOND * 10;
+        let (host, kind) = (chance.bits() % 40, chance.bits() % 6);
+        let (from, to) = (format!("1.0.0.{host}:9"), "2.0.0.2:80");
+        let (from, to) = if chance.bits() % 2 == 0 { (&*from, to) } else { (to, &*from) };
+        let upper = ["udp", "tcp syn", "tcp ack 1", "tcp syn ack 1", "tcp fin ack 1", "tcp rst"];
+        let (direction, text) = harness.pass(&format!("{from} > {to} {}", upper[kind as usize]));
+        assert!(direction.is_some() || text == "full", "{text}");
+        passed += u64::from(direction.is_some());
+        let now = harness.now;
+        harness.connections.expire(now, 3);
+        if chance.bits() % 10 == 0 {
+            counted += harness.records(60).iter().map(packets).sum::<u64>();
+        }
+    }
+    harness.now += SECOND;
+    counted += harness.records(0).iter().map(packets).sum::<u64>();
+    assert_eq!(counted, passed);
+}
+
+fn packets(record: &FlowRecord) -> u64 {
+    let ([forward, _, reverse, _], _) = summary(record);
+    forward + reverse
 }

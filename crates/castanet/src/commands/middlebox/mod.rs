@@ -10,7 +10,7 @@ use super::{CommandError, CommandResult, write_out};
 use crate::cli::{Configuration, Workers};
 use crate::instance::HttpArguments;
 use crate::terminal::{colours_on_stderr, complain};
-use castanet_lang::args::quote;
+use castanet_lang::args::{quote, quote_if_needed};
 use castanet_lang::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use castanet_middlebox::analysis::warnings_of_all;
 use castanet_middlebox::language::{self, Command};
@@ -52,6 +52,12 @@ pub(crate) struct Arguments {
     /// The longest IP packet that TCP options may be added to
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     mtu: usize,
+    /// Export connections by IPFIX to the collector at this address and port
+    #[arg(long, value_name = "ADDRESS", requires = "input")]
+    collector: Option<String>,
+    /// Export connections that go on after this time, such as 60s
+    #[arg(long, value_name = "TIME", requires = "collector")]
+    active_timeout: Option<String>,
     /// How packets are received: AF_XDP, AF_PACKET and so on, as FromDevice has it
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
@@ -160,15 +166,20 @@ fn doubts(text: &str, commands: Vec<(usize, Command)>, file: FileId, found: &mut
 /// The configuration that the arguments come to.
 fn configuration(arguments: &Arguments, file: Option<&Path>) -> Result<String, String> {
     let [input, output] = [&arguments.input, &arguments.output]
-        .map(|name| castanet_lang::args::quote_if_needed(name.as_deref().unwrap_or_default()));
+        .map(|name| quote_if_needed(name.as_deref().unwrap_or_default()));
     let file = file.map(|path| format!("FILE {}, ", quote(&path.display().to_string())));
     let method = arguments.method.as_ref().map(|method| format!(", METHOD {method}"));
     let (file, method) = (file.unwrap_or_default(), method.unwrap_or_default());
     let (connections, mtu) = (arguments.connections, arguments.mtu);
+    let export =
+        [("COLLECTOR", &arguments.collector), ("ACTIVE_TIMEOUT", &arguments.active_timeout)].map(
+            |(name, value)| value.as_ref().map(|it| format!(", {name} {}", quote_if_needed(it))),
+        );
+    let export: String = export.into_iter().flatten().collect();
     let forwarding = if arguments.in_address.is_empty() { "bridge" } else { "router" };
     let rules = format!(
         "rules :: Middlebox({file}INTERFACES {input} {output}, FORWARDING {forwarding}, \
-         CONNECTIONS {connections}, MTU {mtu});\n"
+         CONNECTIONS {connections}, MTU {mtu}{export});\n"
     );
     let from_in = format!("from_in :: FromDevice({input}, PROMISC true, SNIFFER false{method})");
     let from_out = format!("from_out :: FromDevice({output}, PROMISC true, SNIFFER false{method})");
