@@ -10,6 +10,7 @@ pub mod dpdk;
 pub mod elements;
 mod error;
 pub mod interface;
+pub mod links;
 mod offload;
 pub mod pcap;
 mod rx_buffer;

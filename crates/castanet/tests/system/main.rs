@@ -28,6 +28,7 @@ mod ip6;
 #[path = "../built/large.rs"]
 mod large;
 mod lifecycle;
+mod links;
 mod middlebox_network;
 mod mtu;
 mod nat;
