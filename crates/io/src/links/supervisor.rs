@@ -206,6 +206,8 @@ impl Link {
     /// Notes the state of an interface that is open, and reports it if it is another than before.
     fn follow(&mut self, name: &str, index: Option<u32>, notices: &mut Vec<LinkNotice>) {
         match index.map_or(LinkState::Gone, LinkState::of_index) {
+            // It has gone just now: the next look closes it.
+            LinkState::Gone => self.retry = Some(Instant::now()),
             LinkState::NoCarrier => {
                 if self.has_lasted(LinkState::NoCarrier) {
                     self.report(notices, || {
