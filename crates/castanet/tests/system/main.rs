@@ -13,6 +13,7 @@ mod attach;
 mod build_failures;
 #[path = "../built/builds.rs"]
 mod builds;
+mod clients;
 mod control;
 mod debugging;
 mod direct_forwarding;
