@@ -4,6 +4,7 @@
 use castanet_lab::{Command, Lab, Namespace, Port, Process, Router, require};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -40,19 +41,36 @@ fn switch(arguments: [&str; 3]) -> String {
 impl SwitchedHosts {
     /// The hosts, each with so many queues of its link, and a switch that runs.
     fn new(name: &str, text: &str, queues: u32, options: &[&str]) -> SwitchedHosts {
+        let mut it = SwitchedHosts::idle(name, text, queues);
+        let command = it.command().args(options);
+        it.start(command);
+        it
+    }
+
+    /// The same without a switch that runs.
+    fn idle(name: &str, text: &str, queues: u32) -> SwitchedHosts {
         require(&["ip", "ping", "ethtool"]).unwrap();
         let lab = Lab::new(name).unwrap();
         let hosts = ["a", "b", "c"].map(|it| lab.namespace(it).unwrap());
         let middle = lab.namespace("m").unwrap();
         let config = lab.directory().join("switch.click");
         std::fs::write(&config, text).unwrap();
-        let mut it = SwitchedHosts { hosts, middle, config, router: None, queues, lab };
+        let it = SwitchedHosts { hosts, middle, config, router: None, queues, lab };
         (0..3).for_each(|n| it.connect(n));
-        let command = it.middle.command(program()).arg("run").arg(&it.config).args(options);
-        let mut router = command.env("RUNTIME_DIRECTORY", it.lab.directory()).spawn().unwrap();
-        router.wait_for(Router::READY, SOON).unwrap();
-        it.router = Some(router);
         it
+    }
+
+    /// The command that runs the switch.
+    fn command(&self) -> Command {
+        let command = self.middle.command(program()).env("RUNTIME_DIRECTORY", self.lab.directory());
+        command.arg("run").arg(&self.config)
+    }
+
+    /// Starts the switch, and waits until it runs.
+    fn start(&mut self, command: Command) {
+        let mut router = command.spawn().unwrap();
+        router.wait_for(Router::READY, SOON).unwrap();
+        self.router = Some(router);
     }
 
     /// A switch whose devices have this method.
@@ -215,6 +233,34 @@ fn a_router_that_waits_for_an_interface_rests() {
         assert!(used < Duration::from_millis(100), "{used:?} in two seconds");
         it.end_router();
     }
+}
+
+#[test]
+fn a_service_stays_ready_while_an_interface_is_gone() {
+    let mut it = SwitchedHosts::idle("links-service", &switch(["METHOD AF_XDP"; 3]), 1);
+    let path = it.lab.directory().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    let command = it.command().env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "400000");
+    it.start(command);
+    let message = || {
+        let mut text = [0; 4096];
+        let length = socket.recv(&mut text).unwrap();
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    };
+    while !message().contains("READY=1") {}
+    it.remove(1);
+    it.says("m1 is gone");
+    // Those that were sent before are read, too.
+    for _ in 0..10 {
+        assert_eq!(message().trim_end(), "WATCHDOG=1");
+    }
+    it.connect(1);
+    it.says("m1 is back: ");
+    for _ in 0..10 {
+        assert_eq!(message().trim_end(), "WATCHDOG=1");
+    }
+    it.end_router();
 }
 
 #[test]
@@ -449,6 +495,42 @@ fn frames_that_are_forwarded_without_a_look_come_back_too() {
         flood.wait(SOON).unwrap();
         it.reaches(1);
         it.end_router();
+    }
+}
+
+#[test]
+fn a_device_that_the_router_made_is_made_again() {
+    let answers = "c[0] -> ARPResponder(0.0.0.0/0 1:1:1:1:1:1) -> to;
+                   c[1] -> Strip(14) -> CheckIPHeader -> ICMPPingResponder
+                       -> EtherEncap(0x0800, 1:1:1:1:1:1, 00:01:02:03:04:05) -> to;";
+    for (name, text) in [
+        ("host", "to :: ToHost(tap0); FromHost(tap0, 192.0.2.1/24) -> c;"),
+        ("tap", "to :: KernelTap(192.0.2.1/24, DEVNAME tap0, ETHER 00:01:02:03:04:05) -> c;"),
+    ] {
+        let text = format!("c :: Classifier(12/0806, 12/0800); {text} {answers}");
+        let lab = Lab::new(&format!("links-{name}")).unwrap();
+        let namespace = lab.namespace("m").unwrap();
+        let command = namespace.command(program()).args(["run", "-e", &text]);
+        let mut router = command.spawn().unwrap();
+        router.wait_for(Router::READY, SOON).unwrap();
+        let answered = || {
+            let ping = ["-n", "-q", "-c", "1", "-W", "1", "192.0.2.9"];
+            namespace.command("ping").args(ping).output().unwrap().success()
+        };
+        until("no answer", answered);
+        for times in 1..=2 {
+            namespace.ip("link del tap0").unwrap();
+            let again = "tap0: the device is there again";
+            until("it is not made again", || {
+                answered();
+                router.stderr().contains(again) && answered()
+            });
+            let removed = router.stderr().matches("tap0: the device was removed").count();
+            // Each element says so for itself, unless it finds the device there again.
+            assert!((times..=2 * times).contains(&removed), "{}", router.stderr());
+        }
+        router.interrupt();
+        assert_eq!(router.wait(SOON).unwrap().code(), Some(0), "{}", router.stderr());
     }
 }
 

@@ -188,8 +188,8 @@ fn an_interface_that_is_removed_is_reported_once() {
     process.wait_for("castanet: lan3 is gone", SOON).unwrap();
     // Time is tested here: in a second and a half more reports would come, if there were any.
     std::thread::sleep(std::time::Duration::from_millis(2500));
-    assert_eq!(process.stderr().matches("lan3").count(), 4, "{}", process.stderr());
-    assert_eq!(process.stderr().matches("lan3 is gone").count(), 1, "{}", process.stderr());
+    // The first line is that of the start.
+    assert_eq!(process.stderr().matches("lan3").count(), 2, "{}", process.stderr());
     process.interrupt();
     assert_eq!(process.wait(SOON).unwrap().code(), Some(0), "{}", process.stderr());
 }
