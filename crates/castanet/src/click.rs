@@ -6,6 +6,7 @@ mod options;
 use crate::console::Terminal;
 use crate::instance::InstanceService;
 use crate::library::library;
+use crate::links::LinkService;
 use crate::load::{LoadedConfiguration, Origin, load};
 use crate::replace::{Reloader, ReplacementReader};
 use crate::terminal::{complain, say};
@@ -221,7 +222,8 @@ impl Click {
         let (before, started) = (getrusage(UsageWho::RUSAGE_SELF), Instant::now());
         let mut status = 0;
         if !self.quit && !router.graph().elements.is_empty() {
-            let mut services: Vec<&mut dyn Service> = Vec::new();
+            let mut links = LinkService::new(router);
+            let mut services: Vec<&mut dyn Service> = vec![&mut links];
             services.extend(instance.map(|it| it as &mut dyn Service));
             status = router.run_with(&mut services).status;
         } else if !self.quit && !self.no_warnings {

@@ -9,6 +9,7 @@ mod console;
 mod http;
 mod instance;
 mod library;
+mod links;
 mod load;
 mod log;
 mod messages;

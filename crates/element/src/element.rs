@@ -141,6 +141,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// because it will be cleaned up before they start; called with `false` where that configuration is
     /// given up.
     fn offer_claims(&self, _local: &mut Self::Local, _offered: bool) {}
+    /// Closes a device that is gone, or takes one that the control thread has opened in its place. Called
+    /// on each worker with a queue of a device, between two bursts, when any device has gone or come back;
+    /// then the element's task runs again.
+    fn exchange_device(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// Writes out buffers when the router stops or a configuration without this element replaces this
     /// one.
     fn cleanup(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
@@ -216,6 +220,8 @@ pub trait Source: Describe + Build + Send + Sync {
     }
     /// As [`PerBatch::offer_claims`].
     fn offer_claims(&self, _local: &mut Self::Local, _offered: bool) {}
+    /// As [`PerBatch::exchange_device`].
+    fn exchange_device(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// As [`PerBatch::cleanup`].
     fn cleanup(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// As [`PerBatch::can_take_state`].

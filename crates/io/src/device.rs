@@ -74,3 +74,21 @@ pub struct DeviceStats {
     /// Packets that the device rejected: too long, or the link is down.
     pub tx_errors: u64,
 }
+
+impl DeviceStats {
+    /// The sums of these counts and those of another device.
+    pub(crate) fn plus(self, other: &DeviceStats) -> DeviceStats {
+        DeviceStats {
+            received: self.received + other.received,
+            received_bytes: self.received_bytes + other.received_bytes,
+            sent: self.sent + other.sent,
+            sent_bytes: self.sent_bytes + other.sent_bytes,
+            kernel_drops: self.kernel_drops + other.kernel_drops,
+            no_frame: self.no_frame + other.no_frame,
+            malformed: self.malformed + other.malformed,
+            super_frames: self.super_frames + other.super_frames,
+            tx_full: self.tx_full + other.tx_full,
+            tx_errors: self.tx_errors + other.tx_errors,
+        }
+    }
+}

@@ -91,6 +91,11 @@ impl IoError {
 }
 
 impl IoError {
+    /// Returns whether the error is that there is no such interface.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, IoError::NoInterface { .. })
+    }
+
     /// Returns whether the error is that a file does not exist.
     pub fn is_not_found(&self) -> bool {
         matches!(self, IoError::File { error, .. } if error.kind() == io::ErrorKind::NotFound)

@@ -11,6 +11,7 @@ pub mod elements;
 mod error;
 pub mod interface;
 pub mod ipfix;
+pub mod links;
 mod offload;
 pub mod pcap;
 mod rx_buffer;

@@ -30,8 +30,8 @@ const PACKAGES: &[(&str, &str)] = &[
     ("sha256sum", "coreutils"),
     ("tcpdump", "tcpdump"),
     ("traceroute", "traceroute"),
-    ("unshare", "util-linux"),
     ("tshark", "tshark"),
+    ("unshare", "util-linux"),
 ];
 
 /// Directories of system programs, which the `PATH` of an ordinary user leaves out.

@@ -2,6 +2,7 @@
 //! forward.
 
 mod castanet;
+mod clients;
 pub(super) mod cores;
 mod dpdk;
 pub(super) mod meter;
@@ -21,11 +22,12 @@ use std::time::Duration;
 pub const DEVICES: [&str; 7] =
     ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"];
 
-/// Paths of the packets: those of `castanet bench paths`.
-pub const CASES: [&str; 15] = [
+/// Paths of the packets: those of `castanet bench paths`, and the router path while clients look.
+pub const CASES: [&str; 16] = [
     FORWARD,
     COUNTER,
     ROUTER,
+    CLIENTS,
     "router-4-ways",
     "classifier-10",
     "ipfilter-10",
@@ -46,6 +48,10 @@ const FORWARD: &str = "forward";
 const COUNTER: &str = "counter";
 /// Packets go along the router path, or Linux routes them.
 const ROUTER: &str = "router";
+
+/// Packets go along the router path while a hundred clients read all handlers; the reference is the
+/// same router without them.
+const CLIENTS: &str = "clients";
 
 /// One line of the table.
 #[derive(Serialize)]

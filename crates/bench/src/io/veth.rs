@@ -7,9 +7,12 @@
 //! ```
 
 use super::castanet::{Castanet, OUT};
+use super::clients::PollingClients;
 use super::cores::{self, Cores};
 use super::meter::{self, Meter, Sample};
-use super::{Bed, COUNTER, Comparison, FORWARD, Plan, ROUTER, Record, Reporter, compare, named};
+use super::{
+    Bed, CLIENTS, COUNTER, Comparison, FORWARD, Plan, ROUTER, Record, Reporter, compare, named,
+};
 use crate::built::{Programs, Target};
 use crate::paths;
 use castanet_io::af_xdp::MinimalForwarder;
@@ -34,14 +37,18 @@ const STRIDE: u32 = 256 * 1024;
 const TOOLS: &[&str] = &["ip", "ethtool"];
 
 /// The rows: Linux itself, and Castanet by each method.
-const ROWS: [(&str, &str); 6] = [
+const ROWS: [(&str, &str); 7] = [
     ("kernel", ROUTER),
     ("af_packet", FORWARD),
     ("af_packet", ROUTER),
     ("af_xdp", FORWARD),
     ("af_xdp", COUNTER),
     ("af_xdp", ROUTER),
+    ("af_xdp", CLIENTS),
 ];
+
+/// Clients that read handlers in the case `clients`.
+const POLLING_CLIENTS: usize = 100;
 
 /// The method of a device by which Castanet forwards; none of Linux itself.
 fn method(device: &str) -> Option<&'static str> {
@@ -60,7 +67,9 @@ fn needs(cores: &Cores) -> Result<usize, String> {
 
 /// The configurations of the rows that are wanted and can be measured, with other interfaces.
 pub(super) fn targets(plan: &Plan, cores: &Cores) -> Vec<Target> {
-    let rows = needs(cores).map_or(Vec::new(), |_| plan.rows(ROWS));
+    let mut rows = needs(cores).map_or(Vec::new(), |_| plan.rows(ROWS));
+    // It is about a program that others look at, and not about its path.
+    rows.retain(|&(_, case)| case != CLIENTS);
     let target = |(device, case)| {
         Some(Target {
             name: format!("{device} {case}"),
@@ -119,7 +128,7 @@ pub(crate) struct VethNetwork {
     source: Arc<Source>,
     sink: Sink,
     // Last, so that what runs in the namespaces is gone before them.
-    _lab: Lab,
+    lab: Lab,
 }
 
 /// An Ethernet address as `ip` reads it.
@@ -174,7 +183,7 @@ impl VethNetwork {
             forwarder.sysctl(&name, "0").map_err(said)?;
         }
         let source = Arc::new(source);
-        Ok(VethNetwork { forward, feed, from, to, generator, forwarder, source, sink, _lab: lab })
+        Ok(VethNetwork { forward, feed, from, to, generator, forwarder, source, sink, lab })
     }
 
     /// The forwarder.
@@ -203,6 +212,14 @@ impl VethNetwork {
                 bed.rows.push(Comparison { device, case, built: false, ours, theirs });
                 continue;
             };
+            if case == CLIENTS {
+                let name = format!("castanet {method}, {POLLING_CLIENTS} clients");
+                let ours = bed.side(name, move |time| self.polled(method, time));
+                let run = move |time| self.castanet(method, ROUTER, None, time);
+                let theirs = bed.side(format!("castanet {method} {ROUTER}"), run);
+                bed.rows.push(Comparison { device, case, built: false, ours, theirs });
+                continue;
+            }
             let theirs = if device == "af_xdp" { minimal } else { kernel };
             let built = programs.and_then(|it| it.path(&configuration(method, case, INTERFACES)));
             let run = move |built: Option<&Path>, time| self.castanet(method, case, built, time);
@@ -275,6 +292,21 @@ impl VethNetwork {
         let sample = self.measure(time, &Meter::default().thread(worker.folder.clone()));
         worker.end()?;
         sample
+    }
+
+    /// Castanet with the router path, while clients read all its handlers.
+    fn polled(&self, method: &str, time: Duration) -> Result<Sample, String> {
+        let config = configuration(method, ROUTER, self.interfaces());
+        let socket = self.lab.directory().join("control");
+        let command = self.forwarder.command(super::castanet::program(None)?);
+        let words = ["--control".to_owned(), socket.display().to_string()];
+        let castanet = Castanet::start(self.forward, command, &words, &config, time)?;
+        let clients = PollingClients::start(&socket, POLLING_CLIENTS)?;
+        let sample = self.measure(time, &castanet.meter());
+        match clients.end()? {
+            0 => Err("no client was answered".into()),
+            _ => sample,
+        }
     }
 
     /// Starts a configuration, whose `out` sends, on the forwarder's core.

@@ -6,6 +6,7 @@ use crate::confine::ConfinementArguments;
 use crate::console::{Terminal, is_unwritten};
 use crate::instance::{HttpAccess, InstanceArguments, InstanceService, RuntimeDirectory};
 use crate::library::library;
+use crate::links::LinkService;
 use crate::load::{LoadedConfiguration, Origin};
 use crate::log::LogArguments;
 use crate::replace::{Reloader, ReplacementReader};
@@ -209,7 +210,8 @@ fn run(
     let every = every.unwrap_or(Duration::from_secs(1));
     let mut watch = arguments.watch.then(|| RateDisplay::new(router, arguments.json, every));
     let mut status = ServiceStatus::from_environment();
-    let mut services: Vec<&mut dyn Service> = vec![&mut status];
+    let mut links = LinkService::new(router);
+    let mut services: Vec<&mut dyn Service> = vec![&mut status, &mut links];
     services.extend(instance.map(|it| it as &mut dyn Service));
     let mut look = |router: &mut Router| watch.iter_mut().for_each(|watch| watch.look(router));
     let mut display = PeriodicService::new(every, &mut look);

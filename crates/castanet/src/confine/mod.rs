@@ -75,14 +75,28 @@ const REASON: &str = "under --confine a reload opens no devices and files but th
                       configuration at the start; restart the process for others, or see \
                       --keep-capabilities and --no-landlock";
 
+/// The reason why an interface that is back may not be opened.
+const LINK_REASON: &str = "under --confine an interface that was gone can be opened again only with \
+                           --keep-capabilities";
+
 /// The error of a reload, with the reason if the confinement is it.
 pub(crate) fn explained(error: ArgError) -> ArgError {
     let text = error.to_string();
-    let is_refusal = ["not permitted", "Permission denied"].iter().any(|it| text.contains(it));
-    match IS_CONFINED.load(Ordering::Relaxed) && is_refusal {
+    match is_confinement(&text) {
         true => ArgError::new(format!("{text}\ncastanet: {REASON}")),
         false => error,
     }
+}
+
+/// A notice about an interface, with the reason if the confinement is it.
+pub(crate) fn explained_notice(text: String) -> String {
+    if is_confinement(&text) { format!("{text}; {LINK_REASON}") } else { text }
+}
+
+/// Whether an error is one of the confinement of this process.
+fn is_confinement(text: &str) -> bool {
+    let is_refusal = ["not permitted", "Permission denied"].iter().any(|it| text.contains(it));
+    IS_CONFINED.load(Ordering::Relaxed) && is_refusal
 }
 
 /// Whether the process has threads beside this one.

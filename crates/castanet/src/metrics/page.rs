@@ -26,7 +26,7 @@ fn row(metric: &Metric, is_of_element: bool, classes: &[&str]) -> String {
         MetricKind::Gauge => "gauge",
     };
     let unit = match metric.name.rsplit('_').next() {
-        Some("info" | "successful") => "",
+        Some("info" | "successful" | "up") => "",
         Some("limited") => "series",
         Some(unit) => unit,
         None => "",

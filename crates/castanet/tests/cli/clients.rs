@@ -61,12 +61,12 @@ fn a_port_that_others_reach_is_warned_of() {
 fn there_are_only_so_many_clients() {
     let path = socket("clients");
     let _process = start(&format!("cs :: ControlSocket(UNIX, {})", path.display()));
-    let mut clients: Vec<_> = (0..64).map(|_| connect(&path)).collect();
+    let mut clients: Vec<_> = (0..256).map(|_| connect(&path)).collect();
     for client in &mut clients {
         let mut greeting = [0; 26];
         client.read_exact(&mut greeting).unwrap();
     }
-    assert_eq!(talk(&path, ""), "590 Too many clients: there may be 64\r\n");
+    assert_eq!(talk(&path, ""), "590 Too many clients: there may be 256\r\n");
     // Connected clients are served, and make room when they leave.
     let mut one = clients.pop().unwrap();
     one.write_all(b"READ cs.class\nQUIT\n").unwrap();

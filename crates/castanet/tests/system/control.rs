@@ -23,13 +23,40 @@ impl Control {
 
     /// Value of a read handler.
     pub(crate) fn read(&mut self, handler: &str) -> String {
+        self.value(handler).unwrap_or_else(|error| panic!("{handler}: {error}"))
+    }
+
+    /// Value of a read handler, or the last line of the error.
+    pub(crate) fn value(&mut self, handler: &str) -> Result<String, String> {
         self.0.get_mut().write_all(format!("READ {handler}\r\n").as_bytes()).unwrap();
-        let output = self.line();
-        assert!(output.starts_with("200"), "{handler}: {output}");
+        let mut output = self.line();
+        // All lines of an error but the last have a hyphen.
+        while output.as_bytes().get(3) == Some(&b'-') {
+            output = self.line();
+        }
+        if !output.starts_with("200") {
+            return Err(output);
+        }
         let length = self.line().strip_prefix("DATA ").unwrap().parse().unwrap();
         let mut data = vec![0; length];
         self.0.read_exact(&mut data).unwrap();
-        String::from_utf8(data).unwrap()
+        Ok(String::from_utf8(data).unwrap())
+    }
+
+    /// The names of all handlers of elements that can be read.
+    pub(crate) fn handlers(&mut self) -> Vec<String> {
+        let list = self.read("list");
+        let mut all = Vec::new();
+        // The first line is the number of elements.
+        for element in list.lines().skip(1) {
+            let told = self.read(&format!("{element}.handlers"));
+            let readable = told.lines().filter_map(|line| {
+                let (name, rights) = line.split_once('\t')?;
+                rights.contains('r').then(|| format!("{element}.{name}"))
+            });
+            all.extend(readable);
+        }
+        all
     }
 
     /// The sum of the handlers' numbers.

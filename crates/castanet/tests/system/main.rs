@@ -13,6 +13,7 @@ mod attach;
 mod build_failures;
 #[path = "../built/builds.rs"]
 mod builds;
+mod clients;
 mod control;
 mod debugging;
 mod direct_forwarding;
@@ -29,6 +30,7 @@ mod ipfix;
 #[path = "../built/large.rs"]
 mod large;
 mod lifecycle;
+mod links;
 mod middlebox_network;
 mod mtu;
 mod nat;

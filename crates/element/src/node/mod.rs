@@ -40,6 +40,8 @@ pub trait Node: Any + Send {
     fn run_timer(&mut self, _cx: &mut Cx) {}
     /// As [`PerBatch::offer_claims`](crate::element::PerBatch::offer_claims).
     fn offer_claims(&mut self, _offered: bool) {}
+    /// As [`PerBatch::exchange_device`](crate::element::PerBatch::exchange_device).
+    fn exchange_device(&mut self, _cx: &mut Cx) {}
     /// As [`PerBatch::cleanup`](crate::element::PerBatch::cleanup).
     fn cleanup(&mut self, _cx: &mut Cx) {}
     /// Packets that it keeps.
@@ -302,6 +304,9 @@ macro_rules! life_of_body {
         }
         fn offer_claims(&mut self, offered: bool) {
             self.body.lend(|config, local| config.offer_claims(local, offered));
+        }
+        fn exchange_device(&mut self, cx: &mut Cx) {
+            self.body.lend(|config, local| config.exchange_device(local, cx));
         }
         fn cleanup(&mut self, cx: &mut Cx) {
             self.body.lend(|config, local| config.cleanup(local, cx));

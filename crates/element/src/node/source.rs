@@ -120,6 +120,12 @@ where
             Source::offer_claims(config, local, offered);
         });
     }
+    fn exchange_device(&mut self, cx: &mut Cx) {
+        self.body.lend(|config, local| {
+            PerBatch::exchange_device(config, local, cx);
+            Source::exchange_device(config, local, cx);
+        });
+    }
     fn cleanup(&mut self, cx: &mut Cx) {
         self.body.lend(|config, local| {
             PerBatch::cleanup(config, local, cx);

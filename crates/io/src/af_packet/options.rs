@@ -73,6 +73,11 @@ impl PartialEq for FanoutGroup {
 }
 
 impl FanoutGroup {
+    /// Forgets the group's number, because the interface of its sockets is gone.
+    pub(crate) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Has a socket join, by the group's number or as the first, which is to
     /// answer the number found.
     pub(super) fn join(&self, join: impl FnOnce(Option<u16>) -> io::Result<u16>) -> io::Result<()> {

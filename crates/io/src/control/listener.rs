@@ -17,8 +17,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Number of further ports that a server tries if the next free port will do.
 const EXTRA_PORTS: u16 = 11;
 
-/// Maximum number of simultaneous clients of a socket.
-pub(super) const MAX_CLIENTS: usize = 64;
+/// Maximum number of simultaneous clients of a socket: a quarter of the descriptors that a process may
+/// have by default.
+pub(super) const MAX_CLIENTS: usize = 256;
 
 pub(super) enum Listener {
     Tcp(TcpListener),

@@ -33,7 +33,7 @@ use castanet_element::resource::from_args;
 /// command, or that sends any line of HTTP; it answers later lines that are no
 /// commands with an error, as Click does.
 ///
-/// 64 clients may be connected; a new client replaces one that has been idle for a minute. A
+/// 256 clients may be connected; a new client replaces one that has been idle for a minute. A
 /// command has at most 16 MB, and the commands of all clients of all sockets together 64 MB,
 /// including those that wait for their execution. At that limit the element reads no more until it
 /// has answered some; if none is complete, the client with the longest command has three seconds

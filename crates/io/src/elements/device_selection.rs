@@ -6,6 +6,7 @@ use crate::af_packet::{self, AfPacket, Fanout, FanoutGroup, FanoutMode};
 use crate::af_xdp::{self, AfXdp, HostFilter, Queues};
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
+use crate::links;
 use castanet_element::prelude::*;
 use castanet_packet::Pool;
 use std::io;
@@ -14,44 +15,51 @@ use std::sync::Arc;
 
 /// An element's requirements of its device.
 #[derive(Clone, PartialEq)]
-pub(super) struct DeviceRequest {
-    pub(super) method: Method,
+pub(crate) struct DeviceRequest {
+    pub(crate) method: Method,
     /// How to receive; `None` to send only.
-    pub(super) receive: Option<ReceiveRequest>,
+    pub(crate) receive: Option<ReceiveRequest>,
     /// The queue to send to, for AF_XDP.
-    pub(super) transmit: u32,
+    pub(crate) transmit: u32,
     /// For packet sockets: whether to send past the queueing discipline.
-    pub(super) bypass_qdisc: bool,
+    pub(crate) bypass_qdisc: bool,
 }
 
 /// An element's requirements of a device that receives.
 #[derive(Clone, PartialEq)]
-pub(super) struct ReceiveRequest {
+pub(crate) struct ReceiveRequest {
     /// The queues to receive from, for AF_XDP.
-    pub(super) queues: Queues,
+    pub(crate) queues: Queues,
     /// Whether the user has named these queues, so that no other backend will do.
-    pub(super) exactly: bool,
+    pub(crate) exactly: bool,
     /// The fanout group of the workers that share a packet socket's packets, and their
     /// number; not used by AF_XDP.
-    pub(super) group: Option<(FanoutGroup, usize)>,
+    pub(crate) group: Option<(FanoutGroup, usize)>,
     /// Whether this worker makes the settings that all workers have in common.
-    pub(super) is_leader: bool,
+    pub(crate) is_leader: bool,
     /// Whether the host must receive the packets too; if the user does not say, it
     /// must if it needs the interface.
-    pub(super) sniffer: Option<bool>,
-    pub(super) promiscuous: bool,
-    pub(super) outbound: bool,
-    pub(super) timestamps: bool,
+    pub(crate) sniffer: Option<bool>,
+    pub(crate) promiscuous: bool,
+    pub(crate) outbound: bool,
+    pub(crate) timestamps: bool,
     /// The packets that only the host receives, with AF_XDP.
-    pub(super) for_host: Option<Arc<HostFilter>>,
+    pub(crate) for_host: Option<Arc<HostFilter>>,
     /// Number of packets to poll the driver for at once, with AF_XDP; 0 for interrupts.
-    pub(super) busy_poll: u32,
+    pub(crate) busy_poll: u32,
+}
+
+/// The method that was selected for a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Selection {
+    Xdp,
+    /// A packet socket, for this reason.
+    Packet(String),
 }
 
 /// An open device.
-pub(super) struct SelectedDevice {
+pub(crate) struct SelectedDevice {
     backend: Backend,
-    pub(super) ethernet: bool,
     /// The reason why it is a packet socket, not AF_XDP.
     fallback_reason: Option<String>,
     /// Number of workers that receive.
@@ -64,15 +72,16 @@ enum Backend {
     Packet(Box<AfPacket>),
 }
 
-/// Opens the interface `devname`, but does not start it; it will receive to frames of `pool`.
-pub(super) fn open(
+/// Opens the interface `devname`, but does not start it; it will receive to frames of `pool`. A device in
+/// place of one that is gone has its method, if that is possible.
+pub(crate) fn open(
     devname: &str,
     request: &DeviceRequest,
     pool: &Pool,
+    before: Option<&Selection>,
 ) -> Result<SelectedDevice, ArgError> {
     let failed = |error: IoError| ArgError::new(error.to_string());
     let interface = Interface::find(devname).map_err(failed)?;
-    let ethernet = interface.ether.is_some();
     if request.receive.is_some() && !interface.up {
         return Err(ArgError::new(format!("interface ‘{devname}’ is down"))
             .click(format!("{devname}: network is down"))
@@ -83,46 +92,52 @@ pub(super) fn open(
         (Method::Xdp, Obstacle::Request(why)) => {
             return Err(ArgError::new(format!("METHOD AF_XDP will not do: {why}")));
         }
-        (Method::Best, Obstacle::Request(why) | Obstacle::Host(why)) => Some(why),
-        (Method::Best, Obstacle::None) => None,
+        (Method::Best, obstacle) => match (before, obstacle) {
+            (Some(Selection::Packet(why)), _) => Some(why.clone()),
+            (Some(Selection::Xdp), _) => None,
+            (None, Obstacle::Request(why) | Obstacle::Host(why)) => Some(why),
+            (None, Obstacle::None) => None,
+        },
         (Method::Ring | Method::Socket, _) => Some("METHOD says so".into()),
     };
     if fallback_reason.is_none() {
         match (open_xdp(devname, request, pool), request.method) {
             (Ok(device), _) => {
                 let (backend, workers) = (Backend::Xdp(Box::new(device)), request.workers());
-                return Ok(SelectedDevice { backend, ethernet, fallback_reason: None, workers });
+                return Ok(SelectedDevice { backend, fallback_reason: None, workers });
             }
             // An interface that another program holds hands a packet socket nothing.
             (Err(error), Method::Best)
                 if request.receive.is_none() || !matches!(error, IoError::Busy { .. }) =>
             {
-                return open_packet(devname, request, ethernet, Some(error.to_string()));
+                return open_packet(devname, request, Some(error.to_string()));
             }
             (Err(error), _) => return Err(failed(error)),
         }
     }
-    open_packet(devname, request, ethernet, fallback_reason)
+    open_packet(devname, request, fallback_reason)
 }
 
 /// The result that [`open`] would have now, as far as it is known before the device is open.
-pub(super) struct DeviceForecast {
+#[derive(Clone)]
+pub(crate) struct DeviceForecast {
     /// A description of the device.
-    pub(super) how: String,
+    pub(crate) how: String,
     /// With AF_XDP, the number of queues to receive from and to send to.
-    pub(super) queues: Option<(usize, usize)>,
-    pub(super) numa_node: Option<usize>,
+    pub(crate) queues: Option<(usize, usize)>,
+    pub(crate) numa_node: Option<usize>,
 }
 
 /// Predicts the device that [`open`] would select, without opening it.
-pub(super) fn predict(devname: &str, request: &DeviceRequest) -> DeviceForecast {
+pub(crate) fn predict(devname: &str, request: &DeviceRequest) -> DeviceForecast {
     let interface = match Interface::find(devname) {
         Ok(interface) => interface,
         Err(error) => {
-            return DeviceForecast {
-                how: error.to_string(),
-                queues: Some((1, 1)),
-                numa_node: None,
+            let how = error.to_string();
+            // A reload while the interface is away distributes the queues that it had.
+            return match links::remembered(devname, request.receive.is_some()) {
+                Some(had) => DeviceForecast { how, ..had },
+                None => DeviceForecast { how, queues: Some((1, 1)), numa_node: None },
             };
         }
     };
@@ -177,7 +192,7 @@ fn find_obstacle(request: &DeviceRequest, interface: &Interface) -> Obstacle {
 }
 
 /// The resources that [`open`] needs.
-pub(super) fn resources(devname: &str, request: &DeviceRequest) -> Vec<Resource> {
+pub(crate) fn resources(devname: &str, request: &DeviceRequest) -> Vec<Resource> {
     let capability =
         |name: &str, does: &str| Resource::capability(name, format!("{does} {devname}"));
     let use_of = if request.receive.is_some() { "receives from it" } else { "sends to it" };
@@ -227,7 +242,6 @@ fn open_xdp(devname: &str, request: &DeviceRequest, pool: &Pool) -> Result<AfXdp
 fn open_packet(
     devname: &str,
     request: &DeviceRequest,
-    ethernet: bool,
     fallback_reason: Option<String>,
 ) -> Result<SelectedDevice, ArgError> {
     let receive = request.receive.as_ref();
@@ -258,12 +272,12 @@ fn open_packet(
     let device =
         AfPacket::prepare(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
     let (backend, workers) = (Backend::Packet(Box::new(device)), request.workers());
-    Ok(SelectedDevice { backend, ethernet, fallback_reason, workers })
+    Ok(SelectedDevice { backend, fallback_reason, workers })
 }
 
 impl DeviceRequest {
     /// The request without its fanout group: sockets that are open stay in the group they joined.
-    pub(super) fn without_group(mut self) -> DeviceRequest {
+    pub(crate) fn without_group(mut self) -> DeviceRequest {
         self.receive.iter_mut().for_each(|receive| receive.group = None);
         self
     }
@@ -276,7 +290,7 @@ impl DeviceRequest {
 
 impl SelectedDevice {
     /// Starts to receive; takes the queues over from a device that is retiring.
-    pub(super) fn start(&mut self) -> Result<(), ArgError> {
+    pub(crate) fn start(&mut self) -> Result<(), ArgError> {
         let started = match &mut self.backend {
             Backend::Xdp(device) => device.start(),
             Backend::Packet(device) => device.start(),
@@ -285,10 +299,23 @@ impl SelectedDevice {
     }
 
     /// Sets whether another device may claim its queues, which then starts once this one is closed.
-    pub(super) fn set_retiring(&mut self, leaving: bool) {
+    pub(crate) fn set_retiring(&mut self, leaving: bool) {
         if let Backend::Xdp(device) = &mut self.backend {
             device.set_retiring(leaving);
         }
+    }
+
+    /// The interface as it was when opened.
+    pub(crate) fn interface(&self) -> &Interface {
+        match &self.backend {
+            Backend::Xdp(device) => device.interface(),
+            Backend::Packet(device) => device.interface(),
+        }
+    }
+
+    /// The method that was selected.
+    pub(crate) fn selection(&self) -> Selection {
+        self.fallback_reason.clone().map_or(Selection::Xdp, Selection::Packet)
     }
 
     fn device(&self) -> &dyn Device {
@@ -307,7 +334,7 @@ impl SelectedDevice {
 
     /// Forwards up to `max` received packets to `to` without inspection, if both are AF_XDP, and
     /// returns their number. Packets that need more wait for [`Device::receive`].
-    pub(super) fn pass(&mut self, to: &mut SelectedDevice, max: usize) -> usize {
+    pub(crate) fn pass(&mut self, to: &mut SelectedDevice, max: usize) -> usize {
         match (&mut self.backend, &mut to.backend) {
             (Backend::Xdp(from), Backend::Xdp(to)) => from.forward(to, max),
             _ => 0,

@@ -1,8 +1,10 @@
 //! `FromDevice`: receives packets from a network interface.
 
-use super::device_selection::{self, DeviceRequest, ReceiveRequest, SelectedDevice};
+use super::attached_device::AttachedDevice;
+use super::device_selection::{self, DeviceRequest, ReceiveRequest};
 use super::device_slot::{DeviceSlot, Rx};
 use super::ip_mark;
+use super::link_handlers::LinkHandlers;
 use super::method::Method;
 use super::metrics;
 use super::patterns::{FramePattern, IpPattern};
@@ -59,6 +61,8 @@ use std::sync::Arc;
 #[element(args = FromDeviceArgs, methods)]
 pub struct FromDevice {
     settings: FromDeviceArgs,
+    #[flatten]
+    link: LinkHandlers,
     /// The queues of each worker.
     shares: Vec<QueueShare>,
     /// The packet sockets of several workers, for a device without queues.
@@ -153,7 +157,7 @@ const STARVED_RETRY: Duration = Duration::from_millis(1);
 #[local(methods)]
 pub struct FromDeviceState {
     #[flatten]
-    device: DeviceSlot<SelectedDevice, Rx>,
+    device: DeviceSlot<AttachedDevice, Rx>,
     /// With BUSY_POLL, the time since the last packet.
     backoff: PollBackoff,
     /// The error message that was written last; the same message is not written twice in a row.
@@ -208,7 +212,8 @@ impl Build for FromDevice {
         // Reports wrong arguments before any device is open.
         settings.request()?;
         let group = (setup.queue_shares.len() > 1).then(FanoutGroup::default);
-        Ok(FromDevice { settings, shares: setup.queue_shares.to_vec(), group })
+        let link = LinkHandlers::new(&settings.devname);
+        Ok(FromDevice { settings, link, shares: setup.queue_shares.to_vec(), group })
     }
 }
 
@@ -229,20 +234,27 @@ impl Source for FromDevice {
 
     fn init(&self, local: &mut FromDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         let request = self.request(cx.worker(), cx.is_home())?;
-        local.device.set(device_selection::open(&self.settings.devname, &request, cx.pool())?);
+        local.device.set(AttachedDevice::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
     }
 
     fn start(&self, local: &mut FromDeviceState, _: &mut Cx) -> Result<(), ArgError> {
-        local.device.get_mut().map_or(Ok(()), SelectedDevice::start)
+        local.device.get_mut().map_or(Ok(()), AttachedDevice::start)
     }
 
     fn offer_claims(&self, local: &mut FromDeviceState, leaving: bool) {
         local.device.get_mut().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
+    fn exchange_device(&self, local: &mut FromDeviceState, _: &mut Cx) {
+        local.device.get_mut().into_iter().for_each(|device| _ = device.exchange());
+    }
+
     fn produce(&self, local: &mut FromDeviceState, n: usize, cx: &mut Cx) -> NextRun {
-        let Some(device) = local.device.get_mut() else { return NextRun::Done };
+        // While the interface is away, nothing is to be done until the task is run again.
+        let Some(device) = local.device.get_mut().filter(|it| !it.is_away()) else {
+            return NextRun::Done;
+        };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if self.is_plain() {
             let passed = cx.bypass(|to: &ToDevice, tx, cx| to.pass(tx, device, n, cx));
@@ -273,7 +285,7 @@ impl Source for FromDevice {
         }
         local.backoff.reset();
         cx.count_received(batch.len());
-        let ethernet = device.ethernet;
+        let ethernet = device.is_ethernet();
         batch.iter_mut().for_each(|packet| self.prepare(packet, ethernet));
         if !self.settings.force_ip && self.settings.protocol == 0 {
             cx.emit_batch(FromDeviceExit::Packet, batch);

@@ -5,12 +5,15 @@ use super::ip_mark;
 use super::metrics;
 use super::tx_queue::{Room, TxQueue};
 use crate::device::Device;
-use crate::interface::Ipv4Net;
+use crate::interface::{Interface, Ipv4Net};
 use crate::tap::{HostSide, Tap, TunTapMode};
 use castanet_element::prelude::*;
 
 /// The packets that may wait until the host takes them.
 const ROOM: Room = Room { limit: 1024, blocking: false };
+
+/// The time between attempts to make a device again that was removed.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// The exits of packets from the host, and the reasons to drop packets to it.
 #[derive(Fate)]
@@ -20,7 +23,7 @@ pub enum HostExit {
     /// From TUN devices, packets that are not IP.
     #[optional]
     NotIp,
-    /// Packets that the host's stack refused: malformed, or its side is down.
+    /// Packets that the host's stack refused: malformed, or its side is down or was removed.
     #[drop]
     Refused,
     /// Packets that the host's stack had no room for.
@@ -35,6 +38,12 @@ pub struct HostState {
     device: DeviceSlot<Tap>,
     kind: Option<TunTapMode>,
     waiting: TxQueue,
+    /// The host's side, as it is made again if somebody removes it.
+    setup: Option<HostSide>,
+    /// While the device is gone, the time of the next attempt to make it again.
+    retry: Option<Time>,
+    /// The error of the last attempt; the same is not reported twice.
+    obstacle: String,
 }
 
 #[handlers]
@@ -118,7 +127,7 @@ impl HostState {
             device.configure_host(setup).map_err(failed)?;
         }
         self.device.set(device);
-        self.kind = Some(kind);
+        (self.kind, self.setup) = (Some(kind), setup.cloned());
         Ok(())
     }
 
@@ -135,6 +144,9 @@ impl HostState {
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("{}: {error}", device.name()));
             return NextRun::At(cx.now() + Duration::from_secs(1));
+        }
+        if device.is_gone() {
+            return NextRun::At(self.make_again(cx));
         }
         if batch.is_empty() {
             return device.fd().map_or(NextRun::Again, NextRun::Readable);
@@ -161,13 +173,54 @@ impl HostState {
 
     /// Sends packets to the host; `refused` and `full` are the reasons to drop them.
     pub(super) fn send<F: Fate>(&mut self, batch: Batch, refused: F, full: F, cx: &mut Cx) {
-        let Some(device) = self.device.get_mut() else {
+        if self.device.get().is_some_and(Tap::is_gone) {
+            self.make_again(cx);
+        }
+        let Some(device) = self.device.get_mut().filter(|it| !it.is_gone()) else {
             cx.emit_batch(refused, batch);
             return;
         };
         let outcome = self.waiting.send(device, batch, ROOM, (refused, full), cx);
         if let Some(error) = outcome.error {
             cx.chatter(&format!("{}: {error}", device.name()));
+        }
+    }
+
+    /// Makes the device again a second after it was removed, and then each second until that succeeds;
+    /// the time of the next look.
+    #[cold]
+    fn make_again(&mut self, cx: &mut Cx) -> Time {
+        let (now, Some(device)) = (cx.now(), self.device.get_mut()) else { return cx.now() };
+        let name = device.name();
+        let retry = match self.retry {
+            Some(retry) => retry,
+            // Another element has made it.
+            None if Interface::find(name).is_ok() => now,
+            None => {
+                let text = format!("{name}: the device was removed; it is made again in a second");
+                cx.chatter(&text);
+                return *self.retry.insert(now + RETRY);
+            }
+        };
+        if now < retry {
+            return retry;
+        }
+        let setup = self.setup.as_ref();
+        let made = device.make_again();
+        match made.and_then(|()| setup.map_or(Ok(()), |setup| device.configure_host(setup))) {
+            Ok(()) => {
+                cx.chatter(&format!("{}: the device is there again", device.name()));
+                (self.retry, self.obstacle) = (None, String::new());
+                now
+            }
+            Err(error) => {
+                let text = format!("{}: {error}", device.name());
+                if text != self.obstacle {
+                    cx.chatter(&text);
+                    self.obstacle = text;
+                }
+                *self.retry.insert(now + RETRY)
+            }
         }
     }
 

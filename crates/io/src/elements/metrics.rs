@@ -2,6 +2,12 @@
 
 use castanet_element::prelude::*;
 
+/// State of the interface.
+pub(super) const UP: Metric = Metric::gauge(
+    "device_up",
+    "1 if the interface is up and has a carrier, 0 if not, as while it is gone.",
+);
+
 /// Packets that an element has received from its device.
 pub(super) const RECEIVED_PACKETS: Metric =
     Metric::counter("device_received_packets", "Packets received from the device.");

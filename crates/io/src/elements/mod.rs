@@ -1,9 +1,10 @@
 //! The elements that receive and send packets, and that connect other programs, one file each.
 #![allow(missing_docs)] // the manual documents the elements
 
+mod attached_device;
 pub mod chatter_socket;
 pub mod control_socket;
-mod device_selection;
+pub(crate) mod device_selection;
 mod device_slot;
 mod dpdk;
 pub mod dpdk_args;
@@ -27,6 +28,7 @@ mod kernel_device;
 pub mod kernel_handler_proxy;
 pub mod kernel_tap;
 pub mod kernel_tun;
+mod link_handlers;
 pub mod mcast_socket;
 mod method;
 mod metrics;

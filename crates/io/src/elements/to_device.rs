@@ -1,7 +1,9 @@
 //! `ToDevice`: sends packets on a network interface.
 
-use super::device_selection::{self, DeviceRequest, SelectedDevice};
+use super::attached_device::AttachedDevice;
+use super::device_selection::{self, DeviceRequest};
 use super::device_slot::{DeviceSlot, Tx};
+use super::link_handlers::LinkHandlers;
 use super::method::Method;
 use super::metrics;
 use super::rx_placement::{nonnegative, same_shares};
@@ -32,6 +34,8 @@ use castanet_element::resource::from_args;
 #[element(args = ToDeviceArgs, ports = "1/0-2", processing = "a/h")]
 pub struct ToDevice {
     settings: ToDeviceArgs,
+    #[flatten]
+    link: LinkHandlers,
     /// Number of connected outputs.
     outputs: usize,
     /// The queues of each worker.
@@ -118,6 +122,11 @@ pub enum ToDeviceExit {
     /// IQUEUE, or look at the rate that the link can send.
     #[drop]
     Full,
+    /// Packets to an interface that is gone: it was removed, or moved to another network namespace.
+    /// Packets are sent again when an interface of its name is up; the handler `link` says whether it
+    /// is.
+    #[drop]
+    Gone,
     /// Packets that arrive before the interface is open or after it was closed.
     #[drop]
     Closed,
@@ -128,7 +137,7 @@ pub enum ToDeviceExit {
 #[local(methods)]
 pub struct ToDeviceState {
     #[flatten]
-    device: DeviceSlot<SelectedDevice, Tx>,
+    device: DeviceSlot<AttachedDevice, Tx>,
     waiting: TxQueue,
 }
 
@@ -165,7 +174,8 @@ impl Build for ToDevice {
     type Args = ToDeviceArgs;
 
     fn build(settings: ToDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ToDevice { settings, outputs: setup.outputs, shares: setup.queue_shares.to_vec() })
+        let (link, outputs) = (LinkHandlers::new(&settings.devname), setup.outputs);
+        Ok(ToDevice { settings, link, outputs, shares: setup.queue_shares.to_vec() })
     }
 }
 
@@ -185,8 +195,15 @@ impl PerBatch for ToDevice {
     fn init(&self, local: &mut ToDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         let share = self.shares.iter().find(|share| share.worker == cx.worker());
         let request = self.settings.request(share.map_or(0, |share| share.queues.start as u32));
-        local.device.set(device_selection::open(&self.settings.devname, &request, cx.pool())?);
+        local.device.set(AttachedDevice::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
+    }
+
+    fn exchange_device(&self, local: &mut ToDeviceState, cx: &mut Cx) {
+        let device = local.device.get_mut();
+        if device.is_some_and(|device| device.exchange() && device.is_away()) {
+            local.waiting.discard(ToDeviceExit::Gone, cx);
+        }
     }
 
     fn batch(&self, local: &mut ToDeviceState, _: usize, batch: Batch, cx: &mut Cx) {
@@ -216,6 +233,10 @@ impl ToDevice {
             cx.emit_batch(ToDeviceExit::Closed, batch);
             return;
         };
+        if device.is_away() {
+            local.waiting.drop_batch(batch, ToDeviceExit::Gone, cx);
+            return;
+        }
         let room = Room { limit: self.settings.iqueue as usize, blocking: self.settings.blocking };
         let exits = (ToDeviceExit::Refused, ToDeviceExit::Full);
         let outcome = local.waiting.send(device, batch, room, exits, cx);
@@ -232,7 +253,7 @@ impl ToDevice {
     pub(super) fn pass(
         &self,
         local: &mut ToDeviceState,
-        from: &mut SelectedDevice,
+        from: &mut AttachedDevice,
         max: usize,
         cx: &mut Cx,
     ) -> usize {
@@ -252,6 +273,10 @@ impl ToDevice {
             cx.emit_batch(ToDeviceExit::Closed, batch);
             return;
         };
+        if device.is_away() {
+            cx.emit_batch(ToDeviceExit::Failed, batch);
+            return;
+        }
         for mut packet in batch.drain() {
             let mut one = Batch::new();
             one.push(packet.share());

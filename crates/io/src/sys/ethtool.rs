@@ -6,6 +6,7 @@ use std::io;
 // From linux/sockios.h and linux/ethtool.h.
 const SIOCETHTOOL: libc::Ioctl = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 0x3;
+const ETHTOOL_GLINK: u32 = 0xa;
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 
@@ -98,6 +99,11 @@ fn channels(socket: &IoctlSocket) -> io::Result<Channels> {
     let none =
         Channels { command: ETHTOOL_GCHANNELS, max: [0; 4], rx: 0, tx: 0, other: 0, combined: 0 };
     query(socket, none)
+}
+
+/// Whether the interface has a carrier; an error if the driver does not report it.
+pub(crate) fn has_carrier(socket: &IoctlSocket) -> io::Result<bool> {
+    query(socket, Value { command: ETHTOOL_GLINK, data: 0 }).map(|it| it.data != 0)
 }
 
 /// Whether the kernel joins received packets to super-frames (generic receive offload).

@@ -52,6 +52,18 @@ pub(crate) fn list() -> Vec<(u32, String)> {
     interfaces
 }
 
+/// The present name of the interface of number `index`; `None` if this namespace has none.
+pub(crate) fn name_of(index: u32) -> Option<String> {
+    let mut name = [0; libc::IF_NAMESIZE];
+    // SAFETY: there is room for the longest name, which the call ends by a zero byte.
+    let found = unsafe { libc::if_indextoname(index, name.as_mut_ptr()) };
+    if found.is_null() {
+        return None;
+    }
+    // SAFETY: as above.
+    Some(unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
+}
+
 /// All addresses of the interface `name`.
 pub(crate) fn addresses(name: &str) -> io::Result<(Vec<Ipv4Net>, Vec<Ipv6Net>)> {
     let mut head: *mut libc::ifaddrs = std::ptr::null_mut();

@@ -2,7 +2,7 @@
 
 use super::check;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// `RTM_GETLINK` as a request: `struct nlmsghdr` and `struct ifinfomsg`.
 #[repr(C)]
@@ -93,6 +93,35 @@ impl LinkMonitor {
         }
     }
 
+    /// Reads the changes since the last call; the indices of removed devices go to `removed`. Returns
+    /// whether anything has changed. Of more messages than the socket has room for, some are missing.
+    pub(crate) fn read_removed(&self, removed: &mut Vec<u32>) -> bool {
+        let (mut buffer, mut changed) = ([0u8; 16 << 10], false);
+        loop {
+            let (fd, to) = (self.0.as_raw_fd(), buffer.as_mut_ptr().cast());
+            // SAFETY: the buffer is live, writable and as long as stated.
+            let got = unsafe { libc::recv(fd, to, buffer.len(), libc::MSG_DONTWAIT) };
+            match usize::try_from(got) {
+                Ok(0) => return changed,
+                Ok(got) => removed.extend(removals(buffer.get(..got).unwrap_or_default())),
+                Err(_) => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::ENOBUFS | libc::EINTR) => {}
+                    _ => return changed,
+                },
+            }
+            changed = true;
+        }
+    }
+
+    /// Waits for a change; `false` if `stop` was closed at its other end.
+    pub(crate) fn wait(&self, stop: BorrowedFd<'_>) -> bool {
+        let poll_fd = |fd, events| libc::pollfd { fd, events, revents: 0 };
+        let mut both = [poll_fd(self.raw_fd(), libc::POLLIN), poll_fd(stop.as_raw_fd(), 0)];
+        // SAFETY: `both` is live, and two.
+        unsafe { libc::poll(both.as_mut_ptr(), 2, -1) };
+        both[1].revents == 0
+    }
+
     /// The descriptor, readable when something has changed.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.0.as_raw_fd()
@@ -144,6 +173,21 @@ fn parse_messages(mut bytes: &[u8], links: &mut Vec<LinkInfo>) -> io::Result<boo
         bytes = bytes.get((len as usize).next_multiple_of(4)..).unwrap_or_default();
     }
     Ok(false)
+}
+
+/// The indices of the devices that messages report as removed. A port that leaves a bridge is reported
+/// by a message of the bridge's family.
+fn removals(mut bytes: &[u8]) -> Vec<u32> {
+    let mut all = Vec::new();
+    while let (Some(len), Some(message_type)) = (u32_at(bytes, 0), u16_at(bytes, 4)) {
+        let Some(body) = bytes.get(NLMSGHDR_LEN..len as usize) else { break };
+        let is_device = body.first().is_some_and(|&family| family == libc::AF_UNSPEC as u8);
+        if message_type == libc::RTM_DELLINK && is_device {
+            all.extend(u32_at(body, 4));
+        }
+        bytes = bytes.get((len as usize).next_multiple_of(4)..).unwrap_or_default();
+    }
+    all
 }
 
 /// Reads one device.
@@ -212,6 +256,29 @@ mod tests {
         links[7].link = Some(3);
         links.remove(3);
         assert_eq!(upper(&links, 3), None);
+    }
+
+    #[test]
+    fn removed_devices_are_those_that_leave_the_namespace_and_not_a_bridge() {
+        let message = |message_type: u16, family: i32, index: u32| {
+            let mut bytes = [0u8; NLMSGHDR_LEN + IFINFOMSG_LEN];
+            bytes[0] = bytes.len() as u8;
+            bytes[4..6].copy_from_slice(&message_type.to_ne_bytes());
+            bytes[16] = family as u8;
+            bytes[20..24].copy_from_slice(&index.to_ne_bytes());
+            bytes
+        };
+        let all = [
+            message(libc::RTM_NEWLINK, libc::AF_UNSPEC, 3),
+            message(libc::RTM_DELLINK, libc::AF_BRIDGE, 4),
+            message(libc::RTM_DELLINK, libc::AF_UNSPEC, 5),
+            message(libc::RTM_DELLINK, libc::AF_UNSPEC, 6),
+        ]
+        .concat();
+        assert_eq!(removals(&all), [5, 6]);
+        // A message that was cut short, and a length of zero.
+        assert_eq!(removals(&all[..all.len() - 1]), [5]);
+        assert_eq!(removals(&[0; 32]), [0u32; 0]);
     }
 
     #[test]

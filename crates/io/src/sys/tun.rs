@@ -99,6 +99,15 @@ impl TunQueue {
         if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
+    /// Whether the device is still there.
+    pub(crate) fn is_attached(&self) -> bool {
+        // SAFETY: all bytes zero is a valid value of every member.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        // SAFETY: the request writes one `ifreq`.
+        let asked = unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::TUNGETIFF, &mut request) };
+        check(asked).is_ok()
+    }
+
     /// The descriptor, for readiness.
     pub(crate) fn raw_fd(&self) -> RawFd {
         self.fd.as_raw_fd()

@@ -50,6 +50,8 @@ pub struct Tap {
     name: String,
     queue: Arc<TunQueue>,
     is_new: bool,
+    /// Whether the kernel has said that the device is not there.
+    is_gone: bool,
     rx_buffer: RxBuffer,
     finisher: RxFinisher,
 }
@@ -71,7 +73,21 @@ impl Tap {
         let is_new = Interface::find(name).is_err();
         let (queue, name) = open_queues::open(name, mode, multi_queue)?;
         let (rx_buffer, finisher) = (RxBuffer::new(), RxFinisher::new(link, device));
-        Ok(Tap { mode, name, queue, is_new, rx_buffer, finisher })
+        Ok(Tap { mode, name, queue, is_new, is_gone: false, rx_buffer, finisher })
+    }
+
+    /// Whether the device was removed.
+    pub fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+
+    /// Makes a device that was removed again, or takes one that this process has made since; counts
+    /// go on.
+    pub fn make_again(&mut self) -> Result<(), IoError> {
+        // The queue before is closed after another has its descriptor, so that the two differ.
+        (self.queue, _) = open_queues::open(&self.name, self.mode, false)?;
+        self.is_gone = false;
+        Ok(())
     }
 
     /// Whether opening it created the device, so that no other process can use it yet.
@@ -141,9 +157,12 @@ impl Device for Tap {
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EINTR) => {}
-                    // Nothing there; or the host's side is down (EBADFD says
-                    // that a queue is detached), which may change.
-                    Some(libc::EAGAIN | libc::EIO | libc::EBADFD) => break,
+                    // Nothing there; or the host's side is down, which may change.
+                    Some(libc::EAGAIN | libc::EIO) => break,
+                    Some(libc::EBADFD) => {
+                        self.is_gone = true;
+                        break;
+                    }
                     _ => return Err(error),
                 },
             }
@@ -152,10 +171,12 @@ impl Device for Tap {
     }
 
     fn transmit(&mut self, batch: &mut Batch) -> io::Result<usize> {
-        let queue = &self.queue;
+        let (queue, is_gone) = (&self.queue, &mut self.is_gone);
         let sent = tx_batch::transmit(batch, &mut self.finisher.stats, |packets| {
             let Some(first) = packets.first() else { return Ok(0) };
-            queue.send(VnetHeader::default(), first.bytes()).map(|()| 1)
+            let sent = queue.send(VnetHeader::default(), first.bytes());
+            *is_gone |= sent.as_ref().is_err_and(|it| it.raw_os_error() == Some(libc::EBADFD));
+            sent.map(|()| 1)
         });
         Ok(sent)
     }

@@ -29,6 +29,7 @@ pub(super) fn open(
     if let Some((known, queue)) = known
         && *known == mode
         && let Some(queue) = queue.upgrade()
+        && queue.is_attached()
     {
         return Ok((queue, name.to_owned()));
     }

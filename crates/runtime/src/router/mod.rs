@@ -7,6 +7,7 @@ mod calls;
 mod console;
 mod control;
 mod costs;
+mod devices;
 mod drops;
 mod global;
 mod handlers;

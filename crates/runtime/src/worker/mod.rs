@@ -100,6 +100,20 @@ impl Worker {
         transfer::act(&mut self.graph, &mut self.exec, me, |node, cx| node.after_take_state(cx));
     }
 
+    /// Has elements exchange their devices, and runs their tasks again.
+    pub(crate) fn exchange_devices(&mut self, elements: &[usize]) {
+        self.exec.now = self.clock.now();
+        for &me in elements {
+            // Before the element closes the descriptor for which a task waits.
+            self.tasks.of(me).for_each(|task| self.inbox.forget(task));
+            transfer::call(&mut self.graph, &mut self.exec, me, |node, cx| {
+                node.exchange_device(cx);
+            });
+            self.tasks.revive(me);
+        }
+        self.after();
+    }
+
     /// Cleans up the elements that were initialised on this worker, then pushes the batches that
     /// they emit. `begun` has the workers of each element.
     pub(crate) fn end(&mut self, begun: &[Vec<usize>]) {

@@ -113,6 +113,12 @@ impl Tasks {
         self.queue.iter().any(|&(_, task)| self.tasks[task].kind.element() == element)
     }
 
+    /// The tasks of an element.
+    pub(crate) fn of(&self, element: usize) -> impl Iterator<Item = usize> {
+        let tasks = self.tasks.iter().enumerate();
+        tasks.filter(move |(_, it)| it.kind.element() == element).map(|(task, _)| task)
+    }
+
     /// The tickets of an element's tasks.
     pub(crate) fn tickets(&self, element: usize) -> Option<u32> {
         Some(self.tasks.iter().find(|task| task.kind.element() == element)?.tickets)

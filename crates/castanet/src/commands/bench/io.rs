@@ -34,7 +34,10 @@ Cases are paths of `castanet bench paths`. `forward` sends packets on as they ca
 which between DPDK's ports, and between interfaces by AF_XDP, means without a look
 at them; `counter` does so past a Counter, which means with one; `router` takes them
 along the eleven elements of `castanet bench router`. net_pcap, where nothing but the
-forwarder's core sets the rate, has the others too. The reference is what only forwards: for
+forwarder's core sets the rate, has the others too. `clients` is the router path by
+AF_XDP while a hundred clients of the control socket read all handlers, as fast as
+they are answered; the reference is the same without them, and all threads of the
+router share the core. Otherwise the reference is what only forwards: for
 DPDK dpdk-testpmd in its mode `io`, with the same burst, descriptors and mbufs;
 for AF_XDP a loop of two sockets; for packet sockets Linux's routing; for that a
 redirection in the driver. What Linux itself does, it does on the forwarder's

@@ -251,12 +251,15 @@ impl Drop for Socket {
         let tx = self.tx.get_mut().unwrap_or_else(PoisonError::into_inner);
         // The kernel takes the memory from the driver some time after the
         // socket is closed; until then the interface may still write to the
-        // frames. It has when the queue is free for another socket. Frames
-        // stay lent otherwise: missing is better than changing.
+        // frames. It has when the queue is free for another socket, and when
+        // there is no such interface: before one is gone, the kernel takes
+        // the memory from its driver (`xsk_notifier`). Frames stay lent
+        // otherwise: missing is better than changing.
         let pool = rx.umem.pool();
         let copying = BindOptions { mode: BindMode::Copy, ..self.options };
         if self.options.mode == BindMode::ZeroCopy
-            && Socket::bind(self.index, self.queue, pool, copying).is_err()
+            && let Err(error) = Socket::bind(self.index, self.queue, pool, copying)
+            && error.raw_os_error() != Some(libc::ENODEV)
         {
             return;
         }
