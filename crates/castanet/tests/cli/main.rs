@@ -17,6 +17,7 @@ mod frames;
 mod handlers;
 mod hot_swap;
 mod inventory;
+mod language_page;
 mod log;
 mod malformed_configs;
 mod metrics;
