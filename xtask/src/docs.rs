@@ -1,4 +1,4 @@
-//! Generates the manual: one page for each element, from the element's declarations.
+//! Generates the manual, one page for each element from its declarations, and pages beside it.
 
 use castanet_element::class::Class;
 use castanet_element::manual;
@@ -7,8 +7,15 @@ use std::fs;
 use std::path::Path;
 
 const FOLDER: &str = "docs/elements";
-/// The page about the rule language of `Middlebox`.
-const RULES: &str = "docs/middlebox.md";
+
+/// Returns the generated pages outside the manual by their paths: the rule language of `Middlebox`,
+/// and the handlers.
+fn other_pages() -> [(&'static str, String); 2] {
+    [
+        ("docs/middlebox.md", castanet_middlebox::page()),
+        ("docs/handlers.md", crate::handlers_page::page()),
+    ]
+}
 
 /// Returns all classes by room: the folder of their protocol or purpose.
 pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
@@ -42,7 +49,9 @@ pub fn pages() -> BTreeMap<String, String> {
 pub fn write() -> Result<(), String> {
     let pages = pages();
     fs::create_dir_all(FOLDER).map_err(|e| format!("{FOLDER}: {e}"))?;
-    fs::write(RULES, castanet_middlebox::page()).map_err(|e| format!("{RULES}: {e}"))?;
+    for (path, text) in other_pages() {
+        fs::write(path, text).map_err(|e| format!("{path}: {e}"))?;
+    }
     for old in existing()? {
         if !pages.contains_key(&old) {
             fs::remove_file(Path::new(FOLDER).join(&old)).map_err(|e| format!("{old}: {e}"))?;
@@ -55,8 +64,10 @@ pub fn write() -> Result<(), String> {
 
 /// Checks that all pages are current; the error names one that is not.
 pub fn check() -> Result<(), String> {
-    if fs::read_to_string(RULES).ok() != Some(castanet_middlebox::page()) {
-        return Err(format!("{RULES} is stale: run `cargo xtask docs`"));
+    for (path, text) in other_pages() {
+        if fs::read_to_string(path).ok() != Some(text) {
+            return Err(format!("{path} is stale: run `cargo xtask docs`"));
+        }
     }
     let pages = pages();
     let stale = |(name, text): &(&String, &String)| {

@@ -4,5 +4,6 @@
 
 pub mod docs;
 pub mod files;
+pub mod handlers_page;
 pub mod new;
 pub mod site;

@@ -15,6 +15,7 @@ mod ctl;
 mod cycles;
 mod frames;
 mod handlers;
+mod handlers_page;
 mod hot_swap;
 mod inventory;
 mod language_page;
