@@ -43,5 +43,6 @@ mod splitbox;
 mod splitbox_network;
 mod testbed;
 mod transfer;
+mod tutorial;
 mod workers;
 mod xdp;
