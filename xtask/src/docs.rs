@@ -2,6 +2,7 @@
 
 use castanet_element::class::Class;
 use castanet_element::manual;
+use castanet_elements::families;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -29,7 +30,12 @@ pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
 /// Returns all pages by file name, with the index.
 pub fn pages() -> BTreeMap<String, String> {
     let mut pages = BTreeMap::new();
-    let mut index = String::from("# The elements\n");
+    let mut index = String::from("# The elements\n\nWhich of these?\n\n");
+    for family in families::FAMILIES {
+        index += &format!("* [{}]({})\n", family.title, family.file);
+        pages.insert(family.file.to_owned(), family.page());
+    }
+    let all: Vec<&Class> = rooms().into_iter().flat_map(|(_, classes)| classes).collect();
     for (room, classes) in rooms() {
         if !classes.is_empty() {
             index += &format!("\n## {room}\n\n");
@@ -38,7 +44,8 @@ pub fn pages() -> BTreeMap<String, String> {
             let name = class.spec.class;
             let summary = manual::summary(class).split_whitespace().collect::<Vec<_>>().join(" ");
             index += &format!("* [{name}]({name}.md): {summary}\n");
-            pages.insert(format!("{name}.md"), manual::page(class));
+            pages
+                .insert(format!("{name}.md"), manual::page(class, families::see_also(class, &all)));
         }
     }
     pages.insert("README.md".into(), index);

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use castanet_elements::families::FAMILIES;
+
 use crate::docs::rooms;
 use crate::files::{files, root, text};
 
@@ -102,15 +104,20 @@ pub(super) fn sources() -> Vec<Source> {
     sources
 }
 
-/// Returns the pages of the manual, by room.
+/// Returns the pages of the manual: those that compare elements, then those of elements, by room.
 fn elements() -> impl Iterator<Item = Source> {
-    rooms().into_iter().flat_map(|(room, classes)| {
+    let families = FAMILIES.iter().map(|family| {
+        let path = format!("{MANUAL}{}", family.file);
+        Source::new(&path, ELEMENTS, text(&path))
+    });
+    let elements = rooms().into_iter().flat_map(|(room, classes)| {
         classes.iter().map(move |class| {
             let path = format!("{MANUAL}{}.md", class.spec.class);
             let text = text(&path);
             Source { path, group: ELEMENTS, room: Some(room), text }
         })
-    })
+    });
+    families.chain(elements)
 }
 
 /// Makes a page of a file or folder of the project that is not Markdown, or not in the menu.

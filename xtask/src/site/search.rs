@@ -27,13 +27,15 @@ pub(super) fn index(pages: &[(Source, Document)]) -> String {
 fn documents(source: &Source, document: &Document) -> Vec<Value> {
     let address = source.address();
     if let Some(name) = source.element() {
-        let headings: Vec<&str> = document.sections.iter().map(|it| it.text.as_str()).collect();
+        // Sentences of related elements belong to their own pages.
+        let own = document.sections.iter().filter(|it| it.title != "See also");
+        let texts: Vec<&str> = own.map(|it| it.text.as_str()).collect();
         return vec![json!({
             "page": address,
             "title": name,
             "words": words(name),
             "summary": document.summary,
-            "text": headings.join("\n"),
+            "text": texts.join("\n"),
             "place": format!("element, {}", source.room.unwrap_or(ELEMENTS)),
             "weight": ELEMENT,
         })];

@@ -79,7 +79,7 @@ impl PageShell {
         self.process.write_line(&step.command).unwrap();
         self.process.write_line(&format!("echo '{end}'")).unwrap();
         self.process.wait_for(&format!("{end}\n"), LATER).map_err(|e| e.to_string())?;
-        // What runs in the background may print later.
+        // A process in the background may print later.
         let patience = if step.command.ends_with('&') { LATER } else { SOON };
         let began = Instant::now();
         loop {
