@@ -1,14 +1,22 @@
-//! Generates the manual: one page for each element, from the element's declarations.
+//! Generates the manual, one page for each element from its declarations, and pages beside it.
 
 use castanet_element::class::Class;
 use castanet_element::manual;
+use castanet_elements::families;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 const FOLDER: &str = "docs/elements";
-/// The page about the rule language of `Middlebox`.
-const RULES: &str = "docs/middlebox.md";
+
+/// Returns the generated pages outside the manual by their paths: the rule language of `Middlebox`,
+/// and the handlers.
+fn other_pages() -> [(&'static str, String); 2] {
+    [
+        ("docs/middlebox.md", castanet_middlebox::page()),
+        ("docs/handlers.md", crate::handlers_page::page()),
+    ]
+}
 
 /// Returns all classes by room: the folder of their protocol or purpose.
 pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
@@ -22,7 +30,12 @@ pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
 /// Returns all pages by file name, with the index.
 pub fn pages() -> BTreeMap<String, String> {
     let mut pages = BTreeMap::new();
-    let mut index = String::from("# The elements\n");
+    let mut index = String::from("# The elements\n\nWhich of these?\n\n");
+    for family in families::FAMILIES {
+        index += &format!("* [{}]({})\n", family.title, family.file);
+        pages.insert(family.file.to_owned(), family.page());
+    }
+    let all: Vec<&Class> = rooms().into_iter().flat_map(|(_, classes)| classes).collect();
     for (room, classes) in rooms() {
         if !classes.is_empty() {
             index += &format!("\n## {room}\n\n");
@@ -31,7 +44,8 @@ pub fn pages() -> BTreeMap<String, String> {
             let name = class.spec.class;
             let summary = manual::summary(class).split_whitespace().collect::<Vec<_>>().join(" ");
             index += &format!("* [{name}]({name}.md): {summary}\n");
-            pages.insert(format!("{name}.md"), manual::page(class));
+            pages
+                .insert(format!("{name}.md"), manual::page(class, families::see_also(class, &all)));
         }
     }
     pages.insert("README.md".into(), index);
@@ -42,7 +56,9 @@ pub fn pages() -> BTreeMap<String, String> {
 pub fn write() -> Result<(), String> {
     let pages = pages();
     fs::create_dir_all(FOLDER).map_err(|e| format!("{FOLDER}: {e}"))?;
-    fs::write(RULES, castanet_middlebox::page()).map_err(|e| format!("{RULES}: {e}"))?;
+    for (path, text) in other_pages() {
+        fs::write(path, text).map_err(|e| format!("{path}: {e}"))?;
+    }
     for old in existing()? {
         if !pages.contains_key(&old) {
             fs::remove_file(Path::new(FOLDER).join(&old)).map_err(|e| format!("{old}: {e}"))?;
@@ -55,8 +71,10 @@ pub fn write() -> Result<(), String> {
 
 /// Checks that all pages are current; the error names one that is not.
 pub fn check() -> Result<(), String> {
-    if fs::read_to_string(RULES).ok() != Some(castanet_middlebox::page()) {
-        return Err(format!("{RULES} is stale: run `cargo xtask docs`"));
+    for (path, text) in other_pages() {
+        if fs::read_to_string(path).ok() != Some(text) {
+            return Err(format!("{path} is stale: run `cargo xtask docs`"));
+        }
     }
     let pages = pages();
     let stale = |(name, text): &(&String, &String)| {

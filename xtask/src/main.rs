@@ -18,6 +18,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   demo             three hosts and a router between them, live (needs root;
                    without it the same router on a pcap file)
   docs [--check]   write the element manual, or see whether it is current
+  site [-o FOLDER] write all documentation as a static site with search (target/site)
   new ROOM/Class   write a new element's file, e.g. cargo xtask new ip/SetIPTTL
   compare BASE [LAYOUTS] -- BENCHMARK
                    `castanet bench BENCHMARK` of the working tree and of commit
@@ -43,6 +44,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   packages         install the Debian packages that tests and demo need";
 
 fn main() {
+    // A folder that the command line names lies where the user is.
+    let here = std::env::current_dir().unwrap_or_default();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."));
     if let Err(e) = std::env::set_current_dir(root) {
         eprintln!("xtask: cannot enter {}: {e}", root.display());
@@ -88,6 +91,8 @@ fn main() {
         ["vendor", "--check"] => vendor::vendor(true),
         ["docs"] => xtask::docs::write(),
         ["docs", "--check"] => xtask::docs::check(),
+        ["site"] => xtask::site::write(Path::new(xtask::site::FOLDER)),
+        ["site", "-o", folder] => xtask::site::write(&here.join(folder)),
         ["new", place] => xtask::new::element(place),
         _ => Err(USAGE.into()),
     };

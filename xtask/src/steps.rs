@@ -7,12 +7,15 @@ use std::process::Command;
 pub(crate) fn check() -> Result<(), String> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-    // The tests that need root are in castanet-io, castanet-lab and castanet.
-    let rooted = ["castanet-io", "castanet-lab", "castanet"];
+    // The tests that need root are in castanet-io, castanet-lab, castanet and xtask.
+    let rooted = ["castanet-io", "castanet-lab", "castanet", "xtask"];
     let mut words = vec!["test", "--workspace", "--quiet"];
     rooted.iter().for_each(|name| words.extend(["--exclude", name]));
     cargo(&words)?;
-    cargo(&["test", "--quiet", "--package", "castanet", "--lib", "--test", "cli"])
+    cargo(&["test", "--quiet", "--package", "castanet", "--lib", "--test", "cli"])?;
+    let tests = ["classes", "house", "words", "site"].map(|name| ["--test", name]);
+    let words = ["test", "--quiet", "--package", "xtask", "--lib", "--bins"];
+    cargo(&[&words, tests.as_flattened()].concat())
 }
 
 /// Runs all tests; tests that need root fail without it, with a message.

@@ -2,6 +2,7 @@
 
 use castanet_element::class::Class;
 use castanet_element::manual;
+use castanet_elements::families::{FAMILIES, see_also};
 use std::collections::BTreeSet;
 use xtask::docs::rooms;
 use xtask::files::text;
@@ -64,7 +65,7 @@ fn handlers_have_one_name_each() {
 #[test]
 fn every_page_opens_with_the_class_and_its_sentence() {
     for class in classes() {
-        let page = manual::page(class);
+        let page = manual::page(class, Vec::new());
         let start = format!("# {}\n\n{}", class.spec.class, manual::summary(class));
         assert!(page.starts_with(&start), "{page}");
     }
@@ -120,5 +121,73 @@ fn a_class_that_lets_packets_pass_says_so() {
         let code = text(class.spec.file);
         let says = code.contains("const CAN_PASS: bool = true;");
         assert_eq!(code.contains("fn can_pass("), says, "{}", class.spec.file);
+    }
+}
+
+#[test]
+fn families_name_classes_that_exist_and_compare_them() {
+    let names: BTreeSet<&str> = classes().map(|class| class.spec.class).collect();
+    let mut files = BTreeSet::new();
+    for family in FAMILIES {
+        assert!(files.insert(family.file), "{} twice", family.file);
+        assert!(
+            family.file.starts_with("which-") && family.title.ends_with('?'),
+            "{}",
+            family.file
+        );
+        let mut members = BTreeSet::new();
+        for (class, when, difference) in family.rows {
+            assert!(names.contains(class), "{}: there is no {class}", family.file);
+            assert!(members.insert(class), "{}: {class} twice", family.file);
+            assert!(!when.is_empty() && !difference.is_empty(), "{}: {class}", family.file);
+        }
+        // Code of one word that begins with a capital is a class, one of its other names, or an
+        // argument.
+        let is_class = |word: &str| {
+            let by_other_name = classes().any(|class| class.spec.aliases.contains(&word));
+            names.contains(word) || by_other_name
+        };
+        for word in family.page().split('`').skip(1).step_by(2) {
+            let is_name = word.starts_with(|c: char| c.is_ascii_uppercase())
+                && word.chars().all(|c| c.is_ascii_alphanumeric());
+            assert!(!is_name || is_class(word), "{}: there is no {word}", family.file);
+        }
+    }
+}
+
+#[test]
+fn related_classes_name_each_other() {
+    let all: Vec<&Class> = classes().collect();
+    let name = |class: &Class| format!("[{0}]({0}.md)", class.spec.class);
+    let related: Vec<String> = all.iter().map(|class| see_also(class, &all).join("\n")).collect();
+    for (class, rows) in all.iter().zip(&related) {
+        for (other, theirs) in all.iter().zip(&related) {
+            let (ours, back) = (rows.contains(&name(other)), theirs.contains(&name(class)));
+            assert_eq!(ours, back, "{} and {}", class.spec.class, other.spec.class);
+        }
+    }
+    let shaper = all.iter().position(|class| class.spec.class == "RatedUnqueue").expect("is there");
+    assert!(related[shaper].contains("(which-shaper.md)"));
+}
+
+#[test]
+fn every_page_has_a_synopsis() {
+    let page = |name: &str| {
+        let class = classes().find(|class| class.spec.class == name).expect("is there");
+        manual::page(class, Vec::new())
+    };
+    for (class, synopsis) in [
+        (
+            "RatedUnqueue",
+            "RatedUnqueue(RATE, [BURST_DURATION time], [BURST_SIZE number], [ACTIVE true])\n\
+             1 input (pull); 1 output (push)",
+        ),
+        ("IPFilter", "IPFilter(RULES...)\n1 input (push); 1 or more outputs (push)"),
+        ("Null", "Null\n1 input (push or pull); 1 output (push or pull)"),
+        ("AddressInfo", "no packets\n"),
+        ("InfiniteSource", "no input; 1 output (push or pull)"),
+        ("CheckPaint", "1 to 2 outputs (0: push or pull; others: push)"),
+    ] {
+        assert!(page(class).contains(synopsis), "{class}:\n{}", page(class));
     }
 }

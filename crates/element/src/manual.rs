@@ -1,9 +1,10 @@
 //! The manual: one page an element, written from what the element declares.
 
 use crate::args::ArgKind;
-use crate::class::ports::{code, counts};
+use crate::class::ports::{code, counts, letter};
 use crate::class::{Class, Role};
-use crate::fate::FateKind;
+use crate::fate::{FateKind, MAX_OUTPUTS};
+use crate::flow::Flow;
 use crate::handler::HandlerMetric;
 use std::fmt::Write;
 
@@ -12,9 +13,14 @@ pub fn summary(class: &Class) -> &'static str {
     class.spec.doc.split("\n\n").next().unwrap_or_default()
 }
 
-/// The manual page of a class, as Markdown.
-pub fn page(class: &Class) -> String {
-    let mut page = format!("# {}\n\n{}\n", class.spec.class, class.spec.doc);
+/// The manual page of a class, as Markdown; `related` has the rows of its last section.
+pub fn page(class: &Class, related: Vec<String>) -> String {
+    let (first, rest) = class.spec.doc.split_once("\n\n").unwrap_or((class.spec.doc, ""));
+    let mut page = format!("# {}\n\n{first}\n\n", class.spec.class);
+    page += &synopsis(class);
+    if !rest.is_empty() {
+        _ = writeln!(page, "\n{rest}");
+    }
     section(&mut page, "Arguments", arguments(class));
     section(&mut page, "Exits", exits(class));
     let handlers = |list: Vec<crate::handler::HandlerDoc>| {
@@ -24,7 +30,85 @@ pub fn page(class: &Class) -> String {
     section(&mut page, "Metrics", metrics(class));
     section(&mut page, "Write handlers", handlers((class.writes)()));
     section(&mut page, "Facts", facts(class));
+    section(&mut page, "See also", related);
     page
+}
+
+/// The names of other classes in the text of a class, as code.
+pub fn mentions(class: &Class) -> impl Iterator<Item = &'static str> {
+    // Code blocks are outside: their fences have three marks.
+    let prose = class.spec.doc.split("```").step_by(2);
+    let code = prose.flat_map(|text| text.split('`').skip(1).step_by(2));
+    let is_name = |word: &&str| word.chars().all(|c| c.is_ascii_alphanumeric());
+    code.filter(is_name).filter(move |word| *word != class.spec.class)
+}
+
+/// The arguments as one writes them, and the ports: a block of text.
+fn synopsis(class: &Class) -> String {
+    let args: Vec<String> = class.args.iter().map(written).collect();
+    let args = if args.is_empty() { String::new() } else { format!("({})", args.join(", ")) };
+    let ports = match class.role {
+        Role::Info | Role::Control => "no packets".to_owned(),
+        _ => {
+            let counts = counts(class);
+            let inputs = side(class, 0, "input", counts.inputs);
+            format!("{inputs}; {}", side(class, 1, "output", counts.outputs))
+        }
+    };
+    format!("```text\n{}{args}\n{ports}\n```\n", class.spec.class)
+}
+
+/// An argument as one writes it, in brackets if it may be left out.
+fn written(arg: &crate::args::ArgSpec) -> String {
+    let text = match arg.kind {
+        ArgKind::Place => arg.name.to_owned(),
+        ArgKind::Rest => format!("{}...", arg.name),
+        ArgKind::Keyword => match arg.default {
+            Some(value) if !value.is_empty() => format!("{} {value}", arg.name),
+            _ => format!("{} {}", arg.name, placeholder(arg.syntax)),
+        },
+    };
+    match arg.default {
+        Some(_) => format!("[{text}]"),
+        None => text,
+    }
+}
+
+/// The word for a value in a synopsis.
+fn placeholder(syntax: &str) -> &'static str {
+    const WORDS: &[(&str, &str)] = &[
+        ("number", "number"),
+        ("integer", "number"),
+        ("true or false", "bool"),
+        ("time", "time"),
+        ("bandwidth", "bandwidth"),
+        ("prefix", "prefix"),
+        ("address", "address"),
+        ("text", "text"),
+    ];
+    WORDS.iter().find(|(part, _)| syntax.contains(part)).map_or("value", |(_, word)| word)
+}
+
+/// The ports of one side in words: their number, and whether they push or pull.
+fn side(class: &Class, side: usize, noun: &str, range: (usize, usize)) -> String {
+    let (low, high) = range;
+    let count = match high {
+        0 => return format!("no {noun}"),
+        1 if low == 1 => format!("1 {noun}"),
+        MAX_OUTPUTS => format!("{low} or more {noun}s"),
+        _ if low == high => format!("{low} {noun}s"),
+        _ => format!("{low} to {high} {noun}s"),
+    };
+    let word = |port: usize| match letter(code(class), side, port) {
+        Flow::Push => "push",
+        Flow::Pull => "pull",
+        Flow::Agnostic => "push or pull",
+    };
+    let (first, others) = (word(0), word(1));
+    if high == 1 || first == others {
+        return format!("{count} ({first})");
+    }
+    format!("{count} (0: {first}; others: {others})")
 }
 
 fn metrics(class: &Class) -> Vec<String> {
@@ -88,7 +172,7 @@ fn facts(class: &Class) -> Vec<String> {
     let mut rows = Vec::new();
     let range = |(low, high): (usize, usize)| match high {
         _ if low == high => low.to_string(),
-        crate::fate::MAX_OUTPUTS => format!("{low} or more"),
+        MAX_OUTPUTS => format!("{low} or more"),
         _ => format!("{low} to {high}"),
     };
     let ports = counts(class);

@@ -8,6 +8,7 @@ pub mod arp;
 pub mod classify;
 pub mod edit;
 pub mod ether;
+pub mod families;
 mod fusions;
 pub mod icmp;
 pub mod info;

@@ -46,5 +46,6 @@ mod splitbox;
 mod splitbox_network;
 mod testbed;
 mod transfer;
+mod tutorial;
 mod workers;
 mod xdp;

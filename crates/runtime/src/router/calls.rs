@@ -123,7 +123,7 @@ fn find(
 ) -> Result<(), ArgError> {
     let (element, name) = global::split(path);
     if element.is_empty() {
-        return match global::WRITES.contains(&name) {
+        return match global::knows(global::WRITES, name) {
             true => Ok(()),
             false => Err(global::no_write(name, global::WRITES)),
         };

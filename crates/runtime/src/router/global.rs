@@ -7,40 +7,92 @@ use castanet_element::class::ports::is_agnostic;
 use castanet_element::error::ArgError;
 use castanet_element::exec::Counters;
 use castanet_element::flow::Flow;
+use castanet_element::handler::HandlerDoc;
 use std::fmt::Write;
 
 /// Read handlers of the router itself.
-pub(super) const READS: &[&str] = &[
-    "active_port_stats",
-    "active_ports",
-    "class_cycles.csv",
-    "classes",
-    "config",
-    "count_cycles",
-    "driver",
-    "drops",
-    "element_cycles.csv",
-    "flatconfig",
-    "frames",
-    "handlers",
-    "list",
-    "load",
-    "packages",
-    "requirements",
-    "threads",
-    "timewarp",
-    "version",
+pub const READS: &[HandlerDoc] = &[
+    HandlerDoc {
+        name: "active_port_stats",
+        doc: "Packets at each port of `active_ports`, one number a line; `??` where they are not \
+              counted apart from those of other ports.",
+    },
+    HandlerDoc {
+        name: "active_ports",
+        doc: "Ports that move packets, push outputs and pull inputs: name, tabulator, `i` or `o` \
+              and the number of the port.",
+    },
+    HandlerDoc {
+        name: "class_cycles.csv",
+        doc: "CPU cycles by class since `count_cycles`, as CSV with a heading.",
+    },
+    HandlerDoc { name: "classes", doc: "All classes, one a line." },
+    HandlerDoc { name: "config", doc: "The configuration as it was written." },
+    HandlerDoc {
+        name: "count_cycles",
+        doc: "Whether the workers count cycles; a read of one of the other handlers about cycles \
+              starts that, too.",
+    },
+    HandlerDoc { name: "driver", doc: "`userlevel`, as in Click." },
+    HandlerDoc { name: "drops", doc: "Dropped packets: element, reason and number, one a line." },
+    HandlerDoc {
+        name: "element_cycles.csv",
+        doc: "CPU cycles by element since `count_cycles`, as CSV with a heading.",
+    },
+    HandlerDoc { name: "flatconfig", doc: "The configuration without compound elements." },
+    HandlerDoc {
+        name: "frames",
+        doc: "The pools of packet buffers: frames they may have, in use, cached by workers, most \
+              at a time, kept in reserve, and how often none was left.",
+    },
+    HandlerDoc { name: "handlers", doc: "The global handlers: name, tabulator, `r`, `w` or `rw`." },
+    HandlerDoc { name: "list", doc: "The number of elements, then their names, one a line." },
+    HandlerDoc {
+        name: "load",
+        doc: "Each worker and the share, 0 to 1, of the time since the last read in which its \
+              thread had a CPU.",
+    },
+    HandlerDoc { name: "packages", doc: "The packages that `require` may name, one a line." },
+    HandlerDoc { name: "requirements", doc: "The requirements of the configuration, one a line." },
+    HandlerDoc { name: "threads", doc: "The number of workers." },
+    HandlerDoc { name: "timewarp", doc: "`simulation` under `--simtime`, otherwise 1." },
+    HandlerDoc { name: "version", doc: "The version of Castanet." },
 ];
 
 /// Write handlers of the router itself where the configuration may be replaced; otherwise all but
 /// the first.
-pub(super) const WRITES: &[&str] = &["hotconfig", "count_cycles", "reset_cycles", "stop"];
+pub const WRITES: &[HandlerDoc] = &[
+    HandlerDoc {
+        name: "hotconfig",
+        doc: "Replaces the configuration by this text, without losing a packet; with \
+              `castanet run -R` only.",
+    },
+    HandlerDoc {
+        name: "count_cycles",
+        doc: "Starts or ends the counting of cycles: true or false.",
+    },
+    HandlerDoc { name: "reset_cycles", doc: "Counts the cycles of all elements from zero." },
+    HandlerDoc {
+        name: "stop",
+        doc: "Requests the end of the router, as often as the number says, or once.",
+    },
+];
+
+/// Whether a handler is among these.
+pub(super) fn knows(handlers: &[HandlerDoc], name: &str) -> bool {
+    handlers.iter().any(|doc| doc.name == name)
+}
+
+/// The names of handlers.
+pub(super) fn names(handlers: &[HandlerDoc]) -> Vec<&'static str> {
+    handlers.iter().map(|doc| doc.name).collect()
+}
 
 /// The element and the handler of a path; the router's own handlers have no element, and some of
 /// them have a point in their name.
 pub(super) fn split(handler: &str) -> (&str, &str) {
     match handler.split_once('.') {
-        Some(parts) if !READS.contains(&handler) => parts,
+        Some(parts) if !knows(READS, handler) => parts,
         _ => ("", handler),
     }
 }
@@ -49,14 +101,14 @@ pub(super) fn split(handler: &str) -> (&str, &str) {
 const UNCOUNTED: &str = "??";
 
 /// The error about a write handler that the router itself does not have.
-pub(super) fn no_write(name: &str, known: &[&str]) -> ArgError {
+pub(super) fn no_write(name: &str, known: &[HandlerDoc]) -> ArgError {
     let error = ArgError::new(format!("global has no write handler '{name}'"));
-    unknown(error, name, "write", name, known)
+    unknown(error, name, "write", name, &names(known))
 }
 
 impl Router {
     /// Write handlers of the router itself.
-    pub(super) fn global_writes(&self) -> &'static [&'static str] {
+    pub(super) fn global_writes(&self) -> &'static [HandlerDoc] {
         &WRITES[usize::from(!self.is_replaceable())..]
     }
 
@@ -80,10 +132,10 @@ impl Router {
             }
             "handlers" => {
                 let writes = self.global_writes();
-                let kind = |name| if writes.contains(&name) { "rw" } else { "r" };
-                let reads = READS.iter().map(|&name| (name, kind(name)));
-                let others = writes.iter().filter(|name| !READS.contains(name));
-                let mut all: Vec<_> = reads.chain(others.map(|&name| (name, "w"))).collect();
+                let kind = |name| if knows(writes, name) { "rw" } else { "r" };
+                let reads = READS.iter().map(|doc| (doc.name, kind(doc.name)));
+                let others = writes.iter().filter(|doc| !knows(READS, doc.name));
+                let mut all: Vec<_> = reads.chain(others.map(|doc| (doc.name, "w"))).collect();
                 all.sort_unstable();
                 all.iter().fold(String::new(), |s, (name, kind)| s + name + "\t" + kind + "\n")
             }
@@ -104,7 +156,7 @@ impl Router {
             })?,
             _ => {
                 let error = ArgError::new(format!("the router has no read handler '{name}'"));
-                return Err(unknown(error, name, "read", name, READS));
+                return Err(unknown(error, name, "read", name, &names(READS)));
             }
         })
     }

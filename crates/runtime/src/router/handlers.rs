@@ -18,16 +18,24 @@ use castanet_lang::nearest;
 const CONFIG: HandlerDoc =
     HandlerDoc { name: "config", doc: "Other arguments, under which the element goes on." };
 
-/// Handlers that every element has.
-const COMMON: &[HandlerDoc] = &[
+/// Write handlers that most elements have.
+pub const COMMON_WRITES: &[HandlerDoc] =
+    &[CONFIG, HandlerDoc { doc: "Counts the element's cycles from zero.", ..CYCLES }];
+
+/// Read handlers that every element has.
+pub const COMMON_READS: &[HandlerDoc] = &[
     HandlerDoc { name: "class", doc: "The element's class." },
     HandlerDoc { name: "name", doc: "The element's name." },
     HandlerDoc { name: "config", doc: "The element's arguments." },
-    HandlerDoc { name: "ports", doc: "The element's ports and what they are connected to." },
+    HandlerDoc {
+        name: "ports",
+        doc: "The element's ports, push or pull (`~`: as its neighbours), with what they are \
+              connected to.",
+    },
     HandlerDoc { name: "handlers", doc: "The element's handlers." },
-    HandlerDoc { name: "icounts", doc: "Packets at each input." },
-    HandlerDoc { name: "ocounts", doc: "Packets at each output." },
-    HandlerDoc { name: "drops", doc: "Packets dropped here, by reason." },
+    HandlerDoc { name: "icounts", doc: "Packets at each input, one number a line." },
+    HandlerDoc { name: "ocounts", doc: "Packets at each output, one number a line." },
+    HandlerDoc { name: "drops", doc: "Packets dropped here: reason and number, one a line." },
     CYCLES,
     HandlerDoc { name: "workers", doc: "The workers whose packets can come here." },
     HandlerDoc {
@@ -69,8 +77,8 @@ impl Router {
         let (element, name) = global::split(handler);
         if element.is_empty() {
             return match write {
-                true => self.global_writes().contains(&name),
-                false => global::READS.contains(&name),
+                true => global::knows(self.global_writes(), name),
+                false => global::knows(global::READS, name),
             };
         }
         let Some(element) = self.config.graph.find(element) else { return false };
@@ -415,7 +423,7 @@ pub(super) fn declared(
 ) -> Vec<(HandlerDoc, bool)> {
     let class = graph.elements[element].class;
     let own = (class.reads)();
-    let common = COMMON.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
+    let common = COMMON_READS.iter().copied().filter(|c| own.iter().all(|h| h.name != c.name));
     let reads = own.iter().copied().chain(common);
     let config = reconfigure::may(class).then_some(CONFIG);
     let own = (class.writes)();

@@ -27,6 +27,8 @@ mod worker_set;
 
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
+pub use global::{READS as GLOBAL_READS, WRITES as GLOBAL_WRITES};
+pub use handlers::{COMMON_READS, COMMON_WRITES};
 pub use inspect::{CapturePlaceName, CaptureProgress, CaptureRequest, TraceProgress, TraceRequest};
 pub use liveness::LivenessProbe;
 pub use metrics::MetricValue;
@@ -35,6 +37,7 @@ pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};
 pub use service::{PeriodicService, REQUESTS_PER_SECOND, Service, Watcher};
 pub use swap::{ConfigReader, HotSwapSource};
+pub use tasks::{READS as TASK_READS, WRITES as TASK_WRITES};
 
 use crate::console::Console;
 use crate::cores::Cores;

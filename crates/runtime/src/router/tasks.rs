@@ -9,7 +9,7 @@ use castanet_element::handler::HandlerDoc;
 use castanet_kit::stride::MAX_TICKETS;
 
 /// Read handlers of elements with tasks.
-const READS: &[HandlerDoc] = &[
+pub const READS: &[HandlerDoc] = &[
     HandlerDoc { name: "home_thread", doc: "The worker that runs the element's task." },
     HandlerDoc {
         name: "notifiers",
@@ -21,7 +21,7 @@ const READS: &[HandlerDoc] = &[
 ];
 
 /// Write handlers of elements with tasks.
-const WRITES: &[HandlerDoc] = &[
+pub const WRITES: &[HandlerDoc] = &[
     HandlerDoc { name: "home_thread", doc: "Moves the task to another worker, where it may move." },
     HandlerDoc { name: "tickets", doc: "Sets how many turns the task gets, 1 to 32768." },
 ];
