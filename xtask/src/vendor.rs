@@ -64,7 +64,19 @@ const PACKAGES: &[Package] = &[
             ("LICENSE", "crates/lab/assets/axe-core/LICENSE"),
         ],
     },
+    Package {
+        name: "minisearch",
+        version: "7.2.0",
+        integrity: "sha512-dqT2XBYUOZOiC5t2HRnwADjhNS2cecp9u+TJRiJ1Qp/f5qjkeT5APcGPjHw+bz89Ms8Jp+cG4AlE+QZ/QnDglg==",
+        files: &[
+            ("dist/umd/index.js", "xtask/vendor/minisearch/minisearch.js"),
+            ("LICENSE.txt", "xtask/vendor/minisearch/LICENSE.txt"),
+        ],
+    },
 ];
+
+/// The folder of the web view, whose files are served one by one.
+const SERVED: &str = "crates/castanet/web/";
 
 /// Fetches the files and puts them into the repository; with `check`, says which differ instead.
 ///
@@ -80,7 +92,8 @@ pub(crate) fn vendor(check: bool) -> Result<(), String> {
         for (from, to) in package.files {
             let from = folder.join("package").join(from);
             let text = std::fs::read_to_string(&from);
-            let text = served(&text.map_err(|e| format!("{}: {e}", from.display()))?);
+            let text = text.map_err(|e| format!("{}: {e}", from.display()))?;
+            let text = if to.starts_with(SERVED) { served(&text) } else { text };
             if std::fs::read_to_string(to).is_ok_and(|own| own == text) {
                 continue;
             }

@@ -34,6 +34,7 @@ fn target(page: &str, link: &str) -> String {
 #[test]
 fn every_link_and_anchor_is_there() {
     let files = site();
+    let pictures = xtask::site::pictures().unwrap_or_else(|e| panic!("{e}"));
     let pages = || files.iter().filter(|(name, _)| name.ends_with(".html"));
     let ids: BTreeMap<&str, BTreeSet<&str>> = pages()
         .map(|(name, text)| (name.as_str(), values(text, "id").into_iter().collect()))
@@ -48,7 +49,8 @@ fn every_link_and_anchor_is_there() {
             }
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
             let file = if path.is_empty() { name.clone() } else { target(name, path) };
-            assert!(files.contains_key(&file), "{name}: {link}: there is no {file}");
+            let is_there = files.contains_key(&file) || pictures.contains(&file);
+            assert!(is_there, "{name}: {link}: there is no {file}");
             assert!(anchor.is_empty() || ids[file.as_str()].contains(anchor), "{name}: {link}");
             checked += 1;
         }

@@ -1,6 +1,8 @@
 //! Every class that a configuration may name.
 
 use castanet_element::class::{Class, Library};
+use castanet_element::manual;
+use castanet_elements::families;
 
 /// The rooms with their classes, in the order of the manual.
 pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
@@ -9,6 +11,12 @@ pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
     rooms.push(("middlebox", castanet_middlebox::CLASSES));
     rooms.push(("splitbox", castanet_splitbox::CLASSES));
     rooms
+}
+
+/// The manual page of a class, as Markdown.
+pub(crate) fn manual_page(class: &Class) -> String {
+    let all: Vec<&Class> = rooms().into_iter().flat_map(|(_, classes)| classes).collect();
+    manual::page(class, families::see_also(class, &all))
 }
 
 /// Every class by name.

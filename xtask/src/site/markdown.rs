@@ -90,6 +90,15 @@ impl Document {
     }
 }
 
+/// Returns the pictures of a page, by their paths from the root of the project.
+pub(super) fn pictures(document: &Document, page: &str) -> Vec<String> {
+    let picture = |event: &Event| match event {
+        Event::Start(Tag::Image { dest_url, .. }) => Some(resolve(page, dest_url)?.0),
+        _ => None,
+    };
+    document.events.iter().filter_map(picture).collect()
+}
+
 /// Returns the text of an event, if it has any.
 fn plain(event: &Event) -> Option<String> {
     match event {

@@ -32,6 +32,21 @@ pub fn files() -> Result<BTreeMap<String, String>, String> {
     from_sources(pages::sources())
 }
 
+/// Returns the pictures of all pages by their path, which is the same in the project and in the site. The error lists
+/// those that are not there.
+pub fn pictures() -> Result<BTreeSet<String>, String> {
+    let sources = pages::sources();
+    let all = sources.iter().map(|it| markdown::pictures(&Document::parse(it), &it.path));
+    let all: BTreeSet<String> = all.flatten().collect();
+    let root = crate::files::root();
+    let missing: Vec<&str> =
+        all.iter().filter(|it| !root.join(it).is_file()).map(String::as_str).collect();
+    match missing.is_empty() {
+        true => Ok(all),
+        false => Err(format!("there are no pictures {}", missing.join(", "))),
+    }
+}
+
 /// Makes a site of some pages, with those of the files that they link to.
 fn from_sources(sources: Vec<Source>) -> Result<BTreeMap<String, String>, String> {
     let mut parsed: Vec<(Source, Document)> = Vec::new();
@@ -66,7 +81,7 @@ fn from_sources(sources: Vec<Source>) -> Result<BTreeMap<String, String>, String
 /// Writes the site into a folder, which is created, or replaced if it is an older site.
 pub fn write(folder: &Path) -> Result<(), String> {
     let failed = |path: &Path, e: std::io::Error| format!("{}: {e}", path.display());
-    let files = files()?;
+    let (files, pictures) = (files()?, pictures()?);
     if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
         if !folder.join(MARK).exists() {
             let folder = folder.display();
@@ -79,6 +94,12 @@ pub fn write(folder: &Path) -> Result<(), String> {
         let parent = path.parent().unwrap_or(folder);
         fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
         fs::write(&path, text).map_err(|e| failed(&path, e))?;
+    }
+    for name in pictures {
+        let path = folder.join(&name);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
+        fs::copy(crate::files::root().join(&name), &path).map_err(|e| failed(&path, e))?;
     }
     Ok(())
 }

@@ -1,11 +1,9 @@
 //! `castanet elements` and `castanet element`: the manual.
 
 use super::{CommandResult, write_json, write_out};
-use crate::library::{library, rooms};
+use crate::library::{library, manual_page, rooms};
 use crate::terminal::{bold, colours_on_stdout};
-use castanet_element::class::Class;
 use castanet_element::manual;
-use castanet_elements::families;
 use castanet_lang::nearest;
 use clap::Args;
 use serde::Serialize;
@@ -75,6 +73,5 @@ pub(crate) fn page(arguments: &PageArguments) -> CommandResult {
         let hint = near.map(|n| format!("; did you mean {n}?")).unwrap_or_default();
         format!("no element class {name}{hint}")
     })?;
-    let all: Vec<&Class> = rooms().into_iter().flat_map(|(_, classes)| classes).collect();
-    write_out(None, &manual::page(class, families::see_also(class, &all)))
+    write_out(None, &manual_page(class))
 }

@@ -1,16 +1,17 @@
 //! Manual pages of classes as HTML.
 
-use crate::library::library;
-use castanet_element::manual;
-use pulldown_cmark::{Event, Options, Parser, html};
+use crate::library::{self, library};
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
 
 /// The manual page of a class, if there is such a class.
 pub(crate) fn manual_page(class: &str) -> Option<String> {
-    let text = manual::page(library().get(class)?);
-    // HTML in the text is shown, not interpreted.
-    let events = Parser::new_ext(&text, Options::ENABLE_TABLES).map(|event| match event {
-        Event::Html(text) | Event::InlineHtml(text) => Event::Text(text),
-        event => event,
+    let text = library::manual_page(library().get(class)?);
+    let events = Parser::new_ext(&text, Options::ENABLE_TABLES).filter_map(|event| match event {
+        // HTML in the text is shown, not interpreted.
+        Event::Html(text) | Event::InlineHtml(text) => Some(Event::Text(text)),
+        // The other files of the manual are not here.
+        Event::Start(Tag::Link { .. }) | Event::End(TagEnd::Link) => None,
+        event => Some(event),
     });
     let mut page = String::new();
     html::push_html(&mut page, events);

@@ -33,6 +33,21 @@ pub(super) const ENCAPSULATION: Family = Family {
         ),
         ("ICMPPingEncap", "a payload becomes a ping", "counts sequence numbers"),
         (
+            "GREEncap",
+            "packets of any protocol go into a GRE tunnel",
+            "`IPEncap` stands behind it; opposite: `GREDecap`",
+        ),
+        (
+            "VXLANEncap",
+            "Ethernet frames go into a VXLAN",
+            "`UDPIPEncap` stands behind it; opposite: `VXLANDecap`",
+        ),
+        (
+            "GeneveEncap",
+            "frames or packets go into a Geneve tunnel",
+            "`UDPIPEncap` stands behind it; opposite: `GeneveDecap`",
+        ),
+        (
             "GTPEncap",
             "packets go into a GTP-U tunnel",
             "`UDPIPEncap` stands behind it; opposite: `GTPDecap`",
