@@ -14,7 +14,7 @@ use castanet_element::wire::gre::{GreError, GreHeader};
 /// ```click
 /// in -> d :: GREDecap -> out; d[1] -> six; d[2] -> eth
 /// > in  hex 00 00 08 00 61 62
-/// > in  hex a0 00 65 58 99 3e 00 00 00 00 00 07 61 62
+/// > in  hex a0 00 65 58 99 3d 00 00 00 00 00 07 61 62
 /// > in  hex 10 00 86 dd 00 00 00 09 63
 /// > in  hex 80 00 08 00 00 00 00 00 61
 /// > in  hex 00 00 88 47 61

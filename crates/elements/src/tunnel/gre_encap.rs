@@ -22,7 +22,7 @@ use castanet_element::wire::GreHeader;
 /// ```click
 /// in -> GREEncap(ethernet, CHECKSUM true, KEY 7) -> out
 /// > in  hex 61 62
-/// < out hex a0 00 65 58 99 3e 00 00 00 00 00 07 61 62
+/// < out hex a0 00 65 58 99 3d 00 00 00 00 00 07 61 62
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "tunnel")]
