@@ -2,10 +2,13 @@
 
 use crate::{icmp, ip_proto};
 
-const PROTOCOLS: [(&str, u8); 5] = [
+const PROTOCOLS: [(&str, u8); 8] = [
+    ("dccp", ip_proto::DCCP),
+    ("gre", ip_proto::GRE),
     ("icmp", ip_proto::ICMP),
     ("igmp", ip_proto::IGMP),
     ("ipip", ip_proto::IPIP),
+    ("sctp", ip_proto::SCTP),
     ("tcp", ip_proto::TCP),
     ("udp", ip_proto::UDP),
 ];

@@ -46,6 +46,7 @@ mod splitbox;
 mod splitbox_network;
 mod testbed;
 mod transfer;
+mod tunnels;
 mod tutorial;
 mod workers;
 mod xdp;
