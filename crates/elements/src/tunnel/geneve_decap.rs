@@ -37,6 +37,10 @@ use castanet_element::wire::geneve::GeneveError;
 /// > in  hex 00 00 65 58 00 00 08 00 62
 /// < out hex 61
 /// = d.drops.other_network 1
+/// = d.vni 7
+/// ! d.vni 8
+/// > in  hex 00 00 65 58 00 00 08 00 62
+/// < out hex 62
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "tunnel")]

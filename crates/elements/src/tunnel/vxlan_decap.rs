@@ -25,6 +25,10 @@ use castanet_element::wire::Vxlan;
 /// > in  hex 08 00 00 00 00 00 08 00 62
 /// < out hex 61
 /// = d.drops.other_network 1
+/// = d.vni 7
+/// ! d.vni 8
+/// > in  hex 08 00 00 00 00 00 08 00 62
+/// < out hex 62
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "tunnel")]
