@@ -244,11 +244,14 @@ fn a_collector_that_is_not_there_loses_records_and_no_packets() {
     // It comes back, and knows the templates.
     let collection = network.collect();
     let before: u64 = read(&mut control, "e.exported_records").trim().parse().unwrap();
+    let messages: u64 = read(&mut control, "e.exported_messages").trim().parse().unwrap();
     network.send("10.9.0.1:1999", "10.9.0.2:5300", vec![100; 3]);
     until("the record is not sent", || {
         let now: u64 = read(&mut control, "e.exported_records").trim().parse().unwrap();
         now > before && read(&mut control, "e.flows").trim() == "0"
     });
+    let now: u64 = read(&mut control, "e.exported_messages").trim().parse().unwrap();
+    assert!(now > messages, "{messages} messages before, {now} after");
     router.interrupt();
     router.wait(SOON).unwrap();
     let (flows, _) = collection.end();
