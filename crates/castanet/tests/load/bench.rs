@@ -56,13 +56,14 @@ fn veth_pairs_are_measured_and_removed() {
     let status = process.wait(LATER).unwrap();
     let output = Output { status, stdout: process.stdout(), stderr: process.stderr() };
     let records = records(&output);
-    assert_eq!(records.len(), 6, "{records:?}");
+    assert_eq!(records.len(), 7, "{records:?}");
     found(&records, "kernel", "router", "XDP redirect in the kernel");
     found(&records, "af_packet", "forward", "kernel forwarding");
     found(&records, "af_packet", "router", "kernel forwarding");
     found(&records, "af_xdp", "forward", "minimal AF_XDP forwarder");
     found(&records, "af_xdp", "counter", "minimal AF_XDP forwarder");
     found(&records, "af_xdp", "router", "minimal AF_XDP forwarder");
+    found(&records, "af_xdp", "clients", "castanet AF_XDP router");
     assert_eq!(left_behind(id), [""; 0]);
     // Standard error is no terminal: no progress messages.
     assert_eq!(output.stderr, "");
@@ -156,7 +157,7 @@ fn missing_measurements_are_named_and_no_result_is_a_failure() {
     assert_eq!(output.stdout, "[]\n");
     for rows in [
         "vhost forward, vhost counter, vhost router",
-        "af_xdp forward, af_xdp counter, af_xdp router",
+        "af_xdp forward, af_xdp counter, af_xdp router, af_xdp clients",
     ] {
         let line = format!("castanet: without {rows}: it takes two cores");
         assert!(output.stderr.contains(&line), "{}", output.stderr);
