@@ -1,7 +1,6 @@
 //! Tests that extreme numbers in arguments of devices end no process, in a network of its own.
 
 use castanet_bench::example::{Numbers, without_waits};
-use castanet_element::class::Library;
 use castanet_io::{dpdk, elements::CLASSES};
 use std::path::Path;
 
@@ -57,7 +56,7 @@ const PREPARE: &str = "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 &&
 
 #[test]
 fn numbers_end_nothing() {
-    let mut library = Library::default();
+    let mut library = castanet_elements::library();
     CLASSES.iter().for_each(|class| library.add(class));
     let mut examples = Vec::new();
     for class in CLASSES {
