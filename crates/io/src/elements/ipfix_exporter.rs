@@ -34,7 +34,6 @@ use castanet_kit::ipfix::{ExporterSettings, FlowLimits};
 /// + 7s
 /// = e.flows 0
 /// = e.exported_records 2
-/// = e.exported_messages 2
 /// > in  1.0.0.1:5 > 2.0.0.2:6 udp
 /// < out 1.0.0.1:5 > 2.0.0.2:6 udp
 /// ! e.flush
