@@ -52,6 +52,20 @@ impl Castanet {
         Ok(Castanet { process, looks })
     }
 
+    /// Moves all of its threads but the workers to a core.
+    pub(super) fn move_others(&self, core: usize) -> Result<(), String> {
+        let folder = format!("/proc/{}/task", self.process.id());
+        let threads = std::fs::read_dir(&folder).map_err(|error| format!("{folder}: {error}"))?;
+        for thread in threads.flatten() {
+            let name = std::fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
+            let number = thread.file_name().to_string_lossy().parse();
+            if let (false, Ok(number)) = (is_worker(&name), number) {
+                cores::pin(number, core)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Waits until packets have been sent for `time`.
     pub(super) fn warm_up(&mut self, time: Duration) -> Result<(), String> {
         let mut deadline = Instant::now() + PATIENCE;
@@ -82,6 +96,12 @@ impl Castanet {
     pub(crate) fn meter(&self) -> Meter {
         Meter::default().process(self.process.id())
     }
+}
+
+/// Whether a thread of this name is a worker: they are numbered.
+fn is_worker(name: &str) -> bool {
+    let number = name.trim().strip_prefix("castanet-").unwrap_or_default();
+    number.starts_with(|digit: char| digit.is_ascii_digit())
 }
 
 /// The sending element's packets a second, from a line of `--watch --json`.

@@ -1,5 +1,6 @@
 //! Clients of a running router that read its handlers, one after another, as fast as they are answered.
 
+use super::cores;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -19,14 +20,17 @@ pub(super) struct PollingClients {
 
 impl PollingClients {
     /// Connects `count` clients to the control socket at `path`; all of them have a request there at any
-    /// time.
-    pub(super) fn start(path: &Path, count: usize) -> Result<PollingClients, String> {
+    /// time. Their thread is on this core.
+    pub(super) fn start(path: &Path, count: usize, core: usize) -> Result<PollingClients, String> {
         let clients: Result<Vec<_>, String> = (0..count).map(|_| Client::connect(path)).collect();
         let mut clients = clients?;
         let handlers = clients.first_mut().map_or(Ok(Vec::new()), Client::handlers)?;
         let stop = Arc::new(AtomicBool::new(false));
         let sign = Arc::clone(&stop);
-        let thread = std::thread::spawn(move || poll(&mut clients, &handlers, &sign));
+        let thread = std::thread::spawn(move || {
+            cores::pin(0, core)?;
+            poll(&mut clients, &handlers, &sign)
+        });
         Ok(PollingClients { stop, thread })
     }
 

@@ -29,6 +29,11 @@ impl Cores {
     }
 }
 
+/// The first core that this process may use beside those two, if there is one.
+pub(crate) fn third(two: [usize; 2]) -> Option<usize> {
+    allowed().into_iter().find(|core| !two.contains(core))
+}
+
 /// The first core that is not among `halves`, else the second of all.
 fn second(cores: &[usize], halves: &[usize]) -> Option<usize> {
     let rest = || cores.iter().skip(1).copied();

@@ -294,14 +294,17 @@ impl VethNetwork {
         sample
     }
 
-    /// Castanet with the router path, while clients read all its handlers.
+    /// Castanet with the router path, while clients read all its handlers. The clients and the control thread are
+    /// on a third core; where there are only two, with the generator, which feeds the router less then.
     fn polled(&self, method: &str, time: Duration) -> Result<Sample, String> {
         let config = configuration(method, ROUTER, self.interfaces());
         let socket = self.lab.directory().join("control");
         let command = self.forwarder.command(super::castanet::program(None)?);
         let words = ["--control".to_owned(), socket.display().to_string()];
         let castanet = Castanet::start(self.forward, command, &words, &config, time)?;
-        let clients = PollingClients::start(&socket, POLLING_CLIENTS)?;
+        let core = cores::third([self.forward, self.feed]).unwrap_or(self.feed);
+        castanet.move_others(core)?;
+        let clients = PollingClients::start(&socket, POLLING_CLIENTS, core)?;
         let sample = self.measure(time, &castanet.meter());
         match clients.end()? {
             0 => Err("no client was answered".into()),
