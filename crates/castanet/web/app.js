@@ -38,7 +38,6 @@ function useInstance() {
   const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     let [isWanted, timer, graph, tick] = [true, 0, null, 0];
-    const tried = attempt;
     const change = (news) => isWanted && setState((before) => ({ ...before, ...news }));
     const poll = async () => {
       try {
@@ -53,7 +52,7 @@ function useInstance() {
         change({ graph, live: isCurrent ? live : null, tick, error: null, isRefused: false });
       } catch (error) {
         if (error.status === 401) {
-          change({ isRefused: true, refusals: tried, error: null });
+          change({ isRefused: true, isWrong: attempt > 0, error: null });
           return;
         }
         graph = null;
@@ -169,7 +168,7 @@ function useFolded(graph) {
 }
 
 function App() {
-  const { instance, graph, live, tick, error, isRefused, refusals, again } = useInstance();
+  const { instance, graph, live, tick, error, isRefused, isWrong, again } = useInstance();
   const [shown, setShown] = useState(() => ({ view: "graph", panel: "element", ...readHash() }));
   const [folded, setFolded] = useFolded(graph);
   const [route, setRoute] = useState(null);
@@ -187,7 +186,7 @@ function App() {
   useEffect(() => writeHash(shown), [shown]);
   useEffect(() => { document.title = `${instance?.name ?? "not connected"} · Castanet`; }, [instance?.name]);
 
-  if (isRefused) return html`<${TokenForm} onToken=${again} isWrong=${refusals > 0} />`;
+  if (isRefused) return html`<${TokenForm} onToken=${again} isWrong=${isWrong} />`;
   const show = (news) => setShown((before) => ({ ...before, ...news }));
   const select = (element) => show({ element, panel: "element" });
   const panels = {

@@ -22,7 +22,9 @@ export function rate(packets) {
 
 /** A rate of bytes, in bits a second. */
 export function bits(bytes) {
-  return bytes === undefined ? "" : `${short(bytes * 8)}bit/s`.replace(/^([\d.]+)bit/, "$1 bit");
+  if (bytes === undefined) return "";
+  const figure = short(bytes * 8);
+  return figure.includes(" ") ? `${figure}bit/s` : `${figure} bit/s`;
 }
 
 /** A whole number, in groups of three digits. */

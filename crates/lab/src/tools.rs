@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 
 /// Programs and the Debian packages that contain them.
 const PACKAGES: &[(&str, &str)] = &[
+    ("aha", "aha"),
     ("arping", "iputils-arping"),
     ("base64", "coreutils"),
     ("chromedriver", "chromium-driver"),
@@ -29,6 +30,7 @@ const PACKAGES: &[(&str, &str)] = &[
     ("scapy", "python3-scapy"),
     ("sha256sum", "coreutils"),
     ("tcpdump", "tcpdump"),
+    ("tmux", "tmux"),
     ("traceroute", "traceroute"),
     ("tshark", "tshark"),
     ("unshare", "util-linux"),

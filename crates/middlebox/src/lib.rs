@@ -21,6 +21,7 @@ mod matcher;
 mod metrics;
 #[allow(missing_docs)] // the manual says it
 pub mod middlebox;
+mod middlebox_args;
 mod packet_test;
 mod page;
 pub mod placement;
@@ -45,5 +46,5 @@ use castanet_element::class::{Class, per_batch};
 
 /// Every class of this crate.
 pub static CLASSES: &[Class] = &[per_batch::<middlebox::Middlebox>()
-    .with_resources(middlebox::resources)
+    .with_resources(middlebox_args::resources)
     .with_rw_shared_state()];

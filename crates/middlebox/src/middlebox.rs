@@ -12,6 +12,7 @@ use crate::interfaces::Interfaces;
 use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
 use crate::matcher::MAX_SLOTS;
 use crate::metrics::RULES;
+use crate::middlebox_args::MiddleboxArgs;
 use crate::packet_test::PacketTest;
 use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
@@ -19,8 +20,6 @@ use crate::rule_set::{NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
-use castanet_element::resource::from_args;
-use castanet_io::ipfix::CollectorAddress;
 
 /// Matches, drops and rewrites IPv4 and IPv6 packets by one-line rules.
 ///
@@ -236,56 +235,12 @@ pub struct Middlebox {
     export: Option<ExportArgs>,
 }
 
-#[derive(Args)]
-pub struct MiddleboxArgs {
-    /// A rule, as commands add it, or `other` with the policy for packets that are not IP.
-    #[arg(rest)]
-    rules: Vec<ConfigLine>,
-    /// A file of rules, which come before the rules in the arguments.
-    #[arg(keyword)]
-    file: Option<String>,
-    /// Names of the input interfaces, in order.
-    #[arg(keyword)]
-    interfaces: Option<Words>,
-    /// Names of the output interfaces, in order.
-    #[arg(keyword)]
-    out: Option<Words>,
-    /// How packets are forwarded behind the element, `bridge` or `router`: rules without effect
-    /// there are refused.
-    #[arg(keyword)]
-    forwarding: Option<Forwarding>,
-    /// Maximum length of an IP packet to which options are added.
-    #[arg(keyword, default = 1500)]
-    mtu: usize,
-    /// Maximum number of connections, which all workers share.
-    #[arg(keyword, default = 1_048_576)]
-    connections: usize,
-    /// A collector that gets records of connections by IPFIX; its port is 4739 without another.
-    #[arg(keyword)]
-    collector: Option<CollectorAddress>,
-    /// Time after which a connection that goes on is exported.
-    #[arg(keyword, default = Duration::from_secs(60))]
-    active_timeout: Duration,
-    /// The observation domain of the exported records.
-    #[arg(keyword, default = 1)]
-    domain: u32,
-}
-
 /// Returns the rules, or an error if there are too many.
 fn check_rule_count(rules: RuleSet) -> Result<RuleSet, ArgError> {
     match rules.slots() > MAX_SLOTS {
         true => Err(ArgError::new(format!("{} rules; there can be {MAX_SLOTS}", rules.len()))),
         false => Ok(rules),
     }
-}
-
-/// The file and the collector that the arguments name.
-pub(crate) fn resources(config: &str, names: &Names) -> Vec<Resource> {
-    from_args(config, names, |it: &MiddleboxArgs| {
-        let mut all = Resource::input(it.file.as_deref(), "reads rules from it");
-        all.extend(it.collector.iter().map(CollectorAddress::resource));
-        all
-    })
 }
 
 impl Build for Middlebox {

@@ -1,5 +1,6 @@
 //! Code in HTML: the words of the Click language, with links from classes to their pages.
 
+use castanet_lang::print::escape;
 use std::fmt::Write;
 
 /// Words of the language.
@@ -7,21 +8,6 @@ const KEYWORDS: &[&str] = &["elementclass", "require", "provide", "define", "inp
 
 /// Marks with which the lines of an example begin, beside its configuration.
 const EXAMPLE: &[&str] = &["> ", "< ", "= ", "! ", "~ ", "+ "];
-
-/// Escapes text for HTML.
-pub(super) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            _ => escaped.push(c),
-        }
-    }
-    escaped
-}
 
 /// Returns commands with their output as HTML: prompts and comments differ from the commands.
 pub(super) fn console(text: &str) -> String {

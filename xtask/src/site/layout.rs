@@ -1,8 +1,8 @@
 //! The frame of a page: head, search, menu, and the pages before and after.
 
-use super::highlight::escape;
 use super::markdown::{Document, relative};
 use super::pages::{ELEMENTS, Source};
+use castanet_lang::print::escape;
 
 /// Returns the page of a number with its frame around `body`.
 pub(super) fn page(all: &[(Source, Document)], number: usize, body: &str) -> String {

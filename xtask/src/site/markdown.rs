@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use castanet_lang::print::escape;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-use super::highlight::{console, escape, highlight};
+use super::highlight::{console, highlight};
 use super::pages::Source;
 
 /// A parsed page.

@@ -3,7 +3,6 @@
 pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod check;
-mod control_client;
 pub(crate) mod ctl;
 pub(crate) mod elements;
 pub(crate) mod explain;

@@ -96,12 +96,12 @@ impl HttpServer {
             let _context = runtime.enter();
             TcpListener::from_std(socket).map_err(failed)?
         };
-        let service = Arc::new(Service { site, token, clients: Clients::default() });
+        let state = Arc::new(SiteState { site, token, clients: Clients::default() });
         let serve = move || {
             runtime.block_on(async {
                 tokio::select! {
                     _ = stopped => {}
-                    () = accept(socket, service) => {}
+                    () = accept(socket, state) => {}
                 }
             });
         };
@@ -112,28 +112,28 @@ impl HttpServer {
 }
 
 /// Pages, the token that opens them, and the clients that look at them.
-struct Service<S> {
+struct SiteState<S> {
     site: Arc<S>,
     token: Option<BearerToken>,
     clients: Clients,
 }
 
 /// Accepts clients.
-async fn accept<S: Site>(socket: TcpListener, service: Arc<Service<S>>) {
+async fn accept<S: Site>(socket: TcpListener, state: Arc<SiteState<S>>) {
     loop {
-        while !service.clients.make_room() {
+        while !state.clients.make_room() {
             tokio::time::sleep(ACCEPT_PAUSE).await;
         }
         match socket.accept().await {
             Ok((stream, _)) => {
-                let number = service.clients.next();
-                let its = service.clone();
+                let number = state.clients.next();
+                let its = state.clone();
                 let task = tokio::spawn(async move {
                     serve(stream, number, &its).await;
                     its.clients.remove(number);
                 });
                 // The task runs only when this one waits: it is in the list before it can leave it.
-                service.clients.add(number, task.abort_handle());
+                state.clients.add(number, task.abort_handle());
             }
             Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
         }
@@ -141,13 +141,13 @@ async fn accept<S: Site>(socket: TcpListener, service: Arc<Service<S>>) {
 }
 
 /// Answers the requests of one client.
-async fn serve<S: Site>(stream: TcpStream, number: u64, service: &Arc<Service<S>>) {
+async fn serve<S: Site>(stream: TcpStream, number: u64, state: &Arc<SiteState<S>>) {
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(WRITE_TIME));
-    let service = service.clone();
+    let state = state.clone();
     let answer = service_fn(move |request: hyper::Request<Incoming>| {
-        let service = service.clone();
-        async move { Ok::<_, Infallible>(service.answer(request, number).await) }
+        let state = state.clone();
+        async move { Ok::<_, Infallible>(state.answer(request, number).await) }
     });
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
@@ -160,7 +160,7 @@ async fn serve<S: Site>(stream: TcpStream, number: u64, service: &Arc<Service<S>
     }
 }
 
-impl<S: Site> Service<S> {
+impl<S: Site> SiteState<S> {
     /// Answers a request, if it is one that can be answered.
     async fn answer(&self, request: hyper::Request<Incoming>, client: u64) -> Response {
         let path = request.uri().path();

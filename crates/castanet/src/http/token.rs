@@ -9,8 +9,8 @@ use subtle::ConstantTimeEq;
 
 /// Bytes that a token has at least: shorter ones can be guessed.
 const SHORTEST: usize = 16;
-/// Random bytes of a token that is chosen.
-const CHOSEN: usize = 24;
+/// Bytes of a random token, before they are written as digits.
+const RANDOM_BYTES: usize = 24;
 /// Bytes that a token's file may have.
 const LONGEST: u64 = 4096;
 
@@ -44,7 +44,7 @@ impl BearerToken {
     /// # Errors
     /// The system has no random numbers.
     pub(crate) fn random() -> Result<(BearerToken, String), String> {
-        let mut bytes = [0; CHOSEN];
+        let mut bytes = [0; RANDOM_BYTES];
         getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok((BearerToken(text.clone()), text))

@@ -44,7 +44,7 @@ pub(crate) struct WebAccess {
     /// Whether they may write handlers.
     pub(super) may_write: bool,
     /// The token that was chosen at the start, for the address that is printed.
-    pub(super) chosen: Option<String>,
+    pub(super) random_token: Option<String>,
 }
 
 impl HttpArguments {
@@ -76,11 +76,11 @@ impl HttpArguments {
 
     fn listen_for_web(&self, address: SocketAddr) -> Result<HttpAccess, CommandError> {
         let mut access = access("--web", address, self.web_token.as_deref())?;
-        let mut web = WebAccess { may_write: self.web_write, chosen: None };
+        let mut web = WebAccess { may_write: self.web_write, random_token: None };
         // Every user of this host reaches the loopback interface.
         if self.web_write && access.token.is_none() {
             let (token, text) = BearerToken::random()?;
-            (access.token, web.chosen) = (Some(token), Some(text));
+            (access.token, web.random_token) = (Some(token), Some(text));
         }
         access.web = Some(web);
         Ok(access)

@@ -155,14 +155,14 @@ impl InstanceService {
     /// The addresses for HTTP clients, with a word about each, for the user: all of them, or those with a
     /// token that was chosen.
     pub(crate) fn addresses(&self, all: bool) -> Vec<String> {
-        let has_chosen =
-            |web: &Option<WebAccess>| web.as_ref().is_some_and(|it| it.chosen.is_some());
+        let has_random_token =
+            |web: &Option<WebAccess>| web.as_ref().is_some_and(|it| it.random_token.is_some());
         let servers = self.http.iter().flat_map(|http| &http.servers);
-        let servers = servers.filter(|(_, web)| all || has_chosen(web));
+        let servers = servers.filter(|(_, web)| all || has_random_token(web));
         let line = |(server, web): &(HttpServer, Option<WebAccess>)| match web {
             None => format!("metrics at http://{}{METRICS}", server.address),
             Some(web) => {
-                let token = web.chosen.iter().map(|token| format!("#token={token}"));
+                let token = web.random_token.iter().map(|token| format!("#token={token}"));
                 format!("web view at http://{}/{}", server.address, token.collect::<String>())
             }
         };

@@ -41,7 +41,7 @@ impl Site for InstanceSite {
                     _ => no_page(),
                 };
             };
-            WebSite::restrict(match web.objects(&request) {
+            WebSite::restrict(match web.foreign_refusal(&request) {
                 Some(refusal) => refusal,
                 None if request.head.uri.path() == METRICS => self.metrics(&request.head).await,
                 None => web.reply(&self.control, request).await,

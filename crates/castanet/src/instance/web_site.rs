@@ -75,8 +75,8 @@ impl WebSite {
         }
     }
 
-    /// The answer to a request that is not from the page of this instance, if it is such a request.
-    pub(super) fn objects(&self, request: &Request) -> Option<Response> {
+    /// The refusal of a request that is not from the page of this instance, if it is such a request.
+    pub(super) fn foreign_refusal(&self, request: &Request) -> Option<Response> {
         if asset(request.head.uri.path()).is_some() {
             return None;
         }

@@ -21,6 +21,7 @@ const LEASE: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_secs(60);
 
 /// The state of the web view, on the control thread.
+#[derive(Default)]
 pub(crate) struct WebView {
     /// When the instance began to run: nanoseconds since the epoch.
     started: i64,
@@ -40,16 +41,7 @@ pub(crate) struct WebView {
 impl WebView {
     /// The view of an instance that began to run at this time, in nanoseconds since the epoch.
     pub(crate) fn new(started: i64) -> WebView {
-        WebView {
-            started,
-            last: None,
-            live: None,
-            history: History::default(),
-            asked: None,
-            due: None,
-            row_due: None,
-            failure: None,
-        }
+        WebView { started, ..WebView::default() }
     }
 
     /// Takes rates if they are due; returns when the next ones are.

@@ -1,5 +1,6 @@
 //! Clients that call handlers from outside the process: their commands and their sockets.
 
+mod client;
 pub(crate) mod endpoint;
 mod input;
 mod input_quota;
@@ -10,5 +11,6 @@ pub(crate) mod protocol;
 pub(crate) mod server;
 mod session;
 
+pub use client::{ControlAnswer, ControlClient};
 pub use instance::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
 pub use session::converse;

@@ -3,7 +3,7 @@
 use super::device_selection::{self, DeviceRequest, SelectedDevice};
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
-use crate::links::{self, Attachment, Handover};
+use crate::links::{self, Attachment, DeviceCommand};
 use castanet_element::prelude::*;
 use castanet_packet::Pool;
 use std::io;
@@ -61,10 +61,10 @@ impl AttachedDevice {
     /// Closes the interface if it is gone, or takes the one that was opened in its place; returns
     /// whether either was done.
     pub(super) fn exchange(&mut self) -> bool {
-        let next = match self.attachment.take_handover() {
+        let next = match self.attachment.take_command() {
             None => return false,
-            Some(Handover::Close) => None,
-            Some(Handover::Open(device)) => Some(*device),
+            Some(DeviceCommand::Close) => None,
+            Some(DeviceCommand::Open(device)) => Some(*device),
         };
         if let Some(before) = std::mem::replace(&mut self.device, next) {
             self.before = self.before.plus(&before.stats());

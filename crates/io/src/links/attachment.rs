@@ -28,7 +28,7 @@ struct AttachmentState {
     /// The device that it had last.
     last: Option<LastDevice>,
     /// The command to the worker.
-    handover: Option<Handover>,
+    command: Option<DeviceCommand>,
     /// A device that the worker has given up, to be closed on the control thread.
     retired: Option<SelectedDevice>,
     /// Whether the worker has found that the interface is gone.
@@ -45,7 +45,7 @@ struct LastDevice {
 }
 
 /// A command to the worker.
-pub(crate) enum Handover {
+pub(crate) enum DeviceCommand {
     /// Give the device up.
     Close,
     /// Take this one in its place.
@@ -134,8 +134,8 @@ impl Attachment {
     }
 
     /// The command to the worker, if there is one.
-    pub(crate) fn take_handover(&self) -> Option<Handover> {
-        self.state().handover.take()
+    pub(crate) fn take_command(&self) -> Option<DeviceCommand> {
+        self.state().command.take()
     }
 
     /// Leaves a device to the control thread, which closes it.
@@ -147,7 +147,7 @@ impl Attachment {
 
     /// Whether the worker has not executed the last command yet.
     pub(super) fn is_unsettled(&self) -> bool {
-        self.state().handover.is_some()
+        self.state().command.is_some()
     }
 
     /// Whether the interface that the worker has open is gone; `removed` are indices of removed ones.
@@ -165,7 +165,7 @@ impl Attachment {
         state.interface = None;
         state.is_lost = false;
         // A device that the worker has not taken yet is dropped with the lock released.
-        let before = state.handover.replace(Handover::Close);
+        let before = state.command.replace(DeviceCommand::Close);
         drop(state);
         drop(before);
         let group = self.request.receive.as_ref().and_then(|it| it.group.as_ref());
@@ -200,12 +200,12 @@ impl Attachment {
 
     /// Hands a device to the worker; without one the worker waits until the interface, of index
     /// `index`, is gone again.
-    pub(super) fn hand_over(&self, index: u32, device: Option<SelectedDevice>) {
+    pub(super) fn assign(&self, index: u32, device: Option<SelectedDevice>) {
         match device {
             None => self.state().interface = Some(index),
             Some(device) => {
                 self.note(&device);
-                self.state().handover = Some(Handover::Open(Box::new(device)));
+                self.state().command = Some(DeviceCommand::Open(Box::new(device)));
             }
         }
     }

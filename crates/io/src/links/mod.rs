@@ -10,7 +10,7 @@ mod registry;
 mod supervisor;
 mod watcher;
 
-pub(crate) use attachment::{Attachment, Handover};
+pub(crate) use attachment::{Attachment, DeviceCommand};
 pub(crate) use registry::{is_awaited, is_supervised, remembered};
 pub use supervisor::{LinkNotice, LinkReport, LinkSupervisor};
 

@@ -61,8 +61,14 @@ struct Link {
     reported: LinkState,
     /// The time of the next step: an attempt to open it, or the end of a grace.
     retry: Option<Instant>,
-    /// The reason for which the last attempt failed, and whether it was reported.
-    obstacle: (String, bool),
+    /// The last attempt to open it, if that failed.
+    failure: Option<OpenFailure>,
+}
+
+/// A failed attempt to open an interface.
+struct OpenFailure {
+    reason: String,
+    is_reported: bool,
 }
 
 impl LinkSupervisor {
@@ -150,9 +156,8 @@ fn settle<'a>(
 
 impl Link {
     fn new(name: &str) -> Link {
-        let (state, obstacle) = (LinkState::of(name), (String::new(), false));
         // An interface that comes up after the start needs no report.
-        Link { state, reported: LinkState::Up, retry: None, obstacle }
+        Link { state: LinkState::of(name), reported: LinkState::Up, retry: None, failure: None }
     }
 
     fn step(
@@ -259,30 +264,32 @@ impl Link {
             return;
         }
         let before = (away.iter().find_map(|it| it.ether()), queues(away));
-        match take_up(name, away, exchange) {
+        match reopen(name, away, exchange) {
             Ok(description) => {
-                (self.state, self.retry, self.obstacle) = (LinkState::Up, None, Default::default());
+                (self.state, self.retry, self.failure) = (LinkState::Up, None, None);
                 let now = (away.iter().find_map(|it| it.ether()), queues(away));
                 self.report(notices, || {
                     format!("{name} is back: {description}{}", differences(before, now))
                 });
             }
-            Err(obstacle) => {
+            Err(reason) => {
                 (self.state, self.retry) = (LinkState::Gone, Some(Instant::now() + RETRY));
-                self.note_obstacle(name, obstacle, notices);
+                self.note_failure(name, reason, notices);
             }
         }
     }
 
     /// Reports the error of an attempt at the second time: an interface may be about to go again, or not
     /// be complete.
-    fn note_obstacle(&mut self, name: &str, obstacle: String, notices: &mut Vec<LinkNotice>) {
-        if self.obstacle.0 != obstacle {
-            self.obstacle = (obstacle, false);
-        } else if !self.obstacle.1 {
-            self.obstacle.1 = true;
-            let text = format!("{name} is back, but cannot be used yet: {}", self.obstacle.0);
-            notices.push(LinkNotice { is_outage: true, text });
+    fn note_failure(&mut self, name: &str, reason: String, notices: &mut Vec<LinkNotice>) {
+        match &mut self.failure {
+            Some(failure) if failure.reason == reason => {
+                if !std::mem::replace(&mut failure.is_reported, true) {
+                    let text = format!("{name} is back, but cannot be used yet: {reason}");
+                    notices.push(LinkNotice { is_outage: true, text });
+                }
+            }
+            failure => *failure = Some(OpenFailure { reason, is_reported: false }),
         }
     }
 }
@@ -316,7 +323,7 @@ fn differences(before: Properties, now: Properties) -> String {
 }
 
 /// Opens and starts the devices of all attachments, and hands them to the workers; describes one.
-fn take_up(
+fn reopen(
     name: &str,
     away: &[&Arc<Attachment>],
     exchange: &mut dyn FnMut(),
@@ -336,7 +343,7 @@ fn take_up(
     let lines = devices.iter().flatten().map(Device::describe);
     let line = lines.max_by_key(String::len).unwrap_or_default();
     for (attachment, device) in away.iter().zip(devices) {
-        attachment.hand_over(index, device);
+        attachment.assign(index, device);
     }
     settle(away.iter().copied(), exchange);
     Ok(line.strip_prefix(&format!("{name}: ")).unwrap_or(&line).to_owned())

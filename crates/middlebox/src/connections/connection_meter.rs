@@ -7,7 +7,8 @@ use crate::headers::Headers;
 use castanet_kit::conntrack::{Address, Id, Tuple, TupleKey};
 use castanet_kit::ipfix::{ConnectionCounters, ConnectionCounts};
 use castanet_wire::ipfix::{EndReason, FlowRecord, Translation};
-use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto};
+use castanet_wire::{Ipv4Header, Ipv6Header};
+use std::net::IpAddr;
 
 /// Records of ended connections that wait for the exporter, which looks ten times a second.
 const MOST_WAITING: usize = 65_536;
@@ -24,6 +25,12 @@ pub(super) struct ConnectionMeter {
 }
 
 impl ConnectionMeter {
+    /// The counts of the family of `A`.
+    fn counters<A: Address>(&self) -> &ConnectionCounters {
+        let address: IpAddr = A::NONE.into();
+        &self.counters[usize::from(address.is_ipv6())]
+    }
+
     /// Counts a packet of a connection.
     #[inline]
     pub(super) fn count(
@@ -63,7 +70,7 @@ impl ConnectionMeter {
     ) -> Option<FlowRecord> {
         let (from, to) = entry.tuples(key);
         let (from, to) = (from.tuple(), to.tuple());
-        let counts = self.counters[usize::from(from.is_ip6())].take(id.number())?;
+        let counts = self.counters::<A>().take(id.number())?;
         Some(record(&from, &to, entry.state(), counts, reason))
     }
 
@@ -78,7 +85,7 @@ impl ConnectionMeter {
         for id in (from..until).filter_map(|number| table.id_at(number)) {
             let (key, entry) = (table.key(id), table.get(id));
             let is_over = entry.state().is_over();
-            let first = self.counters[usize::from(A::ICMP != ip_proto::ICMP)].first(id.number());
+            let first = self.counters::<A>().first(id.number());
             let is_due = reason != EndReason::ActiveTimeout
                 || is_over
                 || first.is_some_and(|first| first <= before);

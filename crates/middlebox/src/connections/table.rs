@@ -191,13 +191,13 @@ impl Connections {
     /// is left.
     pub(crate) fn expire(&mut self, now: u64, most: usize) -> bool {
         let Connections { ip4, ip6, seq_offsets, meter, .. } = self;
-        let of = (seq_offsets, meter);
         let idle = EndReason::IdleTimeout;
         let is_done = ip4.expire(now, most, |id, key, entry| {
-            release((of.0, of.1), id, (key, entry), idle);
+            release((seq_offsets, meter), id, (key, entry), idle);
         });
-        ip6.expire(now, most, |id, key, entry| release((of.0, of.1), id, (key, entry), idle))
-            && is_done
+        ip6.expire(now, most, |id, key, entry| {
+            release((seq_offsets, meter), id, (key, entry), idle);
+        }) && is_done
     }
 
     /// Returns the state of a connection.

@@ -2,8 +2,8 @@
 
 use super::instances::Attachment;
 use super::line;
-use crate::commands::control_client::ControlClient;
 use crate::commands::line_editor::complete;
+use castanet_io::control::ControlClient;
 use rustyline::completion::Completer;
 use rustyline::{Context, Helper, Highlighter, Hinter, Validator};
 use std::cell::RefCell;

@@ -1,9 +1,9 @@
 //! Running instances, and connections to them.
 
 use super::format;
-use crate::commands::control_client::ControlClient;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
 use crate::instance::{CONTROL_VERSION, INSTANCE, InstanceDescription, RuntimeDirectory, is_name};
+use castanet_io::control::ControlClient;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 

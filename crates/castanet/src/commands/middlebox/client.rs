@@ -1,12 +1,12 @@
 //! A client of a running middlebox.
 
-use crate::commands::control_client::ControlClient;
 use crate::terminal::complain;
+use castanet_io::control::ControlClient;
 use castanet_lang::{Diagnostics, SourceMap};
 use castanet_middlebox::language::{Command, ListFormat, command};
 use std::path::Path;
 
-pub(super) use crate::commands::control_client::Answer;
+pub(super) use castanet_io::control::ControlAnswer;
 
 /// The element of the configuration that `castanet middlebox` runs.
 const ELEMENT: &str = "rules";
@@ -26,12 +26,12 @@ impl Client {
     }
 
     /// Reads a handler of the rules.
-    pub(super) fn read(&mut self, handler: &str) -> Answer {
+    pub(super) fn read(&mut self, handler: &str) -> ControlAnswer {
         self.0.read(&format!("{ELEMENT}.{handler}"))
     }
 
     /// Executes a line of the language.
-    pub(super) fn obey(&mut self, line: &str) -> Answer {
+    pub(super) fn obey(&mut self, line: &str) -> ControlAnswer {
         obey_on(&mut self.0, ELEMENT, line)
     }
 }
@@ -42,7 +42,7 @@ pub(in crate::commands) fn obey_on(
     client: &mut ControlClient,
     element: &str,
     line: &str,
-) -> Answer {
+) -> ControlAnswer {
     let mut read = |handler: &str| client.read(&format!("{element}.{handler}"));
     let command = command(line).map_err(|fault| {
         let mut sources = SourceMap::new();

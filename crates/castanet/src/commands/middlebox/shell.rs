@@ -1,6 +1,6 @@
 //! The shell of `castanet middlebox --connect`: lines from the command line, a pipe or a person.
 
-use super::client::{Answer, Client};
+use super::client::{Client, ControlAnswer};
 use crate::commands::line_editor::{ShellStep, complete, converse, pause};
 use crate::commands::{CommandError, CommandResult};
 use crate::terminal::{complain, say};
@@ -47,7 +47,7 @@ pub(super) fn main(socket: &Path, words: &str) -> CommandResult {
 }
 
 /// Shows an answer, or the error that it is.
-fn show(answer: Answer) -> CommandResult {
+fn show(answer: ControlAnswer) -> CommandResult {
     let written = answer.and_then(|text| match text.trim_end() {
         "" => Ok(()),
         text => say(&format!("{text}\n")),
@@ -58,7 +58,7 @@ fn show(answer: Answer) -> CommandResult {
     })
 }
 
-fn obey(client: &mut Client, line: &str, stop: &AtomicBool) -> Answer {
+fn obey(client: &mut Client, line: &str, stop: &AtomicBool) -> ControlAnswer {
     let mut words = line.split_whitespace();
     match (words.next(), words.next()) {
         (Some("help"), what) => Ok(help(what)),
@@ -68,7 +68,7 @@ fn obey(client: &mut Client, line: &str, stop: &AtomicBool) -> Answer {
 }
 
 /// Shows the rules once a second; on a terminal in the same place.
-fn watch(client: &mut Client, seconds: Option<&str>, stop: &AtomicBool) -> Answer {
+fn watch(client: &mut Client, seconds: Option<&str>, stop: &AtomicBool) -> ControlAnswer {
     let seconds = seconds.map_or(Ok(10), str::parse::<u32>);
     let seconds = seconds.map_err(|_| "`watch` wants a number of seconds".to_owned())?;
     let in_place = std::io::stdout().is_terminal();

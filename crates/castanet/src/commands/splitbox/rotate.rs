@@ -2,8 +2,8 @@
 
 use super::keys::KeyArguments;
 use super::summary::Summary;
-use crate::commands::control_client::ControlClient;
 use crate::commands::{CommandResult, write_json, write_out};
+use castanet_io::control::ControlClient;
 use castanet_splitbox::party_file::{load_client, save};
 use castanet_splitbox::setup::Setup;
 use clap::Args;

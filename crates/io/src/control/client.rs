@@ -1,6 +1,6 @@
 //! A client of the control socket of a running router.
 
-use crate::load::io_error_text;
+use castanet_element::args::io_error_text;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const MOST_DATA: u64 = 1 << 30;
 
 /// A connection to the control socket of a running router.
-pub(super) struct ControlClient {
+pub struct ControlClient {
     stream: BufReader<UnixStream>,
     socket: PathBuf,
     /// The router's name in messages, such as `the middlebox`.
@@ -24,11 +24,14 @@ pub(super) struct ControlClient {
 }
 
 /// Result of a command: the text, or the error message.
-pub(super) type Answer = Result<String, String>;
+pub type ControlAnswer = Result<String, String>;
 
 impl ControlClient {
-    /// Connects to a socket, and hears what it says first.
-    pub(super) fn connect(socket: &Path, peer: &'static str) -> Result<ControlClient, String> {
+    /// Connects to a socket. `peer` is the router's name in messages.
+    ///
+    /// # Errors
+    /// Nobody listens there, or not by this protocol.
+    pub fn connect(socket: &Path, peer: &'static str) -> Result<ControlClient, String> {
         let place = socket.display();
         let failed = |error: std::io::Error| format!("{place}: {}", io_error_text(&error));
         let stream = UnixStream::connect(socket).map_err(failed)?;
@@ -43,12 +46,12 @@ impl ControlClient {
     }
 
     /// The path of the socket.
-    pub(super) fn socket(&self) -> &Path {
+    pub fn socket(&self) -> &Path {
         &self.socket
     }
 
     /// Whether the router has closed the connection.
-    pub(super) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         self.gone
     }
 
@@ -69,7 +72,7 @@ impl ControlClient {
         })
     }
 
-    fn line(&mut self) -> Answer {
+    fn line(&mut self) -> ControlAnswer {
         let mut line = String::new();
         let read = self.stream.read_line(&mut line);
         match self.came(read)? {
@@ -78,16 +81,26 @@ impl ControlClient {
         }
     }
 
-    /// Sends a line and hears the answer: its last line, or all lines of an error.
-    fn ask(&mut self, line: &str) -> Answer {
+    /// Sends a line, with bytes behind it.
+    fn send(&mut self, line: &str, data: &[u8]) -> Result<(), String> {
+        let line = format!("{}\r\n", line.replace(['\r', '\n'], " "));
+        let sent = self.stream.get_mut().write_all(&[line.as_bytes(), data].concat());
+        self.came(sent)
+    }
+
+    /// Sends a line and receives the answer.
+    fn ask(&mut self, line: &str) -> ControlAnswer {
         self.ask_with(line, b"")
     }
 
     /// The same with bytes behind the line.
-    fn ask_with(&mut self, line: &str, data: &[u8]) -> Answer {
-        let line = format!("{}\r\n", line.replace(['\r', '\n'], " "));
-        let sent = self.stream.get_mut().write_all(&[line.as_bytes(), data].concat());
-        self.came(sent)?;
+    fn ask_with(&mut self, line: &str, data: &[u8]) -> ControlAnswer {
+        self.send(line, data)?;
+        self.answer()
+    }
+
+    /// Receives an answer: its last line, or all lines of an error.
+    fn answer(&mut self) -> ControlAnswer {
         let (mut said, mut code);
         let mut all = Vec::new();
         loop {
@@ -105,8 +118,28 @@ impl ControlClient {
     }
 
     /// Reads a handler, by its full name.
-    pub(super) fn read(&mut self, handler: &str) -> Answer {
-        self.ask(&format!("READ {handler}"))?;
+    ///
+    /// # Errors
+    /// There is no such handler, it has no value, or the router has gone or is stuck.
+    pub fn read(&mut self, handler: &str) -> ControlAnswer {
+        self.request(handler)?;
+        self.value()
+    }
+
+    /// Asks for the value of a handler, by its full name, without waiting for it.
+    ///
+    /// # Errors
+    /// The router has gone.
+    pub fn request(&mut self, handler: &str) -> Result<(), String> {
+        self.send(&format!("READ {handler}"), b"")
+    }
+
+    /// The value that was asked for first and has not been taken yet.
+    ///
+    /// # Errors
+    /// As those of [`ControlClient::read`].
+    pub fn value(&mut self) -> ControlAnswer {
+        self.answer()?;
         let head = self.line()?;
         let length = head.strip_prefix("DATA ").and_then(|n| n.parse().ok());
         let length: u64 = length.ok_or("the answer has no data")?;
@@ -124,18 +157,27 @@ impl ControlClient {
     }
 
     /// Writes a handler, by its full name.
-    pub(super) fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// There is no such handler, it refuses the value, or the router has gone or is stuck.
+    pub fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
         self.ask(format!("WRITE {handler} {value}").trim_end()).map(|_| ())
     }
 
     /// Writes a handler, by its full name, with any value.
-    pub(super) fn write_data(&mut self, handler: &str, value: &str) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// As those of [`ControlClient::write`].
+    pub fn write_data(&mut self, handler: &str, value: &str) -> Result<(), String> {
         let line = format!("WRITEDATA {handler} {}", value.len());
         self.ask_with(&line, value.as_bytes()).map(|_| ())
     }
 
     /// Whether there is a handler of this name to read.
-    pub(super) fn has(&mut self, handler: &str) -> Result<bool, String> {
+    ///
+    /// # Errors
+    /// The router has gone or is stuck.
+    pub fn has(&mut self, handler: &str) -> Result<bool, String> {
         match self.ask(&format!("CHECKREAD {handler}")) {
             Err(message) if self.gone => Err(message),
             answer => Ok(answer.is_ok()),
@@ -149,4 +191,23 @@ fn told(lines: &[String]) -> String {
         |line: &&String| !["Read handler ", "Write handler "].iter().any(|it| line.starts_with(it));
     // Blanks before a line are part of it: they align the marks below a configuration's words.
     lines.iter().filter(is_own).map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_read_to_their_end_with_a_value_or_without() {
+        let (here, mut there) = UnixStream::pair().unwrap();
+        there.write_all(b"530-no\r\n530 no\r\n200 OK\r\nDATA 2\r\n42510 no\r\nwhat\r\n").unwrap();
+        let (stream, socket) = (BufReader::new(here), PathBuf::new());
+        let mut client = ControlClient { stream, socket, peer: "the router", gone: false };
+        assert_eq!(client.read("c.x").unwrap_err(), "no\nno");
+        assert_eq!(client.read("c.x").unwrap(), "42");
+        assert_eq!(client.read("c.x").unwrap_err(), "no");
+        assert!(!client.is_gone());
+        drop(there);
+        assert!(client.read("c.x").is_err());
+    }
 }
