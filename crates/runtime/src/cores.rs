@@ -50,6 +50,11 @@ impl Cores {
         self.cores[worker]
     }
 
+    /// Whether a worker has the core of this number.
+    pub fn contains(&self, number: usize) -> bool {
+        self.cores.iter().any(|core| core.number == number)
+    }
+
     /// Keeps the calling thread off the workers' cores, if it may use others; returns the set of
     /// cores before. A thread that wakes often would else wait beside a worker.
     pub(crate) fn keep_off(&self) -> Option<CpuSet> {

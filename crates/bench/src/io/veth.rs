@@ -295,15 +295,17 @@ impl VethNetwork {
     }
 
     /// Castanet with the router path, while clients read all its handlers. The clients and the control thread are
-    /// on a third core; where there are only two, with the generator, which feeds the router less then.
+    /// on a third core; where there are only two, the clients are with the generator, and the control thread is
+    /// with the worker.
     fn polled(&self, method: &str, time: Duration) -> Result<Sample, String> {
         let config = configuration(method, ROUTER, self.interfaces());
         let socket = self.lab.directory().join("control");
         let command = self.forwarder.command(super::castanet::program(None)?);
         let words = ["--control".to_owned(), socket.display().to_string()];
         let castanet = Castanet::start(self.forward, command, &words, &config, time)?;
-        let core = cores::third([self.forward, self.feed]).unwrap_or(self.feed);
-        castanet.move_others(core)?;
+        let third = cores::third([self.forward, self.feed]);
+        third.map_or(Ok(()), |core| castanet.move_others(core))?;
+        let core = third.unwrap_or(self.feed);
         let clients = PollingClients::start(&socket, POLLING_CLIENTS, core)?;
         let sample = self.measure(time, &castanet.meter());
         match clients.end()? {

@@ -1,5 +1,6 @@
 //! The running instance: its name, its control socket, and what clients can ask it for.
 
+mod client_budget;
 mod directory;
 mod handlers;
 mod http_arguments;

@@ -1,5 +1,6 @@
 //! The service of the control thread that answers clients of the instance.
 
+use super::client_budget::{ClientBudget, thread_time};
 use super::handlers::{self, CONTROL_VERSION, InstanceDescription};
 use super::http_arguments::WebAccess;
 use super::site::{InstanceSite, METRICS};
@@ -15,25 +16,19 @@ use crate::web::{GraphDescription, HistoryColumns, LiveRates, WebView};
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket, RequestKind};
-use castanet_kit::rate::TokenBucket;
-use castanet_runtime::router::{REQUESTS_PER_SECOND, Router, Service};
+use castanet_runtime::router::{Router, Service};
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// Instances of one file that may run at a time under names of their own.
 const MOST_OF_A_NAME: u32 = 1000;
 
-/// Requests that clients may make at once, before they are held to [`REQUESTS_PER_SECOND`].
-const BURST: u64 = 500;
 /// Requests that one step answers, so that no number of clients keeps the control thread from others.
 const MOST_OF_A_STEP: usize = 16;
-/// Time for which requests wait when there were too many.
-const PAUSE: Duration = Duration::from_millis(2);
 
 /// Service that answers clients of an instance, and reloads its configuration.
 pub(crate) struct InstanceService {
@@ -42,8 +37,7 @@ pub(crate) struct InstanceService {
     started: Time,
     socket: Option<InstanceSocket>,
     reloader: Reloader,
-    /// Limits the requests of all clients.
-    bucket: TokenBucket,
+    budget: ClientBudget,
     /// Set when the process was told to read its file again.
     hangup: Arc<AtomicBool>,
     /// Answers that wait until the new configuration runs.
@@ -119,7 +113,7 @@ impl InstanceService {
             started: router.clock().now(),
             socket: None,
             reloader,
-            bucket: TokenBucket::new(REQUESTS_PER_SECOND, BURST, nanoseconds(router.clock().now())),
+            budget: ClientBudget::new(router.clock().now()),
             hangup: Arc::default(),
             deferred: Vec::new(),
             loaded: None,
@@ -319,7 +313,7 @@ impl InstanceService {
     fn answer_http_client(&mut self, router: &mut Router) -> bool {
         let request = self.http.as_ref().and_then(|http| http.queue.next());
         let answered = request.map(|request| request(self, router));
-        answered.iter().for_each(|()| self.bucket.remove(1));
+        answered.iter().for_each(|()| self.budget.charge());
         answered.is_some()
     }
 
@@ -333,8 +327,27 @@ impl InstanceService {
         let request = socket.next();
         let answered = request.map(|request| self.answer(&socket, router, request));
         self.socket = Some(socket);
-        answered.iter().for_each(|()| self.bucket.remove(1));
+        answered.iter().for_each(|()| self.budget.charge());
         answered.is_some()
+    }
+
+    /// Answers some requests; returns the time of the next step, `due` if no client waits.
+    fn answer_clients(&mut self, router: &mut Router, due: Option<Time>) -> Option<Time> {
+        for _ in 0..MOST_OF_A_STEP {
+            if !self.budget.allows() {
+                return Some(router.clock().now() + self.budget.pause());
+            }
+            if router.is_replaced() {
+                // The new configuration is put in place before the next step.
+                break;
+            }
+            // Neither kind of clients keeps the other one waiting.
+            let answered = self.answer_http_client(router) | self.answer_socket_client(router);
+            if !answered {
+                return due;
+            }
+        }
+        Some(router.clock().now())
     }
 
     /// Reports about a configuration that has just replaced another one.
@@ -366,34 +379,17 @@ impl Service for InstanceService {
             complain(format_args!("{why}\ncastanet: the running configuration stays"));
         }
         let due = self.view_mut().and_then(|view| view.step(router));
-        let now = router.clock().now();
-        self.bucket.fill(nanoseconds(now));
-        for _ in 0..MOST_OF_A_STEP {
-            if !self.bucket.contains(1) {
-                return Some(now + PAUSE);
-            }
-            if router.is_replaced() {
-                // The new configuration is put in place before the next step.
-                break;
-            }
-            // Neither kind of clients keeps the other one waiting.
-            let answered = self.answer_http_client(router) | self.answer_socket_client(router);
-            if !answered {
-                return due;
-            }
-        }
-        Some(router.clock().now())
+        self.budget.fill(router);
+        let before = thread_time();
+        let next = self.answer_clients(router, due);
+        self.budget.charge_time(before);
+        next
     }
 }
 
 /// Whether a path is that of a socket.
 fn is_socket(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket())
-}
-
-/// A time for the token bucket.
-fn nanoseconds(time: Time) -> u64 {
-    u64::try_from(time.0).unwrap_or(0)
 }
 
 /// The name of an instance whose user gives it none: that of the file.

@@ -40,7 +40,7 @@ pub use swap::{ConfigReader, HotSwapSource};
 pub use tasks::{READS as TASK_READS, WRITES as TASK_WRITES};
 
 use crate::console::Console;
-use crate::cores::Cores;
+use crate::cores::{Cores, allowed};
 use crate::graph::{Graph, assign};
 use crate::worker::Worker;
 use castanet_element::args::Names;
@@ -247,6 +247,14 @@ impl Router {
     /// Sets the action of a signal for which programs have waited and wait no more.
     pub fn default_action(&mut self, action: fn(i32)) {
         self.control.default_action = action;
+    }
+    /// Whether the calling thread has no core beside those of workers, so that what it does takes their time.
+    pub fn shares_cores(&self) -> bool {
+        let allowed = allowed();
+        match &self.control.pin {
+            Some(cores) => allowed.iter().all(|&core| cores.contains(core)),
+            None => allowed.len() <= self.workers.len(),
+        }
     }
     /// Sends events to the driver, for signal handlers.
     pub fn line(&self) -> Sender<DriverEvent> {
