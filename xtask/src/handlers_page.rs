@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use castanet_element::handler::HandlerDoc;
 use castanet_runtime::router::{
-    COMMON_READS, COMMON_WRITES, GLOBAL_READS, GLOBAL_WRITES, TASK_READS, TASK_WRITES,
+    ACCOUNT_READS, ACCOUNT_WRITES, COMMON_READS, COMMON_WRITES, GLOBAL_READS, GLOBAL_WRITES,
+    TASK_READS, TASK_WRITES,
 };
 
 use crate::docs::rooms;
@@ -41,6 +42,7 @@ pub fn page() -> String {
     TEXT.replace("{{global}}", &table(GLOBAL_READS, GLOBAL_WRITES))
         .replace("{{common}}", &table(COMMON_READS, COMMON_WRITES))
         .replace("{{task}}", &table(TASK_READS, TASK_WRITES))
+        .replace("{{account}}", &table(ACCOUNT_READS, ACCOUNT_WRITES))
         .replace("{{shared}}", &shared())
 }
 

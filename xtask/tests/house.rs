@@ -32,8 +32,8 @@ const MODULES: &[(&str, &[&str])] = &[
         "element",
         &[
             "error", "time", "memory", "streams", "on", "spec", "flow", "fate", "shared", "device",
-            "output", "files", "args", "resource", "frames", "handler", "control", "setup", "exec",
-            "cx", "fragment", "element", "node", "class", "manual", "example",
+            "output", "files", "args", "account", "resource", "frames", "handler", "control",
+            "setup", "exec", "cx", "fragment", "element", "node", "class", "manual", "example",
         ],
     ),
     ("runtime", &["cores", "console", "graph", "worker", "router"]),

@@ -3,6 +3,7 @@
 //! An element is its configuration, immutable and shared by all workers, and, per worker, its local
 //! state, which that worker alone has by `&mut`.
 
+use crate::account::CpuAccount;
 use crate::args::Args;
 use crate::control::{ControlContext, ControlWaker, ProgramWait};
 use crate::cx::Cx;
@@ -307,6 +308,10 @@ pub struct Facts {
     pub homes: Vec<(String, usize)>,
     /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.
     pub tickets: Vec<(String, f64)>,
+    /// Accounts of processor time.
+    pub accounts: Vec<CpuAccount>,
+    /// Numbers of threads as in `StaticThreadSched`, each with the name of the account of its elements.
+    pub contexts: Vec<(usize, String)>,
     /// Seed of random numbers.
     pub seed: Option<u64>,
     /// Whether tasks may move between workers.

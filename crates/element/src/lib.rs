@@ -5,6 +5,7 @@
 // The derives name this crate by its name, here too.
 extern crate self as castanet_element;
 
+pub mod account;
 pub mod args;
 pub mod class;
 pub mod control;
@@ -37,6 +38,7 @@ pub use castanet_wire as wire;
 
 /// Everything an element's file needs: `use castanet_element::prelude::*;`.
 pub mod prelude {
+    pub use crate::account::{CpuAccount, CpuPart};
     pub use crate::args::{AnnoAt, Args, Bandwidth, Call, Data, FromArg, Names, Net, Net6, Words};
     pub use crate::control::{ControlContext, ProgramWait};
     pub use crate::cx::Cx;

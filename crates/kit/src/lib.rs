@@ -10,6 +10,7 @@ pub mod balance;
 pub mod classify;
 pub mod conntrack;
 pub mod cow_vec;
+pub mod cpu_shares;
 pub mod delays;
 pub mod ewma;
 pub mod fragment;

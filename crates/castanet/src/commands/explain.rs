@@ -82,11 +82,12 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];
-    let single = explain::order(graph, assigned);
-    if !single.is_empty() {
-        let place = steps.len() - 1;
-        steps.insert(place, ("one packet at a time, for handlers called on the way", single));
-    }
+    let optional = [
+        ("accounts of processor time, and their tasks", explain::accounts(graph, assigned)),
+        ("one packet at a time, for handlers called on the way", explain::order(graph, assigned)),
+    ];
+    let place = steps.len() - 1;
+    steps.splice(place..place, optional.into_iter().filter(|(_, text)| !text.is_empty()));
     let colours = colours_on_stdout();
     let origin = crate::program::origin();
     let mut out = origin.map(|origin| format!("{origin}\n\n")).unwrap_or_default();

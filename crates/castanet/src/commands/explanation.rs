@@ -3,7 +3,7 @@
 use castanet_element::class::Role;
 use castanet_element::device::QueueShare;
 use castanet_element::frames::PoolSizes;
-use castanet_runtime::graph::assign::ElementPlan;
+use castanet_runtime::graph::assign::{AccountPlan, ElementPlan};
 use castanet_runtime::router::ConfigPlan;
 use serde::Serialize;
 
@@ -16,6 +16,23 @@ pub(crate) struct Explanation {
     elements: Vec<ElementThreads>,
     /// Whether every packet stays on the worker that received it.
     full_push: bool,
+    /// Accounts of processor time; none where none is declared.
+    accounts: Vec<Account>,
+}
+
+/// An account of processor time.
+#[derive(Serialize)]
+struct Account {
+    /// The element or compound that it pays for; empty for the router's own.
+    account: String,
+    /// The part of each worker's processor that it has whenever it has work.
+    guarantee: f64,
+    /// The part that it gets at most.
+    limit: Option<f64>,
+    /// The longest wait for a run of another account, in seconds.
+    delay: Option<f64>,
+    /// Elements with tasks that it pays for.
+    tasks: Vec<String>,
 }
 
 /// The pools.
@@ -127,7 +144,24 @@ pub(crate) fn explain(planned: &ConfigPlan, sizes: PoolSizes) -> Explanation {
         devices: plan.elements.iter().enumerate().filter_map(of_element).collect(),
         elements: graph.elements.iter().enumerate().map(reached).collect(),
         full_push: plan.full_push(graph),
+        accounts: accounts(planned),
     }
+}
+
+fn accounts(planned: &ConfigPlan) -> Vec<Account> {
+    let plan = &planned.assigned;
+    let tasks = || (0..plan.workers).flat_map(|worker| plan.tasks_of(worker));
+    let account = |(n, account): (usize, &AccountPlan)| Account {
+        account: account.name.clone(),
+        guarantee: account.share.guarantee,
+        limit: account.share.limit,
+        delay: account.delay.map(|delay| delay.as_secs_f64()),
+        tasks: tasks()
+            .filter(|&(_, element)| plan[element].account == n)
+            .map(|(_, element)| planned.graph.elements[element].name.clone())
+            .collect(),
+    };
+    plan.accounts.iter().enumerate().map(account).collect()
 }
 
 fn queues(share: &QueueShare, sockets: bool) -> Queues {

@@ -1,7 +1,7 @@
 //! The commands of `castanet`.
 
 use crate::program::{RunResult, castanet, folder, root};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The commands that users call.
@@ -231,6 +231,31 @@ fn explain_shows_where_packets_go_one_at_a_time() {
     let part = part.split("rows of").next().unwrap_or_default();
     assert!(part.contains("i :: InfiniteSource") && !part.contains("d :: Discard"), "{text}");
     assert!(!castanet(&["explain", "-e", FIVE], b"").out.contains("one packet at a time"));
+}
+
+#[test]
+fn accounts_are_explained_and_charged() {
+    let config = "a :: { s :: RatedSource(RATE 10000, LIMIT 2000) -> Discard };
+                  b :: { s :: RatedSource(RATE 10000, LIMIT 2000) -> Discard };
+                  x :: CPUAccount(a, GUARANTEE 20%, LIMIT 30%, DELAY 1ms); CPUAccount(b);
+                  DriverManager(wait 0.3s, stop)";
+    let text = castanet(&["explain", "-e", config], b"").out;
+    let part = text.split("accounts of processor time").nth(1).expect("a step");
+    assert!(part.contains("a: at least 20.0 % of each worker, at most 30.0 %, waits at most 1ms"));
+    assert!(part.contains("b: at least 0.0 % of each worker, no limit\n"), "{part}");
+    let json = castanet(&["explain", "--json", "-e", config], b"").out;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let tasks: Vec<&Value> = (0..3).map(|n| &json["accounts"][n]["tasks"]).collect();
+    assert_eq!(tasks, [&json!([]), &json!(["a/s"]), &json!(["b/s"])]);
+
+    let run = castanet(&["run", "--quiet", "--handler", "accounts", "-e", config], b"");
+    let rows: Vec<Vec<&str>> = run.out.lines().map(|line| line.split('\t').collect()).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row[0]).filter(|name| name.len() == 1).collect();
+    assert_eq!(names, ["-", "a", "b"], "{}{}", run.out, run.err);
+    for row in rows.iter().filter(|row| ["a", "b"].contains(&row[0])) {
+        let time: f64 = row[3].parse().unwrap();
+        assert!(time > 0.0 && row[6] != "0", "{}", run.out);
+    }
 }
 
 #[test]

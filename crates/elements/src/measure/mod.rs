@@ -13,6 +13,7 @@ mod recent_rate;
 pub mod record_timestamp;
 pub mod timestamp_diff;
 mod timestamp_diff_state;
+pub mod work_package;
 
 use castanet_element::class::*;
 
@@ -30,4 +31,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<number_packet::NumberPacket>(),
     per_batch::<record_timestamp::RecordTimestamp>(),
     per_batch::<timestamp_diff::TimestampDiff>(),
+    per_packet::<work_package::WorkPackage>().with_checksums(Checksums::Pass),
 ];

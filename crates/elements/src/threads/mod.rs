@@ -2,11 +2,13 @@
 
 pub mod balanced_thread_sched;
 pub mod block_thread;
+pub mod cpu_account;
 pub mod cpu_queue;
 pub mod cpu_switch;
 pub mod exact_cpu_switch;
 pub mod pipeliner;
 pub mod static_thread_sched;
+pub mod v_static_thread_sched;
 
 use castanet_element::class::*;
 
@@ -14,9 +16,11 @@ use castanet_element::class::*;
 pub static CLASSES: &[Class] = &[
     control::<balanced_thread_sched::BalancedThreadSched>().moves_tasks(),
     per_batch::<block_thread::BlockThread>(),
+    info::<cpu_account::CPUAccount>(),
     store::<cpu_queue::CPUQueue>(),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<exact_cpu_switch::ExactCPUSwitch>().with_checksums(Checksums::Pass),
     store::<pipeliner::Pipeliner>(),
     info::<static_thread_sched::StaticThreadSched>(),
+    info::<v_static_thread_sched::VStaticThreadSched>(),
 ];

@@ -69,6 +69,26 @@ pub fn workers(graph: &Graph, plan: &assign::Assignment, cores: &Cores) -> Strin
     out
 }
 
+/// Accounts of processor time with the tasks that they pay for; empty if there are none.
+pub fn accounts(graph: &Graph, plan: &assign::Assignment) -> String {
+    let percent = |part: f64| format!("{:.1} %", part * 100.0);
+    let mut out = String::new();
+    for (n, account) in plan.accounts.iter().enumerate() {
+        let name = if n == assign::accounts::OWN { "the router's own" } else { &account.name };
+        let limit = account
+            .share
+            .limit
+            .map_or("no limit".to_owned(), |it| "at most ".to_owned() + &percent(it));
+        let delay = account.delay.map(|it| format!(", waits at most {it:?} for a run of another"));
+        let (least, delay) = (percent(account.share.guarantee), delay.unwrap_or_default());
+        _ = writeln!(out, "  {name}: at least {least} of each worker, {limit}{delay}");
+        for kind in plan.tasks.iter().flatten().filter(|kind| plan[kind.element()].account == n) {
+            _ = writeln!(out, "    {} {}", kind.verb(), graph.label(kind.element()));
+        }
+    }
+    out
+}
+
 /// Whether a task may move, where any may, and why not.
 fn moves(plan: &assign::Assignment, element: usize) -> String {
     match (plan.balanced, plan[element].movable) {

@@ -13,7 +13,7 @@ use crate::graph::{Graph, assign, fuse};
 use crate::worker::chain::FusedChain;
 use crate::worker::driver::{DriverEvent, ProgramId};
 use crate::worker::slot::{Slot, WorkerGraph};
-use crate::worker::{Tasks, Worker, inbox};
+use crate::worker::{Accounts, Tasks, Worker, inbox};
 use castanet_element::args::Names;
 use castanet_element::class::{Library, Nodes, Program, Role};
 use castanet_element::control::{ControlWaker, ProgramWait};
@@ -381,15 +381,20 @@ fn assemble(
         index,
         exec: core(index, slots.len()),
         graph: WorkerGraph::new(slots),
-        tasks: Tasks::new(&assigned.tasks[index], &assigned.away[index], |element| {
-            assigned[element].tickets
-        }),
+        tasks: Tasks::new(
+            &assigned.tasks[index],
+            &assigned.away[index],
+            |element| assigned[element].tickets,
+            |element| assigned[element].account,
+            assigned.accounts.len(),
+        ),
         clock: context.clock.clone(),
         console: context.console.clone(),
         shared: shared.clone(),
         inbox,
         meter: None,
         sampler: None,
+        accounts: Accounts::new(graph, assigned, &context.clock).map(Box::new),
         driver: context.notify.clone(),
     };
     Ok(by_worker.into_iter().zip(inboxes).enumerate().map(worker).collect())

@@ -13,6 +13,11 @@ use std::fmt::Write;
 /// Read handlers of the router itself.
 pub const READS: &[HandlerDoc] = &[
     HandlerDoc {
+        name: "accounts",
+        doc: "Accounts of processor time with their shares and what they have used, one a line \
+              behind a heading; nothing where none is declared.",
+    },
+    HandlerDoc {
         name: "active_port_stats",
         doc: "Packets at each port of `active_ports`, one number a line; `??` where they are not \
               counted apart from those of other ports.",
@@ -143,6 +148,7 @@ impl Router {
             "threads" => self.workers.len().to_string(),
             "timewarp" if self.control.clock.is_simulated() => "simulation".to_owned(),
             "timewarp" => "1".to_owned(),
+            "accounts" => self.accounts_table()?,
             "drops" => self.all_drops()?,
             "element_cycles.csv" => self.element_cycles(),
             "class_cycles.csv" => self.class_cycles(),

@@ -1,5 +1,6 @@
 //! Handlers: commands that workers run between two bursts.
 
+use super::accounts::account_handlers;
 use super::calls::no_element;
 use super::costs::CYCLES;
 use super::tasks::task_handlers;
@@ -117,6 +118,9 @@ impl Router {
         if !own && let Some(text) = self.read_task(it, name)? {
             return Ok(text);
         }
+        if let Some(text) = self.read_account(it, name)? {
+            return Ok(text);
+        }
         if let Some(answer) = self.call_program(it, name, param, false) {
             return answer;
         }
@@ -195,6 +199,7 @@ impl Router {
     ) -> Result<Option<NodeAnswer>, ArgError> {
         let (name, param, now) = (name.to_owned(), param.to_owned(), self.control.clock.now());
         self.workers.ask(worker, move |worker| {
+            worker.bill(it);
             let node = slot::at(&worker.graph.slots, it)?;
             node.read(&name, &ReadRequest { now, param: &param, from })
         })
@@ -279,6 +284,9 @@ impl Router {
         if let Some(done) = (!own).then(|| self.write_task(it, name, value)).flatten() {
             return done;
         }
+        if let Some(done) = self.write_account(it, name, value) {
+            return done;
+        }
         match self.rewritten(it, name, value)? {
             // The old configuration is dropped here, not on a worker: that may take time.
             Some((_old, config)) => {
@@ -325,6 +333,7 @@ impl Router {
             let (text, what) = (value.to_owned(), name.to_owned());
             let wakes = (self.config.graph.elements[it].class.runs_timer)(name);
             let done = self.workers.ask(worker, move |worker| {
+                worker.bill(it);
                 let node = slot::at_mut(&mut worker.graph.slots, it)?;
                 let ((done, thrown), shares) = (node.change(&what, &text)?, node.is_shared());
                 worker.exec.count_drops(it, DISCARDED, thrown);
@@ -431,7 +440,8 @@ pub(super) fn declared(
     let writes = own.into_iter().chain(config).chain(cycles);
     let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
     let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
-    for (doc, write) in task_handlers(assigned, element) {
+    let of_runtime = task_handlers(assigned, element).chain(account_handlers(assigned, element));
+    for (doc, write) in of_runtime {
         if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
             all.push((doc, write));
         }

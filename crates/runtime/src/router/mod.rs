@@ -2,6 +2,7 @@
 
 use crate::worker::driver::{DriverEvent, ProgramId};
 
+mod accounts;
 mod build;
 mod calls;
 mod console;
@@ -25,6 +26,7 @@ mod swap;
 mod tasks;
 mod worker_set;
 
+pub use accounts::{READS as ACCOUNT_READS, WRITES as ACCOUNT_WRITES};
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
 pub use global::{READS as GLOBAL_READS, WRITES as GLOBAL_WRITES};

@@ -65,25 +65,7 @@ pub fn plan(
 ) -> ConfigPlan {
     let mut graph = classes::name(flat, library, found);
     ports::resolve(&mut graph, error_style == ErrorStyle::Click, found);
-    let mut facts = Facts::default();
-    for (i, it) in graph.elements.iter().enumerate() {
-        let Some(declare) = it.class.factory.declare else { continue };
-        let before = (facts.homes.len(), facts.tickets.len());
-        let declared = declare(&it.config, &Names::default(), &mut facts);
-        let mut errors = declared.err().unwrap_or_default();
-        let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| name);
-        let tickets = facts.tickets[before.1..].iter_mut().map(|(name, _)| name);
-        for name in homes.chain(tickets) {
-            match in_scope(&graph, &it.name, name) {
-                Some(full) => *name = full,
-                None => errors.push(unknown_home(&graph, name)),
-            }
-        }
-        facts.notices.drain(..).for_each(|notice| say(&graph, i, notice, error_style, found));
-        if !errors.is_empty() {
-            report(&graph, i, "configuring", errors, error_style, found);
-        }
-    }
+    let facts = declared(&graph, error_style, found);
     let mut warnings = Diagnostics::new();
     let carries = carries::follow(&graph, &mut warnings);
     if error_style == ErrorStyle::Castanet {
@@ -102,6 +84,57 @@ pub fn plan(
     }
     let cores = cores.clone();
     ConfigPlan { graph, carries, facts, cores, assigned, fused }
+}
+
+/// Gathers the declarations of information elements; names in them become names of the flat graph.
+fn declared(graph: &Graph, error_style: ErrorStyle, found: &mut Diagnostics) -> Facts {
+    let mut facts = Facts::default();
+    for (i, it) in graph.elements.iter().enumerate() {
+        let Some(declare) = it.class.factory.declare else { continue };
+        let before = (facts.homes.len(), facts.tickets.len());
+        let declared = declare(&it.config, &Names::default(), &mut facts);
+        let mut errors = declared.err().unwrap_or_default();
+        let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| name);
+        let tickets = facts.tickets[before.1..].iter_mut().map(|(name, _)| name);
+        for name in homes.chain(tickets) {
+            match in_scope(graph, &it.name, name) {
+                Some(full) => *name = full,
+                None => errors.push(unknown_home(graph, name)),
+            }
+        }
+        facts.accounts.iter_mut().for_each(|account| _ = account.element.get_or_insert(i));
+        facts.notices.drain(..).for_each(|notice| say(graph, i, notice, error_style, found));
+        if !errors.is_empty() {
+            report(graph, i, "configuring", errors, error_style, found);
+        }
+    }
+    name_accounts(graph, &mut facts, error_style, found);
+    facts
+}
+
+/// Gives accounts the names of the flat graph, but for those of `VStaticThreadSched`.
+fn name_accounts(
+    graph: &Graph,
+    facts: &mut Facts,
+    error_style: ErrorStyle,
+    found: &mut Diagnostics,
+) {
+    for n in 0..facts.accounts.len() {
+        let name = &facts.accounts[n].name;
+        let Some(i) = facts.accounts[n].element else { continue };
+        if facts.contexts.iter().any(|(_, context)| context == name) {
+            continue;
+        }
+        let error = match in_scope(graph, &graph.elements[i].name, name) {
+            Some(full) if facts.accounts[..n].iter().all(|other| other.name != full) => {
+                facts.accounts[n].name = full;
+                continue;
+            }
+            Some(full) => ArgError::new(format!("'{full}' has an account already")),
+            None => unknown_home(graph, name),
+        };
+        report(graph, i, "configuring", vec![error], error_style, found);
+    }
 }
 
 /// Adds a notice of an element.

@@ -8,7 +8,7 @@
 use super::build::{BuiltConfig, RuntimeContext, construct};
 use super::plan::plan;
 use super::worker_set::WorkerSet;
-use super::{DriverEvent, Options, Router};
+use super::{DriverEvent, Options, Router, accounts};
 use crate::console::Console;
 use crate::graph::Graph;
 use crate::worker::{Worker, slot};
@@ -423,9 +423,13 @@ impl Router {
         let rewritten = before.iter().map(kept).collect();
         let callers = self.callers_of(before);
         let BuiltConfig { mut config, mut workers, programs, armed, .. } = built;
+        accounts::keep_changes(&mut config, &self.config);
         for worker in 0..workers.len() {
             if let (Some(new), Some(old)) = (workers.idle(worker), self.workers.idle(worker)) {
                 new.exec.panics = old.exec.panics;
+                if let (Some(new), Some(old)) = (&mut new.accounts, &old.accounts) {
+                    new.inherit(old, &config.assigned.accounts);
+                }
                 if old.exec.cycles.is_some() {
                     new.count_cycles();
                 }

@@ -12,7 +12,7 @@ pub(crate) type TaskTimes = Vec<u64>;
 
 /// Time of a visit of an element under simulated time, where nothing takes time: ten microseconds,
 /// so that loads are the same in each run.
-const VISIT: u64 = 10_000;
+pub(super) const VISIT: u64 = 10_000;
 
 /// Measures the processor time of one worker's tasks.
 pub(crate) struct TaskMeter {

@@ -5,10 +5,12 @@
 //! or `unsafe`.
 
 use crate::console::Console;
+use crate::graph::assign::accounts::OWN;
 use crate::graph::task::TaskKind;
 use crate::worker::slot::{PendingBatch, WorkerGraph};
 use castanet_element::exec::{ExecState, RunKind};
 
+mod accounts;
 pub(crate) mod calls;
 pub(crate) mod chain;
 pub mod driver;
@@ -23,6 +25,7 @@ mod task;
 mod thread;
 pub(crate) mod transfer;
 
+pub(crate) use accounts::{AccountReport, Accounts};
 pub(crate) use inbox::{Inbox, WorkerHandle};
 pub(crate) use meter::TaskMeter;
 pub(crate) use sampler::Sampler;
@@ -65,6 +68,8 @@ pub struct Worker {
     pub(crate) meter: Option<TaskMeter>,
     /// Measures some of the tasks, while somebody looks at the result.
     pub(crate) sampler: Option<Box<Sampler>>,
+    /// Accounts of its time, where the configuration has some.
+    pub(crate) accounts: Option<Box<Accounts>>,
     /// Sends stop requests and calls of elements to the driver.
     pub(crate) driver: std::sync::mpsc::Sender<DriverEvent>,
 }
@@ -139,6 +144,7 @@ impl Worker {
     /// One turn: the inbox, due timers, one task.
     pub(crate) fn turn(&mut self) -> TurnOutcome {
         self.exec.now = self.clock.now();
+        self.begin_charges();
         let mut ran = self.run_commands();
         if self.is_calling() {
             return TurnOutcome::Calls;
@@ -146,9 +152,13 @@ impl Worker {
         // A timer that is set for this very moment waits for the next turn.
         for _ in 0..self.graph.slots.len() {
             let Some(me) = self.exec.timers.pop(self.exec.now) else { break };
+            if self.postpones(me) {
+                continue;
+            }
             self.charged(me, RunKind::Timer, |worker| {
                 transfer::wake(&mut worker.graph, &mut worker.exec, me);
             });
+            self.charge_timer(me);
             ran = true;
             if self.is_calling() {
                 self.after();
@@ -156,21 +166,32 @@ impl Worker {
             }
         }
         self.tasks.wake_due(self.exec.now);
-        if let Some(task) = self.tasks.next_ready() {
-            match (&self.meter, &self.sampler) {
-                (None, None) => self.run::<false>(task),
-                _ => self.run_measured(task),
-            }
-            ran = true;
-        }
+        let (ran_task, until) = self.run_next();
         self.after();
-        match ran {
+        match ran | ran_task {
             true if self.is_calling() => TurnOutcome::Calls,
             true => TurnOutcome::Ran,
             false => {
-                TurnOutcome::Idle(earlier(self.exec.timers.earliest(), self.tasks.next_time()))
+                self.accounts.iter_mut().for_each(|accounts| accounts.rest());
+                let next = earlier(self.exec.timers.earliest(), self.tasks.next_time());
+                TurnOutcome::Idle(earlier(next, until))
             }
         }
+    }
+
+    /// Runs the next task; returns whether there was one, and the time at which one may run that has
+    /// to wait.
+    #[inline]
+    fn run_next(&mut self) -> (bool, Option<Time>) {
+        if self.accounts.is_some() {
+            return self.run_account();
+        }
+        let Some(task) = self.tasks.next_ready(OWN) else { return (false, None) };
+        match (&self.meter, &self.sampler) {
+            (None, None) => self.run::<false>(task),
+            _ => self.run_measured(task),
+        }
+        (true, None)
     }
 
     fn run<const TIMED: bool>(&mut self, task: usize) {
@@ -271,6 +292,7 @@ impl Worker {
         });
         while let Some(command) = self.inbox.next() {
             command(self);
+            self.charge_command();
             ran = true;
         }
         ran

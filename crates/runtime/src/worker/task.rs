@@ -36,6 +36,8 @@ struct Task {
     pass: u64,
     tickets: u32,
     state: TaskState,
+    /// The account that pays for it: the number of its queue.
+    account: usize,
 }
 
 /// A task that moves to another worker.
@@ -71,19 +73,47 @@ const NEVER: u64 = u64::MAX;
 /// The tasks of one worker.
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
-    /// Ready tasks by pass, the next one in front. A task that has just run mostly goes to the end.
-    queue: VecDeque<(u64, usize)>,
+    /// By account.
+    queues: Vec<ReadyQueue>,
     timers: Timers,
+}
+
+/// Ready tasks of one account.
+struct ReadyQueue {
+    /// By pass, the next one in front. A task that has just run mostly goes to the end.
+    tasks: VecDeque<(u64, usize)>,
+    /// The pass of the task that ran last.
     pass: u64,
+}
+
+impl ReadyQueue {
+    /// Queues a task by its pass.
+    #[inline]
+    fn put(&mut self, place: (u64, usize)) {
+        match self.tasks.back() {
+            Some(last) if *last > place => self.insert(place),
+            _ => self.tasks.push_back(place),
+        }
+    }
+
+    /// Queues a task before others.
+    #[inline(never)]
+    fn insert(&mut self, place: (u64, usize)) {
+        let at = self.tasks.partition_point(|other| *other < place);
+        self.tasks.insert(at, place);
+    }
 }
 
 impl Tasks {
     /// Tasks for `kinds`, and places for tasks of other workers that may come (`away`); `turns` is
-    /// the share of turns of an element's tasks, where 1 is the default.
+    /// the share of turns of an element's tasks, where 1 is the default, and `account` the account
+    /// that pays for them, of so many `accounts`.
     pub(crate) fn new(
         kinds: &[TaskKind],
         away: &[TaskKind],
         turns: impl Fn(usize) -> f64,
+        account: impl Fn(usize) -> usize,
+        accounts: usize,
     ) -> Tasks {
         let new = |&kind: &TaskKind, away: bool| {
             let tickets = (f64::from(DEFAULT_TICKETS) * turns(kind.element())).round() as u32;
@@ -93,15 +123,20 @@ impl Tasks {
                 NEVER => TaskState::Done,
                 _ => TaskState::Ready,
             };
-            Task { kind, stride, pass: 0, tickets, state }
+            Task { kind, stride, pass: 0, tickets, state, account: account(kind.element()) }
         };
         let here = kinds.iter().map(|kind| new(kind, false));
         let tasks: Vec<Task> = here.chain(away.iter().map(|kind| new(kind, true))).collect();
-        let ready = |task: &usize| tasks[*task].state == TaskState::Ready;
-        let mut queue = VecDeque::with_capacity(tasks.len().max(QUEUE_CAPACITY));
-        queue.extend((0..tasks.len()).filter(ready).map(|task| (0, task)));
+        let queue = |account| {
+            let ready =
+                |(_, it): &(usize, &Task)| it.state == TaskState::Ready && it.account == account;
+            let mut queue = VecDeque::with_capacity(tasks.len().max(QUEUE_CAPACITY));
+            queue.extend(tasks.iter().enumerate().filter(ready).map(|(task, _)| (0, task)));
+            ReadyQueue { tasks: queue, pass: 0 }
+        };
+        let queues = (0..accounts.max(1)).map(queue).collect();
         let timers = Timers::new(tasks.len());
-        Tasks { tasks, queue, timers, pass: 0 }
+        Tasks { tasks, queues, timers }
     }
 
     pub(crate) fn kind(&self, task: usize) -> TaskKind {
@@ -110,7 +145,8 @@ impl Tasks {
 
     /// Whether a task of an element is ready to run.
     pub(crate) fn is_ready(&self, element: usize) -> bool {
-        self.queue.iter().any(|&(_, task)| self.tasks[task].kind.element() == element)
+        let mut ready = self.queues.iter().flat_map(|queue| &queue.tasks);
+        ready.any(|&(_, task)| self.tasks[task].kind.element() == element)
     }
 
     /// The tasks of an element.
@@ -140,13 +176,21 @@ impl Tasks {
 
     /// How many tasks are ready to run.
     pub(crate) fn ready(&self) -> usize {
-        self.queue.len()
+        self.queues.iter().map(|queue| queue.tasks.len()).sum()
     }
 
-    /// The next task; it is out of the queue until [`Tasks::ran`].
-    pub(crate) fn next_ready(&mut self) -> Option<usize> {
-        let (pass, task) = self.queue.pop_front()?;
-        self.pass = pass;
+    /// Whether a task of an account is ready to run.
+    #[inline]
+    pub(crate) fn has_ready(&self, account: usize) -> bool {
+        !self.queues[account].tasks.is_empty()
+    }
+
+    /// The next task of an account; it is out of the queue until [`Tasks::ran`].
+    #[inline]
+    pub(crate) fn next_ready(&mut self, account: usize) -> Option<usize> {
+        let queue = &mut self.queues[account];
+        let (pass, task) = queue.tasks.pop_front()?;
+        queue.pass = pass;
         Some(task)
     }
 
@@ -201,7 +245,9 @@ impl Tasks {
             }
         }
         let tasks = &self.tasks;
-        self.queue.retain(|&(_, task)| tasks[task].state != TaskState::Away);
+        for queue in &mut self.queues {
+            queue.tasks.retain(|&(_, task)| tasks[task].state != TaskState::Away);
+        }
         carried
     }
 
@@ -231,25 +277,9 @@ impl Tasks {
         self.timers.cancel(task);
         let it = &mut self.tasks[task];
         it.state = TaskState::Ready;
-        it.pass = it.pass.max(self.pass);
-        let place = (it.pass, task);
-        self.put(place);
-    }
-
-    /// Queues a task by its pass.
-    #[inline]
-    fn put(&mut self, place: (u64, usize)) {
-        match self.queue.back() {
-            Some(last) if *last > place => self.insert(place),
-            _ => self.queue.push_back(place),
-        }
-    }
-
-    /// Queues a task before others.
-    #[inline(never)]
-    fn insert(&mut self, place: (u64, usize)) {
-        let at = self.queue.partition_point(|other| *other < place);
-        self.queue.insert(at, place);
+        let queue = &mut self.queues[it.account];
+        it.pass = it.pass.max(queue.pass);
+        queue.put((it.pass, task));
     }
 
     /// Decides on the next run of a task that has just run.
@@ -291,15 +321,15 @@ impl Tasks {
     #[inline]
     fn again(&mut self, task: usize) {
         let it = &mut self.tasks[task];
-        it.pass = it.pass.max(self.pass) + it.stride;
-        let place = (it.pass, task);
-        self.put(place);
+        let queue = &mut self.queues[it.account];
+        it.pass = it.pass.max(queue.pass) + it.stride;
+        queue.put((it.pass, task));
     }
 
     fn rest(&mut self, task: usize, state: TaskState, until: Option<Time>) {
         let it = &mut self.tasks[task];
         it.state = state;
-        it.pass = it.pass.max(self.pass) + it.stride;
+        it.pass = it.pass.max(self.queues[it.account].pass) + it.stride;
         if let Some(time) = until {
             self.timers.set(task, time);
         }

@@ -14,6 +14,7 @@ pub(crate) fn run(mut worker: Worker, stop: &Arc<AtomicBool>) -> Worker {
     let mut turns = 0u32;
     // A packet that is written on its way takes a frame as others on their way do.
     worker.exec.frames.pool.use_for_copies();
+    worker.accounts.iter_mut().for_each(|accounts| accounts.begin_thread());
     while !stop.load(Ordering::Acquire) {
         match worker.turn() {
             TurnOutcome::Ran => {
@@ -24,6 +25,7 @@ pub(crate) fn run(mut worker: Worker, stop: &Arc<AtomicBool>) -> Worker {
                 }
             }
             TurnOutcome::Calls => {
+                worker.accounts.iter_mut().for_each(|accounts| accounts.rest());
                 worker.announce();
                 look(&mut worker, None);
             }

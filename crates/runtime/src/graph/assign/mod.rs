@@ -1,6 +1,7 @@
 //! Step: the worker of each task, the queues of each worker, and the workers that reach each
 //! element (FastClick paper, section 5.6).
 
+pub(crate) mod accounts;
 mod movable;
 mod queues;
 mod rx_threads;
@@ -9,6 +10,7 @@ use super::{Flow, Graph, order};
 use crate::cores::Cores;
 use crate::graph::target::Target;
 use crate::graph::task::{TaskKind, TaskRef};
+pub use accounts::AccountPlan;
 use castanet_element::class::Role;
 use castanet_element::device::{Device, QueueShare};
 use castanet_element::element::Facts;
@@ -28,6 +30,8 @@ pub struct Assignment {
     pub balanced: bool,
     /// By element.
     pub elements: Vec<ElementPlan>,
+    /// Accounts of processor time, the router's own first; empty where none is declared.
+    pub accounts: Vec<AccountPlan>,
     /// Seed of random numbers, where a `RandomSeed` sets it.
     pub seed: Option<u64>,
 }
@@ -45,6 +49,8 @@ pub struct ElementPlan {
     at_home: bool,
     /// Share of a task's turns, where 1 is the default.
     pub tickets: f64,
+    /// The account that pays for its tasks, its timers and its handlers.
+    pub account: usize,
     /// Whether its tasks may move to other workers.
     pub movable: bool,
     /// Why its tasks stay, where they may not move.
@@ -83,6 +89,7 @@ impl ElementPlan {
             workers: vec![false; workers],
             at_home: true,
             tickets: 1.0,
+            account: accounts::OWN,
             movable: false,
             stays: None,
             moves_with: None,
@@ -134,6 +141,7 @@ impl Assignment {
             away: vec![Vec::new(); workers],
             balanced: false,
             elements: vec![ElementPlan::new(workers); count],
+            accounts: Vec::new(),
             seed: None,
         }
     }
@@ -274,6 +282,7 @@ pub fn assign(
     for element in 0..graph.elements.len() {
         plan[element].tickets = said_of(graph, &facts.tickets, element).unwrap_or(1.0);
     }
+    accounts::find(graph, facts, &mut plan);
     plan.seed = facts.seed;
     plan.balanced = facts.balanced;
     if facts.balanced {

@@ -1,0 +1,195 @@
+//! `CPUAccount` and `VStaticThreadSched`: accounts of processor time. Under simulated time each visit
+//! of an element takes ten microseconds, so shares are the same in each run.
+#![allow(clippy::unwrap_used)] // a test
+
+mod common;
+
+use castanet_runtime::router::Router;
+use common::{build, build_simulated, clean, number, replaceable, run_until, run_until_count};
+
+/// Seconds that a handler says.
+fn seconds(router: &mut Router, handler: &str) -> f64 {
+    router.read(handler).unwrap().parse().unwrap()
+}
+
+fn errors(text: &str) -> String {
+    let options = castanet_runtime::router::Options::new(std::sync::Arc::new(
+        castanet_runtime::console::SilentConsole,
+    ));
+    let built = Router::from_text(text, &castanet_elements::library(), &options);
+    built.err().map(|wrong| wrong.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn guarantees_divide_the_time_of_those_with_work() {
+    // The packets of `b` visit more elements, so it sends fewer of them in its time.
+    let text = "a :: { s :: InfiniteSource(BURST 32) -> c :: Counter -> Discard };
+                b :: { s :: InfiniteSource(BURST 32, LIMIT 1000000, STOP true) -> Null -> Null -> Null -> c :: Counter -> Discard };
+                x :: CPUAccount(a, GUARANTEE 20%);
+                y :: CPUAccount(b, GUARANTEE 60%);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    let (a, b) = (seconds(&mut router, "x.cpu_time"), seconds(&mut router, "y.cpu_time"));
+    assert!((b / a - 3.0).abs() < 0.01, "{a} {b}");
+    assert!(number(&mut router, "y.runs") > 10_000);
+    assert_eq!(seconds(&mut router, "x.limited_time"), 0.0);
+    assert_eq!(seconds(&mut router, "x.device_time"), 0.0);
+    clean(router);
+}
+
+#[test]
+fn limits_hold_though_the_processor_is_idle() {
+    let text = "a :: { s :: InfiniteSource(BURST 32) -> c :: Counter -> Discard };
+                b :: { s :: InfiniteSource(BURST 32) -> Null -> Null -> Null -> c :: Counter -> Discard };
+                x :: CPUAccount(a, LIMIT 15%); y :: CPUAccount(b, LIMIT 30%);
+                DriverManager(wait 20s, stop);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    let (a, b) = (seconds(&mut router, "x.cpu_time"), seconds(&mut router, "y.cpu_time"));
+    assert!((a / 20.0 - 0.15).abs() < 0.0005, "{a}");
+    assert!((b / 20.0 - 0.30).abs() < 0.0005, "{b}");
+    // The runs themselves take no simulated time.
+    let limited = seconds(&mut router, "x.limited_time");
+    assert!((limited - 20.0).abs() < 0.01, "{limited}");
+    clean(router);
+}
+
+#[test]
+fn a_limit_that_a_handler_changes_holds_from_then_on() {
+    let text = "a :: { s :: InfiniteSource -> Discard }; x :: CPUAccount(a, LIMIT 10%);
+                DriverManager(wait 10s, write x.limit 50%, write x.reset_counts, wait 10s, stop);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    let used = seconds(&mut router, "x.cpu_time");
+    assert!((used / 10.0 - 0.5).abs() < 0.005, "{used}");
+    for (wrong, why) in [("0", "could not run"), ("120%", "not a part"), ("x", "not a part")] {
+        let error = router.write("x.limit", wrong).unwrap_err().message().to_owned();
+        assert!(error.contains(why), "{error}");
+    }
+    router.write("x.guarantee", "40%").unwrap();
+    let error = router.write("x.limit", "30%").unwrap_err().message().to_owned();
+    assert!(error.contains("lower than the guarantee"), "{error}");
+    assert_eq!(router.read("x.limit").unwrap(), "50%");
+    router.write("x.limit", "none").unwrap();
+    assert_eq!(router.read("x.limit").unwrap(), "none");
+    clean(router);
+}
+
+#[test]
+fn accounts_pay_for_the_tasks_of_devices_by_their_packets() {
+    let text = "elementclass Tenant { input -> q :: Queue -> Unqueue -> Discard }
+                s :: RatedSource(RATE 4000) -> sw :: RoundRobinSwitch;
+                sw[0] -> a :: Tenant; sw[1] -> b :: Tenant; sw[2] -> b; sw[3] -> Discard;
+                x :: CPUAccount(a, GUARANTEE 10%); y :: CPUAccount(b, GUARANTEE 10%);
+                DriverManager(wait 10s, stop);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    let (a, b) = (seconds(&mut router, "x.device_time"), seconds(&mut router, "y.device_time"));
+    assert!(a > 0.0 && (b / a - 2.0).abs() < 0.05, "{a} {b}");
+    // The packets of nobody are the router's own.
+    let table = router.read("accounts").unwrap();
+    let own: Vec<&str> = table.lines().nth(1).unwrap().split('\t').collect();
+    let own_time: f64 = own[3].parse().unwrap();
+    assert_eq!(own[..2], ["-", "80%"]);
+    assert!(own_time >= a * 0.9, "{table}");
+    assert!(seconds(&mut router, "x.cpu_time") > a);
+    clean(router);
+}
+
+#[test]
+fn bursts_become_so_small_that_others_wait_no_longer_than_promised() {
+    let text = "a :: { s :: InfiniteSource(BURST 32, LIMIT 10000, STOP true) -> Null -> c :: Counter -> Discard };
+                b :: { s :: InfiniteSource(BURST 32) -> c :: Counter -> Discard };
+                x :: CPUAccount(a); y :: CPUAccount(b, DELAY 20us);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    // Under simulated time a run of one packet takes as long as a run of many.
+    assert_eq!(router.read("x.burst").unwrap(), "1");
+    assert_eq!(router.read("y.burst").unwrap(), "64");
+    assert!(number(&mut router, "x.overruns") > 100);
+    assert_eq!(number(&mut router, "y.overruns"), 0);
+    assert!(seconds(&mut router, "x.longest_run") > 0.00002);
+    router.write("y.delay", "none").unwrap();
+    assert_eq!(router.read("x.burst").unwrap(), "64");
+    clean(router);
+}
+
+#[test]
+fn threads_have_the_accounts_of_their_contexts() {
+    let text = "StaticThreadSched(a 0, b 1, c 2); VStaticThreadSched(0 vs1, 1 vs2, 2 7);
+                x :: CPUAccount(vs1, LIMIT 15%); y :: CPUAccount(vs2, LIMIT 30%);
+                a :: InfiniteSource -> Discard; b :: InfiniteSource -> Discard;
+                c :: RatedSource(RATE 10) -> Discard;
+                DriverManager(wait 10s, stop);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    let (a, b) = (seconds(&mut router, "x.cpu_time"), seconds(&mut router, "y.cpu_time"));
+    assert!((a / 10.0 - 0.15).abs() < 0.001 && (b / 10.0 - 0.3).abs() < 0.001, "{a} {b}");
+    let table = router.read("accounts").unwrap();
+    let of_seven = table.lines().find(|line| line.starts_with("7\t0%\tnone\t0.")).unwrap();
+    assert_ne!(of_seven.split('\t').nth(6).unwrap(), "0");
+    clean(router);
+}
+
+#[test]
+fn accounts_go_on_over_a_hot_swap() {
+    let text = |more: &str| {
+        format!(
+            "a :: {{ s :: RatedSource(RATE 100000) -> c :: Counter -> Discard }};
+             x :: CPUAccount(a, LIMIT 90%);
+             b :: {{ s :: RatedSource(RATE 10) {more} -> Discard }}; y :: CPUAccount(b, LIMIT 80%);"
+        )
+    };
+    let mut router = replaceable(&text(""));
+    run_until_count(&mut router, "a/c.count", 1000);
+    router.write("x.limit", "70%").unwrap();
+    router.write("y.limit", "60%").unwrap();
+    let before = (seconds(&mut router, "x.cpu_time"), number(&mut router, "x.runs"));
+    assert!(before.0 > 0.0);
+    router.write("hotconfig", &text("-> Null").replace("LIMIT 80%", "LIMIT 75%")).unwrap();
+    run_until(&mut router, |router| router.read("y.limit").unwrap() == "75%");
+    assert_eq!(router.read("x.limit").unwrap(), "70%");
+    assert!(seconds(&mut router, "x.cpu_time") >= before.0);
+    assert!(number(&mut router, "x.runs") >= before.1);
+    clean(router);
+}
+
+#[test]
+fn accounts_on_several_workers_are_charged_for_handlers() {
+    let text = "a :: { s :: RatedSource(RATE 1000) -> c :: Counter -> Discard };
+                StaticThreadSched(a/s 1); x :: CPUAccount(a, GUARANTEE 50%, LIMIT 100%)";
+    let mut router = build(text, 2);
+    run_until_count(&mut router, "a/c.count", 100);
+    let before = seconds(&mut router, "x.cpu_time");
+    router.write("a/s.active", "false").unwrap();
+    // A read of a handler is a command that the account of its element pays for.
+    run_until(&mut router, |router| {
+        (0..100).for_each(|_| _ = router.read("a/c.count"));
+        seconds(router, "x.cpu_time") > before
+    });
+    clean(router);
+}
+
+#[test]
+fn wrong_accounts_are_errors() {
+    for (text, why) in [
+        ("Idle -> a :: Discard; CPUAccount(b)", "no element named 'b'"),
+        ("Idle -> a :: Discard; CPUAccount(a); CPUAccount(a)", "'a' has an account already"),
+        (
+            "Idle -> a :: Discard; CPUAccount(a, GUARANTEE 60%, LIMIT 50%)",
+            "lower than the guarantee",
+        ),
+        ("Idle -> a :: Discard; CPUAccount(a, LIMIT 0)", "could not run"),
+        ("Idle -> a :: Discard; CPUAccount(a, GUARANTEE 120%)", "part of a processor"),
+        (
+            "Idle -> a :: Discard; Idle -> b :: Discard; CPUAccount(a, GUARANTEE 60%); CPUAccount(b, GUARANTEE 50%)",
+            "the accounts before it leave 40%",
+        ),
+        ("VStaticThreadSched(0 a, 0 b)", "thread 0 has a context already"),
+        ("VStaticThreadSched(a)", "no thread and context"),
+        ("VStaticThreadSched(x a)", "THREAD"),
+    ] {
+        let error = errors(text);
+        assert!(error.contains(why), "{text}: {error}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Step: the account that pays for each element's processor time (*Data plane virtualisation*,
+//! section 3).
+
+use super::{Assignment, said_of};
+use crate::graph::{Flow, Graph};
+use castanet_element::account::CpuAccount;
+use castanet_element::element::Facts;
+use castanet_kit::cpu_shares::CpuShare;
+use std::time::Duration;
+
+/// The account of all elements that belong to no other.
+pub(crate) const OWN: usize = 0;
+
+/// An account of processor time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AccountPlan {
+    /// Its name; that of the router's own account is empty.
+    pub name: String,
+    /// The element that declares it.
+    pub element: Option<usize>,
+    /// The part of each worker's processor that it may use.
+    pub share: CpuShare,
+    /// The longest time for which one run of another account may keep it waiting.
+    pub delay: Option<Duration>,
+}
+
+/// The place at which packets go between the router's own tasks and the elements of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AccountBoundary {
+    /// The element of the account.
+    pub(crate) element: usize,
+    /// Whether packets are pushed into it; else they are pulled out of it.
+    pub(crate) comes_in: bool,
+}
+
+impl AccountPlan {
+    fn new(account: &CpuAccount) -> AccountPlan {
+        let limit = account.limit.map(|limit| limit.0);
+        AccountPlan {
+            name: account.name.clone(),
+            element: account.element,
+            share: CpuShare { guarantee: account.guarantee.0, limit },
+            delay: account.delay,
+        }
+    }
+
+    fn named(name: &str) -> AccountPlan {
+        let share = CpuShare { guarantee: 0.0, limit: None };
+        AccountPlan { name: name.to_owned(), element: None, share, delay: None }
+    }
+}
+
+/// Gives the router's own account the guarantee that all others leave.
+pub(crate) fn give_rest(accounts: &mut [AccountPlan]) {
+    if let [own, others @ ..] = accounts {
+        let promised: f64 = others.iter().map(|plan| plan.share.guarantee).sum();
+        own.share.guarantee = (1.0 - promised).max(0.0);
+    }
+}
+
+/// Finds the accounts, the router's own first, and the account of each element; no accounts where
+/// none is declared.
+pub(super) fn find(graph: &Graph, facts: &Facts, plan: &mut Assignment) {
+    if facts.accounts.is_empty() && facts.contexts.is_empty() {
+        return;
+    }
+    let mut accounts = vec![AccountPlan::named("")];
+    accounts.extend(facts.accounts.iter().map(AccountPlan::new));
+    for (_, context) in &facts.contexts {
+        if accounts.iter().all(|account| account.name != *context) {
+            accounts.push(AccountPlan::named(context));
+        }
+    }
+    give_rest(&mut accounts);
+    let by_name: Vec<(String, usize)> =
+        accounts.iter().enumerate().skip(1).map(|(n, it)| (it.name.clone(), n)).collect();
+    for element in 0..graph.elements.len() {
+        let of_thread = || {
+            let thread = said_of(graph, &facts.homes, element)?;
+            let (_, context) = facts.contexts.iter().find(|(it, _)| *it == thread)?;
+            accounts.iter().position(|account| account.name == *context)
+        };
+        plan[element].account = said_of(graph, &by_name, element).or_else(of_thread).unwrap_or(OWN);
+    }
+    plan.accounts = accounts;
+}
+
+/// The places at which packets go between the router's own tasks and the elements of accounts.
+pub(crate) fn boundaries(graph: &Graph, plan: &Assignment) -> Vec<AccountBoundary> {
+    let mut found = Vec::new();
+    for edge in &graph.edges {
+        let (comes_in, element, other) = match edge.flow {
+            Flow::Pull => (false, edge.from.node, edge.to.node),
+            _ => (true, edge.to.node, edge.from.node),
+        };
+        let boundary = AccountBoundary { element, comes_in };
+        let crosses = plan[element].account != OWN && plan[other].account == OWN;
+        if crosses && !found.contains(&boundary) {
+            found.push(boundary);
+        }
+    }
+    found
+}

@@ -1,0 +1,492 @@
+//! Processor time of one worker by account: which account runs next, and who pays for what.
+//!
+//! Time is read from the time-stamp counter once a run, so all of it is charged. The counter goes on
+//! while the system runs another thread on the core. So about every millisecond the charges are
+//! compared with the processor time of the thread, and what was charged too much is given back.
+
+use super::meter::VISIT;
+use super::{Tasks, Worker};
+use crate::graph::Graph;
+use crate::graph::assign::accounts::{AccountBoundary, OWN, boundaries};
+use crate::graph::assign::{AccountPlan, Assignment};
+use crate::graph::task::TaskKind;
+use castanet_element::exec::Counters;
+use castanet_element::time::{Clock, Time};
+use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
+use castanet_packet::BURST;
+use nix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// Time at full speed for which an account with a limit may save up while it has no work.
+const SAVED: Duration = Duration::from_millis(2);
+/// Time after which charges are compared with the processor time of the thread.
+const SETTLEMENT: Duration = Duration::from_millis(1);
+
+/// The accounts of one worker.
+pub(crate) struct Accounts {
+    plans: Vec<AccountPlan>,
+    /// Shares in ticks.
+    shares: CpuShares,
+    counter: TickCounter,
+    /// By element: its account.
+    of: Vec<usize>,
+    usage: Vec<AccountUsage>,
+    /// By account: how long its runs may take.
+    bounds: Vec<RunBound>,
+    boundaries: Vec<BoundaryCount>,
+    /// The account that pays for the present command.
+    payer: usize,
+    /// The counter up to which all time is charged.
+    mark: u64,
+    /// Whether the worker has rested since.
+    rests: bool,
+    /// The counter and the processor time of the thread at the last settlement, without the rests since.
+    settled: Option<(u64, Duration)>,
+    settlement: u64,
+}
+
+/// The use that one account has made of a worker, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct AccountUsage {
+    ticks: u64,
+    device_ticks: u64,
+    runs: u64,
+    longest: u64,
+    overruns: u64,
+    limited: u64,
+    /// The time until which its reached limit is counted.
+    limited_until: u64,
+    /// Ticks since the last settlement.
+    fresh: u64,
+}
+
+/// A bound on the runs of an account.
+#[derive(Clone, Copy, Debug)]
+struct RunBound {
+    /// The longest run, in ticks.
+    most: Option<u64>,
+    /// Ticks of a packet: at once as high as those of a run, and lower by and by.
+    per_packet: u64,
+    burst: usize,
+}
+
+/// Packets at a boundary.
+struct BoundaryCount {
+    boundary: AccountBoundary,
+    account: usize,
+    seen: u64,
+}
+
+/// Counts ticks: of the time-stamp counter, or nanoseconds of simulated time.
+struct TickCounter {
+    counter: Option<quanta::Clock>,
+    per_second: f64,
+}
+
+/// Use of one account on a worker, in times.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct AccountReport {
+    pub(crate) cpu_time: Duration,
+    pub(crate) device_time: Duration,
+    pub(crate) limited_time: Duration,
+    pub(crate) longest_run: Duration,
+    pub(crate) runs: u64,
+    pub(crate) overruns: u64,
+    pub(crate) burst: usize,
+}
+
+impl TickCounter {
+    fn new(clock: &Clock) -> TickCounter {
+        let counter = (!clock.is_simulated()).then(quanta::Clock::new);
+        let seconds = |counter: &quanta::Clock| counter.delta_as_nanos(0, 1 << 40) as f64 / 1e9;
+        let per_second = counter.as_ref().map_or(1e9, |it| (1u64 << 40) as f64 / seconds(it));
+        TickCounter { counter, per_second }
+    }
+
+    #[inline]
+    fn now(&self, time: Time) -> u64 {
+        match &self.counter {
+            Some(counter) => counter.raw(),
+            None => time.nanos(),
+        }
+    }
+
+    fn ticks(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.per_second) as u64
+    }
+
+    fn time(&self, ticks: u64) -> Duration {
+        Duration::from_nanos((ticks as f64 / self.per_second * 1e9) as u64)
+    }
+}
+
+impl Accounts {
+    /// The accounts of a configuration, if it has any.
+    pub(crate) fn new(graph: &Graph, plan: &Assignment, clock: &Clock) -> Option<Accounts> {
+        if plan.accounts.is_empty() {
+            return None;
+        }
+        let counter = TickCounter::new(clock);
+        let shares: Vec<CpuShare> = plan.accounts.iter().map(|it| it.share).collect();
+        let count = |boundary: AccountBoundary| {
+            let account = plan[boundary.element].account;
+            BoundaryCount { boundary, account, seen: 0 }
+        };
+        let mark = counter.now(clock.now());
+        let mut accounts = Accounts {
+            shares: CpuShares::new(&shares, counter.ticks(SAVED), mark),
+            of: plan.elements.iter().map(|it| it.account).collect(),
+            usage: vec![AccountUsage::default(); shares.len()],
+            bounds: vec![RunBound { most: None, per_packet: 0, burst: BURST }; shares.len()],
+            boundaries: boundaries(graph, plan).into_iter().map(count).collect(),
+            plans: plan.accounts.clone(),
+            payer: OWN,
+            mark,
+            rests: true,
+            settled: None,
+            settlement: counter.ticks(SETTLEMENT),
+            counter,
+        };
+        accounts.bound_runs();
+        Some(accounts)
+    }
+
+    /// Sets the longest runs: each account's by the delays that all others may have.
+    fn bound_runs(&mut self) {
+        for account in 0..self.plans.len() {
+            let others = self.plans.iter().enumerate().filter(|&(other, _)| other != account);
+            let most = others.filter_map(|(_, plan)| plan.delay).min();
+            self.bounds[account].most = most.map(|most| self.counter.ticks(most));
+            self.bounds[account].adapt();
+        }
+    }
+
+    /// The account of an element.
+    fn of(&self, element: usize) -> usize {
+        self.of[element]
+    }
+
+    /// Has the account of `element` pay for the command that runs.
+    pub(crate) fn set_payer(&mut self, element: usize) {
+        self.payer = self.of(element);
+    }
+
+    /// Goes on behind a rest, in which no time is charged.
+    #[inline]
+    fn go_on(&mut self, now: Time) {
+        if std::mem::take(&mut self.rests) {
+            let now = self.counter.now(now);
+            let rest = now.saturating_sub(self.mark);
+            self.mark = now;
+            if let Some((ticks, _)) = &mut self.settled {
+                *ticks += rest;
+            }
+        }
+    }
+
+    /// Begins a rest: the worker sleeps, or its thread ends.
+    pub(super) fn rest(&mut self) {
+        self.rests = true;
+    }
+
+    /// Begins on another thread, whose processor time is not known yet.
+    pub(super) fn begin_thread(&mut self) {
+        (self.rests, self.settled) = (true, None);
+    }
+
+    /// Time since the last charge; in simulated time that of so many visits of elements.
+    fn elapsed(&mut self, now: Time, visits: u32) -> u64 {
+        match &self.counter.counter {
+            Some(counter) => {
+                let now = counter.raw();
+                now.saturating_sub(std::mem::replace(&mut self.mark, now))
+            }
+            None => {
+                self.mark = now.nanos();
+                (u64::from(visits) + 1) * VISIT
+            }
+        }
+    }
+
+    fn charge(&mut self, account: usize, ticks: u64) {
+        self.shares.charge(account, ticks);
+        let usage = &mut self.usage[account];
+        usage.ticks += ticks;
+        usage.fresh += ticks;
+        if let Some(due) = self.shares.reached(account, self.mark) {
+            let from = usage.limited_until.max(self.mark);
+            usage.limited += due.saturating_sub(from);
+            usage.limited_until = usage.limited_until.max(due);
+        }
+    }
+
+    /// Charges a command to the account that pays for it.
+    fn charge_command(&mut self, now: Time) {
+        let ticks = self.elapsed(now, 0);
+        self.charge(self.payer, ticks);
+        self.payer = OWN;
+    }
+
+    /// Charges the timer of an element.
+    fn charge_timer(&mut self, element: usize, now: Time, visits: u32) {
+        let ticks = self.elapsed(now, visits);
+        self.charge(self.of(element), ticks);
+    }
+
+    /// Charges a run of a task.
+    fn charge_run(&mut self, run: &AccountRun, packets: u64, counters: &[Counters], now: Time) {
+        let ticks = self.elapsed(now, run.visits);
+        let own = match run.account {
+            OWN => ticks.saturating_sub(self.charge_at_boundaries(ticks, packets, counters)),
+            _ => ticks,
+        };
+        self.charge(run.account, own);
+        let most = self.bounds[run.account].most.unwrap_or(u64::MAX);
+        let is_long = ticks > most.min(self.usage[run.account].longest);
+        // A long run may have been interrupted.
+        let ticks = ticks.saturating_sub(self.settle(is_long));
+        let AccountUsage { runs, longest, overruns, .. } = &mut self.usage[run.account];
+        *runs += 1;
+        *longest = ticks.max(*longest);
+        *overruns += u64::from(packets <= 1 && ticks > most);
+        self.bounds[run.account].observe(ticks, packets);
+    }
+
+    /// Charges a run of the router's own to the accounts whose packets it moved; returns what they
+    /// pay.
+    fn charge_at_boundaries(&mut self, ticks: u64, packets: u64, counters: &[Counters]) -> u64 {
+        let mut crossed = 0;
+        for it in &self.boundaries {
+            crossed += it.boundary.count(counters).saturating_sub(it.seen);
+        }
+        let all = crossed.max(packets);
+        let mut paid = 0;
+        for n in 0..self.boundaries.len() {
+            let it = &mut self.boundaries[n];
+            let count = it.boundary.count(counters);
+            let moved = count.saturating_sub(std::mem::replace(&mut it.seen, count));
+            if moved > 0 {
+                let part = (u128::from(ticks) * u128::from(moved) / u128::from(all)) as u64;
+                let account = it.account;
+                paid += part;
+                self.usage[account].device_ticks += part;
+                self.charge(account, part);
+            }
+        }
+        paid
+    }
+
+    /// Compares the charges since the last settlement with the processor time of the thread, and
+    /// gives back what was charged too much, by accounts in proportion; returns how much that was. It
+    /// does so at the end of an interval, or `at_once`.
+    #[inline]
+    fn settle(&mut self, at_once: bool) -> u64 {
+        let due = self
+            .settled
+            .is_none_or(|(begun, _)| self.mark.saturating_sub(begun) >= self.settlement);
+        if due || at_once { self.settle_now() } else { 0 }
+    }
+
+    #[inline(never)]
+    fn settle_now(&mut self) -> u64 {
+        if self.counter.counter.is_none() {
+            return 0;
+        }
+        let Some(now) = thread_time() else { return 0 };
+        let Some((begun, spent)) = self.settled.replace((self.mark, now)) else {
+            self.usage.iter_mut().for_each(|usage| usage.fresh = 0);
+            return 0;
+        };
+        let elapsed = self.mark.saturating_sub(begun);
+        let used = self.counter.ticks(now.saturating_sub(spent));
+        let fresh: u64 = self.usage.iter().map(|usage| usage.fresh).sum();
+        let lost = elapsed.saturating_sub(used).min(fresh);
+        for (account, usage) in self.usage.iter_mut().enumerate() {
+            let part = u128::from(usage.fresh) * u128::from(lost) / u128::from(fresh.max(1));
+            let part = part as u64;
+            usage.ticks = usage.ticks.saturating_sub(part);
+            usage.fresh = 0;
+            if part > 0 {
+                self.shares.refund(account, part);
+            }
+        }
+        lost
+    }
+
+    /// The account that runs next.
+    fn choose(&mut self, tasks: &Tasks) -> CpuChoice {
+        self.shares.choose(self.mark, |account| tasks.has_ready(account))
+    }
+
+    /// The time at which the timer of an element may run, if its account has reached its limit.
+    fn postponed(&mut self, element: usize, now: Time) -> Option<Time> {
+        let due = self.shares.reached(self.of(element), self.mark)?;
+        Some(self.time_of(due, now))
+    }
+
+    fn time_of(&self, due: u64, now: Time) -> Time {
+        now + self.counter.time(due.saturating_sub(self.mark)).max(Duration::from_nanos(1))
+    }
+
+    /// The use of an account.
+    pub(crate) fn report(&self, account: usize) -> AccountReport {
+        let usage = &self.usage[account];
+        let time = |ticks| self.counter.time(ticks);
+        AccountReport {
+            cpu_time: time(usage.ticks),
+            device_time: time(usage.device_ticks),
+            limited_time: time(usage.limited),
+            longest_run: time(usage.longest),
+            runs: usage.runs,
+            overruns: usage.overruns,
+            burst: self.bounds[account].burst,
+        }
+    }
+
+    /// Sets the counts of an account to zero; its debts stay.
+    pub(crate) fn reset(&mut self, account: usize) {
+        let usage = &mut self.usage[account];
+        let (limited_until, fresh) = (usage.limited_until, usage.fresh);
+        *usage = AccountUsage { limited_until, fresh, ..AccountUsage::default() };
+    }
+
+    /// Gives an account another share, or others another delay.
+    pub(crate) fn change(&mut self, account: usize, share: CpuShare, delay: Option<Duration>) {
+        let plan = &mut self.plans[account];
+        (plan.share, plan.delay) = (share, delay);
+        self.shares.set_share(account, share, self.mark);
+        self.bound_runs();
+    }
+
+    /// Goes on with the use and the debts of accounts of the same name, under shares that handlers
+    /// may have changed.
+    pub(crate) fn inherit(&mut self, before: &Accounts, plans: &[AccountPlan]) {
+        plans.clone_into(&mut self.plans);
+        for account in 0..self.plans.len() {
+            self.shares.set_share(account, self.plans[account].share, self.mark);
+            let name = &self.plans[account].name;
+            let Some(their) = before.plans.iter().position(|plan| plan.name == *name) else {
+                continue;
+            };
+            self.usage[account] = before.usage[their];
+            self.shares.inherit(account, &before.shares, their);
+            self.bounds[account].per_packet = before.bounds[their].per_packet;
+        }
+        for it in &mut self.boundaries {
+            it.seen = u64::MAX;
+        }
+        self.bound_runs();
+    }
+}
+
+impl AccountBoundary {
+    /// Packets that have gone this way.
+    fn count(self, counters: &[Counters]) -> u64 {
+        let counters = &counters[self.element];
+        if self.comes_in { counters.input } else { counters.output }
+    }
+}
+
+impl RunBound {
+    /// Notes how long a run took.
+    fn observe(&mut self, ticks: u64, packets: u64) {
+        if self.most.is_some() && packets > 0 {
+            let slower = self.per_packet - self.per_packet / 16;
+            self.per_packet = (ticks / packets).max(slower);
+            self.adapt();
+        }
+    }
+
+    /// Makes the burst as large as the bound allows.
+    fn adapt(&mut self) {
+        let burst = self.most.map_or(BURST as u64, |most| most / self.per_packet.max(1));
+        self.burst = usize::try_from(burst).unwrap_or(BURST).clamp(1, BURST);
+    }
+}
+
+/// Processor time of this thread.
+fn thread_time() -> Option<Duration> {
+    clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok().map(Duration::from)
+}
+
+/// A run of a task, to be charged.
+struct AccountRun {
+    account: usize,
+    visits: u32,
+}
+
+/// Packets that a task has moved in all.
+fn moved(kind: TaskKind, counters: &[Counters]) -> u64 {
+    match kind {
+        TaskKind::Source(element) | TaskKind::Store(element) => counters[element].output,
+        TaskKind::Sink { node, .. } => counters[node].input,
+    }
+}
+
+impl Worker {
+    /// Goes on behind a rest, where accounts are charged.
+    #[inline]
+    pub(super) fn begin_charges(&mut self) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.go_on(self.exec.now);
+        }
+    }
+
+    /// Charges the command that has just run.
+    pub(super) fn charge_command(&mut self) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.charge_command(self.exec.now);
+        }
+    }
+
+    /// Has the account of `element` pay for the command that runs.
+    pub(crate) fn bill(&mut self, element: usize) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.set_payer(element);
+        }
+    }
+
+    /// Sets the timer of an element later, if its account has reached its limit.
+    pub(super) fn postpones(&mut self, element: usize) -> bool {
+        let Some(accounts) = &mut self.accounts else { return false };
+        let Some(time) = accounts.postponed(element, self.exec.now) else { return false };
+        self.exec.timers.set(element, time);
+        true
+    }
+
+    /// Charges the timer of an element that has just run.
+    pub(super) fn charge_timer(&mut self, element: usize) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.charge_timer(element, self.exec.now, self.graph.hops);
+        }
+    }
+
+    /// Runs a task of the account whose turn it is; returns whether there was one, and the time at
+    /// which an account with work may run again.
+    #[inline(never)]
+    pub(super) fn run_account(&mut self) -> (bool, Option<Time>) {
+        let Some(accounts) = &mut self.accounts else { return (false, None) };
+        let account = match accounts.choose(&self.tasks) {
+            CpuChoice::Run(account) => account,
+            CpuChoice::Wait(due) => return (false, Some(accounts.time_of(due, self.exec.now))),
+            CpuChoice::Idle => return (false, None),
+        };
+        let Some(task) = self.tasks.next_ready(account) else { return (false, None) };
+        let burst = accounts.bounds[account].burst.min(self.exec.burst);
+        let burst = std::mem::replace(&mut self.exec.burst, burst);
+        let kind = self.tasks.kind(task);
+        let before = moved(kind, &self.exec.counters);
+        self.graph.hops = 0;
+        match (&self.meter, &self.sampler) {
+            (None, None) => self.run::<false>(task),
+            _ => self.run_measured(task),
+        }
+        self.exec.burst = burst;
+        let packets = moved(kind, &self.exec.counters) - before;
+        let run = AccountRun { account, visits: self.graph.hops };
+        if let Some(accounts) = &mut self.accounts {
+            accounts.charge_run(&run, packets, &self.exec.counters, self.exec.now);
+        }
+        (true, None)
+    }
+}
