@@ -31,9 +31,10 @@ const MODULES: &[(&str, &[&str])] = &[
     (
         "element",
         &[
-            "error", "time", "memory", "streams", "on", "spec", "flow", "fate", "shared", "device",
-            "output", "files", "args", "account", "resource", "frames", "handler", "control",
-            "setup", "exec", "cx", "fragment", "element", "node", "class", "manual", "example",
+            "error", "time", "memory", "streams", "on", "spec", "flow", "fate", "declaration",
+            "shared", "device", "output", "files", "args", "account", "resource", "frames", "handler",
+            "control", "setup", "exec", "cx", "fragment", "element", "node", "class", "manual",
+            "example",
         ],
     ),
     ("runtime", &["cores", "console", "graph", "worker", "router"]),

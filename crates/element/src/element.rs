@@ -7,9 +7,10 @@ use crate::account::CpuAccount;
 use crate::args::Args;
 use crate::control::{ControlContext, ControlWaker, ProgramWait};
 use crate::cx::Cx;
+use crate::declaration::ElementDeclarations;
 use crate::error::ArgError;
 use crate::fate::Fate;
-use crate::handler::{ReadHandler, StateHandler, WriteHandler};
+use crate::handler::{ReadHandler, ReadRequest, StateHandler, Value, WriteHandler};
 use crate::on::View;
 use crate::setup::Setup;
 use crate::spec::Spec;
@@ -181,6 +182,28 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     /// Whether workers share one `Local`, where that depends on arguments.
     fn is_shared(&self) -> bool {
         Self::SHARED
+    }
+    /// The handlers and reasons to drop that the element has beside those of its class.
+    fn declarations(&self) -> ElementDeclarations {
+        ElementDeclarations::default()
+    }
+    /// Answers a read handler of its [`declarations`](PerBatch::declarations), on each worker.
+    fn read_declared(
+        &self,
+        _local: &mut Self::Local,
+        _name: &str,
+        _request: &ReadRequest,
+    ) -> Option<Value> {
+        None
+    }
+    /// Obeys a write handler of its [`declarations`](PerBatch::declarations), on each worker.
+    fn write_declared(
+        &self,
+        _local: &mut Self::Local,
+        _name: &str,
+        _text: &str,
+    ) -> Option<Result<(), ArgError>> {
+        None
     }
     /// Whether its task pulls its inputs, where no element downstream does; asked again after each
     /// handler write.

@@ -10,6 +10,7 @@ pub mod args;
 pub mod class;
 pub mod control;
 pub mod cx;
+pub mod declaration;
 pub mod device;
 pub mod element;
 pub mod error;
@@ -42,6 +43,7 @@ pub mod prelude {
     pub use crate::args::{AnnoAt, Args, Bandwidth, Call, Data, FromArg, Names, Net, Net6, Words};
     pub use crate::control::{ControlContext, ProgramWait};
     pub use crate::cx::Cx;
+    pub use crate::declaration::ElementDeclarations;
     pub use crate::device::QueueShare;
     pub use crate::element::{
         Build, Control, Describe, Facts, Info, Local, NextRun, PerBatch, PerPacket, Source, Store,

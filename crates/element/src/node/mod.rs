@@ -14,6 +14,7 @@ pub use source::{DuplexNode, SourceNode};
 pub use store::StoreNode;
 
 use crate::cx::Cx;
+use crate::declaration::ElementDeclarations;
 use crate::element::{Describe, Local};
 use crate::error::ArgError;
 use crate::fate::NOT_TAKEN;
@@ -53,6 +54,18 @@ pub trait Node: Any + Send {
     /// Changes its worker's state by a write handler; returns the work that is left to the control thread,
     /// and how many kept packets were discarded. `None` if there is no such handler.
     fn change(&mut self, name: &str, text: &str) -> Option<(Result<DeferredWork, ArgError>, u64)>;
+    /// As [`PerBatch::declarations`](crate::element::PerBatch::declarations).
+    fn declarations(&self) -> ElementDeclarations {
+        ElementDeclarations::default()
+    }
+    /// As [`PerBatch::read_declared`](crate::element::PerBatch::read_declared).
+    fn read_declared(&mut self, _name: &str, _request: &ReadRequest) -> Option<NodeAnswer> {
+        None
+    }
+    /// As [`PerBatch::write_declared`](crate::element::PerBatch::write_declared).
+    fn write_declared(&mut self, _name: &str, _text: &str) -> Option<Result<(), ArgError>> {
+        None
+    }
     /// Takes a changed configuration over; returns how many kept packets were discarded.
     fn install(&mut self, config: AnyConfig) -> u64;
     /// Whether all workers have one state, which is that of the home worker's node.
@@ -165,8 +178,13 @@ impl<E: Describe + Send + Sync, L: Local> Instance<E, L> {
         let (handler, number) = find_handler(L::READS, |h| h.name, name)?;
         let request = ReadRequest { param: number.unwrap_or(request.param), ..*request };
         let value = self.local.peek(|state| (handler.get)(state, &request));
+        Some(self.answer(value))
+    }
+
+    /// The answer that has this value.
+    fn answer(&self, value: Value) -> NodeAnswer {
         let is_common = matches!(value, Value::Shared(_) | Value::Chunk(_)) || self.is_shared();
-        Some(if is_common { NodeAnswer::Common(value) } else { NodeAnswer::Own(value) })
+        if is_common { NodeAnswer::Common(value) } else { NodeAnswer::Own(value) }
     }
 
     fn change(

@@ -1,12 +1,14 @@
 //! Runs a `PerBatch` element.
 
 use super::{
-    AnyConfig, Instance, Node, PushRole, ThroughRole, handlers_of_body, keep_view, life_of_body,
+    AnyConfig, Instance, Node, NodeAnswer, PushRole, ThroughRole, handlers_of_body, keep_view, life_of_body,
 };
 use crate::cx::Cx;
+use crate::declaration::ElementDeclarations;
 use crate::element::PerBatch;
 use crate::error::ArgError;
 use crate::exec::Next;
+use crate::handler::{ReadRequest, Value};
 use crate::on::View;
 use castanet_packet::Batch;
 
@@ -57,6 +59,18 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
         self.body.lend(|config, local| config.after_take_state(local, cx));
     }
     handlers_of_body!(|config, local| config.held(local), E::can_take_state, E::apply_config);
+
+    fn declarations(&self) -> ElementDeclarations {
+        self.body.config.declarations()
+    }
+    fn read_declared(&mut self, name: &str, request: &ReadRequest) -> Option<NodeAnswer> {
+        let value: Option<Value> =
+            self.body.lend(|config, local| config.read_declared(local, name, request));
+        value.map(|value| self.body.answer(value))
+    }
+    fn write_declared(&mut self, name: &str, text: &str) -> Option<Result<(), ArgError>> {
+        self.body.lend(|config, local| config.write_declared(local, name, text))
+    }
 
     fn merged_config(&self, before: &AnyConfig) -> Option<AnyConfig> {
         let prepared = self.body.config.merged_config(before.downcast_ref::<E>()?)?;

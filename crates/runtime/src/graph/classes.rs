@@ -3,6 +3,7 @@
 use super::{Edge, Element, Flow, Graph};
 use crate::graph::target::Target;
 use castanet_element::class::Library;
+use castanet_element::declaration::ElementDeclarations;
 use castanet_lang::{Diagnostic, Diagnostics, FlatGraph, nearest};
 
 /// Looks the classes up and counts the ports in use.
@@ -27,6 +28,7 @@ pub fn name(flat: &FlatGraph, library: &Library, errors: &mut Diagnostics) -> Gr
             source: it.clone(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            declarations: ElementDeclarations::default(),
         });
     }
     for it in &flat.connections {

@@ -6,6 +6,8 @@
 //! [`checksums::may_leave`];
 //! [`explain`] prints each but the last.
 
+use castanet_element::declaration::ElementDeclarations;
+use castanet_element::fate::LossReason;
 use castanet_element::flow::Flow;
 use castanet_element::setup::{Configuration, PeerElement};
 
@@ -44,9 +46,30 @@ pub struct Element {
     pub inputs: Vec<Flow>,
     /// Processing of each connected output.
     pub outputs: Vec<Flow>,
+    /// Handlers and reasons to drop that it has beside those of its class; known once it is built.
+    pub declarations: ElementDeclarations,
 }
 
 impl Element {
+    /// The indexes and the names of its reasons to drop.
+    pub(crate) fn drop_reasons(&self) -> impl Iterator<Item = (u8, String)> {
+        let own = self.declarations.reasons.iter().map(|(fate, it)| (*fate, it.name.clone()));
+        let of_class = self.class.drop_reasons().into_iter().map(|(fate, name, _)| (fate, name));
+        of_class.chain(own)
+    }
+
+    /// The reason for which its packets with this fate are lost.
+    pub(crate) fn loss_reason(&self, fate: u8) -> LossReason {
+        let own = self.declarations.reasons.iter().find(|(index, _)| *index == fate);
+        own.map_or_else(|| self.class.loss_reason(fate), |(_, reason)| reason.clone())
+    }
+
+    /// All reasons for which its packets are lost, each with the index of the fate.
+    pub(crate) fn loss_reasons(&self) -> impl Iterator<Item = (u8, LossReason)> {
+        let of_class = self.class.loss_reasons(self.outputs.len());
+        of_class.chain(self.declarations.reasons.iter().cloned())
+    }
+
     /// Whether packets begin here, and do not come from another element.
     pub(crate) fn is_origin(&self) -> bool {
         matches!(self.class.role, Role::Source | Role::Duplex) && !self.inputs.contains(&Flow::Pull)

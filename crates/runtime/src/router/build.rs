@@ -3,6 +3,7 @@
 use super::calls::find_calls;
 use super::console::{ConsoleFanout, ProgramWaker};
 use super::costs::CpuLoad;
+use super::handlers;
 use super::inspect::Inspections;
 use super::plan::{ConfigPlan, ErrorStyle, plan, report, say};
 use super::setup_builder::SetupBuilder;
@@ -17,6 +18,7 @@ use crate::worker::{Accounts, Tasks, Worker, inbox};
 use castanet_element::args::Names;
 use castanet_element::class::{Library, Nodes, Program, Role};
 use castanet_element::control::{ControlWaker, ProgramWait};
+use castanet_element::declaration::ElementDeclarations;
 use castanet_element::element::ConfigNotice;
 use castanet_element::error::ArgError;
 use castanet_element::exec::{ExecState, OutputGroups};
@@ -150,7 +152,7 @@ impl Router {
 /// in `found` already.
 pub(super) fn construct(
     flat: &FlatGraph,
-    planned: ConfigPlan,
+    mut planned: ConfigPlan,
     options: &Options,
     context: &RuntimeContext,
     found: &mut Diagnostics,
@@ -165,6 +167,7 @@ pub(super) fn construct(
     let names = Names::new(&planned.facts.addresses, system).with_files(files);
     let mut parts =
         make_all(&planned, &names, &context.shared, context.clock.now(), options, found);
+    declare_all(&mut planned, &parts.nodes, options, found);
     if found.has_errors() {
         return None;
     }
@@ -285,6 +288,35 @@ impl BuiltConfig {
         for worker in 0..self.workers.len() {
             self.workers.idle(worker).into_iter().for_each(Worker::run_emitted);
         }
+    }
+}
+
+/// The handlers and reasons to drop that an element has beside those of its class.
+pub(super) fn declarations(nodes: &[RoleNode]) -> ElementDeclarations {
+    nodes.first().map(|node| node.node().declarations()).unwrap_or_default()
+}
+
+/// Gives each element the handlers and reasons to drop that it has beside those of its class, and
+/// refuses handlers with the name of one that it has already.
+fn declare_all(
+    planned: &mut ConfigPlan,
+    nodes: &[Nodes],
+    options: &Options,
+    found: &mut Diagnostics,
+) {
+    for (it, nodes) in nodes.iter().enumerate() {
+        let own = declarations(nodes);
+        let known = handlers::declared(&planned.graph, &planned.assigned, it);
+        let taken = own.handlers().filter(|&(name, write)| handlers::has(&known, name, write));
+        let error = |(name, _)| {
+            ArgError::new(format!("the handler '{name}' that it declares is one of its class"))
+                .help("give it another name")
+        };
+        let errors: Vec<ArgError> = taken.map(error).collect();
+        if !errors.is_empty() {
+            report(&planned.graph, it, "configuring", errors, options.error_style, found);
+        }
+        planned.graph.elements[it].declarations = own;
     }
 }
 

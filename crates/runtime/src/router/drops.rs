@@ -1,7 +1,7 @@
 //! The drop report: dropped packets of all elements by reason, each with an example.
 
 use super::Router;
-use castanet_element::class::Class;
+use crate::graph::Element;
 use castanet_element::error::ArgError;
 use castanet_element::exec::{Counters, DropExample, DropExamples};
 use castanet_element::fate::{DROP, LossReason};
@@ -55,7 +55,7 @@ impl Router {
         let mut records = Vec::new();
         for (element, it) in self.config.graph.elements.iter().enumerate() {
             let counters = answers.iter().map(|(counters, _)| counters[element].clone()).sum();
-            let reasons = reasons(it.class, &counters).filter(|reason| reason.count > 0);
+            let reasons = reasons(it, &counters).filter(|reason| reason.count > 0);
             records.extend(reasons.map(|DropReason { fate, name: reason, doc, count }| {
                 let examples = answers.iter().filter_map(|(_, its)| its.get(element, fate));
                 let example = examples.max_by_key(|example| example.time).cloned();
@@ -67,15 +67,15 @@ impl Router {
     }
 }
 
-/// All reasons of a class, in the order and by the names of the handler `drops`.
-fn reasons(class: &Class, counters: &Counters) -> impl Iterator<Item = DropReason> {
-    let of_drop = |(fate, ..): (u8, String, &str)| (fate, counters.drops[usize::from(DROP - fate)]);
-    let dropped: Vec<_> = class.drop_reasons().into_iter().map(of_drop).collect();
+/// All reasons of an element, in the order and by the names of the handler `drops`.
+fn reasons(it: &Element, counters: &Counters) -> impl Iterator<Item = DropReason> {
+    let of_drop = |(fate, _): (u8, String)| (fate, counters.drops[usize::from(DROP - fate)]);
+    let dropped: Vec<_> = it.drop_reasons().map(of_drop).collect();
     // Outputs are counted by the indexes of their fates.
     let open = counters.open.iter().copied();
     let all = dropped.into_iter().chain((0..).zip(open));
     all.map(|(fate, count)| {
-        let LossReason { name, doc } = class.loss_reason(fate);
+        let LossReason { name, doc } = it.loss_reason(fate);
         DropReason { fate, name, doc, count }
     })
 }

@@ -196,7 +196,7 @@ impl Router {
         let mut out = String::new();
         for (it, counters) in self.all_counters()?.iter().enumerate() {
             let element = &self.config.graph.elements[it];
-            for (reason, n) in drop_counts(element.class, counters).iter().filter(|c| c.1 > 0) {
+            for (reason, n) in drop_counts(element, counters).iter().filter(|c| c.1 > 0) {
                 _ = writeln!(out, "{} {reason} {n}", element.name);
             }
         }

@@ -5,14 +5,14 @@ use super::calls::no_element;
 use super::costs::CYCLES;
 use super::tasks::task_handlers;
 use super::{DriverEvent, Router, global, reconfigure};
-use crate::graph::{Graph, assign};
+use crate::graph::{Element, Graph, assign};
 use crate::worker::slot;
-use castanet_element::class::{Class, Program, Role};
+use castanet_element::class::{Program, Role};
 use castanet_element::error::ArgError;
 use castanet_element::exec::Counters;
-use castanet_element::fate::DISCARDED;
+use castanet_element::fate::{DISCARDED, DROP};
 use castanet_element::handler::{DeferredWork, HandlerDoc, ReadRequest, TextChunk, Value};
-use castanet_element::node::{AnyConfig, NodeAnswer};
+use castanet_element::node::{AnyConfig, Node, NodeAnswer};
 use castanet_lang::nearest;
 
 /// The handler that changes arguments.
@@ -85,6 +85,7 @@ impl Router {
         let Some(element) = self.config.graph.find(element) else { return false };
         has(&self.handlers_of(element), name, write)
             || (!write && name.starts_with("drops."))
+            || self.config.graph.elements[element].declarations.has_handler(name, write)
             || self.program(element).is_some_and(|program| program.has_handler(name, write))
     }
 
@@ -200,8 +201,11 @@ impl Router {
         let (name, param, now) = (name.to_owned(), param.to_owned(), self.control.clock.now());
         self.workers.ask(worker, move |worker| {
             worker.bill(it);
-            let node = slot::at(&worker.graph.slots, it)?;
-            node.read(&name, &ReadRequest { now, param: &param, from })
+            let request = ReadRequest { now, param: &param, from };
+            let answer = slot::at(&worker.graph.slots, it)?.read(&name, &request);
+            let declared =
+                || slot::at_mut(&mut worker.graph.slots, it)?.read_declared(&name, &request);
+            answer.or_else(declared)
         })
     }
 
@@ -236,10 +240,11 @@ impl Router {
                 let mut all: Vec<(&str, &str)> = Vec::new();
                 let mut shown = self.handlers_of(it);
                 shown.retain(|(doc, _)| !element.class.private.contains(&doc.name));
-                for (doc, writes) in shown {
-                    match all.iter_mut().find(|(n, _)| *n == doc.name) {
+                let shown = shown.iter().map(|(doc, writes)| (doc.name, *writes));
+                for (name, writes) in shown.chain(element.declarations.handlers()) {
+                    match all.iter_mut().find(|(n, _)| *n == name) {
                         Some(entry) => entry.1 = "rw",
-                        None => all.push((doc.name, if writes { "w" } else { "r" })),
+                        None => all.push((name, if writes { "w" } else { "r" })),
                     }
                 }
                 let more = self.program(it).map(|program| program.more_handlers());
@@ -259,7 +264,7 @@ impl Router {
     /// Dropped packets of an element by reason.
     fn drops(&mut self, it: usize) -> Result<Vec<(String, u64)>, ArgError> {
         let counters = self.exact_counters(it)?;
-        Ok(drop_counts(self.config.graph.elements[it].class, &counters))
+        Ok(drop_counts(&self.config.graph.elements[it], &counters))
     }
 
     fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
@@ -335,7 +340,12 @@ impl Router {
             let done = self.workers.ask(worker, move |worker| {
                 worker.bill(it);
                 let node = slot::at_mut(&mut worker.graph.slots, it)?;
-                let ((done, thrown), shares) = (node.change(&what, &text)?, node.is_shared());
+                let declared = |node: &mut dyn Node| {
+                    let done = node.write_declared(&what, &text)?;
+                    Some((done.map(DeferredWork::from), 0))
+                };
+                let (done, thrown) = node.change(&what, &text).or_else(|| declared(node))?;
+                let shares = node.is_shared();
                 worker.exec.count_drops(it, DISCARDED, thrown);
                 worker.revive(it);
                 if wakes {
@@ -395,7 +405,7 @@ impl Router {
 
     /// Drops of an element by reason, from its counters.
     pub fn losses(&self, it: usize, counts: &Counters) -> Vec<(String, u64)> {
-        let mut losses = drop_counts(self.config.graph.elements[it].class, counts);
+        let mut losses = drop_counts(&self.config.graph.elements[it], counts);
         losses.retain(|&(_, n)| n > 0);
         losses
     }
@@ -451,14 +461,11 @@ pub(super) fn declared(
 
 /// Dropped packets of an element by reason; packets for an output that is not connected count under
 /// its name.
-pub(super) fn drop_counts(class: &Class, counters: &Counters) -> Vec<(String, u64)> {
-    let mut all: Vec<(String, u64)> = class
-        .drop_reasons()
-        .into_iter()
-        .map(|(index, name, _)| {
-            (name, counters.drops[usize::from(castanet_element::fate::DROP - index)])
-        })
-        .collect();
+pub(super) fn drop_counts(element: &Element, counters: &Counters) -> Vec<(String, u64)> {
+    let count = |fate: u8| counters.drops[usize::from(DROP - fate)];
+    let reasons = element.drop_reasons();
+    let mut all: Vec<(String, u64)> = reasons.map(|(fate, name)| (name, count(fate))).collect();
+    let class = element.class;
     for (port, fate) in class.outputs().enumerate() {
         all.push((fate.name.to_owned(), counters.open.get(port).copied().unwrap_or(0)));
     }

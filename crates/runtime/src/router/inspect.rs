@@ -424,8 +424,7 @@ impl Router {
 
 /// The reasons for which an element loses packets.
 fn reasons(it: &Element) -> Vec<(u8, Arc<LossReason>)> {
-    let all = it.class.loss_reasons(it.outputs.len());
-    all.map(|(fate, reason)| (fate, Arc::new(reason))).collect()
+    it.loss_reasons().map(|(fate, reason)| (fate, Arc::new(reason))).collect()
 }
 
 /// Where packets enter or leave the graph at an element.

@@ -1,6 +1,7 @@
 //! New arguments for a running element, by its handler `config`.
 
 use super::Router;
+use super::build::declarations;
 use super::setup_builder::SetupBuilder;
 use crate::console::Console;
 use castanet_element::class::{Class, Nodes, Role};
@@ -23,6 +24,7 @@ impl Router {
         let text = text.trim().to_owned();
         let shared = SharedState::default();
         let nodes = self.nodes_of(it, &text, &shared).map_err(joined)?;
+        let declarations = declarations(&nodes);
         let Some(new) = nodes.into_iter().next() else { return Ok(()) };
         // Shared state belongs to other elements, too.
         if !shared.is_empty() {
@@ -53,6 +55,7 @@ impl Router {
         self.go_on(ran);
         self.make_calls(home);
         self.config.rewritten[it] = None;
+        self.config.graph.elements[it].declarations = declarations;
         self.declare(it, text);
         Ok(())
     }
