@@ -5,7 +5,7 @@
 set -e
 corpus=$(realpath -m "${1:-$(dirname "$0")/corpus}")
 cd "$(dirname "$0")/.."
-for target in language captures patterns router transform arguments control rules splitbox; do
+for target in language captures patterns router transform arguments control rules splitbox wasm; do
     mkdir -p "$corpus/$target"
 done
 cp crates/lang/corpus/* conf/*.click conf/examples/*.click "$corpus/language"
@@ -78,6 +78,7 @@ for file in conf/splitbox/*.txt conf/splitbox/*.mmb conf/splitbox/*.toml; do
     case $file in *'*'*) continue ;; *.toml) n=3 ;; *.mmb) n=2 ;; *) n=0 ;; esac
     { printf "\\00$n" && cat "$file" && printf '\0E....wwww@....udpp'; } > "$corpus/splitbox/$(basename "$file")"
 done
+cp sdk/wasm/modules/*.wasm "$corpus/wasm/"
 # One session on each line; its first byte selects the arguments of the socket.
 while read -r session; do
     n=$((n + 1))

@@ -23,8 +23,18 @@ pub(crate) fn test() -> Result<(), String> {
     packages()?;
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-    cargo(&["test", "--workspace"])
+    cargo(&["test", "--workspace"])?;
+    // WebAssembly is in no program by default, so its tests have a build of their own.
+    let words = ["--package", "castanet", "--package", "castanet-wasm", "--features", WASM];
+    let of = |command: &[&'static str]| [command, &words].concat();
+    let lints =
+        [of(&["clippy", "--quiet", "--all-targets"]), vec!["--", "-D", "warnings"]].concat();
+    cargo(&lints)?;
+    cargo(&[of(&["test"]), vec!["--test", "wasm*"]].concat())
 }
+
+/// The features with WebAssembly.
+const WASM: &str = "castanet/wasm,castanet-wasm/engine";
 
 /// Builds Castanet and runs the demo.
 pub(crate) fn demo() -> Result<(), String> {

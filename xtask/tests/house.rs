@@ -18,6 +18,7 @@ const FLOORS: &[(u8, &str)] = &[
     (5, "elements"),
     (5, "io"),
     (6, "middlebox"),
+    (6, "wasm"),
     (7, "splitbox"),
     (8, "bench"),
     (9, "castanet"),
@@ -270,6 +271,7 @@ const ELEMENTS: &[&str] = &[
     "crates/io/src/elements",
     "crates/middlebox/src",
     "crates/splitbox/src",
+    "crates/wasm/src",
 ];
 
 /// Files of elements that need such a type all the same, and why.

@@ -28,4 +28,6 @@ pub mod shared;
 pub mod shared_packets;
 pub mod splitbox;
 mod traffic;
+#[cfg(feature = "wasm")]
+pub mod wasm;
 mod worker_counts;

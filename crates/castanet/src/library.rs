@@ -4,12 +4,21 @@ use castanet_element::class::{Class, Library};
 use castanet_element::manual;
 use castanet_elements::families;
 
+/// Classes that are in other builds of the program, each with how to get it.
+const ABSENT: &[(&str, &str)] = &[(
+    "WasmElement",
+    "this program was built without WebAssembly; \
+     `cargo build --release --package castanet --features wasm` builds one with it",
+)];
+
 /// The rooms with their classes, in the order of the manual.
 pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
     let mut rooms = castanet_elements::ROOMS.to_vec();
     rooms.push(("io", castanet_io::elements::CLASSES));
     rooms.push(("middlebox", castanet_middlebox::CLASSES));
     rooms.push(("splitbox", castanet_splitbox::CLASSES));
+    #[cfg(feature = "wasm")]
+    rooms.push(("wasm", castanet_wasm::CLASSES));
     rooms
 }
 
@@ -22,6 +31,7 @@ pub(crate) fn manual_page(class: &Class) -> String {
 /// Every class by name.
 pub(crate) fn library() -> Library {
     let mut library = Library::default();
+    ABSENT.iter().for_each(|&(name, help)| library.add_absent(name, help));
     rooms().iter().flat_map(|(_, classes)| classes.iter()).for_each(|class| library.add(class));
     // Of chains of one length the first is chosen.
     library.fuse(crate::program::fusions());

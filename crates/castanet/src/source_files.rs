@@ -6,8 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The folders and files at the root that have to do with the program.
-pub(crate) const FOLDERS: [&str; 5] =
-    ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "crates", "xtask"];
+pub(crate) const FOLDERS: [&str; 6] =
+    ["Cargo.toml", "Cargo.lock", ".cargo/config.toml", "crates", "xtask", MODULES];
+
+/// The WebAssembly modules that are measured.
+const MODULES: &str = "sdk/wasm/modules";
 
 /// The hash of all files; an error if one cannot be read.
 pub(crate) fn hash(root: &Path) -> io::Result<String> {
@@ -23,6 +26,7 @@ pub(crate) fn hash(root: &Path) -> io::Result<String> {
 pub(crate) fn list(root: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = FOLDERS[..3].iter().map(PathBuf::from).collect();
     add_package(root, Path::new("xtask"), &mut files)?;
+    add_folder(root, Path::new(MODULES), &mut files)?;
     for entry in std::fs::read_dir(root.join("crates"))? {
         add_package(root, &Path::new("crates").join(entry?.file_name()), &mut files)?;
     }

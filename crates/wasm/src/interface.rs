@@ -1,8 +1,8 @@
 //! What a module says about itself: buffers, reasons to drop, counters, handlers.
 
 use crate::abi::{
-    ALIGN, DESCRIPTOR, MAX_BATCH, MAX_HEADROOM, MAX_NAMES, MAX_REASONS, MAX_SNAP, MAX_STRING,
-    MAX_TEXT, MIN_TEXT, MODULE_WORDS, READ, TIMESTAMPS, WRITE,
+    ALIGN, ANNOTATIONS, DESCRIPTOR, MAX_BATCH, MAX_HEADROOM, MAX_NAMES, MAX_REASONS, MAX_SNAP,
+    MAX_STRING, MAX_TEXT, MIN_TEXT, MODULE_WORDS, READ, TIMESTAMPS, WRITE,
 };
 use crate::exit::WasmExit;
 use castanet_element::fate::{Fate, LossReason};
@@ -14,7 +14,7 @@ type Checked<T> = Result<T, String>;
 /// What a module says about itself. All ranges lie within its memory, which never shrinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleInterface {
-    /// Whether packets' time stamps are filled in.
+    /// Whether the annotations have time stamps.
     pub(crate) has_timestamps: bool,
     /// Bytes of each packet that are copied in.
     pub(crate) snap: usize,
@@ -22,10 +22,10 @@ pub struct ModuleInterface {
     pub(crate) headroom: usize,
     /// Packets in a batch.
     pub(crate) batch: usize,
-    /// Addresses of the descriptors.
-    pub(crate) packets: Range<usize>,
-    /// Addresses of the slots.
+    /// Addresses of the slots: each has a descriptor, headroom and bytes.
     pub(crate) slots: Range<usize>,
+    /// Addresses of the annotations; empty if the module does not want any.
+    pub(crate) annotations: Range<usize>,
     /// Addresses of the text buffer.
     pub(crate) text: Range<usize>,
     /// Names and sentences of reasons to drop.
@@ -37,10 +37,22 @@ pub struct ModuleInterface {
 }
 
 impl ModuleInterface {
+    /// Packets of a batch at most.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        self.batch
+    }
+
     /// Bytes of a slot.
     #[inline]
     pub(crate) fn stride(&self) -> usize {
-        (self.headroom + self.snap).next_multiple_of(ALIGN)
+        self.first_byte() + self.snap
+    }
+
+    /// The offset of a packet's first byte in its slot, as it comes.
+    #[inline]
+    pub(crate) fn first_byte(&self) -> usize {
+        DESCRIPTOR + self.headroom
     }
 
     /// Reads the description at `address`.
@@ -64,11 +76,16 @@ impl ModuleInterface {
                 Err(format!("`{name}` of the module is {value}; it can be {from} to {to}"))
             }
         };
-        let snap = within(2, "snap", 0..MAX_SNAP + 1)? as usize;
-        let headroom = within(3, "headroom", 0..MAX_HEADROOM + 1)? as usize;
+        let multiple = |n: usize, name: &str, most: u32| match within(n, name, 0..most + 1)? {
+            value if value as usize % ALIGN == 0 => Ok(value as usize),
+            value => Err(format!("`{name}` of the module is {value}, no multiple of {ALIGN}")),
+        };
+        let snap = multiple(2, "snap", MAX_SNAP)?;
+        let headroom = multiple(3, "headroom", MAX_HEADROOM)?;
         let batch = within(4, "batch", 1..MAX_BATCH + 1)? as usize;
         let text = within(8, "text_size", MIN_TEXT..MAX_TEXT + 1)? as usize;
-        let stride = (headroom + snap).next_multiple_of(ALIGN);
+        let stride = DESCRIPTOR + headroom + snap;
+        let annotations = if word(6)? == 0 { 0 } else { batch * ANNOTATIONS };
         let count = |n, name, most: u32| within(n, name, 0..most + 1);
         let table = |at: usize, count: u32, name: &str, words: u32| {
             view.range(name, word(at)?, (count * words * 4) as usize)
@@ -81,8 +98,8 @@ impl ModuleInterface {
             snap,
             headroom,
             batch,
-            packets: view.range("packets", word(5)?, batch * DESCRIPTOR)?,
-            slots: view.range("slots", word(6)?, batch * stride)?,
+            slots: view.range("slots", word(5)?, batch * stride)?,
+            annotations: view.range("annotations", word(6)?, annotations)?,
             text: view.range("text", word(7)?, text)?,
             reasons: view.reasons(table(9, reasons, "reasons", 2)?)?,
             counters: view.counters(table(11, counters, "counters", 2)?)?,

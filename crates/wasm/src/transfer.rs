@@ -3,7 +3,7 @@
 //! Only the bytes that the module asks for (`snap`) go in, and only those that it has marked as
 //! changed come out: the rest of a packet never leaves its frame.
 
-use crate::abi::{DESCRIPTOR, DROP_VERDICT, Descriptor, NO_HEADER};
+use crate::abi::{ANNOTATIONS, DESCRIPTOR, DROP_VERDICT, Descriptor, NO_HEADER};
 use crate::exit::WasmExit;
 use crate::fault::Fault;
 use crate::interface::ModuleInterface;
@@ -13,66 +13,68 @@ use castanet_packet::Packet;
 /// Copies packets that came on input `port` into the memory of a module: no more than
 /// [`ModuleInterface`] has room for.
 pub fn copy_in(memory: &mut [u8], interface: &ModuleInterface, packets: &[Packet], port: u8) {
+    // For frequent lengths the compiler knows how many bytes it copies.
     match interface.snap {
-        16 => copy_heads::<16>(memory, interface, packets),
-        32 => copy_heads::<32>(memory, interface, packets),
-        48 => copy_heads::<48>(memory, interface, packets),
-        64 => copy_heads::<64>(memory, interface, packets),
-        128 => copy_heads::<128>(memory, interface, packets),
-        _ => copy_bytes(memory, interface, packets),
+        16 => copy_heads::<16>(memory, interface, packets, port),
+        32 => copy_heads::<32>(memory, interface, packets, port),
+        48 => copy_heads::<48>(memory, interface, packets, port),
+        64 => copy_heads::<64>(memory, interface, packets, port),
+        128 => copy_heads::<128>(memory, interface, packets, port),
+        _ => copy_heads::<0>(memory, interface, packets, port),
     }
-    let (places, _) = memory[interface.packets.clone()].as_chunks_mut::<DESCRIPTOR>();
-    let mut data = first_data(interface);
-    for (packet, place) in packets.iter().zip(places) {
-        let timestamp = if interface.has_timestamps { packet.timestamp() as u64 } else { 0 };
+    if !interface.annotations.is_empty() {
+        copy_annotations(memory, interface, packets);
+    }
+}
+
+/// Writes the descriptor and the first bytes of each packet: `N`, or `snap` of the module if that is 0.
+#[inline]
+fn copy_heads<const N: usize>(
+    memory: &mut [u8],
+    interface: &ModuleInterface,
+    packets: &[Packet],
+    port: u8,
+) {
+    let (first, stride) = (interface.first_byte(), interface.stride());
+    let slots = memory[interface.slots.clone()].chunks_exact_mut(stride);
+    for (packet, slot) in packets.iter().zip(slots) {
+        let (front, room) = slot.split_at_mut(first);
+        let bytes = packet.bytes();
+        match (room.first_chunk_mut::<N>(), bytes.first_chunk::<N>()) {
+            (Some(to), Some(from)) if N > 0 => *to = *from,
+            _ => copy_first(bytes, room),
+        }
         let network = packet.network_offset().and_then(|offset| u16::try_from(offset).ok());
         let descriptor = Descriptor {
-            data,
             length: packet.len() as u32,
-            visible: packet.len().min(interface.snap) as u16,
+            data: first as u16,
             network: network.unwrap_or(NO_HEADER),
             paint: packet.paint(),
             input: port,
-            destination: packet.dst().octets(),
-            timestamp,
             ..Descriptor::default()
         };
-        descriptor.store(place);
-        data += interface.stride() as u32;
-    }
-}
-
-/// The address of the first packet's first byte.
-#[inline]
-fn first_data(interface: &ModuleInterface) -> u32 {
-    (interface.slots.start + interface.headroom) as u32
-}
-
-/// Copies the first `N` bytes of each packet: the compiler knows the length.
-#[inline]
-fn copy_heads<const N: usize>(memory: &mut [u8], interface: &ModuleInterface, packets: &[Packet]) {
-    let slots = memory[interface.slots.clone()].chunks_exact_mut(interface.stride());
-    for (packet, slot) in packets.iter().zip(slots) {
-        let to = &mut slot[interface.headroom..];
-        match (to.first_chunk_mut::<N>(), packet.bytes().first_chunk::<N>()) {
-            (Some(to), Some(from)) => *to = *from,
-            _ => copy_some(to, packet.bytes(), N),
+        if let Some(place) = front.first_chunk_mut::<DESCRIPTOR>() {
+            *place = descriptor.to_bytes();
         }
     }
 }
 
-/// Copies as many bytes of each packet as the module wants.
-fn copy_bytes(memory: &mut [u8], interface: &ModuleInterface, packets: &[Packet]) {
-    let slots = memory[interface.slots.clone()].chunks_exact_mut(interface.stride());
-    for (packet, slot) in packets.iter().zip(slots) {
-        copy_some(&mut slot[interface.headroom..], packet.bytes(), interface.snap);
-    }
+/// Copies as many bytes as there are and fit. Apart, or the compiler makes one call of `memcpy` of both
+/// ways to copy, which takes twice as long as all the rest.
+#[inline(never)]
+fn copy_first(from: &[u8], to: &mut [u8]) {
+    let length = from.len().min(to.len());
+    to[..length].copy_from_slice(&from[..length]);
 }
 
-/// Copies the first `most` bytes, or as many as there are.
-fn copy_some(to: &mut [u8], from: &[u8], most: usize) {
-    let length = from.len().min(most);
-    to[..length].copy_from_slice(&from[..length]);
+/// Writes the annotations that a module has asked for.
+fn copy_annotations(memory: &mut [u8], interface: &ModuleInterface, packets: &[Packet]) {
+    let (places, _) = memory[interface.annotations.clone()].as_chunks_mut::<ANNOTATIONS>();
+    for (packet, place) in packets.iter().zip(places) {
+        place[..4].copy_from_slice(&packet.dst().octets());
+        let timestamp = if interface.has_timestamps { packet.timestamp() } else { 0 };
+        place[8..].copy_from_slice(&timestamp.to_le_bytes());
+    }
 }
 
 /// Takes the answers of a module over into the packets that [`copy_in`] has copied, and writes the
@@ -87,33 +89,39 @@ pub fn copy_out(
     outputs: usize,
     fates: &mut [u8],
 ) -> Result<(), Fault> {
-    let (answers, _) = memory[interface.packets.clone()].as_chunks::<DESCRIPTOR>();
-    let mut data = first_data(interface);
-    for ((packet, answer), fate) in packets.iter_mut().zip(answers).zip(fates) {
-        let answer = Descriptor::load(answer);
-        *fate = fate_of(answer.verdict, outputs, interface.reasons.len())?;
-        if (answer.data, answer.length) != (data, packet.len() as u32) {
-            change_bounds(packet, interface, &answer, data)?;
+    let first = interface.first_byte();
+    let slots = memory[interface.slots.clone()].chunks_exact(interface.stride());
+    for ((packet, slot), fate) in packets.iter_mut().zip(slots).zip(fates) {
+        let Some(answer) = slot.first_chunk::<DESCRIPTOR>() else { continue };
+        let answer = Descriptor::from_bytes(answer);
+        let verdict = usize::from(answer.verdict);
+        *fate = match verdict < outputs {
+            true => verdict as u8,
+            false => reason(verdict, interface.reasons.len())?,
+        };
+        if answer.length != packet.len() as u32 || usize::from(answer.data) != first {
+            change_bounds(packet, interface, &answer)?;
         }
         if answer.dirty_from < answer.dirty_to {
-            take_bytes(memory, interface, packet, &answer, data)?;
+            let (from, to) = (usize::from(answer.dirty_from), usize::from(answer.dirty_to));
+            let source = slot.get(usize::from(answer.data) + from..usize::from(answer.data) + to);
+            let place = packet.bytes_mut().get_mut(from..to);
+            let (Some(source), Some(place)) = (source, place) else {
+                return Err(Fault::Answer("changed bytes outside of the packet or its slot"));
+            };
+            copy_few(source, place);
         }
         packet.set_paint(answer.paint);
-        if packet.dst().octets() != answer.destination {
-            packet.set_dst(answer.destination.into());
-        }
-        data += interface.stride() as u32;
+    }
+    if !interface.annotations.is_empty() {
+        take_annotations(memory, interface, packets);
     }
     Ok(())
 }
 
-/// The index of the fate that a verdict means.
-#[inline]
-fn fate_of(verdict: u16, outputs: usize, reasons: usize) -> Result<u8, Fault> {
-    let verdict = usize::from(verdict);
-    if verdict < outputs {
-        return Ok(verdict as u8);
-    }
+/// The index of the fate that a verdict means which is no output.
+#[cold]
+fn reason(verdict: usize, reasons: usize) -> Result<u8, Fault> {
     match verdict.checked_sub(usize::from(DROP_VERDICT)) {
         Some(reason) if reason < reasons => Ok(WasmExit::Reason(reason as u8).index()),
         Some(_) => Err(Fault::Answer("a reason to drop that the module does not declare")),
@@ -121,26 +129,23 @@ fn fate_of(verdict: u16, outputs: usize, reasons: usize) -> Result<u8, Fault> {
     }
 }
 
-/// Moves the front and the end of a packet to where the module says: `data` is where its front was.
+/// Moves the front and the end of a packet to where the module says.
+#[inline(never)]
 fn change_bounds(
     packet: &mut Packet,
     interface: &ModuleInterface,
     answer: &Descriptor,
-    data: u32,
 ) -> Result<(), Fault> {
     const OUTSIDE: Fault = Fault::Answer("a packet outside of its slot");
+    let (first, data) = (interface.first_byte(), usize::from(answer.data));
     let before = packet.len();
     let was_visible = before.min(interface.snap);
-    let moved = i64::from(answer.data) - i64::from(data);
-    let headroom = interface.headroom as i64;
-    if moved < -headroom || moved > was_visible as i64 {
+    if data < DESCRIPTOR || data > first + was_visible {
         return Err(OUTSIDE);
     }
-    let pushed = usize::try_from(-moved).unwrap_or(0);
-    let pulled = usize::try_from(moved).unwrap_or(0);
-    packet.pull_front(pulled);
-    if pushed > 0 {
-        packet.push_front(pushed).fill(0);
+    packet.pull_front(data.saturating_sub(first));
+    if data < first {
+        packet.push_front(first - data).fill(0);
     }
     let (length, now) = (answer.length as usize, packet.len());
     if length <= now {
@@ -148,31 +153,47 @@ fn change_bounds(
         return Ok(());
     }
     // More bytes at the end: only where the module has seen the end, and within the slot.
-    let end = headroom + moved + length as i64;
-    if was_visible < before || end > interface.stride() as i64 {
+    if was_visible < before || data + length > interface.stride() {
         return Err(OUTSIDE);
     }
     packet.put_back(length - now);
     Ok(())
 }
 
-/// Takes over the bytes that the module has marked as changed.
-#[inline]
-fn take_bytes(
-    memory: &[u8],
-    interface: &ModuleInterface,
-    packet: &mut Packet,
-    answer: &Descriptor,
-    data: u32,
-) -> Result<(), Fault> {
-    const OUTSIDE: Fault = Fault::Answer("changed bytes outside of the packet or its slot");
-    let (from, to) = (usize::from(answer.dirty_from), usize::from(answer.dirty_to));
-    let start = answer.data as usize;
-    let slot_end = data as usize - interface.headroom + interface.stride();
-    if to > packet.len() || start + to > slot_end {
-        return Err(OUTSIDE);
+/// Copies bytes of equal length, mostly a few: a call of `memcpy` would take longer than they do.
+#[inline(always)]
+fn copy_few(from: &[u8], to: &mut [u8]) {
+    match from.len() {
+        4..=8 => copy_by::<4>(from, to),
+        9..=16 => copy_by::<8>(from, to),
+        _ => copy_others(from, to),
     }
-    let source = memory.get(start + from..start + to).ok_or(OUTSIDE)?;
-    packet.bytes_mut()[from..to].copy_from_slice(source);
-    Ok(())
+}
+
+/// Copies the first `N` and the last `N` of `N` to twice `N` bytes: the two may overlap.
+#[inline(always)]
+fn copy_by<const N: usize>(from: &[u8], to: &mut [u8]) {
+    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+        *to = *from;
+    }
+    if let (Some(to), Some(from)) = (to.last_chunk_mut::<N>(), from.last_chunk::<N>()) {
+        *to = *from;
+    }
+}
+
+/// The same for other numbers.
+#[inline(never)]
+fn copy_others(from: &[u8], to: &mut [u8]) {
+    to.copy_from_slice(from);
+}
+
+/// Takes the annotations over.
+fn take_annotations(memory: &[u8], interface: &ModuleInterface, packets: &mut [Packet]) {
+    let (places, _) = memory[interface.annotations.clone()].as_chunks::<ANNOTATIONS>();
+    for (packet, place) in packets.iter_mut().zip(places) {
+        let destination = [place[0], place[1], place[2], place[3]];
+        if packet.dst().octets() != destination {
+            packet.set_dst(destination.into());
+        }
+    }
 }

@@ -1,7 +1,7 @@
 /* faulty: shows what faults cost. The paint of a packet chooses the fault. */
 #include "castanet_wasm.h"
 
-CASTANET_MODULE(16, 0, 64, CASTANET_NONE, CASTANET_NONE,
+CASTANET_MODULE(16, 0, 64, 0, CASTANET_NONE, CASTANET_NONE,
                 CASTANET_NONE)
 
 int32_t castanet_init(uint32_t length) {
@@ -10,8 +10,7 @@ int32_t castanet_init(uint32_t length) {
 }
 
 void castanet_process(uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        struct castanet_packet *packet = &castanet_packets[i];
+    CASTANET_EACH(packet, count) {
         if (packet->paint == 1) __builtin_trap();
         if (packet->paint == 2)
             for (;;) *(volatile char *)castanet_text = 0;

@@ -17,7 +17,7 @@ static const struct castanet_handler handlers[] = {
     {"reset", CASTANET_WRITE},
 };
 
-CASTANET_MODULE(64, 0, 64, CASTANET_LIST(reasons), CASTANET_LIST(counters), CASTANET_LIST(handlers))
+CASTANET_MODULE(64, 0, 64, 0, CASTANET_LIST(reasons), CASTANET_LIST(counters), CASTANET_LIST(handlers))
 
 /* Answers with an error message. */
 static int32_t fail(const char *message) {
@@ -72,13 +72,13 @@ CASTANET_EXPORT("castanet_write") int32_t castanet_write(uint32_t handler, uint3
     return 0;
 }
 
-static int is_denied(const struct castanet_packet *packet) {
+static int is_denied(struct castanet_packet *packet) {
     uint32_t at = packet->network;
-    if (at + 20 > packet->visible) return 0;
+    if (at + 20 > castanet_visible(packet)) return 0;
     const uint8_t *ip = castanet_bytes(packet) + at;
     uint32_t header = (ip[0] & 15) * 4;
     /* TCP, and the first fragment. */
-    if (ip[9] != 6 || (ip[6] & 0x1f) || ip[7] || at + header + 4 > packet->visible) return 0;
+    if (ip[9] != 6 || (ip[6] & 0x1f) || ip[7] || at + header + 4 > castanet_visible(packet)) return 0;
     uint16_t port = ip[header + 2] << 8 | ip[header + 3];
     for (uint32_t i = 0; i < port_count; i++)
         if (ports[i] == port) return 1;
@@ -86,8 +86,7 @@ static int is_denied(const struct castanet_packet *packet) {
 }
 
 void castanet_process(uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        struct castanet_packet *packet = &castanet_packets[i];
+    CASTANET_EACH(packet, count) {
         if (is_denied(packet)) {
             packet->verdict = CASTANET_DROP(0);
             denied++;

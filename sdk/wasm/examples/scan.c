@@ -12,7 +12,7 @@ static const struct castanet_counter counters[] = {
     {"scanned_bytes", &scanned_bytes},
 };
 
-CASTANET_MODULE(2048, 0, 32, CASTANET_NONE, CASTANET_LIST(counters), CASTANET_NONE)
+CASTANET_MODULE(2048, 0, 32, 0, CASTANET_NONE, CASTANET_LIST(counters), CASTANET_NONE)
 
 int32_t castanet_init(uint32_t length) {
     if (length == 0 || length > NEEDLE) {
@@ -35,10 +35,9 @@ static int has_needle(const uint8_t *bytes, uint32_t length) {
 }
 
 void castanet_process(uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        struct castanet_packet *packet = &castanet_packets[i];
-        scanned_bytes += packet->visible;
-        if (has_needle(castanet_bytes(packet), packet->visible)) {
+    CASTANET_EACH(packet, count) {
+        scanned_bytes += castanet_visible(packet);
+        if (has_needle(castanet_bytes(packet), castanet_visible(packet))) {
             packet->verdict = 1;
             packet->paint = 1;
             found++;

@@ -8,7 +8,7 @@ static uint64_t decremented;
 
 static const struct castanet_counter counters[] = {{"decremented", &decremented}};
 
-CASTANET_MODULE(32, 0, 64, CASTANET_NONE, CASTANET_LIST(counters), CASTANET_NONE)
+CASTANET_MODULE(32, 0, 64, 0, CASTANET_NONE, CASTANET_LIST(counters), CASTANET_NONE)
 
 int32_t castanet_init(uint32_t length) {
     (void)length;
@@ -16,10 +16,10 @@ int32_t castanet_init(uint32_t length) {
 }
 
 void castanet_process(uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        struct castanet_packet *packet = &castanet_packets[i];
+    uint64_t done = 0;
+    CASTANET_EACH(packet, count) {
         uint32_t at = packet->network;
-        if (at + 20 > packet->visible) continue;
+        if (at + 20 > castanet_visible(packet)) continue;
         uint8_t *ip = castanet_bytes(packet) + at;
         if (ip[8] <= 1) {
             packet->verdict = EXPIRED;
@@ -32,6 +32,7 @@ void castanet_process(uint32_t count) {
         ip[10] = sum >> 8;
         ip[11] = sum;
         castanet_dirty(packet, at + 8, at + 12);
-        decremented++;
+        done++;
     }
+    decremented += done;
 }

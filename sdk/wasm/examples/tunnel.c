@@ -9,7 +9,7 @@ static const struct castanet_reason reasons[] = {
     {"not_tunnelled", "Packets on the outer side that do not belong to the tunnel."},
 };
 
-CASTANET_MODULE(64, HEADERS, 64, CASTANET_LIST(reasons), CASTANET_NONE, CASTANET_NONE)
+CASTANET_MODULE(64, 32, 64, 1, CASTANET_LIST(reasons), CASTANET_NONE, CASTANET_NONE)
 
 int32_t castanet_init(uint32_t length) {
     (void)length;
@@ -34,18 +34,18 @@ static void encapsulate(struct castanet_packet *packet) {
     sum = ~((sum & 0xffff) + (sum >> 16));
     outer[10] = sum >> 8;
     outer[11] = sum;
-    for (int i = 0; i < 4; i++) packet->destination[i] = outer[16 + i];
+    for (int i = 0; i < 4; i++)
+        castanet_annotations[CASTANET_NUMBER(packet)].destination[i] = outer[16 + i];
 }
 
-static int is_ours(const struct castanet_packet *packet) {
+static int is_ours(struct castanet_packet *packet) {
     const uint8_t *outer = castanet_bytes(packet);
-    if (packet->visible < HEADERS || outer[0] != 0x45 || outer[9] != 17) return 0;
+    if (castanet_visible(packet) < HEADERS || outer[0] != 0x45 || outer[9] != 17) return 0;
     return outer[22] == 0x0f && outer[23] == 0xa0;
 }
 
 void castanet_process(uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        struct castanet_packet *packet = &castanet_packets[i];
+    CASTANET_EACH(packet, count) {
         if (packet->input == 0) {
             encapsulate(packet);
         } else if (is_ours(packet)) {

@@ -14,6 +14,8 @@ mod scale;
 mod shared;
 mod shared_packets;
 mod splitbox;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 use super::{CommandResult, write_json, write_out};
 use crate::terminal::{bold, colours_on_stdout};
@@ -58,6 +60,9 @@ enum Benchmark {
     /// SplitBox: what each party carries, beside the function in the plain
     #[command(name = "splitbox")]
     SplitBox(splitbox::Arguments),
+    /// Elements in WebAssembly, beside native ones that do the same
+    #[cfg(feature = "wasm")]
+    Wasm(wasm::Arguments),
     /// Rules by the thousand between interfaces, beside nftables, iptables and Linux
     Firewall(firewall::Arguments),
 }
@@ -77,6 +82,8 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::SharedPackets(arguments) => shared_packets::main(arguments),
         Benchmark::Classify(arguments) => classify::main(arguments),
         Benchmark::SplitBox(arguments) => splitbox::main(arguments),
+        #[cfg(feature = "wasm")]
+        Benchmark::Wasm(arguments) => wasm::main(arguments),
         Benchmark::Firewall(arguments) => firewall::main(arguments),
     }
 }

@@ -384,6 +384,17 @@ fn classes() -> Vec<&'static str> {
     rooms.chain(io).map(|class| class.spec.class).collect()
 }
 
+/// WebAssembly is in programs that were built with it.
+#[cfg(not(feature = "wasm"))]
+#[test]
+fn an_absent_class_says_how_to_build_with_it() {
+    let refused = castanet(&["check", "-e", "Idle -> WasmElement(a.wasm) -> Discard"], b"");
+    assert_eq!(refused.status, Some(1));
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains("unknown element class 'WasmElement'"), "{said}");
+    assert!(said.contains("`cargo build --release --package castanet --features wasm`"), "{said}");
+}
+
 #[test]
 fn elements_lists_every_class_once() {
     let text = out(&["elements"]);

@@ -436,6 +436,7 @@ pub const fn control<E: Control>() -> Class {
 pub struct Library {
     by_name: std::collections::BTreeMap<&'static str, &'static Class>,
     fusions: Vec<&'static Fusion>,
+    absent: Vec<(&'static str, &'static str)>,
 }
 
 impl Library {
@@ -451,6 +452,14 @@ impl Library {
         for alias in class.spec.aliases {
             self.by_name.insert(alias, class);
         }
+    }
+    /// Names a class that other builds of the program have, and how to get it.
+    pub fn add_absent(&mut self, name: &'static str, help: &'static str) {
+        self.absent.push((name, help));
+    }
+    /// How to get a class that this build of the program does not have.
+    pub fn help_for_absent(&self, name: &str) -> Option<&'static str> {
+        self.absent.iter().find(|(absent, _)| *absent == name).map(|(_, help)| *help)
     }
     /// Adds passes of several classes that run as one.
     pub fn fuse(&mut self, fusions: &'static [Fusion]) {

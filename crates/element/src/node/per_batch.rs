@@ -1,7 +1,8 @@
 //! Runs a `PerBatch` element.
 
 use super::{
-    AnyConfig, Instance, Node, NodeAnswer, PushRole, ThroughRole, handlers_of_body, keep_view, life_of_body,
+    AnyConfig, Instance, Node, NodeAnswer, PushRole, ThroughRole, handlers_of_body, keep_view,
+    life_of_body,
 };
 use crate::cx::Cx;
 use crate::declaration::ElementDeclarations;

@@ -12,10 +12,11 @@ pub fn name(flat: &FlatGraph, library: &Library, errors: &mut Diagnostics) -> Gr
     let mut index = vec![None; flat.elements.len()];
     for (i, it) in flat.elements.iter().enumerate() {
         let Some(class) = library.get(&it.class) else {
-            let near = nearest(&it.class, library.names());
+            let near = || nearest(&it.class, library.names());
+            let help = library.help_for_absent(&it.class).map(str::to_owned);
             errors.push(
                 Diagnostic::error(it.span, format!("unknown element class '{}'", it.class))
-                    .with_maybe_help(near.map(|n| format!("did you mean '{n}'?"))),
+                    .with_maybe_help(help.or_else(|| Some(format!("did you mean '{}'?", near()?)))),
             );
             continue;
         };

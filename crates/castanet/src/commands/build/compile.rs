@@ -81,6 +81,9 @@ impl Job<'_> {
         let is_plain = matches!(profile, "dev" | "test");
         command.arg(if is_plain { "build" } else { "rustc" });
         command.args(["--package", PACKAGE, "--bin", PACKAGE, "--locked"]);
+        if cfg!(feature = "wasm") {
+            command.args(["--features", "wasm"]);
+        }
         command.args(["--profile", profile]).arg("--target-dir").arg(target);
         if let Some(vendored) = self.sources.vendored() {
             command.arg("--offline");

@@ -9,8 +9,7 @@ use castanet_wasm::{CLASSES, Fault, Limits, Metering, Module, ModuleInstance, co
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
-const LIMITS: Limits =
-    Limits { instructions: 100_000, memory: 1 << 20, metering: Metering::Fuel };
+const LIMITS: Limits = Limits { instructions: 100_000, memory: 1 << 20, metering: Metering::Fuel };
 
 /// A module whose description lies at 256: 32 bytes of each of 4 packets, 16 bytes of headroom.
 const GOOD: &str = r#"(module
@@ -47,9 +46,8 @@ fn with_process(process: &str) -> ModuleInstance {
 
 /// Sends packets through an instance; returns them with the indexes of their fates.
 fn run(instance: &mut ModuleInstance, lengths: &[usize]) -> Result<Vec<(Packet, u8)>, Fault> {
-    let packet = |length: &usize| {
-        Packet::from_bytes(&(0..*length).map(|n| n as u8).collect::<Vec<_>>())
-    };
+    let packet =
+        |length: &usize| Packet::from_bytes(&(0..*length).map(|n| n as u8).collect::<Vec<_>>());
     let mut packets: Vec<Packet> = lengths.iter().map(packet).collect();
     let mut fates = vec![0; packets.len()];
     let (memory, interface) = instance.memory_mut();
@@ -63,12 +61,10 @@ fn run(instance: &mut ModuleInstance, lengths: &[usize]) -> Result<Vec<(Packet, 
 #[test]
 fn a_good_module_forwards_what_it_gets() {
     let done = run(&mut with_process(""), &[0, 1, 31, 32, 1500][..4]).expect("is good");
-    assert_eq!(done.iter().map(|it| (it.0.len(), it.1)).collect::<Vec<_>>(), [
-        (0, 0),
-        (1, 0),
-        (31, 0),
-        (32, 0)
-    ]);
+    assert_eq!(
+        done.iter().map(|it| (it.0.len(), it.1)).collect::<Vec<_>>(),
+        [(0, 0), (1, 0), (31, 0), (32, 0)]
+    );
     // To output 1, painted; then dropped for the module's reason.
     let out = with_process("(i32.store16 (i32.const 4108) (i32.const 1))").and_run(&[60]);
     assert_eq!(out.expect("is good")[0].1, 1);
@@ -94,8 +90,15 @@ fn malformed_modules_are_refused() {
     };
     let good = wat("i32.const 0", "", "");
     let of = |text: &str| refused(&bytes(text));
-    let without = |what: &str| of(&good.replace(what, &what.replace("export", "export \"x\") (export")
-        .replace("castanet_", "other_").replace("\"memory\"", "\"other\"")));
+    let without = |what: &str| {
+        of(&good.replace(
+            what,
+            &what
+                .replace("export", "export \"x\") (export")
+                .replace("castanet_", "other_")
+                .replace("\"memory\"", "\"other\""),
+        ))
+    };
     for (said, wanted) in [
         (refused(b""), "is no WebAssembly module: it does not begin with `\\0asm`"),
         (refused(b"not a module"), "is no WebAssembly module: it does not begin with `\\0asm`"),
@@ -105,13 +108,12 @@ fn malformed_modules_are_refused() {
         ),
         (refused(&vec![0; 5 << 20]), "has 5.0 MiB; a module can have 4.0 MiB"),
         (without("(export \"memory\")"), "does not export its memory as `memory`"),
+        (without("(export \"castanet_init\")"), "does not export the function `castanet_init`"),
         (
-            without("(export \"castanet_init\")"),
-            "does not export the function `castanet_init`",
-        ),
-        (
-            of(&good.replace("(func (export \"castanet_abi_version\") (result i32) (i32.const 1))",
-                "(func (export \"castanet_abi_version\") (result i64) (i64.const 1))")),
+            of(&good.replace(
+                "(func (export \"castanet_abi_version\") (result i32) (i32.const 1))",
+                "(func (export \"castanet_abi_version\") (result i64) (i64.const 1))",
+            )),
             "exports `castanet_abi_version` not as (type (func (result i32)))",
         ),
         (
@@ -123,11 +125,15 @@ fn malformed_modules_are_refused() {
             "begins with 1.1 MiB of memory; MEMORY allows 1.0 MiB",
         ),
         (
-            of(&good.replace("(module\n", "(module (import \"env\" \"open\" (func (param i32)))\n")),
+            of(&good
+                .replace("(module\n", "(module (import \"env\" \"open\" (func (param i32)))\n")),
             "imports `open` from `env`; a module can import `log`, `now` and `random` from `castanet`",
         ),
         (
-            of(&good.replace("(module\n", "(module (import \"castanet\" \"now\" (func (param i32)))\n")),
+            of(&good.replace(
+                "(module\n",
+                "(module (import \"castanet\" \"now\" (func (param i32)))\n",
+            )),
             "imports `now` with other types than (type (func (result i64)))",
         ),
         (
@@ -138,17 +144,34 @@ fn malformed_modules_are_refused() {
             of(&wat("(loop (br 0)) (unreachable)", "", "")),
             "the module reached a limit: 50000000 instructions in one call",
         ),
-        (of(&wat("i32.const -3", "", "(data (i32.const 12288) \"bad\")")), "refuses its configuration: bad"),
-        (of(&good.replace("\\3c", "\\3b")), "the module's description has 59 bytes; it should have 60"),
-        (of(&good.replace("\"\\20\\00\\00\\00\"", "\"\\00\\00\\00\\01\"")),
-            "`snap` of the module is 16777216; it can be 0 to 16384"),
-        (of(&good.replace("\\00\\20\\00\\00", "\\00\\ff\\ff\\00")),
-            "`slots` of the module lies at 16776960 with 192 bytes; its memory has 65536"),
-        (of(&good.replace("unwanted", "un wante")),
-            "the reason \"un wante\" of the module is no name: lower-case letters, digits and `_`"),
-        (of(&good.replace("unwanted\\00", "trap\\00")), "two reasons of the module are called `trap`"),
-        (of(&good.replace("(result i32) (i32.const 256)", "(result i32) (i32.const -4)")),
-            "the module's description lies at 4294967292, outside of the module's memory"),
+        (
+            of(&wat("i32.const -3", "", "(data (i32.const 12288) \"bad\")")),
+            "refuses its configuration: bad",
+        ),
+        (
+            of(&good.replace("\\3c", "\\3b")),
+            "the module's description has 59 bytes; it should have 60",
+        ),
+        (
+            of(&good.replace("\"\\20\\00\\00\\00\"", "\"\\00\\00\\00\\01\"")),
+            "`snap` of the module is 16777216; it can be 0 to 16384",
+        ),
+        (
+            of(&good.replace("\\00\\20\\00\\00", "\\00\\ff\\ff\\00")),
+            "`slots` of the module lies at 16776960 with 192 bytes; its memory has 65536",
+        ),
+        (
+            of(&good.replace("unwanted", "un wante")),
+            "the reason \"un wante\" of the module is no name: lower-case letters, digits and `_`",
+        ),
+        (
+            of(&good.replace("unwanted\\00", "trap\\00")),
+            "two reasons of the module are called `trap`",
+        ),
+        (
+            of(&good.replace("(result i32) (i32.const 256)", "(result i32) (i32.const -4)")),
+            "the module's description lies at 4294967292, outside of the module's memory",
+        ),
         (
             of(&wat("i32.const 0", "(memory.fill (i32.const 0) (i32.const 0) (local.get 0))", "")),
             "function 3 has `memory.fill` without a constant length of at most 1024 before it, which LIMIT \
@@ -206,7 +229,8 @@ fn malformed_answers_are_faults() {
         (local.set $at (i32.add (local.get $at) (i32.const 4)))
         (br_if 0 (i32.lt_u (local.get $at) (i32.const 65536))))";
     let limits = Limits { instructions: 1_000_000, ..LIMITS };
-    let module = Module::compile(&self::bytes(&wat("i32.const 0", wipes, "")), limits).expect("is good");
+    let module =
+        Module::compile(&self::bytes(&wat("i32.const 0", wipes, "")), limits).expect("is good");
     let mut instance = module.instantiate("", Time::default()).expect("is good");
     assert_eq!(run(&mut instance, &[60]).map(drop).unwrap_err(), reason);
 }
@@ -215,14 +239,16 @@ fn malformed_answers_are_faults() {
 fn bounds_move_within_the_slot() {
     let moved = |store: &str, length| with_process(store).and_run(&[length]).expect("is right");
     // Pulled by four bytes, and cut to ten.
-    let pulled = "(i32.store (i32.const 4096) (i32.const 8212)) (i32.store (i32.const 4100) (i32.const 10))";
+    let pulled =
+        "(i32.store (i32.const 4096) (i32.const 8212)) (i32.store (i32.const 4100) (i32.const 10))";
     assert_eq!(moved(pulled, 60)[0].0.bytes(), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
     // Two bytes in front; one of them is written.
     let pushed = "(i32.store (i32.const 4096) (i32.const 8206)) (i32.store (i32.const 4100) (i32.const 62))
         (i32.store8 (i32.const 8207) (i32.const 99)) (i32.store (i32.const 4112) (i32.const 0x00020000))";
     assert_eq!(moved(pushed, 60)[0].0.bytes()[..4], [0, 99, 0, 1]);
     // One byte more at the end of a packet that the module sees whole.
-    let longer = "(i32.store (i32.const 4100) (i32.const 4)) (i32.store8 (i32.const 8211) (i32.const 7))
+    let longer =
+        "(i32.store (i32.const 4100) (i32.const 4)) (i32.store8 (i32.const 8211) (i32.const 7))
         (i32.store (i32.const 4112) (i32.const 0x00040003))";
     assert_eq!(moved(longer, 3)[0].0.bytes(), [0, 1, 2, 7]);
 }
@@ -237,7 +263,8 @@ fn imports_have_bounds_and_castanets_clock() {
         let text = wat("i32.const 0", process, "").replace("(module\n", imports);
         made(&text).unwrap_or_else(|error| panic!("{error}"))
     };
-    let mut clock = with("(i64.store (i32.const 0) (call $now)) (i64.store (i32.const 8) (call $random))");
+    let mut clock =
+        with("(i64.store (i32.const 0) (call $now)) (i64.store (i32.const 8) (call $random))");
     clock.seed(7);
     clock.process(1, Time(1_000_000_000_000_000_000)).expect("is good");
     assert_eq!(clock.memory()[..8], 1_000_000_000_000_000_000u64.to_le_bytes());

@@ -1,4 +1,5 @@
 //! Checks of the element: its examples run, show every exit, and survive hostile packets.
+#![cfg(feature = "engine")]
 
 use castanet_bench::example;
 use castanet_element::class::Library;
