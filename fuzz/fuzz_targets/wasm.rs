@@ -4,10 +4,10 @@
 
 use castanet_element::packet::Packet;
 use castanet_element::time::Time;
-use castanet_wasm::{Limits, Metering, Module, copy_in, copy_out};
+use castanet_wasm::{Limits, Meter, Module, copy_in, copy_out};
 
 const LIMITS: Limits =
-    Limits { instructions: 100_000, memory: 1 << 20, metering: Metering::Fuel };
+    Limits { instructions: 100_000, memory: 1 << 20, meter: Meter::Fuel };
 /// Lengths of the packets.
 const LENGTHS: [usize; 4] = [0, 1, 60, 1500];
 

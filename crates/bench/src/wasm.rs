@@ -8,7 +8,7 @@ use castanet_element::packet::Packet;
 use castanet_element::time::Time;
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{Options, Router};
-use castanet_wasm::{Limits, Metering, Module, ModuleInstance, copy_in, copy_out};
+use castanet_wasm::{Limits, Meter, Module, ModuleInstance, copy_in, copy_out};
 use serde::Serialize;
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub struct CallRecord {
     /// The module.
     pub module: &'static str,
     /// How the time of a call is limited.
-    pub metering: &'static str,
+    pub meter: &'static str,
     /// Packets in a batch.
     pub burst: usize,
     /// Nanoseconds to copy a packet and its descriptor in.
@@ -204,16 +204,15 @@ fn measure(
 /// # Errors
 /// A module fails.
 pub fn run_calls(plan: &Plan, on_record: &mut dyn FnMut(CallRecord)) -> Result<(), String> {
-    let meterings =
-        [("fuel", Metering::Fuel), ("epoch", Metering::Epoch), ("none", Metering::Unlimited)];
+    let meters = [("fuel", Meter::Fuel), ("epoch", Meter::Epoch), ("none", Meter::Unlimited)];
     for case in CASES.iter().filter(|case| is_selected(&plan.cases, case.name)) {
-        for (metering, by) in meterings {
-            let limits = Limits { instructions: 10_000_000, memory: 16 << 20, metering: by };
+        for (meter, by) in meters {
+            let limits = Limits { instructions: 10_000_000, memory: 16 << 20, meter: by };
             let configuration = case.configuration.trim_start_matches(", ").replace(", ", "\n");
             for &burst in &plan.bursts {
                 let module = Module::compile(case.bytes, limits)?;
                 let mut instance = module.instantiate(&configuration, Time::default())?;
-                on_record(call_record(case.name, metering, burst, plan, &mut instance)?);
+                on_record(call_record(case.name, meter, burst, plan, &mut instance)?);
             }
         }
     }
@@ -222,7 +221,7 @@ pub fn run_calls(plan: &Plan, on_record: &mut dyn FnMut(CallRecord)) -> Result<(
 
 fn call_record(
     module: &'static str,
-    metering: &'static str,
+    meter: &'static str,
     burst: usize,
     plan: &Plan,
     instance: &mut ModuleInstance,
@@ -258,7 +257,7 @@ fn call_record(
     let packet = count as f64;
     Ok(CallRecord {
         module,
-        metering,
+        meter,
         burst,
         copy_in_ns: copy_in_ns / packet,
         call_ns: call_ns / packet,

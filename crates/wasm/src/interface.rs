@@ -1,4 +1,4 @@
-//! What a module says about itself: buffers, reasons to drop, counters, handlers.
+//! The description of a module: buffers, reasons to drop, counters, handlers.
 
 use crate::abi::{
     ALIGN, ANNOTATIONS, DESCRIPTOR, MAX_BATCH, MAX_HEADROOM, MAX_NAMES, MAX_REASONS, MAX_SNAP,
@@ -8,10 +8,10 @@ use crate::exit::WasmExit;
 use castanet_element::fate::{Fate, LossReason};
 use std::ops::Range;
 
-/// The words of the module's description, and what is wrong with the value of one.
-type Checked<T> = Result<T, String>;
+/// A part of the description, or the reason why it is refused.
+type InterfaceResult<T> = Result<T, String>;
 
-/// What a module says about itself. All ranges lie within its memory, which never shrinks.
+/// The description of a module. All ranges lie within its memory, which never shrinks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModuleInterface {
     /// Whether the annotations have time stamps.
@@ -59,7 +59,7 @@ impl ModuleInterface {
     ///
     /// # Errors
     /// A number or an address is out of range, or a name is none.
-    pub(crate) fn read(memory: &[u8], address: u32) -> Checked<ModuleInterface> {
+    pub(crate) fn read(memory: &[u8], address: u32) -> InterfaceResult<ModuleInterface> {
         let view = MemoryView(memory);
         let word = |n: usize| view.word("the module's description", address as usize + 4 * n);
         if word(0)? as usize != 4 * MODULE_WORDS {
@@ -77,7 +77,7 @@ impl ModuleInterface {
             }
         };
         let multiple = |n: usize, name: &str, most: u32| match within(n, name, 0..most + 1)? {
-            value if value as usize % ALIGN == 0 => Ok(value as usize),
+            value if (value as usize).is_multiple_of(ALIGN) => Ok(value as usize),
             value => Err(format!("`{name}` of the module is {value}, no multiple of {ALIGN}")),
         };
         let snap = multiple(2, "snap", MAX_SNAP)?;
@@ -139,7 +139,7 @@ impl ModuleInterface {
     }
 
     /// Checks that no two handlers and no two reasons have one name.
-    fn check_names(&self) -> Checked<()> {
+    fn check_names(&self) -> InterfaceResult<()> {
         let mut handlers: Vec<&str> = self.counters.iter().map(|it| it.0.as_str()).collect();
         handlers.extend(self.handlers.iter().map(|it| it.0.as_str()));
         let reasons: Vec<&str> = self.reasons.iter().map(|it| it.0.as_str()).collect();
@@ -160,7 +160,7 @@ struct MemoryView<'a>(&'a [u8]);
 
 impl MemoryView<'_> {
     /// The addresses of `length` bytes from `address` on.
-    fn range(&self, name: &str, address: u32, length: usize) -> Checked<Range<usize>> {
+    fn range(&self, name: &str, address: u32, length: usize) -> InterfaceResult<Range<usize>> {
         let range = address as usize..address as usize + length;
         match range.end <= self.0.len() {
             true => Ok(range),
@@ -171,14 +171,14 @@ impl MemoryView<'_> {
         }
     }
 
-    fn word(&self, name: &str, address: usize) -> Checked<u32> {
+    fn word(&self, name: &str, address: usize) -> InterfaceResult<u32> {
         let bytes = self.0.get(address..).and_then(|rest| rest.first_chunk());
         let outside = || format!("{name} lies at {address}, outside of the module's memory");
         bytes.map(|bytes| u32::from_le_bytes(*bytes)).ok_or_else(outside)
     }
 
     /// A text that ends before a byte 0.
-    fn string(&self, name: &str, address: u32) -> Checked<String> {
+    fn string(&self, name: &str, address: u32) -> InterfaceResult<String> {
         let rest = self.0.get(address as usize..).unwrap_or_default();
         let end = rest.iter().take(MAX_STRING + 1).position(|byte| *byte == 0);
         let text = end.and_then(|end| std::str::from_utf8(&rest[..end]).ok());
@@ -190,7 +190,7 @@ impl MemoryView<'_> {
     }
 
     /// A name such as `no_route`.
-    fn name(&self, kind: &str, address: u32) -> Checked<String> {
+    fn name(&self, kind: &str, address: u32) -> InterfaceResult<String> {
         let name = self.string(kind, address)?;
         let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -209,14 +209,14 @@ impl MemoryView<'_> {
         pairs.iter().map(|[a, b]| (u32::from_le_bytes(*a), u32::from_le_bytes(*b)))
     }
 
-    fn reasons(&self, range: Range<usize>) -> Checked<Vec<(String, String)>> {
+    fn reasons(&self, range: Range<usize>) -> InterfaceResult<Vec<(String, String)>> {
         let reason = |(name, doc)| {
             Ok((self.name("the reason", name)?, self.string("the sentence of a reason", doc)?))
         };
         self.pairs(range).map(reason).collect()
     }
 
-    fn counters(&self, range: Range<usize>) -> Checked<Vec<(String, usize)>> {
+    fn counters(&self, range: Range<usize>) -> InterfaceResult<Vec<(String, usize)>> {
         let counter = |(name, value)| {
             let name = self.name("the counter", name)?;
             Ok((name, self.range("the value of a counter", value, 8)?.start))
@@ -224,7 +224,7 @@ impl MemoryView<'_> {
         self.pairs(range).map(counter).collect()
     }
 
-    fn handlers(&self, range: Range<usize>) -> Checked<Vec<(String, u32)>> {
+    fn handlers(&self, range: Range<usize>) -> InterfaceResult<Vec<(String, u32)>> {
         let handler = |(name, access)| match access {
             1..=3 => Ok((self.name("the handler", name)?, access & (READ | WRITE))),
             _ => Err(format!("the access of a handler is {access}; it can be 1 to 3")),

@@ -13,12 +13,12 @@ pub struct Limits {
     /// Bytes of memory.
     pub memory: usize,
     /// How instructions are counted.
-    pub metering: Metering,
+    pub meter: Meter,
 }
 
 /// How the time of a call is limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metering {
+pub enum Meter {
     /// By counting instructions.
     Fuel,
 }
@@ -57,7 +57,7 @@ impl Module {
 pub enum ModuleInstance {}
 
 impl ModuleInstance {
-    /// What the module says about itself.
+    /// The description of the module.
     pub fn interface(&self) -> &ModuleInterface {
         match *self {}
     }
@@ -65,7 +65,7 @@ impl ModuleInstance {
     pub fn memory(&self) -> &[u8] {
         match *self {}
     }
-    /// Its memory with what it says about itself.
+    /// Its memory with its description.
     pub fn memory_mut(&mut self) -> (&mut [u8], &ModuleInterface) {
         match *self {}
     }

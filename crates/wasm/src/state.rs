@@ -14,6 +14,10 @@ const LINES_A_SECOND: u32 = 10;
 /// Most causes of faults that are remembered as reported.
 const MOST_CAUSES: usize = 16;
 
+/// The line about a module that is cut off.
+const CUT_OFF: &str = "the module is cut off after faults in a row, for 100 ms first, and twice as long after each \
+                       further one";
+
 /// A module with its configuration, as all workers run it.
 #[derive(Clone, Debug)]
 pub(crate) struct ModuleSetup {
@@ -220,12 +224,8 @@ impl WasmState {
         }
         self.running = None;
         self.report_once(&format!("{cause}; the module begins anew"), cx);
-        if let Some(pause) = self.history.note_fault(cx.now()) {
-            let pause = format!("{} ms", pause.as_millis());
-            self.report_once("the module is cut off because of its faults", cx);
-            if self.reported.len() < MOST_CAUSES {
-                cx.report(&format!("its packets are dropped for {pause}"));
-            }
+        if self.history.note_fault(cx.now()).is_some() {
+            self.report_once(CUT_OFF, cx);
         }
     }
 

@@ -15,21 +15,22 @@ use castanet_packet::Packet;
 pub fn copy_in(memory: &mut [u8], interface: &ModuleInterface, packets: &[Packet], port: u8) {
     // For frequent lengths the compiler knows how many bytes it copies.
     match interface.snap {
-        16 => copy_heads::<16>(memory, interface, packets, port),
-        32 => copy_heads::<32>(memory, interface, packets, port),
-        48 => copy_heads::<48>(memory, interface, packets, port),
-        64 => copy_heads::<64>(memory, interface, packets, port),
-        128 => copy_heads::<128>(memory, interface, packets, port),
-        _ => copy_heads::<0>(memory, interface, packets, port),
+        16 => copy_heads::<16, 8>(memory, interface, packets, port),
+        32 => copy_heads::<32, 16>(memory, interface, packets, port),
+        48 => copy_heads::<48, 24>(memory, interface, packets, port),
+        64 => copy_heads::<64, 32>(memory, interface, packets, port),
+        128 => copy_heads::<128, 64>(memory, interface, packets, port),
+        _ => copy_heads::<0, 0>(memory, interface, packets, port),
     }
     if !interface.annotations.is_empty() {
         copy_annotations(memory, interface, packets);
     }
 }
 
-/// Writes the descriptor and the first bytes of each packet: `N`, or `snap` of the module if that is 0.
+/// Writes the descriptor and the first bytes of each packet: `N`, or `snap` of the module if that is 0. `HALF`
+/// is half of `N`.
 #[inline]
-fn copy_heads<const N: usize>(
+fn copy_heads<const N: usize, const HALF: usize>(
     memory: &mut [u8],
     interface: &ModuleInterface,
     packets: &[Packet],
@@ -42,6 +43,8 @@ fn copy_heads<const N: usize>(
         let bytes = packet.bytes();
         match (room.first_chunk_mut::<N>(), bytes.first_chunk::<N>()) {
             (Some(to), Some(from)) if N > 0 => *to = *from,
+            // Fewer bytes, but more than half: both halves overlap.
+            _ if N > 0 && bytes.len() >= HALF => copy_by::<HALF>(bytes, &mut room[..bytes.len()]),
             _ => copy_first(bytes, room),
         }
         let network = packet.network_offset().and_then(|offset| u16::try_from(offset).ok());

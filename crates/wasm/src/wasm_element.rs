@@ -2,7 +2,7 @@
 
 use crate::abi::{READ, WRITE};
 use crate::args::WasmElementArgs;
-use crate::engine::{Limits, Metering, Module};
+use crate::engine::{Limits, Meter, Module};
 use crate::exit::WasmExit;
 use crate::interface::ModuleInterface;
 use crate::state::{ModuleSetup, WasmState};
@@ -74,8 +74,7 @@ use std::sync::Arc;
 /// > in  1.0.0.1 > 2.0.0.2 udp ; paint 3
 /// = f.drops.bad_answer 1
 /// ~ f :: WasmElement: the module's answer is malformed: an output that is not connected; the module begins anew
-/// ~ f :: WasmElement: the module is cut off because of its faults
-/// ~ f :: WasmElement: its packets are dropped for 100 ms
+/// ~ f :: WasmElement: the module is cut off after faults in a row, for 100 ms first, and twice as long after each further one
 /// > in  1.0.0.1 > 2.0.0.2 udp
 /// = f.drops.cut_off 1
 /// + 0.2s
@@ -99,7 +98,7 @@ impl Build for WasmElement {
         let limits = Limits {
             instructions: args.limit,
             memory: usize::try_from(args.memory * 1024).unwrap_or(usize::MAX),
-            metering: Metering::Fuel,
+            meter: Meter::Fuel,
         };
         let bytes = std::fs::read(&args.file).map_err(|it| ArgError::of_file(&args.file, &it))?;
         let module = Arc::new(Module::compile(&bytes, limits).map_err(refused)?);

@@ -5,11 +5,11 @@ use castanet_bench::example;
 use castanet_element::class::Library;
 use castanet_element::time::Time;
 use castanet_packet::Packet;
-use castanet_wasm::{CLASSES, Fault, Limits, Metering, Module, ModuleInstance, copy_in, copy_out};
+use castanet_wasm::{CLASSES, Fault, Limits, Meter, Module, ModuleInstance, copy_in, copy_out};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 
-const LIMITS: Limits = Limits { instructions: 100_000, memory: 1 << 20, metering: Metering::Fuel };
+const LIMITS: Limits = Limits { instructions: 100_000, memory: 1 << 20, meter: Meter::Fuel };
 
 /// A module whose description lies at 256: 32 bytes of each of 4 packets, 16 bytes of headroom.
 const GOOD: &str = r#"(module
@@ -138,11 +138,11 @@ fn malformed_modules_are_refused() {
         ),
         (
             of(&wat("i32.const 0", "", "(func $loop (loop (br 0))) (start $loop)")),
-            "the module reached a limit: 50000000 instructions in one call",
+            "cannot be started: the module reached a limit: 50000000 instructions in one call",
         ),
         (
             of(&wat("(loop (br 0)) (unreachable)", "", "")),
-            "the module reached a limit: 50000000 instructions in one call",
+            "cannot be started: the module reached a limit: 50000000 instructions in one call",
         ),
         (
             of(&wat("i32.const -3", "", "(data (i32.const 12288) \"bad\")")),

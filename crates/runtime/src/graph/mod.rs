@@ -110,6 +110,12 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// The graph whose elements have these handlers and reasons to drop beside those of their classes.
+    pub(crate) fn with_declarations(mut self, all: Vec<ElementDeclarations>) -> Graph {
+        self.elements.iter_mut().zip(all).for_each(|(it, own)| it.declarations = own);
+        self
+    }
+
     /// The element of that name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.elements.iter().position(|e| e.name == name)

@@ -152,7 +152,7 @@ impl Router {
 /// in `found` already.
 pub(super) fn construct(
     flat: &FlatGraph,
-    mut planned: ConfigPlan,
+    planned: ConfigPlan,
     options: &Options,
     context: &RuntimeContext,
     found: &mut Diagnostics,
@@ -167,7 +167,6 @@ pub(super) fn construct(
     let names = Names::new(&planned.facts.addresses, system).with_files(files);
     let mut parts =
         make_all(&planned, &names, &context.shared, context.clock.now(), options, found);
-    declare_all(&mut planned, &parts.nodes, options, found);
     if found.has_errors() {
         return None;
     }
@@ -193,7 +192,7 @@ pub(super) fn construct(
             replaced: context.replaced,
             rewritten: vec![None; graph.elements.len()],
             callers: vec![false; graph.elements.len()],
-            graph,
+            graph: graph.with_declarations(parts.declarations),
             assigned,
             names,
             shared: SharedState::default(),
@@ -296,16 +295,19 @@ pub(super) fn declarations(nodes: &[RoleNode]) -> ElementDeclarations {
     nodes.first().map(|node| node.node().declarations()).unwrap_or_default()
 }
 
-/// Gives each element the handlers and reasons to drop that it has beside those of its class, and
-/// refuses handlers with the name of one that it has already.
-fn declare_all(
-    planned: &mut ConfigPlan,
+/// The handlers and reasons to drop that each element has beside those of its class. A handler with the
+/// name of one that the element has already is an error.
+fn all_declarations(
+    planned: &ConfigPlan,
     nodes: &[Nodes],
     options: &Options,
     found: &mut Diagnostics,
-) {
-    for (it, nodes) in nodes.iter().enumerate() {
+) -> Vec<ElementDeclarations> {
+    let of = |(it, nodes): (usize, &Nodes)| {
         let own = declarations(nodes);
+        if own.reads.is_empty() && own.writes.is_empty() {
+            return own;
+        }
         let known = handlers::declared(&planned.graph, &planned.assigned, it);
         let taken = own.handlers().filter(|&(name, write)| handlers::has(&known, name, write));
         let error = |(name, _)| {
@@ -316,14 +318,17 @@ fn declare_all(
         if !errors.is_empty() {
             report(&planned.graph, it, "configuring", errors, options.error_style, found);
         }
-        planned.graph.elements[it].declarations = own;
-    }
+        own
+    };
+    nodes.iter().enumerate().map(of).collect()
 }
 
 /// The nodes of each element, one for each worker, and the programs.
 struct Parts {
     nodes: Vec<Nodes>,
     programs: Vec<ProgramRun>,
+    /// By element: its handlers and reasons to drop beside those of its class.
+    declarations: Vec<ElementDeclarations>,
 }
 
 impl Parts {
@@ -357,7 +362,7 @@ fn make_all(
     let warnings = RefCell::default();
     let places = SetupBuilder { graph, assigned, names, shared, started, warnings };
     let workers = options.workers.max(1);
-    let mut parts = Parts { nodes: Vec::new(), programs: Vec::new() };
+    let mut parts = Parts { nodes: Vec::new(), programs: Vec::new(), declarations: Vec::new() };
     for (i, it) in graph.elements.iter().enumerate() {
         let made = places.at(i, |setup| match (it.class.role, it.class.factory.program) {
             (Role::Info, _) => Ok(Vec::new()),
@@ -378,6 +383,7 @@ fn make_all(
             Vec::new()
         }));
     }
+    parts.declarations = all_declarations(planned, &parts.nodes, options, found);
     parts
 }
 

@@ -1,4 +1,4 @@
-//! What a module may import: log, clock and random numbers of Castanet.
+//! Imports of modules: log, clock and random numbers of Castanet.
 
 use castanet_element::time::Time;
 use wasmtime::{Caller, Linker, StoreLimits};

@@ -1,7 +1,7 @@
 //! Instances of modules: one for each worker.
 
 use super::imports::HostState;
-use super::module::{Limits, Metering, Module};
+use super::module::{Limits, Meter, Module};
 use crate::abi;
 use crate::fault::Fault;
 use crate::interface::ModuleInterface;
@@ -39,7 +39,8 @@ impl ModuleInstance {
         let engine = module.prepared.module().engine();
         let mut store = Store::new(engine, HostState::new(limits, now));
         store.limiter(|state| &mut state.limits);
-        let fault = |error| fault(error, LONG_CALL, module.limits).to_string();
+        let fault =
+            |error| format!("cannot be started: {}", fault(error, LONG_CALL, module.limits));
         arm(&mut store, module.limits, LONG_CALL).map_err(fault)?;
         let instance = module.prepared.instantiate(&mut store).map_err(fault)?;
         let memory = instance.get_memory(&mut store, "memory");
@@ -70,7 +71,8 @@ impl ModuleInstance {
         made.check_handlers()?;
         let init = instance.get_typed_func::<i32, i32>(&mut made.store, "castanet_init");
         let init = init.map_err(fault)?;
-        match made.call_with_text(&init, configuration).map_err(|fault| fault.to_string())? {
+        let done = made.call_with_text(&init, configuration);
+        match done.map_err(|fault| format!("cannot be started: {fault}"))? {
             Ok(()) => Ok(made),
             Err(message) => Err(format!("refuses its configuration: {message}")),
         }
@@ -90,7 +92,7 @@ impl ModuleInstance {
         Ok(())
     }
 
-    /// What the module says about itself.
+    /// The description of the module.
     pub fn interface(&self) -> &ModuleInterface {
         &self.interface
     }
@@ -101,7 +103,7 @@ impl ModuleInstance {
         self.memory.data(&self.store)
     }
 
-    /// Its memory, with what it says about itself.
+    /// Its memory, with its description.
     #[inline]
     pub fn memory_mut(&mut self) -> (&mut [u8], &ModuleInterface) {
         (self.memory.data_mut(&mut self.store), &self.interface)
@@ -207,7 +209,7 @@ impl ModuleInstance {
         Ok(())
     }
 
-    /// What a function has answered: an error with a message where it is below 0.
+    /// The outcome that a result means: an error with a message where it is below 0.
     fn outcome(&self, done: i32) -> Result<Result<(), String>, Fault> {
         match done {
             0.. => Ok(Ok(())),
@@ -241,10 +243,10 @@ fn optional<P: wasmtime::WasmParams, R: wasmtime::WasmResults>(
 /// Sets the limit of the next call.
 #[inline]
 fn arm(store: &mut Store<HostState>, limits: Limits, instructions: u64) -> wasmtime::Result<()> {
-    match limits.metering {
-        Metering::Fuel => return store.set_fuel(instructions),
-        Metering::Epoch => store.set_epoch_deadline(1),
-        Metering::Unlimited => {}
+    match limits.meter {
+        Meter::Fuel => return store.set_fuel(instructions),
+        Meter::Epoch => store.set_epoch_deadline(1),
+        Meter::Unlimited => {}
     }
     Ok(())
 }
@@ -258,11 +260,16 @@ fn fault(error: wasmtime::Error, instructions: u64, limits: Limits) -> Fault {
         }
         Some(Trap::StackOverflow) => Fault::Limit("its stack is full".into()),
         Some(trap) => Fault::Trap(trap.to_string().trim_start_matches("wasm trap: ").to_owned()),
-        // The only errors of calls besides traps: memory or a table that cannot grow.
-        None => Fault::Limit(format!(
-            "{}; MEMORY allows {}",
-            error.root_cause(),
-            in_words(limits.memory as u64)
-        )),
+        None => other_fault(&error.root_cause().to_string(), limits),
+    }
+}
+
+/// The fault that an error is which is no trap: memory or a table that cannot grow, or the system's.
+fn other_fault(message: &str, limits: Limits) -> Fault {
+    match message.starts_with("forcing trap when growing") {
+        true => {
+            Fault::Limit(format!("{message}; MEMORY allows {}", in_words(limits.memory as u64)))
+        }
+        false => Fault::Trap(message.to_owned()),
     }
 }

@@ -6,4 +6,4 @@ mod module;
 mod scan;
 
 pub use instance::ModuleInstance;
-pub use module::{Limits, Metering, Module};
+pub use module::{Limits, Meter, Module};

@@ -21,12 +21,12 @@ pub struct Limits {
     /// Bytes of memory.
     pub memory: usize,
     /// How the time of a call is limited.
-    pub metering: Metering,
+    pub meter: Meter,
 }
 
 /// How the time of a call is limited. Elements count instructions; `castanet bench wasm` compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Metering {
+pub enum Meter {
     /// By counting instructions: the same on every machine and in every run.
     Fuel,
     /// By looking at a counter that another thread would move on.
@@ -116,8 +116,8 @@ fn root(error: &wasmtime::Error) -> String {
 fn engine(limits: Limits) -> wasmtime::Result<Engine> {
     let mut config = Config::new();
     config
-        .consume_fuel(limits.metering == Metering::Fuel)
-        .epoch_interruption(limits.metering == Metering::Epoch)
+        .consume_fuel(limits.meter == Meter::Fuel)
+        .epoch_interruption(limits.meter == Meter::Epoch)
         .max_wasm_stack(STACK)
         .wasm_backtrace(false)
         .wasm_multi_memory(false)

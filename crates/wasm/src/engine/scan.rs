@@ -15,12 +15,11 @@ const MOST_BYTES: i32 = 1024;
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let mut function = 0usize;
     for payload in Parser::new(0).parse_all(bytes) {
-        match payload.map_err(|error| format!("is no WebAssembly module: {}", error.message()))? {
-            Payload::CodeSectionEntry(body) => {
-                check_function(&body, function)?;
-                function += 1;
-            }
-            _ => {}
+        let payload =
+            payload.map_err(|error| format!("is no WebAssembly module: {}", error.message()))?;
+        if let Payload::CodeSectionEntry(body) = payload {
+            check_function(&body, function)?;
+            function += 1;
         }
     }
     Ok(())

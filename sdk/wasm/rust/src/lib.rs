@@ -77,7 +77,7 @@ pub trait Element: Sized {
     }
 }
 
-/// What can be done with a handler.
+/// Access to a handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum Access {
@@ -379,7 +379,7 @@ pub const MOST_COUNTERS: usize = 64;
 #[doc(hidden)]
 pub static mut COUNTERS: [u64; MOST_COUNTERS] = [0; MOST_COUNTERS];
 
-/// What Castanet lets a module call.
+/// Functions of Castanet.
 mod imports {
     #[link(wasm_import_module = "castanet")]
     extern "C" {
@@ -416,7 +416,7 @@ pub fn random() -> u64 {
 #[derive(Clone, Copy)]
 pub struct Pair(pub *const u8, pub *const u8);
 
-/// What the module is, as Castanet reads it.
+/// The description of the module, as Castanet reads it.
 #[doc(hidden)]
 #[repr(C)]
 pub struct Description {

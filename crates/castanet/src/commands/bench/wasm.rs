@@ -102,7 +102,7 @@ fn element_row(r: &Record) -> String {
 fn call_heading() -> String {
     let columns = format!(
         "{:<10} {:>8} {:>6} {:>10} {:>8} {:>11} {:>14}",
-        "module", "metering", "burst", "copy in ns", "call ns", "copy out ns", "empty call ns"
+        "module", "meter", "burst", "copy in ns", "call ns", "copy out ns", "empty call ns"
     );
     format!("\n{}", super::title(&columns))
 }
@@ -110,6 +110,6 @@ fn call_heading() -> String {
 fn call_row(r: &CallRecord) -> String {
     format!(
         "{:<10} {:>8} {:>6} {:>10.2} {:>8.2} {:>11.2} {:>14.1}\n",
-        r.module, r.metering, r.burst, r.copy_in_ns, r.call_ns, r.copy_out_ns, r.empty_call_ns
+        r.module, r.meter, r.burst, r.copy_in_ns, r.call_ns, r.copy_out_ns, r.empty_call_ns
     )
 }
