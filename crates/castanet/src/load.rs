@@ -63,13 +63,13 @@ struct LibraryClasses<'a>(&'a Library);
 
 impl ClassInfo for LibraryClasses<'_> {
     fn knows(&self, class: &str) -> bool {
-        self.0.get(class).is_some()
+        self.0.names_class(class)
     }
     fn names(&self) -> Vec<&str> {
         self.0.names().collect()
     }
     fn provides(&self, package: &str) -> bool {
-        PACKAGES.contains(&package) || self.knows(package)
+        PACKAGES.contains(&package) || self.0.get(package).is_some()
     }
 }
 

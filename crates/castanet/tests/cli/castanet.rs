@@ -390,9 +390,9 @@ fn classes() -> Vec<&'static str> {
 fn an_absent_class_says_how_to_build_with_it() {
     let refused = castanet(&["check", "-e", "Idle -> WasmElement(a.wasm) -> Discard"], b"");
     assert_eq!(refused.status, Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("unknown element class 'WasmElement'"), "{said}");
-    assert!(said.contains("`cargo build --release --package castanet --features wasm`"), "{said}");
+    assert!(refused.err.contains("unknown element class 'WasmElement'"), "{}", refused.err);
+    let build = "`cargo build --release --package castanet --features wasm`";
+    assert!(refused.err.contains(build), "{}", refused.err);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 /// The examples that a configuration cannot play for itself, and why.
-const BY_HAND: [(&str, &str); 16] = [
+const BY_HAND: [(&str, &str); 19] = [
     ("AggregateCounter, example 2", "it stops the driver"),
     ("AggregateCounterVector, example 1", "it stops the driver"),
     ("FromIPSummaryDump, example 1", "it stops the driver"),
@@ -25,6 +25,9 @@ const BY_HAND: [(&str, &str); 16] = [
     ("SplitBoxClient, example 1", "it needs the files of parties"),
     ("SplitBoxEntry, example 1", "it needs the files of parties"),
     ("SplitBoxProcessor, example 1", "it needs the files of parties"),
+    ("WasmElement, example 1", "programs without WebAssembly do not have it"),
+    ("WasmElement, example 2", "programs without WebAssembly do not have it"),
+    ("WasmElement, example 3", "programs without WebAssembly do not have it"),
 ];
 
 /// An example of the manual, made into a configuration that plays itself.

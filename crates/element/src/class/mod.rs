@@ -461,6 +461,10 @@ impl Library {
     pub fn help_for_absent(&self, name: &str) -> Option<&'static str> {
         self.absent.iter().find(|(absent, _)| *absent == name).map(|(_, help)| *help)
     }
+    /// Whether this is the name of a class, if only of other builds of the program.
+    pub fn names_class(&self, name: &str) -> bool {
+        self.get(name).is_some() || self.help_for_absent(name).is_some()
+    }
     /// Adds passes of several classes that run as one.
     pub fn fuse(&mut self, fusions: &'static [Fusion]) {
         self.fusions.extend(fusions);
@@ -485,7 +489,7 @@ impl Library {
     }
     /// Expands the compound elements of a configuration of these classes.
     pub fn expand(&self, tree: &Tree) -> (FlatGraph, Diagnostics) {
-        castanet_lang::expand(tree, &|class: &str| self.get(class).is_some(), &[])
+        castanet_lang::expand(tree, &|class: &str| self.names_class(class), &[])
     }
     /// Every name, aliases included, sorted.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
