@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const LIMITS: Limits = Limits { instructions: 100_000, memory: 1 << 20, meter: Meter::Fuel };
 
-/// A module whose description lies at 256: 32 bytes of each of 4 packets, 16 bytes of headroom.
+/// A module whose description lies at 256: 32 bytes of each of 4 packets, 16 bytes of headroom, annotations.
 const GOOD: &str = r#"(module
   (memory (export "memory") 1)
   (data (i32.const 256) "\3c\00\00\00" "\00\00\00\00" "\20\00\00\00" "\10\00\00\00" "\04\00\00\00"
@@ -66,9 +66,9 @@ fn a_good_module_forwards_what_it_gets() {
         [(0, 0), (1, 0), (31, 0), (32, 0)]
     );
     // To output 1, painted; then dropped for the module's reason.
-    let out = with_process("(i32.store16 (i32.const 4108) (i32.const 1))").and_run(&[60]);
+    let out = with_process("(i32.store16 (i32.const 4104) (i32.const 1))").and_run(&[60]);
     assert_eq!(out.expect("is good")[0].1, 1);
-    let out = with_process("(i32.store16 (i32.const 4108) (i32.const 0x8000))").and_run(&[60]);
+    let out = with_process("(i32.store16 (i32.const 4104) (i32.const 0x8000))").and_run(&[60]);
     assert_eq!(out.expect("is good")[0].1, 251);
 }
 
@@ -158,7 +158,7 @@ fn malformed_modules_are_refused() {
         ),
         (
             of(&good.replace("\\00\\20\\00\\00", "\\00\\ff\\ff\\00")),
-            "`slots` of the module lies at 16776960 with 192 bytes; its memory has 65536",
+            "`annotations` of the module lies at 16776960 with 64 bytes; its memory has 65536",
         ),
         (
             of(&good.replace("unwanted", "un wante")),
@@ -213,17 +213,17 @@ fn malformed_answers_are_faults() {
         Fault::Answer("an output that is not connected"),
         Fault::Answer("a reason to drop that the module does not declare"),
     );
-    // The descriptor lies at 4096, the slot at 8192, its packet at 8208.
-    assert_eq!(answer("(i32.store16 (i32.const 4108) (i32.const 2))"), port);
-    assert_eq!(answer("(i32.store16 (i32.const 4108) (i32.const 0x7fff))"), port);
-    assert_eq!(answer("(i32.store16 (i32.const 4108) (i32.const 0x8001))"), reason);
-    assert_eq!(answer("(i32.store (i32.const 4096) (i32.const 8191))"), outside);
-    assert_eq!(answer("(i32.store (i32.const 4096) (i32.const 8241))"), outside);
-    assert_eq!(answer("(i32.store (i32.const 4096) (i32.const 0))"), outside);
-    assert_eq!(answer("(i32.store (i32.const 4100) (i32.const 61))"), outside);
-    assert_eq!(answer("(i32.store (i32.const 4100) (i32.const -1))"), outside);
-    assert_eq!(answer("(i32.store (i32.const 4112) (i32.const 0x00210000))"), bytes);
-    assert_eq!(answer("(i32.store (i32.const 4112) (i32.const 0xffff0000))"), bytes);
+    // The slot lies at 4096, its packet at 4128.
+    assert_eq!(answer("(i32.store16 (i32.const 4104) (i32.const 2))"), port);
+    assert_eq!(answer("(i32.store16 (i32.const 4104) (i32.const 0x7fff))"), port);
+    assert_eq!(answer("(i32.store16 (i32.const 4104) (i32.const 0x8001))"), reason);
+    assert_eq!(answer("(i32.store16 (i32.const 4100) (i32.const 15))"), outside);
+    assert_eq!(answer("(i32.store16 (i32.const 4100) (i32.const 65))"), outside);
+    assert_eq!(answer("(i32.store16 (i32.const 4100) (i32.const 0))"), outside);
+    assert_eq!(answer("(i32.store (i32.const 4096) (i32.const 61))"), outside);
+    assert_eq!(answer("(i32.store (i32.const 4096) (i32.const -1))"), outside);
+    assert_eq!(answer("(i32.store (i32.const 4106) (i32.const 0x00210000))"), bytes);
+    assert_eq!(answer("(i32.store (i32.const 4106) (i32.const 0xffff0000))"), bytes);
     // A module that writes over all of its memory breaks only its own answers.
     let wipes = "(local $at i32) (loop (i32.store (local.get $at) (i32.const -1))
         (local.set $at (i32.add (local.get $at) (i32.const 4)))
@@ -240,16 +240,16 @@ fn bounds_move_within_the_slot() {
     let moved = |store: &str, length| with_process(store).and_run(&[length]).expect("is right");
     // Pulled by four bytes, and cut to ten.
     let pulled =
-        "(i32.store (i32.const 4096) (i32.const 8212)) (i32.store (i32.const 4100) (i32.const 10))";
+        "(i32.store16 (i32.const 4100) (i32.const 36)) (i32.store (i32.const 4096) (i32.const 10))";
     assert_eq!(moved(pulled, 60)[0].0.bytes(), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
     // Two bytes in front; one of them is written.
-    let pushed = "(i32.store (i32.const 4096) (i32.const 8206)) (i32.store (i32.const 4100) (i32.const 62))
-        (i32.store8 (i32.const 8207) (i32.const 99)) (i32.store (i32.const 4112) (i32.const 0x00020000))";
+    let pushed = "(i32.store16 (i32.const 4100) (i32.const 30)) (i32.store (i32.const 4096) (i32.const 62))
+        (i32.store8 (i32.const 4127) (i32.const 99)) (i32.store (i32.const 4106) (i32.const 0x00020000))";
     assert_eq!(moved(pushed, 60)[0].0.bytes()[..4], [0, 99, 0, 1]);
     // One byte more at the end of a packet that the module sees whole.
     let longer =
-        "(i32.store (i32.const 4100) (i32.const 4)) (i32.store8 (i32.const 8211) (i32.const 7))
-        (i32.store (i32.const 4112) (i32.const 0x00040003))";
+        "(i32.store (i32.const 4096) (i32.const 4)) (i32.store8 (i32.const 4131) (i32.const 7))
+        (i32.store (i32.const 4106) (i32.const 0x00040003))";
     assert_eq!(moved(longer, 3)[0].0.bytes(), [0, 1, 2, 7]);
 }
 
@@ -296,7 +296,7 @@ fn a_neighbour_is_not_touched() {
         ("bomb", "(loop (drop (memory.grow (i32.const 1))) (br 0))", "limit"),
         ("deep", "(call $process (local.get 0))", "limit"),
         ("trap", "unreachable", "trap"),
-        ("liar", "(i32.store16 (i32.const 4108) (i32.const 99))", "bad_answer"),
+        ("liar", "(i32.store16 (i32.const 4104) (i32.const 99))", "bad_answer"),
     ] {
         let file = folder.join(format!("{name}.wasm"));
         std::fs::write(&file, bytes(&wat("i32.const 0", process, ""))).expect("can be written");
@@ -326,8 +326,8 @@ proptest! {
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         lengths in prop::collection::vec(0usize..100, 1..=4),
     ) {
-        let process = "(i32.store16 (i32.const 4108) (i32.const 1)) (i32.store8 (i32.const 8208) (i32.const 5))
-            (i32.store (i32.const 4112) (i32.const 0x00010000))";
+        let process = "(i32.store16 (i32.const 4104) (i32.const 1)) (i32.store8 (i32.const 4128) (i32.const 5))
+            (i32.store (i32.const 4106) (i32.const 0x00010000))";
         let mut module = bytes(&wat("i32.const 0", process, ""));
         for (place, byte) in changes {
             let place = place.index(module.len());
@@ -345,8 +345,8 @@ proptest! {
     /// Any answers lead to packets whose bounds hold, or to a fault.
     #[test]
     fn any_answer_is_taken_or_refused(
-        words in prop::collection::vec(any::<u64>(), 12),
-        near in prop::collection::vec((8150u32..8300, 0u32..80, 0u16..60, 0u16..80, 0u16..3), 3),
+        words in prop::collection::vec(any::<u64>(), 6),
+        near in prop::collection::vec((0u16..80, 0u32..80, 0u16..60, 0u16..80, 0u16..3), 3),
         is_near in any::<bool>(),
         lengths in prop::collection::vec(0usize..100, 3),
     ) {
@@ -356,16 +356,16 @@ proptest! {
         let (memory, interface) = instance.memory_mut();
         copy_in(memory, interface, &packets, 0);
         for n in 0..3 {
-            let place = 4096 + 32 * n;
+            let place = 4096 + 64 * n;
             let (data, length, from, to, verdict) = near[n];
             if is_near {
-                memory[place..place + 4].copy_from_slice(&(data + 48 * n as u32).to_le_bytes());
-                memory[place + 4..place + 8].copy_from_slice(&length.to_le_bytes());
-                memory[place + 12..place + 14].copy_from_slice(&verdict.to_le_bytes());
-                memory[place + 16..place + 18].copy_from_slice(&from.to_le_bytes());
-                memory[place + 18..place + 20].copy_from_slice(&to.to_le_bytes());
+                memory[place..place + 4].copy_from_slice(&length.to_le_bytes());
+                memory[place + 4..place + 6].copy_from_slice(&data.to_le_bytes());
+                memory[place + 8..place + 10].copy_from_slice(&verdict.to_le_bytes());
+                memory[place + 10..place + 12].copy_from_slice(&from.to_le_bytes());
+                memory[place + 12..place + 14].copy_from_slice(&to.to_le_bytes());
             } else {
-                for (at, word) in words[4 * n..4 * n + 4].iter().enumerate() {
+                for (at, word) in words[2 * n..2 * n + 2].iter().enumerate() {
                     memory[place + 8 * at..place + 8 * at + 8].copy_from_slice(&word.to_le_bytes());
                 }
             }

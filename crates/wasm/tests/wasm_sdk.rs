@@ -24,8 +24,8 @@ fn compile(script: &str, language: &str, rustc: Option<&Path>) -> PathBuf {
     folder
 }
 
-/// A compiler of Rust with WebAssembly as its target: Debian's, or the one that compiled this.
-fn rustc() -> PathBuf {
+/// Compilers of Rust with WebAssembly as their target: Debian's, and the one that compiled this.
+fn compilers() -> Vec<PathBuf> {
     let has_target = |rustc: &Path| {
         let words = ["--print", "target-libdir", "--target", "wasm32-unknown-unknown"];
         let done = Command::new(rustc).args(words).output().ok();
@@ -33,9 +33,11 @@ fn rustc() -> PathBuf {
         folder.is_some_and(|folder| Path::new(&folder).is_dir())
     };
     let all = ["/usr/bin/rustc", "rustc"].map(PathBuf::from);
-    all.into_iter()
-        .find(|rustc| has_target(rustc))
-        .expect("the packages rustc and libstd-rust-dev-wasm32, or rustup's wasm32-unknown-unknown")
+    let found: Vec<_> = all.into_iter().filter(|rustc| has_target(rustc)).collect();
+    let missing =
+        "the packages rustc and libstd-rust-dev-wasm32, or rustup's wasm32-unknown-unknown";
+    assert!(!found.is_empty(), "there is no compiler of Rust for WebAssembly: {missing}");
+    found
 }
 
 fn library() -> Library {
@@ -63,7 +65,11 @@ fn the_compiled_modules_are_current() {
 #[test]
 fn modules_in_c_and_in_rust_do_the_same() {
     let library = library();
-    for folder in [sdk().join("modules"), compile("build-rust.sh", "rust", Some(&rustc()))] {
+    let in_rust = compilers()
+        .into_iter()
+        .enumerate()
+        .map(|(n, rustc)| compile("build-rust.sh", &format!("rust-{n}"), Some(&rustc)));
+    for folder in [sdk().join("modules")].into_iter().chain(in_rust) {
         let at = |module: &str| folder.join(module).display().to_string();
         for text in EXAMPLES {
             let text = text
@@ -84,7 +90,7 @@ fn a_tunnel_pushes_and_pulls_headers() {
     let text = format!(
         "inside -> t :: WasmElement({}) -> outside; back -> [1]t[1] -> inner
 > inside 10.0.0.1:5 > 10.0.0.2:6 udp ttl 9
-< outside 192.0.2.1:4000 > 192.0.2.2:4000 udp nocheck data 4500001c00000000091198d20a0000010a00000200050006000886b1 ; dst 192.0.2.2
+< outside 192.0.2.1:4000 > 192.0.2.2:4000 udp df nocheck data 4500001c0000000009119dcf0a0000010a000002000500060008ebd0 ; dst 192.0.2.2
 > back 192.0.2.2:4000 > 192.0.2.1:4000 udp data 4500001c00000000091198d20a0000020a00000100060005000886b1
 < inner hex 4500001c00000000091198d20a0000020a00000100060005000886b1 ; dst 192.0.2.1
 > back 192.0.2.2:4001 > 192.0.2.1:4001 udp

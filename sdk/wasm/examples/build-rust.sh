@@ -9,7 +9,7 @@ folder=$1
 mkdir -p "$folder"
 # Without bulk memory operations: one of them could take any time, so WasmElement refuses them.
 flags="--edition 2021 --target wasm32-unknown-unknown -C opt-level=3 -C panic=abort -C codegen-units=1 \
-    -C target-feature=-bulk-memory"
+    -C target-cpu=mvp"
 $rustc $flags --crate-type rlib --crate-name castanet_wasm_sdk ../rust/src/lib.rs \
     --out-dir "$folder"
 for source in *.rs; do
