@@ -27,6 +27,7 @@ pub mod scale;
 pub mod shared;
 pub mod shared_packets;
 pub mod splitbox;
+pub mod tenants;
 mod traffic;
 #[cfg(feature = "wasm")]
 pub mod wasm;

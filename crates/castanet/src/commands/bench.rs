@@ -14,6 +14,7 @@ mod scale;
 mod shared;
 mod shared_packets;
 mod splitbox;
+mod tenants;
 #[cfg(feature = "wasm")]
 mod wasm;
 
@@ -60,6 +61,8 @@ enum Benchmark {
     /// SplitBox: what each party carries, beside the function in the plain
     #[command(name = "splitbox")]
     SplitBox(splitbox::Arguments),
+    /// Virtual routers that share a worker: rates, overhead, and a limit that holds
+    Tenants(tenants::Arguments),
     /// Elements in WebAssembly, beside native ones that do the same
     #[cfg(feature = "wasm")]
     Wasm(wasm::Arguments),
@@ -82,6 +85,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::SharedPackets(arguments) => shared_packets::main(arguments),
         Benchmark::Classify(arguments) => classify::main(arguments),
         Benchmark::SplitBox(arguments) => splitbox::main(arguments),
+        Benchmark::Tenants(arguments) => tenants::main(arguments),
         #[cfg(feature = "wasm")]
         Benchmark::Wasm(arguments) => wasm::main(arguments),
         Benchmark::Firewall(arguments) => firewall::main(arguments),

@@ -420,6 +420,26 @@ fn element_shows_the_page_of_the_manual() {
 }
 
 #[test]
+fn bench_tenants_prints_rates_and_shares() {
+    let words = "bench tenants --case overhead,limit --rounds 1 --milliseconds 100 --json";
+    let run = castanet(&words.split(' ').collect::<Vec<_>>(), b"");
+    assert_eq!(run.status, Some(0), "{}", run.err);
+    let records: Value = serde_json::from_str(&run.out).unwrap();
+    let records = records.as_array().unwrap();
+    let of = |case: &str| records.iter().filter(|record| record["case"] == case).count();
+    assert_eq!((of("overhead"), of("limit")), (4, 6), "{}", run.out);
+    for record in records.iter().filter(|record| record["case"] == "limit") {
+        assert_eq!(record["limit"], 0.15);
+        // The limit holds however slow the machine is; it is the least where others run.
+        let share = record["share"].as_f64().unwrap();
+        assert!(share > 0.0 && share < 0.2, "{record}");
+    }
+    let words = ["bench", "tenants", "--case", "overhead", "--rounds", "1", "--milliseconds", "5"];
+    let text = out(&words);
+    assert!(text.contains("4 x 64 packets, switch, queues, accounts"), "{text}");
+}
+
+#[test]
 fn bench_models_gives_records() {
     let words = "bench models --case pipeliner,full-push-2-workers --rounds 1 --milliseconds 5";
     let text = out(&words.split(' ').chain(["--json"]).collect::<Vec<_>>());

@@ -1,0 +1,88 @@
+//! `castanet bench tenants`.
+
+use super::{run_and_print, title};
+use crate::commands::CommandResult;
+use crate::library::library;
+use castanet_bench::tenants::{CASES, Plan, RateRecord, Record, ShareRecord, run};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use std::time::Duration;
+
+/// Arguments of `castanet bench tenants`.
+#[derive(Args)]
+#[command(
+    long_about = "Virtual routers of four ports that share one worker, replayed from memory: section 6 of
+the paper \"Data plane virtualisation\".
+
+  overhead   one router without sharing, and with a switch, queues and accounts
+  bursts     figure 9: packets that a router takes before the next has its turn
+  routers    figure 10: the rate of one to ten routers together
+  limit      figures 11 and 12: the share of an account that may have 15 % of the
+             processor, for loads of 5000 to 100 000 cycles a packet, in windows
+             of 100 ms",
+    after_help = "Examples:
+  castanet bench tenants
+  castanet bench tenants --case limit --json"
+)]
+pub(crate) struct Arguments {
+    /// Print records as JSON
+    #[arg(long)]
+    json: bool,
+    /// Only these cases
+    #[arg(long = "case", value_delimiter = ',', value_parser = PossibleValuesParser::new(CASES))]
+    cases: Vec<String>,
+    /// Runs of each side
+    #[arg(long, default_value_t = 9)]
+    rounds: usize,
+    /// Milliseconds of one run
+    #[arg(long, default_value_t = 200)]
+    milliseconds: u64,
+}
+
+/// Measures, and prints the figures.
+pub(super) fn main(arguments: &Arguments) -> CommandResult {
+    let plan = Plan {
+        cases: arguments.cases.clone(),
+        rounds: arguments.rounds.max(1),
+        time: Duration::from_millis(arguments.milliseconds.max(1)),
+    };
+    run_and_print(arguments.json, &heading(), row, |on_record| run(&plan, &library(), on_record))
+}
+
+fn heading() -> String {
+    title(&format!(
+        "{:<9} {:>7} {:<42} {:>10} {:>9} {:>7}",
+        "case", "figure", "", "ns/packet", "Mpps", "ratio"
+    ))
+}
+
+fn row(record: &Record) -> String {
+    match record {
+        Record::Rate(record) => rate_row(record),
+        Record::Share(record) => share_row(record),
+    }
+}
+
+fn rate_row(r: &RateRecord) -> String {
+    let figure = r.figure.map_or(String::new(), |figure| figure.to_string());
+    let what = format!("{} x {} packets, {}", r.routers, r.burst, r.path);
+    format!(
+        "{:<9} {figure:>7} {what:<42} {:>10.2} {:>9.3} {:>7.3}\n",
+        r.case, r.ns_per_packet, r.mpps, r.ratio
+    )
+}
+
+fn share_row(r: &ShareRecord) -> String {
+    let percent = |part: f64| format!("{:.2} %", part * 100.0);
+    format!(
+        "{:<9} {:>7} {} cycles a packet: {} (by packets {}; windows {} to {}; neighbour {})\n",
+        r.case,
+        r.figure,
+        r.cycles_per_packet,
+        percent(r.share),
+        percent(r.share_by_packets),
+        percent(r.least),
+        percent(r.most),
+        percent(r.neighbour)
+    )
+}
