@@ -113,10 +113,11 @@ impl Endpoint {
     /// The connection, if there is one; else tries to make one.
     pub(super) fn link(&self) -> Option<Arc<Link>> {
         let mut state = self.state();
-        if state.link.is_none() && state.not_before.is_none_or(|it| it <= Instant::now()) {
-            if let Err(error) = self.connect(&mut state) {
-                self.report_obstacle(&mut state, &error);
-            }
+        if state.link.is_none()
+            && state.not_before.is_none_or(|it| it <= Instant::now())
+            && let Err(error) = self.connect(&mut state)
+        {
+            self.report_obstacle(&mut state, &error);
         }
         state.link.clone()
     }

@@ -30,7 +30,7 @@ pub fn run_hostile_peer(script: &[u8]) -> io::Result<()> {
         let (Some(mut rx), Some(mut tx)) = (link.take_consumer(), link.take_producer()) else {
             return Ok(());
         };
-        while let Some(step) = steps.next() {
+        for step in steps.by_ref() {
             if run_step(step, &memory, &mut rx, &mut tx, &pool) == Err(RingFault) {
                 break;
             }
