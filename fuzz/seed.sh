@@ -5,7 +5,7 @@
 set -e
 corpus=$(realpath -m "${1:-$(dirname "$0")/corpus}")
 cd "$(dirname "$0")/.."
-for target in language captures patterns router transform arguments control rules splitbox wasm; do
+for target in language captures patterns router transform arguments control rules splitbox wasm slots; do
     mkdir -p "$corpus/$target"
 done
 cp crates/lang/corpus/* conf/*.click conf/examples/*.click "$corpus/language"
@@ -79,6 +79,9 @@ for file in conf/splitbox/*.txt conf/splitbox/*.mmb conf/splitbox/*.toml; do
     { printf "\\00$n" && cat "$file" && printf '\0E....wwww@....udpp'; } > "$corpus/splitbox/$(basename "$file")"
 done
 cp sdk/wasm/modules/*.wasm "$corpus/wasm/"
+# A peer that fills a slot and publishes it, and one that lies about its tail.
+printf '\3\1\0\74\0\1\0\1\5\0\0\100\6\74\0\10\7\0\0\0' > "$corpus/slots/good"
+printf '\6\74\0\10\0\1\0\77\5\0\0\100\0\4\0\77\6\74\0\10' > "$corpus/slots/liar"
 # One session on each line; its first byte selects the arguments of the socket.
 while read -r session; do
     n=$((n + 1))

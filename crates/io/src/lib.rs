@@ -16,6 +16,7 @@ mod offload;
 pub mod pcap;
 mod rx_buffer;
 mod rx_finisher;
+pub mod slots;
 mod socket;
 #[allow(unsafe_code)]
 mod sys;

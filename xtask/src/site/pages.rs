@@ -22,6 +22,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "docs/middlebox.md",
             "docs/splitbox.md",
             "docs/wasm.md",
+            "docs/slots.md",
             "docs/firewalls.md",
             "docs/click-differences.md",
         ],

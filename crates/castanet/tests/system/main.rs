@@ -41,6 +41,7 @@ mod replay;
 mod route;
 mod rules;
 mod service;
+mod slots;
 mod sockets;
 mod splitbox;
 mod splitbox_network;

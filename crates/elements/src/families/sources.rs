@@ -39,6 +39,11 @@ pub(super) const DEVICES: Family = Family {
             "no copy where the processes share memory",
         ),
         (
+            "FromSlots",
+            "packets of another process, which need not be trusted",
+            "shared memory; with `ToSlots` for the other direction",
+        ),
+        (
             "KernelTap",
             "frames to and from this host's own stack",
             "one element for both directions",

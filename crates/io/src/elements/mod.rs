@@ -19,6 +19,7 @@ pub mod from_dpdk_ring;
 pub mod from_dump;
 pub mod from_host;
 pub mod from_ip_summary_dump;
+pub mod from_slots;
 pub mod from_tcpdump;
 mod host_state;
 mod ip_mark;
@@ -39,6 +40,7 @@ mod ring_args;
 mod rx_placement;
 mod sample_rate;
 mod server_slot;
+mod slot_args;
 pub mod socket;
 mod socket_element;
 mod socket_gate;
@@ -50,6 +52,7 @@ pub mod to_dpdk_ring;
 pub mod to_dump;
 pub mod to_host;
 pub mod to_ip_summary_dump;
+pub mod to_slots;
 mod tx_queue;
 
 use castanet_element::class::{Checksums, Class, control, duplex, per_batch, source};
@@ -77,6 +80,7 @@ pub static CLASSES: &[Class] = &[
     source::<from_host::FromHost>().with_resources(from_host::resources),
     source::<from_ip_summary_dump::FromIPSummaryDump>()
         .with_resources(from_ip_summary_dump::resources),
+    source::<from_slots::FromSlots>().with_resources(from_slots::resources),
     source::<from_tcpdump::FromTcpdump>().with_resources(from_tcpdump::resources),
     per_batch::<ipfix_exporter::IPFIXExporter>()
         .with_resources(ipfix_exporter::resources)
@@ -101,4 +105,5 @@ pub static CLASSES: &[Class] = &[
     per_batch::<to_host::ToHost>().with_resources(to_host::resources),
     per_batch::<to_ip_summary_dump::ToIPSummaryDump>()
         .with_resources(to_ip_summary_dump::resources),
+    per_batch::<to_slots::ToSlots>().with_resources(to_slots::resources),
 ];

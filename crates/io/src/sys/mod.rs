@@ -9,6 +9,7 @@ pub(crate) mod netif;
 pub(crate) mod netlink;
 pub(crate) mod packet_socket;
 pub(crate) mod rx_ring;
+pub(crate) mod shared_slots;
 pub(crate) mod sockopt;
 pub(crate) mod tcx;
 pub(crate) mod tun;

@@ -25,6 +25,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     ("FromDump", "f :: FromDump(from.pcap) -> out"),
     ("FromHost", "f :: FromHost(fake0, 10.77.0.1/24) -> out"),
+    ("FromSlots", "in -> ToSlots(slots); f :: FromSlots(slots) -> out\n> in 1.0.0.1 > 2.0.0.2 udp"),
     ("KernelHandlerProxy", "k :: KernelHandlerProxy"),
     ("KernelTap", "in -> k :: KernelTap(10.78.0.1/24) -> out\n> in 1.0.0.1 > 2.0.0.2 udp"),
     ("KernelTun", "in -> k :: KernelTun(10.79.0.1/24) -> out\n> in 1.0.0.1 > 2.0.0.2 udp"),
@@ -44,6 +45,7 @@ const EXAMPLES: &[(&str, &str)] = &[
         "ToHost",
         "FromHost(fake0, 10.77.0.1/24) -> out; in -> t :: ToHost(fake0)\n> in eth 1.0.0.1 > 2.0.0.2 udp",
     ),
+    ("ToSlots", "in -> t :: ToSlots(slots)\n> in 1.0.0.1 > 2.0.0.2 udp"),
 ];
 
 /// A shell script that makes the network and a capture and executes its arguments.
