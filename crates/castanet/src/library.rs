@@ -10,6 +10,7 @@ pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
     rooms.push(("io", castanet_io::elements::CLASSES));
     rooms.push(("middlebox", castanet_middlebox::CLASSES));
     rooms.push(("splitbox", castanet_splitbox::CLASSES));
+    rooms.push(("tenants", castanet_tenants::CLASSES));
     rooms
 }
 
