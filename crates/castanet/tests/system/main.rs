@@ -44,6 +44,7 @@ mod service;
 mod sockets;
 mod splitbox;
 mod splitbox_network;
+mod tenants;
 mod testbed;
 mod transfer;
 mod tunnels;

@@ -73,7 +73,7 @@ impl PerPacket for ToVirtualDevice {
             return ToVirtualDeviceExit::Short;
         };
         let is_tagged = vlan::tag(packet.bytes(), ether_type::VLAN).is_some();
-        if length > self.mtu + if is_tagged { Vlan::LEN } else { 0 } {
+        if length > self.mtu.saturating_add(if is_tagged { Vlan::LEN } else { 0 }) {
             return ToVirtualDeviceExit::TooLong;
         }
         sent.count += 1;

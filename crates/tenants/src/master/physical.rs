@@ -2,13 +2,12 @@
 
 use super::tunnels::{self, Underlay};
 use super::{Builder, Ends};
-use crate::system::{PhysicalDevice, System, Tenant, Transport, VirtualDevice};
+use crate::system::{PhysicalDevice, System, Transport, VirtualDevice};
 use castanet_lang::args::quote_if_needed;
 use std::net::Ipv4Addr;
 
 /// A virtual device on the physical one, with its ends.
 pub(super) struct Attachment<'a> {
-    pub(super) tenant: &'a Tenant,
     pub(super) device: &'a VirtualDevice,
     pub(super) ends: &'a Ends,
     /// First part of the names of its elements outside of the tenant.
@@ -22,7 +21,7 @@ pub(super) fn add(builder: &mut Builder, system: &System, number: usize, ends: &
     for (tenant, ends) in system.tenants.iter().zip(ends) {
         for (device, ends) in tenant.devices.iter().zip(ends).filter(|(it, _)| it.on == number) {
             let prefix = format!("{}/{}/{}", on.name, tenant.name, device.name);
-            attachments.push(Attachment { tenant, device, ends, prefix });
+            attachments.push(Attachment { device, ends, prefix });
         }
     }
     if attachments.is_empty() {
