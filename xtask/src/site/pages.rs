@@ -21,6 +21,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "docs/metrics.md",
             "docs/middlebox.md",
             "docs/splitbox.md",
+            "docs/tenants.md",
             "docs/firewalls.md",
             "docs/click-differences.md",
         ],
