@@ -2,7 +2,10 @@
 
 use castanet_element::class::Library;
 use castanet_lang::{AnyClass, Diagnostics, FlatGraph, SourceMap, expand, parse, print};
+use castanet_runtime::console::SilentConsole;
+use castanet_runtime::router::{Options, Router};
 use castanet_tenants::{MasterGraph, System, master_graph};
+use std::sync::Arc;
 
 fn library() -> Library {
     let mut library = castanet_elements::library();
@@ -176,4 +179,27 @@ fn the_gateway_leads_to_ends_behind_it() {
     let text = text.replace("address =", "gateway = \"10.9.0.254\"\naddress =");
     let shown = shared_part(&text, "Idle -> ToDevice(eth1);");
     assert!(shown.contains("wan/a/eth1/next_hop :: SetIPAddress(10.9.0.254);"), "{shown}");
+}
+
+#[test]
+fn names_lead_to_elements_of_the_same_tenant_only() {
+    let other = ONE[ONE.find("[tenant").unwrap_or(0)..].replace("tenant.a", "tenant.b");
+    let two = ONE.to_owned() + &other.replace("vni = 7", "vni = 8");
+    let check = |table: &str| {
+        let querier =
+            format!("q :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1, TABLE {table}); t :: ARPTable;");
+        let a = querier + "FromDevice(eth1) -> q -> ToDevice(eth1); Idle -> [1] q;";
+        let (master, errors) = system(&two, &[&a, "t :: ARPTable; u :: ARPTable;"]);
+        assert_eq!(errors, "");
+        let mut found = Diagnostics::new();
+        let options = Options::new(Arc::new(SilentConsole));
+        Router::check(&master.graph, &library(), &options, &mut found);
+        found.iter().map(|it| it.message.clone()).filter(|it| it.contains("TABLE")).collect()
+    };
+    let errors: Vec<String> = check("t");
+    assert!(errors.is_empty(), "{errors:?}");
+    for other in ["b/u", "b/t", "u"] {
+        let errors: Vec<String> = check(other);
+        assert_eq!(errors.len(), 1, "{other}: {errors:?}");
+    }
 }

@@ -6,7 +6,7 @@
 //! green 192.168.9.2 ── VLAN 100 ┘
 //! ```
 
-use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
+use castanet_lab::{Command, Lab, Namespace, Port, Process, Router, require};
 use std::path::{Path, PathBuf};
 
 use crate::testbed::{LATER, SOON, program, until};
@@ -188,4 +188,17 @@ fn tenants_come_and_go_while_a_neighbour_pings() {
     assert!(said.printed().contains("tenant `red` has no configuration"), "{}", said.printed());
     it.ping(0, "192.168.7.1", 2);
     it.stop();
+}
+
+#[test]
+fn the_example_is_right() {
+    let example = Path::new(HOST).with_file_name("system.toml");
+    let said = Command::on_host(program()).args(["tenants", "check"]).arg(&example).check();
+    let said = said.unwrap().stdout;
+    assert!(said.starts_with("right: "), "{said}");
+    let explained = Command::on_host(program()).args(["tenants", "explain", "--json"]).arg(example);
+    let report: serde_json::Value =
+        serde_json::from_str(&explained.check().unwrap().stdout).unwrap();
+    assert_eq!(report["tenants"].as_array().unwrap().len(), 4);
+    assert_eq!(report["devices"][0]["transport"], "gre 30 10.9.0.2");
 }
