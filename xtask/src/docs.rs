@@ -25,6 +25,7 @@ pub fn rooms() -> Vec<(&'static str, &'static [Class])> {
     rooms.push(("middlebox", castanet_middlebox::CLASSES));
     rooms.push(("splitbox", castanet_splitbox::CLASSES));
     rooms.push(("wasm", castanet_wasm::CLASSES));
+    rooms.push(("tenants", castanet_tenants::CLASSES));
     rooms
 }
 

@@ -19,6 +19,7 @@ const FLOORS: &[(u8, &str)] = &[
     (5, "io"),
     (6, "middlebox"),
     (6, "wasm"),
+    (6, "tenants"),
     (7, "splitbox"),
     (8, "bench"),
     (9, "castanet"),

@@ -122,6 +122,14 @@ Keys: q ends, arrows and Enter look at an element, s sorts, r reverses, f folds 
   castanet splitbox rotate parties/client.splitbox --out parties --force --key-file splitbox.key
 Files of the entry, of each processor and of the client are for one party each; docs/splitbox.md says more.")]
     Splitbox(commands::splitbox::Arguments),
+    /// Run the graphs of many tenants as one, each with virtual devices of its own
+    #[command(after_help = "Examples:
+  castanet tenants check system.toml
+  castanet tenants explain system.toml
+  castanet tenants run system.toml --name box
+  castanet ctl box reload               # the system file again; unchanged tenants go on
+docs/tenants.md describes the system file.")]
+    Tenants(commands::tenants::Arguments),
     /// Measure; each benchmark prints its limit beside it
     Bench(commands::bench::Arguments),
     /// Make links by the names of Click and its tools, such as click-flatten
@@ -246,12 +254,29 @@ pub(crate) struct Configuration {
     /// A configuration as text
     #[arg(short, long, value_name = "TEXT")]
     expression: Option<String>,
+    /// Whether the file is a system file of tenants.
+    #[arg(skip)]
+    is_system: bool,
 }
 
 impl Configuration {
+    /// The same words, as the name of a system file.
+    pub(crate) fn of_system(self) -> Result<Configuration, String> {
+        match (&self.expression, &self.words[..]) {
+            (None, [word]) if as_setting(word).is_none() => {
+                Ok(Configuration { is_system: true, ..self })
+            }
+            _ => {
+                Err("name one system file, such as system.toml; it names the files of tenants and \
+                      their variables"
+                    .to_owned())
+            }
+        }
+    }
+
     /// A configuration as text.
     pub(crate) fn of(text: String) -> Configuration {
-        Configuration { words: Vec::new(), expression: Some(text) }
+        Configuration { words: Vec::new(), expression: Some(text), is_system: false }
     }
 
     /// The `VAR=value` settings.
@@ -266,6 +291,7 @@ impl Configuration {
         let vars = self.settings();
         let origin = match (&self.expression, files.as_slice()) {
             (Some(text), []) => Origin::Expression(text.clone()),
+            (None, [file]) if self.is_system => Origin::System(file.into()),
             (None, [file]) => Origin::File(file.into()),
             (None, []) => Origin::built()
                 .ok_or("no configuration: name a file or give one with -e".to_owned())?,
@@ -338,6 +364,7 @@ pub(crate) fn main() -> i32 {
         Command::Trace(arguments) => commands::ctl::trace(&arguments),
         Command::Capture(arguments) => commands::ctl::capture(&arguments),
         Command::Splitbox(arguments) => commands::splitbox::main(&arguments),
+        Command::Tenants(arguments) => commands::tenants::main(arguments),
         Command::Bench(arguments) => commands::bench::main(&arguments),
         Command::InstallLinks { dir } => crate::tools::links::install(&dir),
         Command::InstallService(arguments) => commands::install_service::main(&arguments),

@@ -21,6 +21,7 @@ mod replace;
 mod signals;
 mod source_files;
 mod systemd;
+mod tenants;
 mod terminal;
 mod tools;
 mod watch;

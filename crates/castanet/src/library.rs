@@ -19,6 +19,7 @@ pub(crate) fn rooms() -> Vec<(&'static str, &'static [Class])> {
     rooms.push(("splitbox", castanet_splitbox::CLASSES));
     #[cfg(feature = "wasm")]
     rooms.push(("wasm", castanet_wasm::CLASSES));
+    rooms.push(("tenants", castanet_tenants::CLASSES));
     rooms
 }
 

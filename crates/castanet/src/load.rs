@@ -20,6 +20,8 @@ pub(crate) enum Origin {
     File(PathBuf),
     /// Text on the command line.
     Expression(String),
+    /// A system file of tenants.
+    System(PathBuf),
     /// The configuration of the program itself.
     Built(&'static BuiltConfiguration),
 }
@@ -33,7 +35,7 @@ impl Origin {
         match self {
             Origin::Expression(_) => "config".to_owned(),
             Origin::File(path) if path.as_os_str() == "-" => "<stdin>".to_owned(),
-            Origin::File(path) => path.display().to_string(),
+            Origin::File(path) | Origin::System(path) => path.display().to_string(),
             Origin::Built(built) => built.name().to_owned(),
         }
     }
@@ -59,7 +61,7 @@ pub(crate) struct LoadedConfiguration {
 }
 
 /// The library's classes, for the language's checks.
-struct LibraryClasses<'a>(&'a Library);
+pub(crate) struct LibraryClasses<'a>(pub(crate) &'a Library);
 
 impl ClassInfo for LibraryClasses<'_> {
     fn knows(&self, class: &str) -> bool {
@@ -124,6 +126,9 @@ pub(crate) fn load(
     library: &Library,
     clickpath: Option<&str>,
 ) -> LoadedConfiguration {
+    if let Origin::System(path) = origin {
+        return crate::tenants::load(path, vars, library, clickpath).configuration;
+    }
     let mut loaded = open(origin, clickpath);
     if let Some(tree) = &loaded.tree
         && !loaded.found.has_errors()
@@ -203,7 +208,7 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
                 .map_err(|e| Diagnostic::error(None, format!("cannot read standard input: {e}")))?;
             Ok(sources.add("<stdin>", text))
         }
-        Origin::File(path) => sources.load(path),
+        Origin::File(path) | Origin::System(path) => sources.load(path),
         Origin::Built(built) => {
             let files: Vec<FileId> =
                 built.texts.iter().map(|(name, bytes)| sources.add(*name, bytes)).collect();
@@ -215,7 +220,7 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
 }
 
 impl LoadedConfiguration {
-    fn new(sources: SourceMap) -> Self {
+    pub(crate) fn new(sources: SourceMap) -> Self {
         let (found, flat) = (Diagnostics::new(), FlatGraph::default());
         LoadedConfiguration { sources, found, tree: None, text: None, flat }
     }

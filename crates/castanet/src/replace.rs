@@ -75,7 +75,11 @@ pub(crate) struct Reloader {
 impl Reloader {
     /// Whether the configuration came from a file that can be read again.
     pub(crate) fn has_file(&self) -> bool {
-        matches!(&self.origin, Origin::File(path) if path.as_os_str() != "-")
+        match &self.origin {
+            Origin::File(path) => path.as_os_str() != "-",
+            Origin::System(_) => true,
+            Origin::Expression(_) | Origin::Built(_) => false,
+        }
     }
 
     /// Reads the configuration's file again, or another file, and has it built; returns its text.
@@ -88,6 +92,9 @@ impl Reloader {
         build: BuildConfiguration<'_>,
     ) -> Result<String, String> {
         match file {
+            Some(file) if matches!(self.origin, Origin::System(_)) => {
+                self.reader.read(&Origin::System(file.to_owned()), build)
+            }
             Some(file) => self.reader.read(&Origin::File(file.to_owned()), build),
             None if self.has_file() => self.reader.read(&self.origin, build),
             None => Err("the configuration did not come from a file; name a file".into()),

@@ -18,6 +18,8 @@ pub struct FlatGraph {
     /// Variables that configuration strings still name, with their values; see
     /// [`expand_keeping_variables`](crate::transform::expand_keeping_variables).
     pub defines: Vec<(String, String)>,
+    /// Names of compounds whose elements find no element outside of them by name.
+    pub sealed: Vec<String>,
 }
 
 impl FlatGraph {

@@ -23,6 +23,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "docs/splitbox.md",
             "docs/wasm.md",
             "docs/slots.md",
+            "docs/tenants.md",
             "docs/firewalls.md",
             "docs/click-differences.md",
         ],

@@ -16,7 +16,7 @@ use std::sync::Arc;
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    configuration: Configuration,
+    pub(crate) configuration: Configuration,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,

@@ -16,7 +16,7 @@ use clap::Args;
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    configuration: Configuration,
+    pub(crate) configuration: Configuration,
     #[command(flatten)]
     workers: Workers,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     privileges: bool,
     /// Print devices, queues, workers, pools and what reaches what, or the privileges, as JSON
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
 }
 
 /// Prints the privileges.

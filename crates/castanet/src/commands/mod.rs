@@ -14,6 +14,7 @@ pub(crate) mod man;
 pub(crate) mod middlebox;
 pub(crate) mod run;
 pub(crate) mod splitbox;
+pub(crate) mod tenants;
 pub(crate) mod text;
 
 use crate::cli::Configuration;

@@ -25,7 +25,7 @@ use std::time::Duration;
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
-    configuration: Configuration,
+    pub(crate) configuration: Configuration,
     #[command(flatten)]
     workers: Workers,
     /// Packets that sources are asked for at once

@@ -395,7 +395,9 @@ fn is_socket(path: &Path) -> bool {
 /// The name of an instance whose user gives it none: that of the file.
 pub(crate) fn default_name(origin: &Origin) -> String {
     let stem = match origin {
-        Origin::File(path) => path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned),
+        Origin::File(path) | Origin::System(path) => {
+            path.file_stem().and_then(|stem| stem.to_str()).map(str::to_owned)
+        }
         Origin::Built(built) => {
             let stem = Path::new(built.name()).file_stem().and_then(|stem| stem.to_str());
             stem.map(str::to_owned)

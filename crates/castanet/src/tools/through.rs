@@ -49,7 +49,7 @@ fn bytes(origin: &Origin) -> Result<Vec<u8>, String> {
             let mut bytes = Vec::new();
             std::io::stdin().lock().read_to_end(&mut bytes).map(|_| bytes)
         }
-        Origin::File(path) => std::fs::read(path),
+        Origin::File(path) | Origin::System(path) => std::fs::read(path),
         Origin::Built(built) => Ok(built.texts.first().map_or(&[][..], |(_, text)| text).to_vec()),
     };
     read.map_err(|e| format!("{}: {}", origin.name(), io_error_text(&e)))

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The commands that users call.
-pub(crate) const COMMANDS: [&str; 13] = [
+pub(crate) const COMMANDS: [&str; 14] = [
     "run",
     "check",
     "explain",
@@ -16,6 +16,7 @@ pub(crate) const COMMANDS: [&str; 13] = [
     "elements",
     "element",
     "splitbox",
+    "tenants",
     "install-links",
     "completions",
     "man",
@@ -379,7 +380,7 @@ Idle -> a -> Discard;
 /// Every class there is.
 fn classes() -> Vec<&'static str> {
     let io = castanet_io::elements::CLASSES.iter().chain(castanet_middlebox::CLASSES);
-    let io = io.chain(castanet_splitbox::CLASSES);
+    let io = io.chain(castanet_splitbox::CLASSES).chain(castanet_tenants::CLASSES);
     let rooms = castanet_elements::ROOMS.iter().flat_map(|(_, classes)| classes.iter());
     rooms.chain(io).map(|class| class.spec.class).collect()
 }

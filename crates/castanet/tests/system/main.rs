@@ -45,6 +45,8 @@ mod slots;
 mod sockets;
 mod splitbox;
 mod splitbox_network;
+mod tenants;
+mod tenants_open_vswitch;
 mod testbed;
 mod transfer;
 mod tunnels;

@@ -8,7 +8,7 @@ use castanet_lang::{Diagnostic, Diagnostics, FlatGraph, nearest};
 
 /// Looks the classes up and counts the ports in use.
 pub fn name(flat: &FlatGraph, library: &Library, errors: &mut Diagnostics) -> Graph {
-    let mut graph = Graph::default();
+    let mut graph = Graph { sealed: flat.sealed.clone(), ..Graph::default() };
     let mut index = vec![None; flat.elements.len()];
     for (i, it) in flat.elements.iter().enumerate() {
         let Some(class) = library.get(&it.class) else {

@@ -107,6 +107,8 @@ pub struct Graph {
     pub(crate) leaving: Vec<Vec<usize>>,
     /// By element: indices of the edges that enter it.
     pub(crate) entering: Vec<Vec<usize>>,
+    /// Names of compounds whose elements find no element outside of them by name.
+    pub(crate) sealed: Vec<String>,
 }
 
 impl Graph {
@@ -153,6 +155,11 @@ impl Graph {
         true
     }
 
+    /// Whether the elements of a compound find none outside of it by name.
+    pub(crate) fn is_sealed(&self, compound: &str) -> bool {
+        self.sealed.iter().any(|sealed| sealed == compound)
+    }
+
     /// Computes the edges that leave and enter each element.
     pub(crate) fn link(&mut self) {
         self.leaving = vec![Vec::new(); self.elements.len()];
@@ -165,7 +172,7 @@ impl Graph {
 }
 
 /// The full name of the element or compound that `name` means where `element` stands: in its own
-/// compound first, then in those around it.
+/// compound first, then in those around it, up to a sealed one.
 pub(crate) fn in_scope(graph: &Graph, element: &str, name: &str) -> Option<String> {
     let mut scope = element;
     loop {
@@ -175,7 +182,7 @@ pub(crate) fn in_scope(graph: &Graph, element: &str, name: &str) -> Option<Strin
         if graph.elements.iter().any(|e| e.name == full || e.name.starts_with(&inside)) {
             return Some(full);
         }
-        scope = outer?;
+        scope = outer.filter(|outer| !graph.is_sealed(outer))?;
     }
 }
 

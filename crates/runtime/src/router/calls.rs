@@ -147,13 +147,14 @@ pub(super) fn no_element(graph: &Graph, name: &str) -> ArgError {
 }
 
 /// The full name of a handler that `element` names: elements are looked up in its own compound
-/// first, then in the compounds around it, as in Click.
+/// first, then in the compounds around it, as in Click. No name leads out of a sealed compound.
 pub(super) fn in_scope(graph: &Graph, element: &str, handler: &str) -> String {
     let path = handler.split_whitespace().next().unwrap_or_default();
-    let Some((wanted, _)) = path.split_once('.') else { return handler.to_owned() };
+    let wanted = path.split_once('.').map(|(wanted, _)| wanted);
     let mut scope = element;
     while let Some((outer, _)) = scope.rsplit_once('/') {
-        if graph.find(&format!("{outer}/{wanted}")).is_some() {
+        let is_there = |wanted: &str| graph.find(&format!("{outer}/{wanted}")).is_some();
+        if wanted.is_some_and(is_there) || graph.is_sealed(outer) {
             return format!("{outer}/{handler}");
         }
         scope = outer;

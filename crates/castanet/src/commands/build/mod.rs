@@ -254,7 +254,7 @@ fn default_name(origin: &Origin) -> Result<PathBuf, CommandError> {
     let path = match origin {
         Origin::File(path) if path.as_os_str() != "-" => path.clone(),
         Origin::Built(built) => PathBuf::from(built.name()),
-        Origin::File(_) | Origin::Expression(_) => {
+        Origin::File(_) | Origin::System(_) | Origin::Expression(_) => {
             return Err(CommandError::usage("name the program to write with -o".to_owned()));
         }
     };

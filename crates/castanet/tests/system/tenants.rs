@@ -1,0 +1,204 @@
+//! `castanet tenants` between real hosts: VXLAN that Linux ends, a VLAN, hostile frames, and reloads.
+//!
+//! ```text
+//! red  192.168.7.2 ── VXLAN 7 ──┐
+//! blue 192.168.7.2 ── VXLAN 8 ──┤ peer 10.9.0.2 ── wan of the tenants' box 10.9.0.1
+//! green 192.168.9.2 ── VLAN 100 ┘
+//! ```
+
+use castanet_lab::{Command, Lab, Namespace, Port, Process, Router, require};
+use std::path::{Path, PathBuf};
+
+use crate::testbed::{LATER, SOON, program, until};
+
+/// The tenant of the repository that answers ARP and pings.
+const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/tenants/host.click");
+const VLAN_END: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/vlan_end.py");
+
+/// Sends frames that are for no tenant: takes the interface.
+const HOSTILE_FRAMES: &str = "
+import sys
+from scapy.all import Ether, IP, UDP, Raw, sendp
+
+box = Ether(src='02:00:00:00:00:02', dst='02:00:00:00:00:01')
+def vxlan(payload, **ip):
+    return box / IP(src=ip.pop('src', '10.9.0.2'), dst='10.9.0.1', **ip) / UDP(sport=5, dport=4789) / Raw(payload)
+header = bytes.fromhex('0800000000000700')
+sendp([
+    vxlan(header[:4]), vxlan(b''),
+    vxlan(bytes.fromhex('0800000000000900') + bytes(60)),
+    vxlan(header + bytes(60), frag=0, flags='MF'), vxlan(header + bytes(60), frag=9),
+    vxlan(header + bytes(60), src='10.9.0.66'),
+    vxlan(header + bytes(9)),
+    vxlan(bytes.fromhex('0000000000000700') + bytes(60)),
+], iface=sys.argv[1], verbose=False)
+";
+
+/// The box of the tenants, and hosts of three of them.
+struct TenantsNetwork {
+    lab: Lab,
+    wan: Namespace,
+    peer: Namespace,
+    hosts: [Namespace; 3],
+    system: PathBuf,
+    process: Process,
+    _vlan_end: Process,
+}
+
+/// The system file with a table for each of these tenants: name, variables and transport.
+fn system_text(tenants: &[(&str, &str, &str)]) -> String {
+    let mut text =
+        "[device.wan]\nmac = \"02:00:00:00:00:01\"\naddress = \"10.9.0.1/24\"\n".to_owned();
+    for (name, variables, transport) in tenants {
+        text += &format!(
+            "[tenant.{name}]\nfile = \"{HOST}\"\nvariables = {{ {variables} }}\n\
+             [tenant.{name}.device.eth1]\non = \"wan\"\n{transport}\n"
+        );
+    }
+    text
+}
+
+const RED: (&str, &str, &str) = ("red", "", "vxlan = { vni = 7, remote = \"10.9.0.2\" }");
+const BLUE: (&str, &str, &str) =
+    ("blue", "mac = \"02:00:00:00:07:02\"", "vxlan = { vni = 8, remote = \"10.9.0.2\" }");
+const GREEN: (&str, &str, &str) = ("green", "ip = \"192.168.9.1\"", "vlan = 100");
+
+impl TenantsNetwork {
+    fn new(name: &str) -> TenantsNetwork {
+        require(&["ip", "ping", "python3", "scapy"]).unwrap();
+        let lab = Lab::new(name).unwrap();
+        let [wan, peer] = ["box", "peer"].map(|it| lab.namespace(it).unwrap());
+        let hosts = ["red", "blue", "green"].map(|it| lab.namespace(it).unwrap());
+        let near = Port::new(&wan, "wan").mac("02:00:00:00:00:01");
+        let far = Port::new(&peer, "eth0").mac("02:00:00:00:00:02").address("10.9.0.2/24");
+        lab.link(near, far).unwrap();
+        for (host, vni) in hosts.iter().zip([7, 8]) {
+            let device = format!("vx{vni}");
+            peer.ip(&format!(
+                "link add {device} mtu 1450 type vxlan id {vni} dstport 4789 local 10.9.0.2 remote 10.9.0.1"
+            ))
+            .unwrap();
+            peer.ip(&format!("link set {device} netns {}", host.name())).unwrap();
+            host.ip(&format!("address add 192.168.7.2/24 dev {device}")).unwrap();
+            host.ip(&format!("link set {device} up")).unwrap();
+        }
+        let green = Port::new(&hosts[2], "eth0").address("192.168.9.2/24");
+        lab.link(Port::new(&peer, "access"), green).unwrap();
+        let end = peer.command("python3").args([VLAN_END, "eth0", "access", "100"]);
+        let mut vlan_end = end.spawn().unwrap();
+        vlan_end.wait_for("ready", SOON).unwrap();
+        let system = lab.directory().join("system.toml");
+        std::fs::write(&system, system_text(&[RED, BLUE, GREEN])).unwrap();
+        let process = start(&lab, &wan, &system);
+        TenantsNetwork { lab, wan, peer, hosts, system, process, _vlan_end: vlan_end }
+    }
+
+    /// Output of a client of the instance.
+    fn client(&self, words: &[&str]) -> String {
+        let command = self.wan.command(program()).args(words);
+        let command = command.env("RUNTIME_DIRECTORY", self.lab.directory());
+        command.check().unwrap_or_else(|error| panic!("{error}")).stdout.trim().to_owned()
+    }
+
+    fn read(&self, handler: &str) -> u64 {
+        self.client(&["ctl", "read", handler]).parse().unwrap()
+    }
+
+    /// Sends this many pings from a host, all of which have to be answered.
+    fn ping(&self, host: usize, address: &str, count: u32) {
+        let ping = self.hosts[host].command("ping").args(["-n", "-i", "0.05", "-W", "5", "-c"]);
+        let said = ping.arg(count.to_string()).arg(address).timeout(LATER).output().unwrap();
+        assert!(said.stdout.contains(" 0% packet loss"), "{address}: {}", said.printed());
+    }
+
+    fn stop(mut self) {
+        self.process.interrupt();
+        let status = self.process.wait(SOON).unwrap();
+        assert_eq!(status.code(), Some(0), "{}", self.process.stderr());
+    }
+}
+
+fn start(lab: &Lab, wan: &Namespace, system: &Path) -> Process {
+    let command = wan.command(program()).args(["tenants", "run"]).arg(system);
+    let mut process = command.env("RUNTIME_DIRECTORY", lab.directory()).spawn().unwrap();
+    process.wait_for(Router::READY, SOON).unwrap();
+    process
+}
+
+#[test]
+fn tenants_with_the_same_device_and_addresses_do_not_meet() {
+    let it = TenantsNetwork::new("tenants");
+    it.ping(0, "192.168.7.1", 11);
+    it.ping(1, "192.168.7.1", 12);
+    it.ping(2, "192.168.9.1", 13);
+    let pings = ["red", "blue", "green"].map(|name| it.read(&format!("{name}/pings.count")));
+    assert_eq!(pings, [11, 12, 13]);
+    // The first tenant's host knows the first tenant's address.
+    for (host, mac) in [(0, "02:00:00:00:07:01"), (1, "02:00:00:00:07:02")] {
+        let neighbours = it.hosts[host].command("ip").args(["neighbour"]).check().unwrap().stdout;
+        assert!(neighbours.contains(mac), "{neighbours}");
+    }
+    let frames = ["red", "blue"].map(|name| it.read(&format!("{name}/FromDevice@1.count")));
+    assert!(frames[0] >= 11 && frames[1] >= 12, "{frames:?}");
+    it.stop();
+}
+
+#[test]
+fn hostile_frames_are_dropped_by_name() {
+    let it = TenantsNetwork::new("tenants-hostile");
+    it.ping(0, "192.168.7.1", 3);
+    let send = it.peer.command("/usr/bin/python3").args(["-c", HOSTILE_FRAMES, "eth0"]);
+    send.timeout(LATER).check().unwrap();
+    for (handler, count) in [
+        ("wan/vxlan0/truncated.count", 2),
+        ("wan/vxlan0/unknown_network.count", 1),
+        ("wan/fragments.count", 2),
+        ("wan/red/eth1/decap.drops.no_frame_inside", 1),
+        ("red/FromDevice@1.drops.short", 1),
+        ("wan/other_packets.count", 1),
+    ] {
+        until(handler, || it.read(handler) == count);
+    }
+    it.ping(0, "192.168.7.1", 3);
+    it.ping(1, "192.168.7.1", 3);
+    it.stop();
+}
+
+#[test]
+fn tenants_come_and_go_while_a_neighbour_pings() {
+    let it = TenantsNetwork::new("tenants-reload");
+    it.ping(0, "192.168.7.1", 2);
+    let ping = it.hosts[0].command("ping").args(["-n", "-q", "-i", "0.01", "-c", "400"]);
+    let mut ping = ping.arg("192.168.7.1").timeout(LATER).spawn().unwrap();
+    let mut reloads = 0;
+    while ping.is_running() {
+        let tenants: &[_] = if reloads % 2 == 0 { &[RED, GREEN] } else { &[RED, BLUE, GREEN] };
+        std::fs::write(&it.system, system_text(tenants)).unwrap();
+        it.client(&["ctl", "reload"]);
+        reloads += 1;
+    }
+    ping.wait(LATER).unwrap();
+    assert!(ping.stdout().contains(" 0% packet loss"), "{}", ping.stdout());
+    assert!(reloads > 2, "{reloads} reloads");
+    assert_eq!(it.read("red/pings.count"), 402);
+    // A wrong system file changes nothing.
+    std::fs::write(&it.system, "[tenant.red]").unwrap();
+    let refused = it.wan.command(program()).args(["ctl", "reload"]);
+    let said = refused.env("RUNTIME_DIRECTORY", it.lab.directory()).output().unwrap();
+    assert!(said.printed().contains("tenant `red` has no configuration"), "{}", said.printed());
+    it.ping(0, "192.168.7.1", 2);
+    it.stop();
+}
+
+#[test]
+fn the_example_is_right() {
+    let example = Path::new(HOST).with_file_name("system.toml");
+    let said = Command::on_host(program()).args(["tenants", "check"]).arg(&example).check();
+    let said = said.unwrap().stdout;
+    assert!(said.starts_with("right: "), "{said}");
+    let explained = Command::on_host(program()).args(["tenants", "explain", "--json"]).arg(example);
+    let report: serde_json::Value =
+        serde_json::from_str(&explained.check().unwrap().stdout).unwrap();
+    assert_eq!(report["tenants"].as_array().unwrap().len(), 4);
+    assert_eq!(report["devices"][0]["transport"], "gre 30 10.9.0.2");
+}

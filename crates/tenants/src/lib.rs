@@ -1,0 +1,23 @@
+//! Tenants: many data planes on one box, each a graph of its own, combined to one graph
+//! ("Fast, Scalable and Programmable Packet Scheduler in Virtual Routers": the coordinator).
+//!
+//! A *system file* names physical devices, tenants, their virtual devices, and how each of these
+//! reaches the wire ([`System`]). [`master_graph`] makes one graph of it and of the graphs of the
+//! tenants: on the way in, frames are classified and taken out of their tunnels; on the way out,
+//! they are put into tunnels and multiplexed. The elements of a tenant have its name and a slash
+//! before theirs, and find no element of another by name.
+
+#![forbid(unsafe_code)]
+
+pub mod elements;
+mod master;
+mod system;
+mod table;
+mod validity;
+
+pub use elements::CLASSES;
+pub use master::{MasterGraph, master_graph};
+pub use system::{
+    Cpu, DeviceIndex, Entry, PhysicalDevice, System, Tenant, Transport, VirtualDevice,
+};
+pub use table::{DeviceRow, SystemTable, TenantRow};

@@ -1,0 +1,175 @@
+//! Makes the graph of all tenants and of the devices that they share.
+
+mod physical;
+mod tunnels;
+
+use crate::system::{Cpu, Entry, System, Tenant};
+use crate::validity::{Check, DeviceEnd, Direction, declared_names, device_of};
+use castanet_element::class::Library;
+use castanet_lang::{Connection, Diagnostic, Diagnostics, FlatGraph, Port, Span, args};
+use std::collections::HashMap;
+
+/// The graph of a system.
+#[derive(Debug, Default)]
+pub struct MasterGraph {
+    /// The graph.
+    pub graph: FlatGraph,
+    /// By tenant: its number of elements.
+    pub elements: Vec<usize>,
+}
+
+/// A graph that grows.
+pub(crate) struct Builder {
+    pub(crate) graph: FlatGraph,
+}
+
+/// The ends of a virtual device in the master graph.
+pub(crate) struct Ends {
+    /// The element that takes the tenant's frames from the demultiplexer.
+    pub(crate) receive: Option<usize>,
+    /// The elements that pass the tenant's frames on to the multiplexer.
+    pub(crate) send: Vec<usize>,
+}
+
+impl Builder {
+    /// Adds an element; returns its index.
+    pub(crate) fn add(&mut self, name: &str, class: &str, config: &str, span: Span) -> usize {
+        self.graph.add(name, class, config, span);
+        self.graph.elements.len() - 1
+    }
+
+    /// Connects output `output` of one element to input `input` of another.
+    pub(crate) fn connect(&mut self, from: (usize, usize), to: (usize, usize), span: Span) {
+        let port = |(element, port)| Port { element, port };
+        self.graph.connections.push(Connection { from: port(from), to: port(to), span });
+    }
+
+    /// Adds an element behind output 0 of another; returns its index.
+    pub(crate) fn append(
+        &mut self,
+        from: usize,
+        (name, class, config): (&str, &str, &str),
+        span: Span,
+    ) -> usize {
+        let element = self.add(name, class, config, span);
+        self.connect((from, 0), (element, 0), span);
+        element
+    }
+
+    /// Adds a `Discard` of this name at an output.
+    pub(crate) fn discard(&mut self, from: (usize, usize), name: &str, span: Span) {
+        let element = self.add(name, "Discard", "", span);
+        self.connect(from, (element, 0), span);
+    }
+}
+
+/// Makes the graph of a system whose tenants have these graphs, in the same order; all errors are
+/// in `found`.
+pub fn master_graph(
+    system: &System,
+    tenants: &[FlatGraph],
+    library: &Library,
+    found: &mut Diagnostics,
+) -> MasterGraph {
+    let mut builder = Builder { graph: FlatGraph::default() };
+    let mut elements = Vec::new();
+    let mut ends: Vec<Vec<Ends>> = Vec::new();
+    check_names(system, tenants, library, found);
+    for (tenant, graph) in system.tenants.iter().zip(tenants) {
+        let found_ends = Check { tenant, graph, library, found }.run();
+        elements.push(graph.elements.len());
+        ends.push(builder.add_tenant(tenant, graph, &found_ends));
+        builder.add_cpu_account(tenant);
+    }
+    for device in 0..system.devices.len() {
+        physical::add(&mut builder, system, device, &ends);
+    }
+    let mut graph = builder.graph;
+    graph.connections.sort_by_key(|it| (it.to, it.from));
+    MasterGraph { graph, elements }
+}
+
+/// Reports names of addresses that two tenants declare.
+fn check_names(system: &System, tenants: &[FlatGraph], library: &Library, found: &mut Diagnostics) {
+    let mut owners: HashMap<String, (usize, usize)> = HashMap::new();
+    for (tenant, graph) in tenants.iter().enumerate() {
+        for (name, element) in declared_names(graph, library) {
+            let owner = *owners.entry(name.clone()).or_insert((tenant, element));
+            if owner.0 == tenant {
+                continue;
+            }
+            let other = &system.tenants[owner.0].name;
+            let message = format!("tenant `{other}` declares the name `{name}`, too");
+            let help = "names of addresses, ports and annotations hold for all tenants: choose \
+                        another one, or use a variable";
+            let span = graph.elements[element].span;
+            found.push(Diagnostic::error(span, message).with_help(help));
+        }
+    }
+}
+
+impl Builder {
+    /// Adds the graph of a tenant, with ends of virtual devices in place of its device elements;
+    /// returns the ends of each of its devices.
+    fn add_tenant(
+        &mut self,
+        tenant: &Tenant,
+        graph: &FlatGraph,
+        found_ends: &[DeviceEnd],
+    ) -> Vec<Ends> {
+        let first = self.graph.elements.len();
+        for it in &graph.elements {
+            let mut it = it.clone();
+            it.name = format!("{}/{}", tenant.name, it.name);
+            self.graph.elements.push(it);
+        }
+        for connection in &graph.connections {
+            let mut connection = *connection;
+            connection.from.element += first;
+            connection.to.element += first;
+            self.graph.connections.push(connection);
+        }
+        for requirement in &graph.requirements {
+            if !self.graph.requirements.contains(requirement) {
+                self.graph.requirements.push(requirement.clone());
+            }
+        }
+        self.graph.sealed.push(tenant.name.clone());
+        let mut ends: Vec<Ends> =
+            tenant.devices.iter().map(|_| Ends { receive: None, send: Vec::new() }).collect();
+        for end in found_ends {
+            let device = device_of(tenant, end);
+            let name = args::quote_if_needed(&device.name);
+            let it = &mut self.graph.elements[first + end.element];
+            it.config_span = None;
+            match end.direction {
+                Direction::Receive => {
+                    it.class = "FromVirtualDevice".to_owned();
+                    it.config = format!("{name}, CAPACITY {}", device.queue);
+                    ends[end.device].receive = Some(first + end.element);
+                }
+                Direction::Send => {
+                    it.class = "ToVirtualDevice".to_owned();
+                    it.config = format!("{name}, MTU {}", device.mtu);
+                    ends[end.device].send.push(first + end.element);
+                }
+            }
+        }
+        ends
+    }
+
+    /// Adds the account of a tenant's processor time: one without guarantee and limit if the file says
+    /// nothing about it.
+    fn add_cpu_account(&mut self, tenant: &Tenant) {
+        let none = Entry { value: Cpu::default(), span: tenant.span };
+        let cpu = tenant.cpu.as_ref().unwrap_or(&none);
+        let values = &cpu.value;
+        let keywords =
+            [("GUARANTEE", &values.guarantee), ("LIMIT", &values.limit), ("DELAY", &values.delay)];
+        let given = keywords.into_iter().filter_map(|(keyword, value)| {
+            value.as_ref().map(|value| format!("{keyword} {value}"))
+        });
+        let config = args::join(std::iter::once(tenant.name.clone()).chain(given));
+        self.add(&format!("{}_account", tenant.name), "CPUAccount", &config, cpu.span);
+    }
+}

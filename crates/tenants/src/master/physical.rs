@@ -1,0 +1,162 @@
+//! The part of the master graph around one physical device.
+
+use super::tunnels::{self, Underlay};
+use super::{Builder, Ends};
+use crate::system::{PhysicalDevice, System, Transport, VirtualDevice};
+use castanet_lang::args::quote_if_needed;
+use std::net::Ipv4Addr;
+
+/// A virtual device on the physical one, with its ends.
+pub(super) struct Attachment<'a> {
+    pub(super) device: &'a VirtualDevice,
+    pub(super) ends: &'a Ends,
+    /// First part of the names of its elements outside of the tenant.
+    pub(super) prefix: String,
+}
+
+/// Adds the elements of a physical device, if a tenant uses it.
+pub(super) fn add(builder: &mut Builder, system: &System, number: usize, ends: &[Vec<Ends>]) {
+    let on = &system.devices[number];
+    let mut attachments = Vec::new();
+    for (tenant, ends) in system.tenants.iter().zip(ends) {
+        for (device, ends) in tenant.devices.iter().zip(ends).filter(|(it, _)| it.on == number) {
+            let prefix = format!("{}/{}/{}", on.name, tenant.name, device.name);
+            attachments.push(Attachment { device, ends, prefix });
+        }
+    }
+    if attachments.is_empty() {
+        return;
+    }
+    let method = on.method.as_ref().map(|it| format!(", METHOD {it}")).unwrap_or_default();
+    let interface = quote_if_needed(&on.interface);
+    let receives = format!("{interface}, PROMISC true{method}");
+    let from = builder.add(&format!("{}/from", on.name), "FromDevice", &receives, on.span);
+    let sends = format!("{interface}{method}");
+    let to = builder.add(&format!("{}/to", on.name), "ToDevice", &sends, on.span);
+    if let [only] = &attachments[..]
+        && only.device.transport == Transport::Whole
+    {
+        builder.deliver((from, 0), only);
+        only.ends.send.iter().for_each(|&it| builder.connect((it, 0), (to, 0), only.device.span));
+        return;
+    }
+    add_shared(builder, on, &attachments, (from, to));
+}
+
+/// The pattern of `Classifier` for the bytes of an address.
+fn hex(address: Ipv4Addr) -> String {
+    format!("{:08x}", address.to_bits())
+}
+
+/// Adds the elements between a physical device and several virtual ones.
+fn add_shared(
+    builder: &mut Builder,
+    on: &PhysicalDevice,
+    attachments: &[Attachment<'_>],
+    (from, to): (usize, usize),
+) {
+    let mut patterns: Vec<String> = Vec::new();
+    let mut exits: Vec<(usize, &Attachment<'_>)> = Vec::new();
+    for it in attachments {
+        match &it.device.transport {
+            Transport::Vlan(id) => {
+                exits.push((patterns.len(), it));
+                patterns.push(format!("12/8100 14/{id:04x}%0fff"));
+            }
+            Transport::Addresses(all) => {
+                for &address in all {
+                    exits.push((patterns.len(), it));
+                    patterns.push(format!("12/0806 38/{}", hex(address)));
+                    exits.push((patterns.len(), it));
+                    patterns.push(format!("12/0800 30/{}", hex(address)));
+                }
+            }
+            _ => {}
+        }
+    }
+    let has_tunnels = attachments.iter().any(|it| it.device.transport.remote().is_some());
+    let first_of_underlay = patterns.len();
+    if let Some((address, _)) = on.address.filter(|_| has_tunnels) {
+        let own = hex(address);
+        patterns.push(format!("12/0806 20/0001 38/{own}"));
+        patterns.push(format!("12/0806 20/0002 38/{own}"));
+        patterns.push(format!("12/0800 30/{own}"));
+    }
+    let rest = patterns.len();
+    patterns.push("-".to_owned());
+    let name = |part: &str| format!("{}/{part}", on.name);
+    let frames = (name("frames"), patterns.join(", "));
+    let frames = builder.append(from, (&frames.0, "Classifier", &frames.1), on.span);
+    for (exit, it) in exits {
+        builder.admit(frames, exit, it);
+    }
+    builder.discard((frames, rest), &name("other_frames"), on.span);
+    for it in attachments {
+        builder.send_untunnelled(it, to);
+    }
+    if has_tunnels {
+        let underlay = Underlay { on, frames, first: first_of_underlay, to };
+        tunnels::add(builder, &underlay, attachments);
+    }
+}
+
+impl Builder {
+    /// Connects an output to the tenant, or to a `Discard` if the tenant does not receive.
+    pub(super) fn deliver(&mut self, from: (usize, usize), it: &Attachment<'_>) {
+        match it.ends.receive {
+            Some(receive) => self.connect(from, (receive, 0), it.device.span),
+            None => self.discard(from, &format!("{}/unread", it.prefix), it.device.span),
+        }
+    }
+
+    /// Connects an output of the classifier of frames to a tenant.
+    fn admit(&mut self, frames: usize, exit: usize, it: &Attachment<'_>) {
+        let span = it.device.span;
+        match it.device.transport {
+            Transport::Vlan(_) => {
+                let name = format!("{}/untag", it.prefix);
+                let untag = self.add(&name, "VLANDecap", "false", span);
+                self.connect((frames, exit), (untag, 0), span);
+                self.deliver((untag, 0), it);
+            }
+            _ => {
+                // All patterns of a device lead to one element.
+                let name = format!("{}/unread", it.prefix);
+                match (it.ends.receive, self.graph.find(&name)) {
+                    (None, Some(unread)) => self.connect((frames, exit), (unread, 0), span),
+                    _ => self.deliver((frames, exit), it),
+                }
+            }
+        }
+    }
+
+    /// Connects a tenant that sends without a tunnel to the physical device.
+    fn send_untunnelled(&mut self, it: &Attachment<'_>, to: usize) {
+        let span = it.device.span;
+        if it.ends.send.is_empty() {
+            return;
+        }
+        match &it.device.transport {
+            Transport::Vlan(id) => {
+                let (name, config) = (format!("{}/tag", it.prefix), format!("VLAN_ID {id}"));
+                let tag = self.add(&name, "VLANEncap", &config, span);
+                it.ends.send.iter().for_each(|&from| self.connect((from, 0), (tag, 0), span));
+                self.connect((tag, 0), (to, 0), span);
+            }
+            Transport::Addresses(all) => {
+                let own = all.iter().map(|&it| hex(it));
+                let mut patterns: Vec<String> = own
+                    .flat_map(|it| [format!("12/0806 28/{it}"), format!("12/0800 26/{it}")])
+                    .collect();
+                let foreign = patterns.len();
+                patterns.push("-".to_owned());
+                let name = format!("{}/source", it.prefix);
+                let source = self.add(&name, "Classifier", &patterns.join(", "), span);
+                it.ends.send.iter().for_each(|&from| self.connect((from, 0), (source, 0), span));
+                (0..foreign).for_each(|exit| self.connect((source, exit), (to, 0), span));
+                self.discard((source, foreign), &format!("{}/spoofed", it.prefix), span);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The system file: physical devices, tenants, and their virtual devices.
+
+mod parse;
+mod section;
+
+use castanet_lang::{Diagnostics, FileId, SourceMap, Span};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+/// A value of the system file, and its place there.
+#[derive(Clone, Debug)]
+pub struct Entry<T> {
+    /// The value.
+    pub value: T,
+    /// Its text.
+    pub span: Span,
+}
+
+/// A system file.
+#[derive(Debug, Default)]
+pub struct System {
+    /// The physical devices, by name.
+    pub devices: Vec<PhysicalDevice>,
+    /// The tenants, by name.
+    pub tenants: Vec<Tenant>,
+}
+
+/// Index of a physical device in a system.
+pub type DeviceIndex = usize;
+
+/// A physical device, a table `device.NAME`.
+#[derive(Debug)]
+pub struct PhysicalDevice {
+    /// Its name in the system file.
+    pub name: String,
+    /// Its table.
+    pub span: Span,
+    /// The network interface; the name, if the file gives none.
+    pub interface: String,
+    /// `METHOD` of `FromDevice` and `ToDevice`, if the file gives one.
+    pub method: Option<String>,
+    /// Its Ethernet address; that of the interface, if the file gives none.
+    pub mac: Option<String>,
+    /// The address of this end of tunnels, with the length of its prefix.
+    pub address: Option<(Ipv4Addr, u8)>,
+    /// The router to ends of tunnels that are not in the network of `address`.
+    pub gateway: Option<Ipv4Addr>,
+    /// Maximum length of a packet on the wire, in bytes.
+    pub mtu: u32,
+}
+
+impl PhysicalDevice {
+    /// Whether an address is in the network of the device.
+    pub fn is_on_link(&self, address: Ipv4Addr) -> bool {
+        let Some((own, length)) = self.address else { return false };
+        let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+        (own.to_bits() ^ address.to_bits()) & mask == 0
+    }
+
+    /// Its Ethernet address, as arguments of elements name it.
+    pub fn mac_argument(&self) -> String {
+        self.mac.clone().unwrap_or_else(|| format!("{}:eth", self.interface))
+    }
+}
+
+/// A tenant, a table `tenant.NAME`.
+#[derive(Debug)]
+pub struct Tenant {
+    /// Its name.
+    pub name: String,
+    /// Its table.
+    pub span: Span,
+    /// Its configuration.
+    pub file: Entry<PathBuf>,
+    /// Values of variables of its configuration.
+    pub variables: Vec<(String, Entry<String>)>,
+    /// Classes of elements that reach beyond the tenant and are allowed all the same.
+    pub allow: Vec<Entry<String>>,
+    /// Its part of the processor, if the file says something about it.
+    pub cpu: Option<Entry<Cpu>>,
+    /// Its virtual devices.
+    pub devices: Vec<VirtualDevice>,
+}
+
+/// A tenant's part of the processor, in the words of `CPUAccount`.
+#[derive(Clone, Debug, Default)]
+pub struct Cpu {
+    /// The share that the tenant has in any case.
+    pub guarantee: Option<String>,
+    /// The share that it never exceeds.
+    pub limit: Option<String>,
+    /// The longest delay that others may cause.
+    pub delay: Option<String>,
+}
+
+/// A virtual device, a table `tenant.NAME.device.NAME`.
+#[derive(Debug)]
+pub struct VirtualDevice {
+    /// The tenant's name of it.
+    pub name: String,
+    /// Its table.
+    pub span: Span,
+    /// The physical device by which it reaches the wire.
+    pub on: DeviceIndex,
+    /// How it does so.
+    pub transport: Transport,
+    /// Maximum number of packets that wait for the tenant.
+    pub queue: u32,
+    /// Maximum length of a packet that the tenant sends, in bytes.
+    pub mtu: u32,
+}
+
+/// How a virtual device reaches the wire.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// By VXLAN (RFC 7348), to the end `remote` and its UDP port.
+    Vxlan {
+        /// Network identifier.
+        vni: u32,
+        /// The other end.
+        remote: Ipv4Addr,
+        /// UDP port of both ends.
+        port: u16,
+    },
+    /// By Geneve (RFC 8926), to the end `remote` and its UDP port.
+    Geneve {
+        /// Network identifier.
+        vni: u32,
+        /// The other end.
+        remote: Ipv4Addr,
+        /// UDP port of both ends.
+        port: u16,
+    },
+    /// By GRE (RFC 2784) with Ethernet frames inside.
+    Gre {
+        /// Key (RFC 2890), if there is one.
+        key: Option<u32>,
+        /// The other end.
+        remote: Ipv4Addr,
+    },
+    /// By a VLAN tag.
+    Vlan(u16),
+    /// Untagged, by the IPv4 addresses that are the tenant's on the wire.
+    Addresses(Vec<Ipv4Addr>),
+    /// All frames of the physical device.
+    Whole,
+}
+
+impl Transport {
+    /// Length of the headers before the tenant's packets that the physical device's MTU counts, in
+    /// bytes.
+    fn overhead(&self) -> u32 {
+        const IP: u32 = 20;
+        const UDP: u32 = 8;
+        const ETHERNET: u32 = 14;
+        match self {
+            Transport::Vxlan { .. } | Transport::Geneve { .. } => IP + UDP + 8 + ETHERNET,
+            Transport::Gre { key, .. } => IP + if key.is_some() { 8 } else { 4 } + ETHERNET,
+            Transport::Vlan(_) | Transport::Addresses(_) | Transport::Whole => 0,
+        }
+    }
+
+    /// The other end of a tunnel.
+    pub fn remote(&self) -> Option<Ipv4Addr> {
+        match self {
+            Transport::Vxlan { remote, .. }
+            | Transport::Geneve { remote, .. }
+            | Transport::Gre { remote, .. } => Some(*remote),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Transport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Transport::Vxlan { vni, remote, port } => write!(f, "vxlan {vni} {remote}:{port}"),
+            Transport::Geneve { vni, remote, port } => write!(f, "geneve {vni} {remote}:{port}"),
+            Transport::Gre { key: Some(key), remote } => write!(f, "gre {key} {remote}"),
+            Transport::Gre { key: None, remote } => write!(f, "gre {remote}"),
+            Transport::Vlan(id) => write!(f, "vlan {id}"),
+            Transport::Addresses(all) => {
+                let all: Vec<String> = all.iter().map(Ipv4Addr::to_string).collect();
+                write!(f, "address {}", all.join(" "))
+            }
+            Transport::Whole => f.write_str("device"),
+        }
+    }
+}
+
+impl System {
+    /// Parses the system file with this text among the sources; all errors are in `found`.
+    pub fn parse(sources: &SourceMap, file: FileId, found: &mut Diagnostics) -> System {
+        parse::parse(&sources.text(file), file, found)
+    }
+
+    /// The physical device of a virtual one.
+    pub fn device_of(&self, device: &VirtualDevice) -> &PhysicalDevice {
+        &self.devices[device.on]
+    }
+
+    /// All virtual devices, each behind its tenant.
+    pub fn virtual_devices(&self) -> impl Iterator<Item = (&Tenant, &VirtualDevice)> {
+        self.tenants.iter().flat_map(|it| it.devices.iter().map(move |device| (it, device)))
+    }
+}

@@ -1,0 +1,317 @@
+//! Parses a system file.
+
+use super::section::{Reader, Section, UnsupportedKey};
+use super::{Cpu, Entry, PhysicalDevice, System, Tenant, Transport, VirtualDevice};
+use castanet_lang::{Diagnostic, Diagnostics, FileId, Span, nearest};
+use castanet_wire::MacAddr;
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+const DEVICE_KEYS: &[&str] = &["interface", "method", "mac", "address", "gateway", "mtu"];
+const TENANT_KEYS: &[&str] = &["file", "variables", "allow", "cpu", "device"];
+const CPU_KEYS: &[&str] = &["guarantee", "limit", "delay"];
+/// Keys that say how a virtual device reaches the wire.
+const TRANSPORT_KEYS: &[&str] = &["vxlan", "geneve", "gre", "vlan", "address", "device"];
+const VIRTUAL_DEVICE_KEYS: &[&str] =
+    &["on", "queue", "mtu", "vxlan", "geneve", "gre", "vlan", "address", "device"];
+
+const NOT_ACCOUNTED: &str = "nothing of this kind is billed to tenants";
+const UNSUPPORTED_TENANT_KEYS: &[UnsupportedKey] = &[
+    UnsupportedKey { key: "memory", reason: NOT_ACCOUNTED },
+    UnsupportedKey { key: "frames", reason: NOT_ACCOUNTED },
+    UnsupportedKey { key: "table_entries", reason: NOT_ACCOUNTED },
+    UnsupportedKey { key: "isolation", reason: "all tenants run in one process" },
+];
+const UNSUPPORTED_DEVICE_KEYS: &[UnsupportedKey] = &[
+    UnsupportedKey { key: "bandwidth_in", reason: "no element limits the rate of a device" },
+    UnsupportedKey { key: "bandwidth_out", reason: "no element limits the rate of a device" },
+];
+
+/// Default MTU of a physical device.
+const MTU: u32 = 1500;
+/// Default length of the queue in front of a tenant.
+const QUEUE: u32 = 1024;
+const VXLAN_PORT: u32 = 4789;
+const GENEVE_PORT: u32 = 6081;
+/// Largest network identifier of VXLAN and Geneve.
+const MAX_VNI: u32 = (1 << 24) - 1;
+
+/// Parses a system file; all errors are in `found`.
+pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    let mut reader = Reader { file, found };
+    for error in errors {
+        let span = reader.span(error.span().unwrap_or(text.len()..text.len()));
+        reader.found.error(span, error.message().trim_end().to_owned());
+    }
+    let table = document.get_ref();
+    reader.check_keys("the system file", table, &["device", "tenant"], &[]);
+    let mut system = System::default();
+    for (name, span, value) in reader.members(table, "device") {
+        reader.check_name(&name, span);
+        system.devices.extend(reader.device(name, value));
+    }
+    for (name, span, value) in reader.members(table, "tenant") {
+        reader.check_name(&name, span);
+        if system.devices.iter().any(|device| device.name == name) {
+            let message = format!("a tenant and a device are both called `{name}`");
+            reader.error(span, message, "rename one of them: their elements have these names");
+        }
+        system.tenants.extend(reader.tenant(name, value, &system.devices));
+    }
+    if system.tenants.is_empty() && !reader.found.has_errors() {
+        let end = reader.span(text.len()..text.len());
+        reader.error(end, "the system has no tenant", "write a table `[tenant.NAME]`");
+    }
+    reader.check_conflicts(&system);
+    system
+}
+
+impl Reader<'_> {
+    /// Reports a name that cannot be that of a compound element.
+    fn check_name(&mut self, name: &str, span: Span) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        if !is_name || !name.chars().all(plain) {
+            let message = format!("`{name}` is no name of an element");
+            self.error(span, message, "use letters, digits and _, and begin with a letter");
+        }
+    }
+
+    fn device(&mut self, name: String, value: &Spanned<DeValue<'_>>) -> Option<PhysicalDevice> {
+        let it = self.section(format!("device `{name}`"), value, DEVICE_KEYS, &[])?;
+        let interface = self.text(&it, "interface");
+        let address = self.text_by(&it, "address", "an address such as \"10.0.0.1/24\"", prefix);
+        let gateway = self.parsed::<Ipv4Addr>(&it, "gateway", "an address such as \"10.0.0.254\"");
+        let wants = "an Ethernet address such as \"02:00:00:00:00:01\"";
+        let mac = self.text_by(&it, "mac", wants, |text| {
+            text.parse::<MacAddr>().ok().map(|_| text.to_owned())
+        });
+        let device = PhysicalDevice {
+            interface: interface.map_or_else(|| name.clone(), |it| it.value),
+            method: self.text(&it, "method").map(|it| it.value),
+            mac: mac.map(|it| it.value),
+            address: address.map(|it| it.value),
+            gateway: gateway.as_ref().map(|it| it.value),
+            mtu: self.number(&it, "mtu", 68..=65535).map_or(MTU, |it| it.value),
+            span: it.span,
+            name,
+        };
+        if let Some(gateway) = gateway.filter(|it| !device.is_on_link(it.value)) {
+            let message =
+                format!("the gateway of {} is not in the network of its address", it.title);
+            self.error(gateway.span, message, "give `address` with the length of its prefix");
+        }
+        Some(device)
+    }
+
+    fn tenant(
+        &mut self,
+        name: String,
+        value: &Spanned<DeValue<'_>>,
+        devices: &[PhysicalDevice],
+    ) -> Option<Tenant> {
+        let title = format!("tenant `{name}`");
+        let it = self.section(title, value, TENANT_KEYS, UNSUPPORTED_TENANT_KEYS)?;
+        let cpu = Reader::inner(&it, "cpu").and_then(|value| {
+            let title = format!("`cpu` of {}", it.title);
+            let cpu = self.section(title, value, CPU_KEYS, &[])?;
+            let mut text = |key| self.text(&cpu, key).map(|it| it.value);
+            let value =
+                Cpu { guarantee: text("guarantee"), limit: text("limit"), delay: text("delay") };
+            Some(Entry { value, span: cpu.span })
+        });
+        let mut virtual_devices = Vec::new();
+        for (name, span, value) in self.members(Reader::table(&it), "device") {
+            virtual_devices.extend(self.virtual_device(&it.title, name, span, value, devices));
+        }
+        let variables = self.variables(&it, "variables");
+        let allow = self.list(&it, "allow", "names of classes, such as \"ToDump\"");
+        let file = self.text(&it, "file");
+        if file.is_none() && !Reader::has(&it, "file") {
+            let help = "write `file = \"NAME.click\"`";
+            self.error(it.span, format!("{} has no configuration", it.title), help);
+        }
+        let file = file.map(|it| Entry { value: PathBuf::from(it.value), span: it.span })?;
+        let allow = allow.map(|it| it.value).unwrap_or_default();
+        let devices = virtual_devices;
+        Some(Tenant { name, span: it.span, file, variables, allow, cpu, devices })
+    }
+
+    fn virtual_device(
+        &mut self,
+        tenant: &str,
+        name: String,
+        span: Span,
+        value: &Spanned<DeValue<'_>>,
+        devices: &[PhysicalDevice],
+    ) -> Option<VirtualDevice> {
+        let title = format!("device `{name}` of {tenant}");
+        let it = self.section(title, value, VIRTUAL_DEVICE_KEYS, UNSUPPORTED_DEVICE_KEYS)?;
+        let ways: Vec<&str> =
+            TRANSPORT_KEYS.iter().copied().filter(|key| Reader::has(&it, key)).collect();
+        let [way] = ways[..] else {
+            let help = format!("it has one of {}", TRANSPORT_KEYS.join(", "));
+            let message = match ways.is_empty() {
+                true => format!("{} does not say how it reaches the wire", it.title),
+                false => format!("{} has {}, which exclude each other", it.title, ways.join(", ")),
+            };
+            self.error(span, message, help);
+            return None;
+        };
+        let on = self.physical(&it, if way == "device" { "device" } else { "on" }, devices);
+        let transport = self.transport(&it, way);
+        let mtu = self.number(&it, "mtu", 68..=65535);
+        let queue = self.number(&it, "queue", 1..=1 << 20).map_or(QUEUE, |it| it.value);
+        let (on, transport) = (on?, transport?);
+        let largest = devices[on].mtu.saturating_sub(transport.overhead());
+        if let Some(mtu) = mtu.as_ref().filter(|mtu| mtu.value > largest) {
+            let message = format!("`mtu` of {} does not fit the physical device", it.title);
+            let help = format!(
+                "at most {largest}: the MTU of {} less {} bytes of headers",
+                devices[on].name,
+                transport.overhead()
+            );
+            self.error(mtu.span, message, help);
+        }
+        self.check_underlay(&it, &devices[on], &transport);
+        let mtu = mtu.map_or(largest, |it| it.value);
+        Some(VirtualDevice { name, span, on, transport, queue, mtu })
+    }
+
+    /// The physical device that a key names.
+    fn physical(
+        &mut self,
+        it: &Section<'_>,
+        key: &str,
+        devices: &[PhysicalDevice],
+    ) -> Option<usize> {
+        if key == "device" && Reader::has(it, "on") {
+            let message = format!("{} has `on` beside `device`", it.title);
+            self.error(it.span, message, "`device` names the physical device already");
+        }
+        let Some(name) = self.text(it, key) else {
+            if !Reader::has(it, key) {
+                let help = "write `on = \"NAME\"`, the name of a physical device";
+                self.error(it.span, format!("{} has no `{key}`", it.title), help);
+            }
+            return None;
+        };
+        let found = devices.iter().position(|device| device.name == name.value);
+        if found.is_none() {
+            let names = devices.iter().map(|device| device.name.as_str());
+            let help = match nearest(&name.value, names.clone()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("the devices are {}", names.collect::<Vec<_>>().join(", ")),
+            };
+            let message = format!("there is no physical device `{}`", name.value);
+            self.error(name.span, message, help);
+        }
+        found
+    }
+
+    fn transport(&mut self, it: &Section<'_>, way: &str) -> Option<Transport> {
+        match way {
+            "vlan" => {
+                let id = self.number(it, "vlan", 1..=4094)?.value;
+                Some(Transport::Vlan(id as u16))
+            }
+            "address" => {
+                let all = self.list::<Ipv4Addr>(it, "address", "IPv4 addresses")?;
+                let addresses: Vec<_> = all.value.into_iter().map(|it| it.value).collect();
+                if addresses.is_empty() {
+                    let help = "write `address = \"10.0.0.5\"`";
+                    self.error(all.span, format!("{} has no address", it.title), help);
+                    return None;
+                }
+                Some(Transport::Addresses(addresses))
+            }
+            "device" => Some(Transport::Whole),
+            _ => self.tunnel(it, way),
+        }
+    }
+
+    fn tunnel(&mut self, device: &Section<'_>, way: &str) -> Option<Transport> {
+        let value = Reader::inner(device, way)?;
+        let title = format!("`{way}` of {}", device.title);
+        let keys = if way == "gre" { &["remote", "key"][..] } else { &["vni", "remote", "port"] };
+        let it = self.section(title, value, keys, &[])?;
+        let needed: &[&str] = if way == "gre" { &["remote"] } else { &["vni", "remote"] };
+        for key in needed.iter().filter(|key| !Reader::has(&it, key)) {
+            let help = format!("write `{way} = {{ {key} = …, … }}`");
+            self.error(it.span, format!("{} has no `{key}`", it.title), help);
+        }
+        let remote = self.parsed(&it, "remote", "an address such as \"10.0.0.2\"");
+        if way == "gre" {
+            let key = self.number(&it, "key", 0..=u32::MAX).map(|it| it.value);
+            return Some(Transport::Gre { key, remote: remote?.value });
+        }
+        let vni = self.number(&it, "vni", 0..=MAX_VNI);
+        let default = if way == "vxlan" { VXLAN_PORT } else { GENEVE_PORT };
+        let port = self.number(&it, "port", 1..=65535).map_or(default, |it| it.value) as u16;
+        let (vni, remote) = (vni?.value, remote?.value);
+        Some(match way {
+            "vxlan" => Transport::Vxlan { vni, remote, port },
+            _ => Transport::Geneve { vni, remote, port },
+        })
+    }
+
+    /// Reports a tunnel on a physical device that cannot be its end.
+    fn check_underlay(&mut self, it: &Section<'_>, on: &PhysicalDevice, transport: &Transport) {
+        let Some(remote) = transport.remote() else { return };
+        if on.address.is_none() {
+            let message =
+                format!("{} is a tunnel on `{}`, which has no address", it.title, on.name);
+            let help = format!("write `address = \"10.0.0.1/24\"` in `[device.{}]`", on.name);
+            self.error(it.span, message, help);
+        } else if !on.is_on_link(remote) && on.gateway.is_none() {
+            let message = format!("{remote} is not in the network of `{}`", on.name);
+            let help = format!("write `gateway = …` in `[device.{}]`", on.name);
+            self.error(it.span, message, help);
+        }
+    }
+
+    /// Reports virtual devices that cannot be told apart on the wire.
+    fn check_conflicts(&mut self, system: &System) {
+        let mut users: HashMap<(usize, String), (&Tenant, &VirtualDevice)> = HashMap::new();
+        let mut whole: HashMap<usize, (&Tenant, &VirtualDevice)> = HashMap::new();
+        let all: Vec<_> = system.virtual_devices().collect();
+        for &(tenant, device) in all.iter().filter(|(_, it)| it.transport == Transport::Whole) {
+            whole.entry(device.on).or_insert((tenant, device));
+        }
+        for (tenant, device) in all {
+            let ways = match &device.transport {
+                Transport::Addresses(all) => all.iter().map(|it| format!("address {it}")).collect(),
+                other => vec![other.to_string()],
+            };
+            let owner = whole.get(&device.on).filter(|(_, it)| !std::ptr::eq(*it, device));
+            let mut others = owner.copied();
+            for way in ways {
+                let user = *users.entry((device.on, way)).or_insert((tenant, device));
+                if !std::ptr::eq(user.1, device) {
+                    others = others.or(Some(user));
+                }
+            }
+            if let Some((other, it)) = others {
+                let on = &system.devices[device.on].name;
+                let message = format!(
+                    "device `{}` of tenant `{}` cannot be told from device `{}` of tenant `{}` on `{on}`",
+                    device.name, tenant.name, it.name, other.name
+                );
+                let diagnostic = Diagnostic::error(device.span, message);
+                let note = format!("`{}` of tenant `{}` is here", it.name, other.name);
+                self.found.push(diagnostic.with_note(it.span, note));
+            }
+        }
+    }
+}
+
+/// An address and the length of its prefix.
+fn prefix(text: &str) -> Option<(Ipv4Addr, u8)> {
+    let (address, length) = text.split_once('/')?;
+    let length = length.parse().ok().filter(|length| *length <= 32)?;
+    Some((address.parse().ok()?, length))
+}

@@ -1,0 +1,216 @@
+//! System files: what they mean, and every error at its place.
+
+use castanet_element::class::Library;
+use castanet_lang::{AnyClass, Diagnostics, FlatGraph, SourceMap, expand, parse, print};
+use castanet_runtime::console::SilentConsole;
+use castanet_runtime::router::{Options, Router};
+use castanet_tenants::{MasterGraph, System, master_graph};
+use std::sync::Arc;
+
+fn library() -> Library {
+    let mut library = castanet_elements::library();
+    castanet_io::elements::CLASSES.iter().for_each(|class| library.add(class));
+    castanet_tenants::CLASSES.iter().for_each(|class| library.add(class));
+    library
+}
+
+/// The master graph of a system whose tenants have these texts, and the errors as Click prints them.
+fn system(text: &str, tenants: &[&str]) -> (MasterGraph, String) {
+    let (mut sources, mut found) = (SourceMap::new(), Diagnostics::new());
+    let file = sources.add("system.toml", text);
+    let system = System::parse(&sources, file, &mut found);
+    let mut graphs: Vec<FlatGraph> = Vec::new();
+    for (tenant, text) in system.tenants.iter().zip(tenants) {
+        let file = sources.add(format!("{}.click", tenant.name), text);
+        let (tree, errors) = parse(&mut sources, file);
+        found.append(errors);
+        let (graph, errors) = expand(&tree, &AnyClass, &[]);
+        found.append(errors);
+        graphs.push(graph);
+    }
+    let master = master_graph(&system, &graphs, &library(), &mut found);
+    (master, found.render_click(&sources))
+}
+
+/// One tenant with the device `eth1` behind VXLAN.
+const ONE: &str = "\
+[device.wan]
+address = \"10.9.0.1/24\"
+[tenant.a]
+file = \"a.click\"
+[tenant.a.device.eth1]
+on = \"wan\"
+vxlan = { vni = 7, remote = \"10.9.0.2\" }
+";
+
+#[test]
+fn all_errors_of_a_system_file_come_at_once() {
+    let text = "\
+[device.wan]
+adress = \"10.9.0.1/24\"
+mac = \"02:00\"
+gateway = \"10.8.0.1\"
+[tenant.a]
+file = 7
+memory = \"12M\"
+[tenant.a.device.eth1]
+on = \"wann\"
+vlan = 5000
+[tenant.a.device.eth2]
+on = \"wan\"
+vxlan = { vni = 7, remote = \"10.9.0.2\" }
+[tenant.a.device.eth3]
+on = \"wan\"
+vlan = 7
+gre = { remote = \"10.9.0.2\" }
+[tenant.wan]
+[extra]
+";
+    let (_, errors) = system(text, &[]);
+    assert_eq!(
+        errors,
+        "\
+system.toml:19: the system file has no key `extra`
+system.toml:2: device `wan` has no key `adress`
+system.toml:3: `mac` of device `wan` is not an Ethernet address such as \"02:00:00:00:00:01\"
+system.toml:4: the gateway of device `wan` is not in the network of its address
+system.toml:7: `memory` of tenant `a` is not supported yet: nothing of this kind is billed to tenants
+system.toml:9: there is no physical device `wann`
+system.toml:10: `vlan` of device `eth1` of tenant `a` is not a number from 1 to 4094
+system.toml:11: device `eth2` of tenant `a` is a tunnel on `wan`, which has no address
+system.toml:14: device `eth3` of tenant `a` has gre, vlan, which exclude each other
+system.toml:6: `file` of tenant `a` is not a text such as \"NAME\"
+system.toml:18: a tenant and a device are both called `wan`
+system.toml:18: tenant `wan` has no configuration
+"
+    );
+}
+
+#[test]
+fn devices_that_the_wire_cannot_tell_apart_are_errors() {
+    let two =
+        ONE.to_owned() + &ONE[ONE.find("[tenant").unwrap_or(0)..].replace("tenant.a", "tenant.b");
+    let (_, errors) = system(&two, &["", ""]);
+    let wrong =
+        "device `eth1` of tenant `b` cannot be told from device `eth1` of tenant `a` on `wan`";
+    assert!(errors.contains(wrong), "{errors}");
+    let (_, errors) = system(&two.replacen("vni = 7", "vni = 8", 1), &["", ""]);
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn a_tenant_keeps_to_its_bounds() {
+    let text = "\
+FromDevice(eth2) -> ToDump(/tmp/x);
+FromDump(-) -> Discard;
+Script(read b/c.count);
+Idle -> Counter(COUNT_CALL 5 stop) -> Counter(COUNT_CALL 5 b/c.reset) -> Discard;
+FromDevice(eth1, FORCE_IP true) -> ToDevice(eth1);
+FromDevice(eth1) -> Discard;
+StaticThreadSched(c 0);
+RandomSeed(4);
+c :: Counter; Idle -> Counter(COUNT_CALL 5 c.reset) -> c -> Discard
+";
+    let (_, errors) = system(ONE, &[text]);
+    assert_eq!(
+        errors,
+        "\
+a.click:1: tenant `a` has no device `eth2`
+a.click:1: ToDump reaches `/tmp/x`, which tenant `a` may not
+a.click:2: FromDump reaches devices, files or sockets of the host, which tenant `a` may not
+a.click:3: Script runs on the control thread and can call any handler, which tenant `a` may not
+a.click:4: `stop` is a handler of the whole router
+a.click:4: tenant `a` has no element `b/c`
+a.click:5: `FORCE_IP` of FromDevice has no effect on a virtual device
+a.click:6: a second element receives from device `eth1`
+a.click:5: the first one is here
+a.click:7: StaticThreadSched chooses workers or shares of their time, which tenant `a` may not
+a.click:8: RandomSeed changes the whole router, which tenant `a` may not
+"
+    );
+    let allowed = ONE.replace("file =", "allow = [\"ToDump\"]\nfile =");
+    let (_, errors) = system(&allowed, &["Idle -> ToDump(/tmp/x);"]);
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn tenants_have_accounts_of_processor_time() {
+    let cpu = "cpu = { guarantee = \"20%\", limit = \"30%\", delay = \"100us\" }\nfile =";
+    for (text, wanted) in [
+        (ONE.to_owned(), "a_account :: CPUAccount(a);"),
+        (
+            ONE.replace("file =", cpu),
+            "a_account :: CPUAccount(a, GUARANTEE 20%, LIMIT 30%, DELAY 100us);",
+        ),
+    ] {
+        let (master, errors) = system(&text, &["FromDevice(eth1) -> ToDevice(eth1);"]);
+        assert_eq!(errors, "");
+        let shown = print::flat(&master.graph);
+        assert!(shown.contains(wanted), "{shown}");
+    }
+}
+
+/// The lines of a graph that declare elements outside of tenants.
+fn shared_part(text: &str, tenant: &str) -> String {
+    let (master, errors) = system(text, &[tenant]);
+    assert_eq!(errors, "");
+    let text = print::flat(&master.graph);
+    text.lines()
+        .filter(|line| line.starts_with("wan/"))
+        .fold(String::new(), |all, line| all + line.trim_end() + "\n")
+}
+
+#[test]
+fn addresses_are_classified_and_sources_are_checked() {
+    let text = ONE.replace("vxlan = { vni = 7, remote = \"10.9.0.2\" }", "address = \"10.9.0.5\"");
+    let shown = shared_part(&text, "FromDevice(eth1) -> ToDevice(eth1);");
+    for wanted in [
+        "wan/frames :: Classifier(12/0806 38/0a090005, 12/0800 30/0a090005, -);",
+        "wan/a/eth1/source :: Classifier(12/0806 28/0a090005, 12/0800 26/0a090005, -);",
+        "wan/a/eth1/source [2] -> wan/a/eth1/spoofed;",
+    ] {
+        assert!(shown.contains(wanted), "{wanted} not in {shown}");
+    }
+}
+
+#[test]
+fn a_whole_device_goes_straight_to_its_tenant() {
+    let text =
+        ONE.replace("on = \"wan\"\nvxlan = { vni = 7, remote = \"10.9.0.2\" }", "device = \"wan\"");
+    let shown = shared_part(&text, "FromDevice(eth1) -> ToDevice(eth1);");
+    assert!(!shown.contains("Classifier"), "{shown}");
+    assert!(shown.contains("wan/from -> a/FromDevice@1"), "{shown}");
+}
+
+#[test]
+fn the_gateway_leads_to_ends_behind_it() {
+    let text = ONE.replace("remote = \"10.9.0.2\"", "remote = \"10.77.0.2\"");
+    let (_, errors) = system(&text, &[""]);
+    assert_eq!(errors, "system.toml:5: 10.77.0.2 is not in the network of `wan`\n");
+    let text = text.replace("address =", "gateway = \"10.9.0.254\"\naddress =");
+    let shown = shared_part(&text, "Idle -> ToDevice(eth1);");
+    assert!(shown.contains("wan/a/eth1/next_hop :: SetIPAddress(10.9.0.254);"), "{shown}");
+}
+
+#[test]
+fn names_lead_to_elements_of_the_same_tenant_only() {
+    let other = ONE[ONE.find("[tenant").unwrap_or(0)..].replace("tenant.a", "tenant.b");
+    let two = ONE.to_owned() + &other.replace("vni = 7", "vni = 8");
+    let check = |table: &str| {
+        let querier =
+            format!("q :: ARPQuerier(1.0.0.1, 0:0:0:0:0:1, TABLE {table}); t :: ARPTable;");
+        let a = querier + "FromDevice(eth1) -> q -> ToDevice(eth1); Idle -> [1] q;";
+        let (master, errors) = system(&two, &[&a, "t :: ARPTable; u :: ARPTable;"]);
+        assert_eq!(errors, "");
+        let mut found = Diagnostics::new();
+        let options = Options::new(Arc::new(SilentConsole));
+        Router::check(&master.graph, &library(), &options, &mut found);
+        found.iter().map(|it| it.message.clone()).filter(|it| it.contains("TABLE")).collect()
+    };
+    let errors: Vec<String> = check("t");
+    assert!(errors.is_empty(), "{errors:?}");
+    for other in ["b/u", "b/t", "u"] {
+        let errors: Vec<String> = check(other);
+        assert_eq!(errors.len(), 1, "{other}: {errors:?}");
+    }
+}
