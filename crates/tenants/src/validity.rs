@@ -209,8 +209,10 @@ fn reach(it: &FlatElement, class: &'static Class, names: &Names) -> Option<Strin
     if facts.seed.is_some() || facts.balanced {
         return Some("changes the whole router".to_owned());
     }
-    (!facts.homes.is_empty() || !facts.tickets.is_empty())
-        .then(|| "chooses workers or shares of their time".to_owned())
+    let Facts { homes, tickets, accounts, contexts, .. } = facts;
+    let chooses =
+        !(homes.is_empty() && tickets.is_empty() && accounts.is_empty() && contexts.is_empty());
+    chooses.then(|| "chooses workers or shares of their time".to_owned())
 }
 
 /// The names that a tenant's graph declares for addresses, each with the element that does so.

@@ -109,7 +109,9 @@ FromDevice(eth1, FORCE_IP true) -> ToDevice(eth1);
 FromDevice(eth1) -> Discard;
 StaticThreadSched(c 0);
 RandomSeed(4);
-c :: Counter; Idle -> Counter(COUNT_CALL 5 c.reset) -> c -> Discard
+c :: Counter; Idle -> Counter(COUNT_CALL 5 c.reset) -> c -> Discard;
+CPUAccount(c, GUARANTEE 50%);
+VStaticThreadSched(0 b);
 ";
     let (_, errors) = system(ONE, &[text]);
     assert_eq!(
@@ -126,6 +128,8 @@ a.click:6: a second element receives from device `eth1`
 a.click:5: the first one is here
 a.click:7: StaticThreadSched chooses workers or shares of their time, which tenant `a` may not
 a.click:8: RandomSeed changes the whole router, which tenant `a` may not
+a.click:10: CPUAccount chooses workers or shares of their time, which tenant `a` may not
+a.click:11: VStaticThreadSched chooses workers or shares of their time, which tenant `a` may not
 "
     );
     let allowed = ONE.replace("file =", "allow = [\"ToDump\"]\nfile =");
