@@ -136,6 +136,7 @@ pub(super) fn collect(
     for (worker, bursts) in router.panics()?.into_iter().enumerate() {
         list.add(&WORKER_LOST_BURSTS, worker, bursts);
     }
+    add_accounts(&mut list, router)?;
     for (it, seen) in observation.elements.iter().enumerate() {
         add_element(&mut list, router, labels, it, seen);
     }
@@ -150,6 +151,19 @@ pub(super) fn collect(
     let limited: u64 = list.families.iter().map(|family| family.limited).sum();
     list.add(&SERIES_LIMITED, "", limited);
     Ok(list.families)
+}
+
+/// Adds the accounts of processor time, if there are any.
+fn add_accounts(list: &mut FamilyList, router: &mut Router) -> Result<(), ArgError> {
+    for (plan, used) in router.accounts()? {
+        let account = if plan.name.is_empty() { "-" } else { &plan.name };
+        list.add(&ACCOUNT_CPU, account, used.cpu_time.as_secs_f64());
+        list.add(&ACCOUNT_DEVICE_CPU, account, used.device_time.as_secs_f64());
+        list.add(&ACCOUNT_LIMITED, account, used.limited_time.as_secs_f64());
+        list.add(&ACCOUNT_OVERRUNS, account, used.overruns);
+        list.add(&ACCOUNT_GUARANTEE, account, plan.share.guarantee);
+    }
+    Ok(())
 }
 
 /// Adds the packets, the declared reasons to drop and the queue of an element.

@@ -14,6 +14,11 @@ pub(super) const OF_INSTANCE: &[&Metric] = &[
     &LAST_RELOAD,
     &WORKER_CPU,
     &WORKER_LOST_BURSTS,
+    &ACCOUNT_CPU,
+    &ACCOUNT_DEVICE_CPU,
+    &ACCOUNT_LIMITED,
+    &ACCOUNT_OVERRUNS,
+    &ACCOUNT_GUARANTEE,
     &POOL_FRAMES,
     &POOL_USED,
     &POOL_HIGHWATER,
@@ -57,6 +62,32 @@ pub(super) const WORKER_CPU: Metric =
 pub(super) const WORKER_LOST_BURSTS: Metric =
     Metric::counter("worker_lost_bursts", "Bursts that a panic in an element has cost.")
         .by("worker");
+pub(super) const ACCOUNT_CPU: Metric = Metric::counter(
+    "account_cpu_seconds",
+    "Processor time that an account has used, that for its packets in the router's own tasks included; that of the \
+     router itself under `-`.",
+)
+.by("account");
+pub(super) const ACCOUNT_DEVICE_CPU: Metric = Metric::counter(
+    "account_device_cpu_seconds",
+    "Processor time of the router's own tasks that an account has paid for its packets.",
+)
+.by("account");
+pub(super) const ACCOUNT_LIMITED: Metric = Metric::counter(
+    "account_limited_seconds",
+    "Time for which an account could not run because of its limit.",
+)
+.by("account");
+pub(super) const ACCOUNT_OVERRUNS: Metric = Metric::counter(
+    "account_overruns",
+    "Runs with one packet that took longer than the delays of other accounts allow.",
+)
+.by("account");
+pub(super) const ACCOUNT_GUARANTEE: Metric = Metric::gauge(
+    "account_guarantee_ratio",
+    "The part of each worker's processor that an account has whenever it has work.",
+)
+.by("account");
 pub(super) const POOL_FRAMES: Metric = Metric::gauge(
     "pool_frames",
     "Frames of the pool: `devices` for packets that devices receive, `storage` for packets that elements \

@@ -129,6 +129,15 @@ impl AccountReport {
 }
 
 impl Router {
+    /// The accounts of processor time, the router's own first, each with its use; none if none is declared.
+    ///
+    /// # Errors
+    /// A worker is gone or stuck.
+    pub fn accounts(&mut self) -> Result<Vec<(AccountPlan, AccountReport)>, ArgError> {
+        let reports = self.account_reports()?;
+        Ok(self.config.assigned.accounts.iter().cloned().zip(reports).collect())
+    }
+
     /// The use of each account, summed over workers.
     fn account_reports(&mut self) -> Result<Vec<AccountReport>, ArgError> {
         let count = self.config.assigned.accounts.len();
@@ -241,9 +250,9 @@ impl Router {
 
     /// The global handler `accounts`: a row for each account, the router's own first.
     pub(super) fn accounts_table(&mut self) -> Result<String, ArgError> {
-        let reports = self.account_reports()?;
-        let mut text = if reports.is_empty() { String::new() } else { COLUMNS.to_owned() };
-        for (n, (plan, report)) in self.config.assigned.accounts.iter().zip(&reports).enumerate() {
+        let accounts = self.accounts()?;
+        let mut text = if accounts.is_empty() { String::new() } else { COLUMNS.to_owned() };
+        for (n, (plan, report)) in accounts.iter().enumerate() {
             let name = if n == OWN { "-" } else { &plan.name };
             let (guarantee, limit) = (percent(plan.share.guarantee), limit_text(plan));
             let times = [report.cpu_time, report.device_time, report.limited_time].map(seconds);

@@ -83,16 +83,23 @@ struct TickCounter {
     per_second: f64,
 }
 
-/// Use of one account on a worker, in times.
+/// Use of one account.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct AccountReport {
-    pub(crate) cpu_time: Duration,
-    pub(crate) device_time: Duration,
-    pub(crate) limited_time: Duration,
-    pub(crate) longest_run: Duration,
-    pub(crate) runs: u64,
-    pub(crate) overruns: u64,
-    pub(crate) burst: usize,
+pub struct AccountReport {
+    /// Processor time that it has used.
+    pub cpu_time: Duration,
+    /// The part of that for its packets in the router's own tasks.
+    pub device_time: Duration,
+    /// Time for which it could not run because of its limit.
+    pub limited_time: Duration,
+    /// The longest run of one of its tasks.
+    pub longest_run: Duration,
+    /// Runs of its tasks.
+    pub runs: u64,
+    /// Runs with one packet that took longer than the delays of others allow.
+    pub overruns: u64,
+    /// Packets that a run may take.
+    pub burst: usize,
 }
 
 impl TickCounter {

@@ -25,7 +25,8 @@ mod task;
 mod thread;
 pub(crate) mod transfer;
 
-pub(crate) use accounts::{AccountReport, Accounts};
+pub use accounts::AccountReport;
+pub(crate) use accounts::Accounts;
 pub(crate) use inbox::{Inbox, WorkerHandle};
 pub(crate) use meter::TaskMeter;
 pub(crate) use sampler::Sampler;

@@ -19,7 +19,7 @@ const KNOWN: &str = "
     m :: InfiniteSource($P, LIMIT 30) -> MarkIPHeader -> box :: Middlebox(proto udp drop, ip-ttl 9 drop) -> Discard;
     n :: InfiniteSource($P, LIMIT 20) -> MarkIPHeader -> rw :: UDPRewriter(pattern 9.9.9.9 1024-65535 - - 0 0)
         -> Discard;
-    Idle -> none :: Queue(7) -> Idle;\n";
+    Idle -> none :: Queue(7) -> Idle; CPUAccount(s, GUARANTEE 20%, LIMIT 90%);\n";
 
 #[test]
 fn values_are_exact_and_promtool_accepts_the_text() {
@@ -53,12 +53,20 @@ fn values_are_exact_and_promtool_accepts_the_text() {
             "castanet_element_dropped_packets_total{element=\"none\",class=\"Queue\",reason=\"full\"}",
             0.0,
         ),
+        ("castanet_account_guarantee_ratio{account=\"-\"}", 0.8),
+        ("castanet_account_guarantee_ratio{account=\"s\"}", 0.2),
+        ("castanet_account_device_cpu_seconds_total{account=\"s\"}", 0.0),
+        ("castanet_account_overruns_total{account=\"s\"}", 0.0),
         ("castanet_metrics_series_limited", 0.0),
         ("castanet_last_reload_successful", 1.0),
     ] {
         assert_eq!(value(&text, series), Some(wanted), "{series} in {text}");
     }
     assert!(value(&text, "castanet_worker_cpu_seconds_total{worker=\"1\"}").is_some(), "{text}");
+    for series in ["cpu", "limited"] {
+        let series = format!("castanet_account_{series}_seconds_total{{account=\"s\"}}");
+        assert!(value(&text, &series).is_some(), "{text}");
+    }
     let checked = run(Command::new("promtool").args(["check", "metrics"]), text.as_bytes());
     assert_eq!((checked.status, checked.err.as_str()), (Some(0), ""), "{}", checked.out);
 }
