@@ -40,6 +40,12 @@ pub struct TenantRow {
     pub file: String,
     /// Number of its elements.
     pub elements: usize,
+    /// The part of each worker's processor that it has in any case, as the file says it.
+    pub guarantee: Option<String>,
+    /// The part that it never exceeds.
+    pub limit: Option<String>,
+    /// The longest time for which a run of another tenant keeps it waiting.
+    pub delay: Option<String>,
     /// Classes that reach beyond it and are allowed.
     pub allow: Vec<String>,
 }
@@ -59,11 +65,17 @@ impl SystemTable {
                 queue: it.queue,
             }
         });
-        let tenants = system.tenants.iter().zip(elements).map(|(it, &elements)| TenantRow {
-            tenant: it.name.clone(),
-            file: it.file.value.display().to_string(),
-            elements,
-            allow: it.allow.iter().map(|it| it.value.clone()).collect(),
+        let tenants = system.tenants.iter().zip(elements).map(|(it, &elements)| {
+            let cpu = it.cpu.as_ref().map(|cpu| cpu.value.clone()).unwrap_or_default();
+            TenantRow {
+                tenant: it.name.clone(),
+                file: it.file.value.display().to_string(),
+                elements,
+                guarantee: cpu.guarantee,
+                limit: cpu.limit,
+                delay: cpu.delay,
+                allow: it.allow.iter().map(|it| it.value.clone()).collect(),
+            }
         });
         SystemTable { devices: devices.collect(), tenants: tenants.collect() }
     }
@@ -80,10 +92,15 @@ impl SystemTable {
         }));
         let mut text = aligned(&rows);
         text.push('\n');
-        let mut rows = vec![["tenant", "configuration", "elements", "allowed"].map(str::to_owned)];
+        let heading =
+            ["tenant", "configuration", "elements", "guarantee", "limit", "delay", "allowed"];
+        let mut rows = vec![heading.map(str::to_owned)];
         rows.extend(self.tenants.iter().map(|it| {
+            let [guarantee, limit, delay] = [&it.guarantee, &it.limit, &it.delay]
+                .map(|value| value.clone().unwrap_or("-".to_owned()));
             let allowed = if it.allow.is_empty() { "-".into() } else { it.allow.join(" ") };
-            [it.tenant.clone(), it.file.clone(), it.elements.to_string(), allowed]
+            let (tenant, file) = (it.tenant.clone(), it.file.clone());
+            [tenant, file, it.elements.to_string(), guarantee, limit, delay, allowed]
         }));
         text + &aligned(&rows)
     }
