@@ -143,8 +143,8 @@ impl Router {
         let count = self.config.assigned.accounts.len();
         let mut sums = vec![AccountReport::default(); count];
         let of = move |worker: &mut Worker| -> Vec<AccountReport> {
-            let accounts = worker.accounts.iter();
-            accounts.flat_map(|it| (0..count).map(|account| it.report(account))).collect()
+            let (accounts, burst) = (worker.accounts.iter(), worker.exec.burst);
+            accounts.flat_map(|it| (0..count).map(|account| it.report(account, burst))).collect()
         };
         for theirs in self.workers.ask_all(of) {
             sums.iter_mut().zip(&theirs?).for_each(|(sum, report)| sum.add(report));

@@ -13,7 +13,6 @@ use crate::graph::task::TaskKind;
 use castanet_element::exec::Counters;
 use castanet_element::time::{Clock, Time};
 use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
-use castanet_packet::BURST;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -144,7 +143,7 @@ impl Accounts {
             shares: CpuShares::new(&shares, counter.ticks(SAVED), mark),
             of: plan.elements.iter().map(|it| it.account).collect(),
             usage: vec![AccountUsage::default(); shares.len()],
-            bounds: vec![RunBound { most: None, per_packet: 0, burst: BURST }; shares.len()],
+            bounds: vec![RunBound { most: None, per_packet: 0, burst: usize::MAX }; shares.len()],
             boundaries: boundaries(graph, plan).into_iter().map(count).collect(),
             plans: plan.accounts.clone(),
             payer: OWN,
@@ -335,8 +334,8 @@ impl Accounts {
         now + self.counter.time(due.saturating_sub(self.mark)).max(Duration::from_nanos(1))
     }
 
-    /// The use of an account.
-    pub(crate) fn report(&self, account: usize) -> AccountReport {
+    /// The use of an account on a worker with bursts of at most `burst` packets.
+    pub(crate) fn report(&self, account: usize, burst: usize) -> AccountReport {
         let usage = &self.usage[account];
         let time = |ticks| self.counter.time(ticks);
         AccountReport {
@@ -346,7 +345,7 @@ impl Accounts {
             longest_run: time(usage.longest),
             runs: usage.runs,
             overruns: usage.overruns,
-            burst: self.bounds[account].burst,
+            burst: self.bounds[account].burst.min(burst),
         }
     }
 
@@ -406,8 +405,8 @@ impl RunBound {
 
     /// Makes the burst as large as the bound allows.
     fn adapt(&mut self) {
-        let burst = self.most.map_or(BURST as u64, |most| most / self.per_packet.max(1));
-        self.burst = usize::try_from(burst).unwrap_or(BURST).clamp(1, BURST);
+        let burst = self.most.map_or(u64::MAX, |most| most / self.per_packet.max(1));
+        self.burst = usize::try_from(burst).unwrap_or(usize::MAX).max(1);
     }
 }
 
