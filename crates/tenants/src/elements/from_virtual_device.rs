@@ -22,7 +22,7 @@ use castanet_wire::Ethernet;
 /// = v.count 2
 /// = v.byte_count 84
 /// = v.length 0
-/// = v.device eth1
+/// = v.virtual_device eth1
 /// ! v.reset_counts
 /// = v.count 0
 /// ! v.active false
@@ -41,7 +41,7 @@ pub struct FromVirtualDevice {
     /// The tenant's name of the device.
     #[arg]
     #[read]
-    device: String,
+    virtual_device: String,
     /// Maximum number of packets that wait.
     #[arg(keyword, live, default = 1024)]
     capacity: usize,

@@ -20,7 +20,7 @@ use castanet_wire::{Ethernet, Vlan, ether_type, vlan};
 /// = v.drops.short 1
 /// = v.count 2
 /// = v.byte_count 88
-/// = v.device eth1
+/// = v.virtual_device eth1
 /// = v.mtu 28
 /// ! v.mtu 1500
 /// ! v.reset_counts
@@ -32,7 +32,7 @@ pub struct ToVirtualDevice {
     /// The tenant's name of the device.
     #[arg]
     #[read]
-    device: String,
+    virtual_device: String,
     /// Maximum length of what an Ethernet frame carries behind its header and one VLAN tag, in bytes.
     #[arg(keyword, live, default = 1500)]
     mtu: usize,
