@@ -44,7 +44,6 @@ use std::time::Duration;
 /// = account.device_time 0.000000
 /// = account.limited_time 0.000000
 /// = account.longest_run 0.000000
-/// = account.burst 64
 /// ```
 #[derive(Element)]
 #[element(room = "threads")]
