@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use castanet_element::handler::HandlerDoc;
 use castanet_runtime::router::{
     ACCOUNT_READS, ACCOUNT_WRITES, COMMON_READS, COMMON_WRITES, GLOBAL_READS, GLOBAL_WRITES,
-    TASK_READS, TASK_WRITES,
+    MEMORY_READS, MEMORY_WRITES, TASK_READS, TASK_WRITES,
 };
 
 use crate::docs::rooms;
@@ -43,6 +43,7 @@ pub fn page() -> String {
         .replace("{{common}}", &table(COMMON_READS, COMMON_WRITES))
         .replace("{{task}}", &table(TASK_READS, TASK_WRITES))
         .replace("{{account}}", &table(ACCOUNT_READS, ACCOUNT_WRITES))
+        .replace("{{memory}}", &table(MEMORY_READS, MEMORY_WRITES))
         .replace("{{shared}}", &shared())
 }
 

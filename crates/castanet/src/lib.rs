@@ -27,7 +27,12 @@ mod tools;
 mod watch;
 mod web;
 
+use castanet_element::packet::AccountAllocator;
 use std::process::ExitCode;
+
+/// Counts the memory of accounts.
+#[global_allocator]
+static ALLOCATOR: AccountAllocator = AccountAllocator;
 
 pub use castanet_element::node::fused::Fusion;
 pub use castanet_element::{fuse, native};

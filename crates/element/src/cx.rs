@@ -1,7 +1,7 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
 use crate::exec::{AfterCall, ExecState, HandlerCall};
-use crate::fate::{Fate, NO_FRAME};
+use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
 use crate::time::Time;
 use castanet_packet::{Batch, Exits, Packet, Pool};
@@ -258,23 +258,46 @@ impl Cx<'_> {
     /// others. Packets that are longer than frames stay on the heap, and take of the same memory: all of
     /// them together may take half.
     ///
-    /// While frames are ample, and no more than a mebibyte is on the heap, this reads one cache line.
+    /// Packets beyond the limits of the element's account are dropped, counted under `no_memory`.
+    ///
+    /// While frames are ample, no more than a mebibyte is on the heap, and no account has limits, this
+    /// reads two cache lines.
     #[inline]
     pub fn keep(&mut self, batch: &mut Batch, held: impl FnOnce() -> usize) {
-        if Pool::any_low() {
-            self.store(batch, held());
+        if Pool::any_low() || !self.exec.kept.is_empty() {
+            self.admit(batch, held());
         }
     }
 
     /// As [`Cx::keep`] for one packet; `None` if it was dropped.
     #[inline]
     pub fn keep_one(&mut self, packet: Packet, held: impl FnOnce() -> usize) -> Option<Packet> {
-        if !Pool::any_low() {
+        if !Pool::any_low() && self.exec.kept.is_empty() {
             return Some(packet);
         }
         let mut batch = Batch::from(packet);
-        self.store(&mut batch, held());
+        self.admit(&mut batch, held());
         batch.pop()
+    }
+
+    /// Keeps what the pools and the account have room for.
+    #[inline(never)]
+    fn admit(&mut self, batch: &mut Batch, held: usize) {
+        if Pool::any_low() {
+            self.store(batch, held);
+        }
+        let Some(Some(kept)) = self.exec.kept.get(self.me) else { return };
+        let excess = batch.split_off(kept.admit(held, batch.len()));
+        if !excess.is_empty() {
+            self.drop_unaffordable(excess);
+        }
+    }
+
+    /// Drops packets for which the account of the element has no memory.
+    #[cold]
+    fn drop_unaffordable(&mut self, packets: Batch) {
+        self.exec.drop_packets(self.me, NO_MEMORY, packets.as_slice());
+        self.exec.report_no_memory(self.me);
     }
 
     #[cold]
@@ -334,9 +357,17 @@ impl Cx<'_> {
     /// none, the source returns `NextRun::Empty`; it runs again when a store that it pushes into was
     /// emptied, and in a millisecond.
     ///
+    /// It makes none while its account has no memory, and looks again in a millisecond.
+    ///
     /// A source all of whose packets are kept takes frames of the storage pool once those of devices are
     /// no longer ample, and no more than fit in the stores' shares.
     pub fn grant(&mut self, n: usize) -> usize {
+        if let Some(Some(kept)) = self.exec.kept.get(self.me)
+            && kept.memory().room() == 0
+        {
+            self.retry_at(self.now() + AFTER_FAMINE);
+            return 0;
+        }
         let frames = &self.exec.frames;
         let mut share = usize::MAX;
         self.exec.from_storage = false;

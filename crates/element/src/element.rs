@@ -3,7 +3,7 @@
 //! An element is its configuration, immutable and shared by all workers, and, per worker, its local
 //! state, which that worker alone has by `&mut`.
 
-use crate::account::CpuAccount;
+use crate::account::{CpuAccount, MemoryLimits};
 use crate::args::Args;
 use crate::control::{ControlContext, ControlWaker, ProgramWait};
 use crate::cx::Cx;
@@ -333,6 +333,8 @@ pub struct Facts {
     pub tickets: Vec<(String, f64)>,
     /// Accounts of processor time.
     pub accounts: Vec<CpuAccount>,
+    /// Limits of memory.
+    pub limits: Vec<MemoryLimits>,
     /// Numbers of threads as in `StaticThreadSched`, each with the name of the account of its elements.
     pub contexts: Vec<(usize, String)>,
     /// Seed of random numbers.

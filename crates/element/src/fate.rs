@@ -129,3 +129,5 @@ pub const LOOPED: u8 = NOT_TAKEN + 2;
 pub const PANICKED: u8 = NOT_TAKEN + 3;
 /// The reason to drop of kept packets that a handler discarded.
 pub const DISCARDED: u8 = NOT_TAKEN + 4;
+/// The reason to drop of packets for which the account of the element has no memory.
+pub const NO_MEMORY: u8 = NOT_TAKEN + 5;

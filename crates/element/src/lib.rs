@@ -39,7 +39,7 @@ pub use castanet_wire as wire;
 
 /// Everything an element's file needs: `use castanet_element::prelude::*;`.
 pub mod prelude {
-    pub use crate::account::{CpuAccount, CpuPart};
+    pub use crate::account::{CpuAccount, CpuPart, HeapSize, MemoryLimits};
     pub use crate::args::{AnnoAt, Args, Bandwidth, Call, Data, FromArg, Names, Net, Net6, Words};
     pub use crate::control::{ControlContext, ProgramWait};
     pub use crate::cx::Cx;

@@ -161,7 +161,7 @@ fn exits(class: &Class) -> Vec<String> {
         rows.push("as many outputs as are connected".to_owned());
     }
     for (_, name, doc) in class.drop_reasons() {
-        if !matches!(name.as_str(), "no_frame" | "loop" | "panic") {
+        if !matches!(name.as_str(), "no_frame" | "no_memory" | "loop" | "panic") {
             rows.push(format!("`drops.{name}`: {}", line(doc)));
         }
     }

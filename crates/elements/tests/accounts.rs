@@ -115,6 +115,38 @@ fn bursts_become_so_small_that_others_wait_no_longer_than_promised() {
 }
 
 #[test]
+fn accounts_wait_for_whole_bursts_while_more_packets_wait_outside() {
+    let tenants = |source: &str| {
+        let mut text = format!(
+            "elementclass Tenant {{ input -> Queue(4096) -> Unqueue -> c :: Counter -> Discard }}
+             s :: {source} -> sw :: RoundRobinSwitch; DriverManager(wait 1s, stop);"
+        );
+        for n in 0..8 {
+            text += &format!("sw[{n}] -> t{n} :: Tenant; a{n} :: CPUAccount(t{n}, GUARANTEE 10%);");
+        }
+        text
+    };
+    let of = |router: &mut Router, handler: &str| -> u64 {
+        (0..8).map(|n| number(router, &handler.replace('N', &n.to_string()))).sum()
+    };
+    // Bursts of 64 are 8 packets for each.
+    let mut router =
+        build_simulated(&tenants("InfiniteSource(BURST 64, LIMIT 64000)").replace("1s", "10s"), 1);
+    router.run(None);
+    let (packets, runs) = (of(&mut router, "tN/c.count"), of(&mut router, "aN.runs"));
+    assert!(packets > 10_000, "{packets}");
+    // A run more finds the queue empty.
+    assert!(runs < 2 * packets / 60, "{packets} packets in {runs} runs");
+    clean(router);
+    // Where no more wait, each packet goes on at once.
+    let mut router = build_simulated(&tenants("RatedSource(RATE 800)"), 1);
+    router.run(None);
+    let (packets, runs) = (of(&mut router, "tN/c.count"), of(&mut router, "aN.runs"));
+    assert!(runs >= packets && packets >= 800, "{packets} packets in {runs} runs");
+    clean(router);
+}
+
+#[test]
 fn threads_have_the_accounts_of_their_contexts() {
     let text = "StaticThreadSched(a 0, b 1, c 2); VStaticThreadSched(0 vs1, 1 vs2, 2 7);
                 x :: CPUAccount(vs1, LIMIT 15%); y :: CPUAccount(vs2, LIMIT 30%);

@@ -3,6 +3,7 @@
 use std::mem::{self, ManuallyDrop, MaybeUninit};
 use std::ops::{Index, IndexMut};
 
+use crate::heap_account::nobody_pays;
 use crate::packet::Packet;
 use crate::pool;
 use crate::raw::RawPacket;
@@ -348,6 +349,7 @@ impl Batch {
             }
         }
         let n = if self.packets.is_empty() { n.max(BURST) } else { n };
+        let _payment = nobody_pays();
         self.packets.reserve(n);
     }
 }

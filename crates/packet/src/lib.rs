@@ -14,6 +14,7 @@ mod batch;
 mod contents;
 mod frame;
 mod headers;
+mod heap_account;
 mod packet;
 mod pool;
 mod queue;
@@ -22,6 +23,7 @@ mod view;
 
 pub use batch::{BURST, Batch, Clones, Exits, IntoIter, MAX_BURST};
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
+pub use heap_account::{AccountAllocator, HeapAccount, HeapPayment};
 pub use packet::{Packet, PacketType, PartialChecksums};
 pub use pool::{FrameStore, Pool, PoolConfig, PoolStats};
 pub use queue::PacketQueue;

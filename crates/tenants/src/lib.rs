@@ -18,6 +18,6 @@ mod validity;
 pub use elements::CLASSES;
 pub use master::{MasterGraph, master_graph};
 pub use system::{
-    Cpu, DeviceIndex, Entry, PhysicalDevice, System, Tenant, Transport, VirtualDevice,
+    Cpu, DeviceIndex, Entry, Memory, PhysicalDevice, System, Tenant, Transport, VirtualDevice,
 };
 pub use table::{DeviceRow, SystemTable, TenantRow};

@@ -46,6 +46,10 @@ pub struct TenantRow {
     pub limit: Option<String>,
     /// The longest time for which a run of another tenant keeps it waiting.
     pub delay: Option<String>,
+    /// Bytes that its state takes on the heap at most, as the file says it.
+    pub heap: Option<String>,
+    /// Packets that its elements keep at most.
+    pub packets: Option<u32>,
     /// Classes that reach beyond it and are allowed.
     pub allow: Vec<String>,
 }
@@ -67,6 +71,7 @@ impl SystemTable {
         });
         let tenants = system.tenants.iter().zip(elements).map(|(it, &elements)| {
             let cpu = it.cpu.as_ref().map(|cpu| cpu.value.clone()).unwrap_or_default();
+            let memory = it.memory.as_ref().map(|it| it.value.clone()).unwrap_or_default();
             TenantRow {
                 tenant: it.name.clone(),
                 file: it.file.value.display().to_string(),
@@ -74,6 +79,8 @@ impl SystemTable {
                 guarantee: cpu.guarantee,
                 limit: cpu.limit,
                 delay: cpu.delay,
+                heap: memory.heap,
+                packets: memory.packets,
                 allow: it.allow.iter().map(|it| it.value.clone()).collect(),
             }
         });
@@ -92,15 +99,26 @@ impl SystemTable {
         }));
         let mut text = aligned(&rows);
         text.push('\n');
-        let heading =
-            ["tenant", "configuration", "elements", "guarantee", "limit", "delay", "allowed"];
+        let heading = [
+            "tenant",
+            "configuration",
+            "elements",
+            "guarantee",
+            "limit",
+            "delay",
+            "heap",
+            "packets",
+            "allowed",
+        ];
         let mut rows = vec![heading.map(str::to_owned)];
         rows.extend(self.tenants.iter().map(|it| {
-            let [guarantee, limit, delay] = [&it.guarantee, &it.limit, &it.delay]
+            let [guarantee, limit, delay, heap] = [&it.guarantee, &it.limit, &it.delay, &it.heap]
                 .map(|value| value.clone().unwrap_or("-".to_owned()));
+            let packets = it.packets.map_or("-".to_owned(), |packets| packets.to_string());
             let allowed = if it.allow.is_empty() { "-".into() } else { it.allow.join(" ") };
             let (tenant, file) = (it.tenant.clone(), it.file.clone());
-            [tenant, file, it.elements.to_string(), guarantee, limit, delay, allowed]
+            let elements = it.elements.to_string();
+            [tenant, file, elements, guarantee, limit, delay, heap, packets, allowed]
         }));
         text + &aligned(&rows)
     }

@@ -52,7 +52,8 @@ mac = \"02:00\"
 gateway = \"10.8.0.1\"
 [tenant.a]
 file = 7
-memory = \"12M\"
+memory = { heap = 12, packets = 0 }
+table_entries = 5
 [tenant.a.device.eth1]
 on = \"wann\"
 vlan = 5000
@@ -70,18 +71,20 @@ gre = { remote = \"10.9.0.2\" }
     assert_eq!(
         errors,
         "\
-system.toml:19: the system file has no key `extra`
+system.toml:20: the system file has no key `extra`
 system.toml:2: device `wan` has no key `adress`
 system.toml:3: `mac` of device `wan` is not an Ethernet address such as \"02:00:00:00:00:01\"
 system.toml:4: the gateway of device `wan` is not in the network of its address
-system.toml:7: `memory` of tenant `a` is not supported yet: nothing of this kind is billed to tenants
-system.toml:9: there is no physical device `wann`
-system.toml:10: `vlan` of device `eth1` of tenant `a` is not a number from 1 to 4094
-system.toml:11: device `eth2` of tenant `a` is a tunnel on `wan`, which has no address
-system.toml:14: device `eth3` of tenant `a` has gre, vlan, which exclude each other
+system.toml:8: `table_entries` of tenant `a` is not supported yet: `memory = { heap = … }` limits tables
+system.toml:7: `heap` of `memory` of tenant `a` is not a text such as \"NAME\"
+system.toml:7: `packets` of `memory` of tenant `a` is not a number from 1 to 1073741824
+system.toml:10: there is no physical device `wann`
+system.toml:11: `vlan` of device `eth1` of tenant `a` is not a number from 1 to 4094
+system.toml:12: device `eth2` of tenant `a` is a tunnel on `wan`, which has no address
+system.toml:15: device `eth3` of tenant `a` has gre, vlan, which exclude each other
 system.toml:6: `file` of tenant `a` is not a text such as \"NAME\"
-system.toml:18: a tenant and a device are both called `wan`
-system.toml:18: tenant `wan` has no configuration
+system.toml:19: a tenant and a device are both called `wan`
+system.toml:19: tenant `wan` has no configuration
 "
     );
 }
@@ -152,6 +155,31 @@ fn tenants_have_accounts_of_processor_time() {
         let shown = print::flat(&master.graph);
         assert!(shown.contains(wanted), "{shown}");
     }
+}
+
+#[test]
+fn tenants_have_limits_of_memory_and_bandwidth() {
+    let limits = "memory = { heap = \"64M\", packets = 4096 }\nfile =";
+    let text =
+        ONE.replace("file =", limits) + "bandwidth_in = \"10Mbps\"\nbandwidth_out = \"2MBps\"\n";
+    let (master, errors) = system(&text, &["FromDevice(eth1) -> Queue -> ToDevice(eth1);"]);
+    assert_eq!(errors, "");
+    let shown = print::flat(&master.graph);
+    for wanted in [
+        "a_memory :: MemoryAccount(a, HEAP 64M, PACKETS 4096);",
+        "wan/a/eth1/bandwidth_in :: BandwidthRatedSplitter(10Mbps, BURST_DURATION 20ms);",
+        "wan/a/eth1/bandwidth_out :: BandwidthRatedSplitter(2MBps, BURST_DURATION 20ms);",
+        "wan/a/eth1/bandwidth_in [1] -> wan/a/eth1/over_in",
+        "wan/a/eth1/bandwidth_out [1] -> wan/a/eth1/over_out",
+    ] {
+        assert!(shown.contains(wanted), "{wanted}: {shown}");
+    }
+    // A direction without an end needs no limit.
+    let (master, errors) = system(&text, &["FromDevice(eth1) -> Discard;"]);
+    assert_eq!(
+        (errors.as_str(), print::flat(&master.graph).contains("bandwidth_out")),
+        ("", false)
+    );
 }
 
 /// The lines of a graph that declare elements outside of tenants.

@@ -83,7 +83,10 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];
     let optional = [
-        ("accounts of processor time, and their tasks", explain::accounts(graph, assigned)),
+        (
+            "accounts of processor time and memory, and their tasks",
+            explain::accounts(graph, assigned),
+        ),
         ("one packet at a time, for handlers called on the way", explain::order(graph, assigned)),
     ];
     let place = steps.len() - 1;

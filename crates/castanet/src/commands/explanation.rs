@@ -16,11 +16,11 @@ pub(crate) struct Explanation {
     elements: Vec<ElementThreads>,
     /// Whether every packet stays on the worker that received it.
     full_push: bool,
-    /// Accounts of processor time; none where none is declared.
+    /// Accounts of processor time and memory; none where none is declared.
     accounts: Vec<Account>,
 }
 
-/// An account of processor time.
+/// An account of processor time and memory.
 #[derive(Serialize)]
 struct Account {
     /// The element or compound that it pays for; empty for the router's own.
@@ -31,6 +31,10 @@ struct Account {
     limit: Option<f64>,
     /// The longest wait for a run of another account, in seconds.
     delay: Option<f64>,
+    /// Bytes on the heap at most.
+    heap_limit: Option<u64>,
+    /// Packets that its elements keep at most.
+    packet_limit: Option<usize>,
     /// Elements with tasks that it pays for.
     tasks: Vec<String>,
 }
@@ -156,6 +160,8 @@ fn accounts(planned: &ConfigPlan) -> Vec<Account> {
         guarantee: account.share.guarantee,
         limit: account.share.limit,
         delay: account.delay.map(|delay| delay.as_secs_f64()),
+        heap_limit: account.limits.as_ref().and_then(|limits| limits.heap),
+        packet_limit: account.limits.as_ref().and_then(|limits| limits.packets),
         tasks: tasks()
             .filter(|&(_, element)| plan[element].account == n)
             .map(|(_, element)| planned.graph.elements[element].name.clone())

@@ -153,7 +153,7 @@ pub(super) fn collect(
     Ok(list.families)
 }
 
-/// Adds the accounts of processor time, if there are any.
+/// Adds the accounts of processor time and memory, if there are any.
 fn add_accounts(list: &mut FamilyList, router: &mut Router) -> Result<(), ArgError> {
     for (plan, used) in router.accounts()? {
         let account = if plan.name.is_empty() { "-" } else { &plan.name };
@@ -162,6 +162,13 @@ fn add_accounts(list: &mut FamilyList, router: &mut Router) -> Result<(), ArgErr
         list.add(&ACCOUNT_LIMITED, account, used.limited_time.as_secs_f64());
         list.add(&ACCOUNT_OVERRUNS, account, used.overruns);
         list.add(&ACCOUNT_GUARANTEE, account, plan.share.guarantee);
+        let Some(memory) = &plan.memory else { continue };
+        list.add(&ACCOUNT_HEAP, account, memory.heap_bytes() as u64);
+        list.add(&ACCOUNT_PACKETS, account, memory.packets() as u64);
+        let limit = memory.heap_limit();
+        limit.iter().for_each(|&it| list.add(&ACCOUNT_HEAP_LIMIT, account, it as u64));
+        let limit = memory.packet_limit();
+        limit.iter().for_each(|&it| list.add(&ACCOUNT_PACKET_LIMIT, account, it as u64));
     }
     Ok(())
 }

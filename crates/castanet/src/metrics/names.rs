@@ -19,6 +19,10 @@ pub(super) const OF_INSTANCE: &[&Metric] = &[
     &ACCOUNT_LIMITED,
     &ACCOUNT_OVERRUNS,
     &ACCOUNT_GUARANTEE,
+    &ACCOUNT_HEAP,
+    &ACCOUNT_HEAP_LIMIT,
+    &ACCOUNT_PACKETS,
+    &ACCOUNT_PACKET_LIMIT,
     &POOL_FRAMES,
     &POOL_USED,
     &POOL_HIGHWATER,
@@ -88,6 +92,21 @@ pub(super) const ACCOUNT_GUARANTEE: Metric = Metric::gauge(
     "The part of each worker's processor that an account has whenever it has work.",
 )
 .by("account");
+pub(super) const ACCOUNT_HEAP: Metric = Metric::gauge(
+    "account_heap_bytes",
+    "Bytes that the tables and queues of an account's elements take on the heap.",
+)
+.by("account");
+pub(super) const ACCOUNT_HEAP_LIMIT: Metric = Metric::gauge(
+    "account_heap_limit_bytes",
+    "Bytes on the heap at which an account's elements keep no more packets.",
+)
+.by("account");
+pub(super) const ACCOUNT_PACKETS: Metric =
+    Metric::gauge("account_packets", "Packets that an account's elements keep.").by("account");
+pub(super) const ACCOUNT_PACKET_LIMIT: Metric =
+    Metric::gauge("account_packet_limit", "Packets that an account's elements keep at most.")
+        .by("account");
 pub(super) const POOL_FRAMES: Metric = Metric::gauge(
     "pool_frames",
     "Frames of the pool: `devices` for packets that devices receive, `storage` for packets that elements \

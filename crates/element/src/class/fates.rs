@@ -2,8 +2,8 @@
 
 use super::{Class, Role};
 use crate::fate::{
-    DISCARDED, DROP, FateKind, FateSpec, LOOPED, LossReason, MAX_OUTPUTS, NO_FRAME, NOT_TAKEN,
-    PANICKED,
+    DISCARDED, DROP, FateKind, FateSpec, LOOPED, LossReason, MAX_OUTPUTS, NO_FRAME, NO_MEMORY,
+    NOT_TAKEN, PANICKED,
 };
 
 impl Class {
@@ -20,6 +20,12 @@ impl Class {
             "no_frame".into(),
             "Packets for which there was no frame, or no memory to keep them. Start with more --frames or \
              --memory, or look for an element that keeps too many.",
+        ));
+        all.push((
+            NO_MEMORY,
+            "no_memory".into(),
+            "Packets that the element would keep, but its account (MemoryAccount) has reached a limit. \
+             Raise the limit, or lower the capacities of queues and tables that it pays for.",
         ));
         all.push((
             LOOPED,

@@ -38,6 +38,7 @@ pub use trace::{
     TraceResult, TraceSession, TraceStep, TraceStepKind, TraceTable, TraceVisit, WorkerTrace,
 };
 
+use crate::account::KeptPackets;
 use crate::fate::{DROP, MAX_OUTPUTS, NO_FRAME};
 use crate::frames::{Frames, Shortage};
 use crate::time::Time;
@@ -63,6 +64,8 @@ pub struct ExecState {
     pub counters: Vec<Counters>,
     /// Those who look at packets: examples of drops, traces, captures.
     pub observers: Observers,
+    /// By element: the packets that its account counts; empty where no account has limits of memory.
+    pub kept: Vec<Option<KeptPackets>>,
     /// Timers of elements.
     pub timers: Timers,
     /// The earliest time at which a puller that found nothing is to try again.
@@ -110,6 +113,7 @@ impl ExecState {
             branch_counts: BranchCounts::default(),
             counters: vec![Counters::default(); elements],
             observers: Observers::new(elements),
+            kept: Vec::new(),
             timers: Timers::new(elements),
             retry: None,
             requested_output: 0,
@@ -149,6 +153,16 @@ impl ExecState {
         if let Some(line) = self.frames.report(shortage, label) {
             self.chatter.push_str(&line);
             self.chatter.push('\n');
+        }
+    }
+
+    /// Reports once that the account of element `me` has no memory.
+    #[cold]
+    pub fn report_no_memory(&mut self, me: usize) {
+        let Some(Some(kept)) = self.kept.get(me) else { return };
+        if let Some(line) = kept.memory().report() {
+            let label = self.labels.get(me).map_or("", |label| label);
+            self.chatter.push_str(&format!("{label}: {line}\n"));
         }
     }
 

@@ -6,6 +6,7 @@ pub mod cpu_account;
 pub mod cpu_queue;
 pub mod cpu_switch;
 pub mod exact_cpu_switch;
+pub mod memory_account;
 pub mod pipeliner;
 pub mod static_thread_sched;
 pub mod v_static_thread_sched;
@@ -20,6 +21,7 @@ pub static CLASSES: &[Class] = &[
     store::<cpu_queue::CPUQueue>(),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<exact_cpu_switch::ExactCPUSwitch>().with_checksums(Checksums::Pass),
+    info::<memory_account::MemoryAccount>(),
     store::<pipeliner::Pipeliner>(),
     info::<static_thread_sched::StaticThreadSched>(),
     info::<v_static_thread_sched::VStaticThreadSched>(),

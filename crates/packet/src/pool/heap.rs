@@ -1,9 +1,10 @@
-//! Frames of the general allocator, and the number of bytes that they take.
+//! Frames of the system's allocator, and the number of bytes that they take.
 //!
 //! Packets that are longer than a pool's frames lie here. Unlike a pool, the heap has no fixed
-//! number of frames, so their bytes are counted: beyond [`LOW_THRESHOLD`] the heap is *low*.
+//! number of frames, so their bytes are counted: beyond [`LOW_THRESHOLD`] the heap is *low*. They pass from
+//! one account to another, so none is charged for them.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{GlobalAlloc, Layout, System, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,7 +36,7 @@ fn layout(capacity: usize) -> Layout {
 pub(crate) fn take(capacity: usize) -> NonNull<FrameHeader> {
     let layout = layout(capacity);
     // SAFETY: the layout is not empty: it has at least the header.
-    let memory = unsafe { alloc_zeroed(layout) };
+    let memory = unsafe { System.alloc_zeroed(layout) };
     let Some(frame) = NonNull::new(memory.cast::<FrameHeader>()) else {
         handle_alloc_error(layout)
     };
@@ -56,7 +57,7 @@ pub(super) unsafe fn put(frame: NonNull<FrameHeader>) {
     // SAFETY: `take` allocated the frame with the layout of the same capacity.
     let size = unsafe {
         let layout = layout(FrameHeader::capacity(frame));
-        dealloc(frame.as_ptr().cast(), layout);
+        System.dealloc(frame.as_ptr().cast(), layout);
         layout.size()
     };
     let before = BYTES.fetch_sub(size, Ordering::Relaxed);

@@ -4,6 +4,7 @@ use super::{Flow, Graph, assign, carries, fuse, order};
 use crate::cores::{Cores, CpuCore};
 use castanet_element::class::{Role, StateSharing, ports};
 use castanet_element::device::{Device, QueueShare, Queues};
+use castanet_element::memory;
 use castanet_element::node::fused::ChainMember;
 use std::fmt::Write;
 
@@ -69,7 +70,7 @@ pub fn workers(graph: &Graph, plan: &assign::Assignment, cores: &Cores) -> Strin
     out
 }
 
-/// Accounts of processor time with the tasks that they pay for; empty if there are none.
+/// Accounts of processor time and memory with the tasks that they pay for; empty if there are none.
 pub fn accounts(graph: &Graph, plan: &assign::Assignment) -> String {
     let percent = |part: f64| format!("{:.1} %", part * 100.0);
     let mut out = String::new();
@@ -81,7 +82,16 @@ pub fn accounts(graph: &Graph, plan: &assign::Assignment) -> String {
             .map_or("no limit".to_owned(), |it| "at most ".to_owned() + &percent(it));
         let delay = account.delay.map(|it| format!(", waits at most {it:?} for a run of another"));
         let (least, delay) = (percent(account.share.guarantee), delay.unwrap_or_default());
-        _ = writeln!(out, "  {name}: at least {least} of each worker, {limit}{delay}");
+        let limits = account.limits.as_ref();
+        let heap = limits.and_then(|limits| limits.heap).map(memory::in_words);
+        let heap = heap.map(|heap| format!(", {heap} on the heap"));
+        let packets = limits.and_then(|limits| limits.packets);
+        let packets = packets.map(|packets| format!(", {packets} kept packets"));
+        let (heap, packets) = (heap.unwrap_or_default(), packets.unwrap_or_default());
+        _ = writeln!(
+            out,
+            "  {name}: at least {least} of each worker, {limit}{heap}{packets}{delay}"
+        );
         for kind in plan.tasks.iter().flatten().filter(|kind| plan[kind.element()].account == n) {
             _ = writeln!(out, "    {} {}", kind.verb(), graph.label(kind.element()));
         }

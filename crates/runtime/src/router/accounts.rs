@@ -1,4 +1,4 @@
-//! Handlers about accounts of processor time.
+//! Handlers about accounts of processor time and memory.
 
 use super::{Router, RunningConfig};
 use crate::graph::assign::accounts::{OWN, give_rest};
@@ -58,8 +58,7 @@ pub const WRITES: &[HandlerDoc] = &[
 ];
 
 /// The head of the table of accounts.
-const COLUMNS: &str =
-    "account\tguarantee\tlimit\tcpu_time\tdevice_time\tlimited_time\truns\tlongest_run\toverruns\n";
+const COLUMNS: &str = "account\tguarantee\tlimit\tcpu_time\tdevice_time\tlimited_time\truns\tlongest_run\toverruns\theap\tpackets\n";
 
 /// The handlers of an element about the account that it declares, each with whether it writes.
 pub(super) fn account_handlers(
@@ -91,26 +90,44 @@ fn seconds(time: Duration) -> String {
 }
 
 /// `none`, or a value.
-fn optional<T: FromArg>(text: &str) -> Result<Option<T>, ArgError> {
+pub(super) fn optional<T: FromArg>(text: &str) -> Result<Option<T>, ArgError> {
     match text {
         "none" => Ok(None),
         _ => T::from_arg(text, &Names::default()).map(Some),
     }
 }
 
-/// Keeps the shares and delays that handlers have changed, where the arguments are the same.
+/// Has accounts go on with the memory of those of the same name.
+pub(super) fn take_memory(now: &mut [AccountPlan], before: &[AccountPlan]) {
+    for plan in now {
+        if let Some(old) = before.iter().find(|old| old.name == plan.name) {
+            plan.memory.clone_from(&old.memory);
+        }
+    }
+}
+
+/// Keeps the shares, delays and limits that handlers have changed, where the arguments are the same.
 pub(super) fn keep_changes(now: &mut RunningConfig, before: &RunningConfig) {
-    let arguments = |config: &RunningConfig, plan: &AccountPlan| {
-        Some(config.graph.elements[plan.element?].config.clone())
+    let arguments = |config: &RunningConfig, element: Option<usize>| {
+        Some(config.graph.elements[element?].config.clone())
     };
     for n in 1..now.assigned.accounts.len() {
         let plan = &now.assigned.accounts[n];
         let old = before.assigned.accounts.iter().find(|old| old.name == plan.name);
-        let same = |old: &&AccountPlan| arguments(now, plan) == arguments(before, old);
-        if let Some(AccountPlan { share, delay, .. }) = old.filter(same).cloned() {
+        if let Some(old) = old {
+            let declares = |plan: &AccountPlan| plan.limits.as_ref().and_then(|it| it.element);
+            let same_share = arguments(now, plan.element) == arguments(before, old.element);
+            let same_limits = arguments(now, declares(plan)) == arguments(before, declares(old));
+            let (share, delay, limits) = (old.share, old.delay, old.limits.clone());
             let plan = &mut now.assigned.accounts[n];
-            (plan.share, plan.delay) = (share, delay);
+            if same_share {
+                (plan.share, plan.delay) = (share, delay);
+            }
+            if let (true, Some(now), Some(before)) = (same_limits, &mut plan.limits, limits) {
+                (now.heap, now.packets) = (before.heap, before.packets);
+            }
         }
+        now.assigned.accounts[n].apply_limits();
     }
     give_rest(&mut now.assigned.accounts);
 }
@@ -258,9 +275,12 @@ impl Router {
             let times = [report.cpu_time, report.device_time, report.limited_time].map(seconds);
             let (times, longest) = (times.join("\t"), seconds(report.longest_run));
             let AccountReport { runs, overruns, .. } = report;
+            let memory = plan.memory.as_ref();
+            let memory = memory.map(|it| format!("{}\t{}", it.heap_bytes(), it.packets()));
+            let memory = memory.unwrap_or("-\t-".to_owned());
             _ = writeln!(
                 text,
-                "{name}\t{guarantee}\t{limit}\t{times}\t{runs}\t{longest}\t{overruns}"
+                "{name}\t{guarantee}\t{limit}\t{times}\t{runs}\t{longest}\t{overruns}\t{memory}"
             );
         }
         Ok(text)

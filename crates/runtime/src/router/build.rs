@@ -9,12 +9,14 @@ use super::plan::{ConfigPlan, ErrorStyle, plan, report, say};
 use super::setup_builder::SetupBuilder;
 use super::{ControlState, Options, ProgramRun, Router, RunningConfig, WorkerSet};
 use crate::cores::Cores;
+use crate::graph::assign::AccountPlan;
 use crate::graph::target::Target;
 use crate::graph::{Graph, assign, fuse};
 use crate::worker::chain::FusedChain;
 use crate::worker::driver::{DriverEvent, ProgramId};
 use crate::worker::slot::{Slot, WorkerGraph};
 use crate::worker::{Accounts, Tasks, Worker, inbox};
+use castanet_element::account::KeptPackets;
 use castanet_element::args::Names;
 use castanet_element::class::{Library, Nodes, Program, Role};
 use castanet_element::control::{ControlWaker, ProgramWait};
@@ -91,6 +93,7 @@ impl Router {
         if !built.begin_all(&context, found) {
             return None;
         }
+        built.config.assigned.accounts.iter().for_each(AccountPlan::apply_limits);
         built.config.text.clone_from(&options.text);
         built.config.shared = context.shared;
         built.config.classes = library.names().collect();
@@ -223,6 +226,7 @@ impl BuiltConfig {
         for element in 0..self.config.graph.elements.len() {
             let begins = self.config.assigned.begins(&self.config.graph, element);
             let mut workers = begins.into_iter().filter(|_| new(element));
+            let _payment = self.config.assigned.payment(element);
             let begin = |worker| self.workers.idle(worker).map_or(Ok(()), |it| it.begin(element));
             let begun = workers.try_for_each(begin).and_then(|()| {
                 let program = self.programs.iter_mut().find(|run| run.element == element);
@@ -270,6 +274,7 @@ impl BuiltConfig {
         let mut failed = Vec::new();
         for element in elements {
             let mut workers = self.config.assigned.begins(&self.config.graph, element).into_iter();
+            let _payment = self.config.assigned.payment(element);
             let start = |worker| self.workers.idle(worker).map_or(Ok(()), |it| it.start(element));
             failed.extend(workers.try_for_each(start).err().map(|error| (element, error)));
         }
@@ -364,6 +369,7 @@ fn make_all(
     let workers = options.workers.max(1);
     let mut parts = Parts { nodes: Vec::new(), programs: Vec::new(), declarations: Vec::new() };
     for (i, it) in graph.elements.iter().enumerate() {
+        let payment = assigned.payment(i);
         let made = places.at(i, |setup| match (it.class.role, it.class.factory.program) {
             (Role::Info, _) => Ok(Vec::new()),
             (role, Some(make)) => make(&it.config, setup).and_then(|program| {
@@ -375,6 +381,7 @@ fn make_all(
             }),
             _ => (it.class.factory.make)(&it.config, setup, workers),
         });
+        drop(payment);
         for text in places.warnings.take() {
             say(graph, i, ConfigNotice::Warning(text), options.error_style, found);
         }
@@ -401,11 +408,12 @@ fn assemble(
     let (shared, inboxes): (Vec<_>, Vec<_>) = pairs?.into_iter().unzip();
     let shared = Arc::new(shared);
     let mut by_worker = slots(graph, assigned, nodes, inboxes.len());
+    let mut kept = kept_packets(graph, assigned, &by_worker).into_iter();
     by_worker.iter_mut().for_each(|slots| fuse(slots, fused));
     let labels: Arc<[String]> = (0..graph.elements.len()).map(|it| graph.label(it)).collect();
     let groups = (0..graph.elements.len()).map(|it| OutputGroups::of(&outputs(graph, it)));
     let output_groups: Arc<[_]> = groups.collect();
-    let core = |index, elements| {
+    let mut core = |index, elements| {
         let seed = match assigned.seed {
             Some(seed) => seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
             None => seed(index, options.simulated),
@@ -413,7 +421,8 @@ fn assemble(
         let at_home = assigned.elements.iter().map(|it| it.home == index).collect();
         let core = ExecState::new(elements, frames.clone(), options.burst, seed);
         let (labels, output_groups) = (labels.clone(), output_groups.clone());
-        ExecState { worker: index, at_home, labels, output_groups, ..core }
+        let kept = kept.next().unwrap_or_default();
+        ExecState { worker: index, at_home, labels, output_groups, kept, ..core }
     };
     let worker = |(index, (slots, inbox)): (usize, (Vec<Slot>, _))| Worker {
         index,
@@ -467,6 +476,36 @@ fn slots(
         }
     }
     by_worker
+}
+
+/// By worker: the packets that each element keeps, where an account counts them.
+fn kept_packets(
+    graph: &Graph,
+    assigned: &assign::Assignment,
+    by_worker: &[Vec<Slot>],
+) -> Vec<Vec<Option<KeptPackets>>> {
+    if assigned.accounts.is_empty() {
+        return Vec::new();
+    }
+    let of = |element: usize| {
+        let memory = assigned.accounts[assigned[element].account].memory.as_ref()?;
+        // An element that can be a stage of a fused chain passes all packets on.
+        let can_keep = graph.elements[element].class.stage.is_none();
+        can_keep.then(|| KeptPackets::new(memory.clone()))
+    };
+    let common: Vec<_> = (0..graph.elements.len()).map(of).collect();
+    let of_worker = |(worker, slots): (usize, &Vec<Slot>)| {
+        let own = |(common, slot): (&Option<KeptPackets>, &Slot)| {
+            let is_shared = slot.node.as_ref().is_none_or(|node| node.node().is_shared());
+            let common = common.as_ref()?;
+            Some(match is_shared || worker == 0 {
+                true => common.clone(),
+                false => KeptPackets::new(common.memory().clone()),
+            })
+        };
+        common.iter().zip(slots).map(own).collect()
+    };
+    by_worker.iter().enumerate().map(of_worker).collect()
 }
 
 /// Puts elements whose state is not shared into fused chains.

@@ -3,6 +3,7 @@
 use super::accounts::account_handlers;
 use super::calls::no_element;
 use super::costs::CYCLES;
+use super::memory_limits::memory_handlers;
 use super::tasks::task_handlers;
 use super::{DriverEvent, Router, global, reconfigure};
 use crate::graph::{Element, Graph, assign};
@@ -117,6 +118,9 @@ impl Router {
             return Ok(text);
         }
         if !own && let Some(text) = self.read_task(it, name)? {
+            return Ok(text);
+        }
+        if let Some(text) = self.read_memory(it, name) {
             return Ok(text);
         }
         if let Some(text) = self.read_account(it, name)? {
@@ -268,6 +272,7 @@ impl Router {
     }
 
     fn write_element(&mut self, it: usize, name: &str, value: &str) -> Result<(), ArgError> {
+        let _payment = self.config.assigned.payment(it);
         let own = (self.config.graph.elements[it].class.writes)().iter().any(|h| h.name == name);
         if name == CYCLES.name && !own {
             self.reset_cycles(Some(it));
@@ -287,6 +292,9 @@ impl Router {
             return self.reconfigure(it, value);
         }
         if let Some(done) = (!own).then(|| self.write_task(it, name, value)).flatten() {
+            return done;
+        }
+        if let Some(done) = self.write_memory(it, name, value) {
             return done;
         }
         if let Some(done) = self.write_account(it, name, value) {
@@ -450,7 +458,9 @@ pub(super) fn declared(
     let writes = own.into_iter().chain(config).chain(cycles);
     let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
     let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
-    let of_runtime = task_handlers(assigned, element).chain(account_handlers(assigned, element));
+    let of_runtime = task_handlers(assigned, element)
+        .chain(account_handlers(assigned, element))
+        .chain(memory_handlers(assigned, element));
     for (doc, write) in of_runtime {
         if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
             all.push((doc, write));

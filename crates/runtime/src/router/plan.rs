@@ -12,6 +12,7 @@ use castanet_element::error::ArgError;
 use castanet_element::frames::PoolSizes;
 use castanet_element::resource::Resource;
 use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
+use std::collections::HashSet;
 
 /// Style of errors about arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +104,7 @@ fn declared(graph: &Graph, error_style: ErrorStyle, found: &mut Diagnostics) -> 
             }
         }
         facts.accounts.iter_mut().for_each(|account| _ = account.element.get_or_insert(i));
+        facts.limits.iter_mut().for_each(|limits| _ = limits.element.get_or_insert(i));
         facts.notices.drain(..).for_each(|notice| say(graph, i, notice, error_style, found));
         if !errors.is_empty() {
             report(graph, i, "configuring", errors, error_style, found);
@@ -112,29 +114,35 @@ fn declared(graph: &Graph, error_style: ErrorStyle, found: &mut Diagnostics) -> 
     facts
 }
 
-/// Gives accounts the names of the flat graph, but for those of `VStaticThreadSched`.
+/// Gives accounts and limits the names of the flat graph, but for those of `VStaticThreadSched`.
 fn name_accounts(
     graph: &Graph,
     facts: &mut Facts,
     error_style: ErrorStyle,
     found: &mut Diagnostics,
 ) {
-    for n in 0..facts.accounts.len() {
-        let name = &facts.accounts[n].name;
-        let Some(i) = facts.accounts[n].element else { continue };
-        if facts.contexts.iter().any(|(_, context)| context == name) {
-            continue;
+    let Facts { accounts, limits, contexts, .. } = facts;
+    let mut name_all = |names: Vec<(&mut String, Option<usize>)>, what: &str| {
+        let mut taken = HashSet::new();
+        for (name, element) in names {
+            let Some(i) = element else { continue };
+            let full = match contexts.iter().any(|(_, context)| context == name) {
+                true => Some(name.clone()),
+                false => in_scope(graph, &graph.elements[i].name, name),
+            };
+            let error = match full {
+                Some(full) if taken.insert(full.clone()) => {
+                    *name = full;
+                    continue;
+                }
+                Some(full) => ArgError::new(format!("'{full}' has {what} already")),
+                None => unknown_home(graph, name),
+            };
+            report(graph, i, "configuring", vec![error], error_style, found);
         }
-        let error = match in_scope(graph, &graph.elements[i].name, name) {
-            Some(full) if facts.accounts[..n].iter().all(|other| other.name != full) => {
-                facts.accounts[n].name = full;
-                continue;
-            }
-            Some(full) => ArgError::new(format!("'{full}' has an account already")),
-            None => unknown_home(graph, name),
-        };
-        report(graph, i, "configuring", vec![error], error_style, found);
-    }
+    };
+    name_all(accounts.iter_mut().map(|it| (&mut it.name, it.element)).collect(), "an account");
+    name_all(limits.iter_mut().map(|it| (&mut it.name, it.element)).collect(), "limits of memory");
 }
 
 /// Adds a notice of an element.

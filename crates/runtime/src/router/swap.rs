@@ -145,7 +145,8 @@ impl Router {
         };
         // Pinned workers stay on their cores, which this thread does not use meanwhile.
         let cores = self.control.pin.clone().unwrap_or_else(|| options.cores());
-        let planned = plan(flat, library, &cores, options.error_style, found);
+        let mut planned = plan(flat, library, &cores, options.error_style, found);
+        accounts::take_memory(&mut planned.assigned.accounts, &self.config.assigned.accounts);
         if let Some(short) = self.control.frames.lacking(planned.queues()) {
             found.push(short);
         }

@@ -1,11 +1,12 @@
-//! Processor time of one worker by account: which account runs next, and who pays for what.
+//! Processor time of one worker by account: which account runs next, and who pays for what; and who
+//! pays for memory.
 //!
 //! Time is read from the time-stamp counter once a run, so all of it is charged. The counter goes on
 //! while the system runs another thread on the core. So about every millisecond the charges are
 //! compared with the processor time of the thread, and what was charged too much is given back.
 
 use super::meter::VISIT;
-use super::{Tasks, Worker};
+use super::{Tasks, Worker, slot};
 use crate::graph::Graph;
 use crate::graph::assign::accounts::{AccountBoundary, OWN, boundaries};
 use crate::graph::assign::{AccountPlan, Assignment};
@@ -13,6 +14,7 @@ use crate::graph::task::TaskKind;
 use castanet_element::exec::Counters;
 use castanet_element::time::{Clock, Time};
 use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
+use castanet_packet::HeapPayment;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -20,10 +22,16 @@ use std::time::Duration;
 const SAVED: Duration = Duration::from_millis(2);
 /// Time after which charges are compared with the processor time of the thread.
 const SETTLEMENT: Duration = Duration::from_millis(1);
+/// Runs of the router's own tasks for which an account with less than a burst waits for more packets.
+const MOST_WAITS: u32 = 16;
 
 /// The accounts of one worker.
 pub(crate) struct Accounts {
     plans: Vec<AccountPlan>,
+    /// The payment for memory on the heap while a command runs.
+    payment: Option<HeapPayment>,
+    /// The time at which kept packets are counted next.
+    count_due: Time,
     /// Shares in ticks.
     shares: CpuShares,
     counter: TickCounter,
@@ -33,6 +41,11 @@ pub(crate) struct Accounts {
     /// By account: how long its runs may take.
     bounds: Vec<RunBound>,
     boundaries: Vec<BoundaryCount>,
+    /// By account: the packets that have come in since its last run.
+    arrivals: Vec<Arrivals>,
+    /// Whether the last run of the router's own tasks moved a whole burst, so that more packets wait
+    /// outside.
+    is_backlogged: bool,
     /// The account that pays for the present command.
     payer: usize,
     /// The counter up to which all time is charged.
@@ -74,6 +87,14 @@ struct BoundaryCount {
     boundary: AccountBoundary,
     account: usize,
     seen: u64,
+}
+
+/// Packets that have come into an account.
+#[derive(Clone, Copy, Debug, Default)]
+struct Arrivals {
+    packets: u64,
+    /// Runs of the router's own tasks since the first of them.
+    waits: u32,
 }
 
 /// Counts ticks: of the time-stamp counter, or nanoseconds of simulated time.
@@ -145,7 +166,11 @@ impl Accounts {
             usage: vec![AccountUsage::default(); shares.len()],
             bounds: vec![RunBound { most: None, per_packet: 0, burst: usize::MAX }; shares.len()],
             boundaries: boundaries(graph, plan).into_iter().map(count).collect(),
+            arrivals: vec![Arrivals::default(); shares.len()],
+            is_backlogged: false,
             plans: plan.accounts.clone(),
+            payment: None,
+            count_due: Time::default(),
             payer: OWN,
             mark,
             rests: true,
@@ -175,6 +200,13 @@ impl Accounts {
     /// Has the account of `element` pay for the command that runs.
     pub(crate) fn set_payer(&mut self, element: usize) {
         self.payer = self.of(element);
+        self.payment = self.payment(self.payer);
+    }
+
+    /// Has an account pay for memory that this thread allocates, until the result is dropped.
+    #[inline]
+    fn payment(&self, account: usize) -> Option<HeapPayment> {
+        Some(self.plans[account].memory.as_ref()?.heap()?.pay())
     }
 
     /// Goes on behind a rest, in which no time is charged.
@@ -188,11 +220,6 @@ impl Accounts {
                 *ticks += rest;
             }
         }
-    }
-
-    /// Begins a rest: the worker sleeps, or its thread ends.
-    pub(super) fn rest(&mut self) {
-        self.rests = true;
     }
 
     /// Begins on another thread, whose processor time is not known yet.
@@ -230,7 +257,7 @@ impl Accounts {
     fn charge_command(&mut self, now: Time) {
         let ticks = self.elapsed(now, 0);
         self.charge(self.payer, ticks);
-        self.payer = OWN;
+        (self.payer, self.payment) = (OWN, None);
     }
 
     /// Charges the timer of an element.
@@ -246,6 +273,7 @@ impl Accounts {
             OWN => ticks.saturating_sub(self.charge_at_boundaries(ticks, packets, counters)),
             _ => ticks,
         };
+        self.note_arrivals(run, packets);
         self.charge(run.account, own);
         let most = self.bounds[run.account].most.unwrap_or(u64::MAX);
         let is_long = ticks > most.min(self.usage[run.account].longest);
@@ -274,12 +302,25 @@ impl Accounts {
             if moved > 0 {
                 let part = (u128::from(ticks) * u128::from(moved) / u128::from(all)) as u64;
                 let account = it.account;
+                self.arrivals[account].packets += if it.boundary.comes_in { moved } else { 0 };
                 paid += part;
                 self.usage[account].device_ticks += part;
                 self.charge(account, part);
             }
         }
         paid
+    }
+
+    /// Notes whether more packets wait outside, and which accounts wait for them.
+    fn note_arrivals(&mut self, run: &AccountRun, packets: u64) {
+        if run.account == OWN {
+            self.is_backlogged = packets >= run.burst as u64;
+            let waiting = self.arrivals.iter_mut().filter(|it| it.packets > 0);
+            waiting.for_each(|it| it.waits += 1);
+        } else {
+            let arrivals = &mut self.arrivals[run.account];
+            *arrivals = Arrivals { packets: arrivals.packets.saturating_sub(packets), waits: 0 };
+        }
     }
 
     /// Compares the charges since the last settlement with the processor time of the thread, and
@@ -319,9 +360,18 @@ impl Accounts {
         lost
     }
 
-    /// The account that runs next.
-    fn choose(&mut self, tasks: &Tasks) -> CpuChoice {
-        self.shares.choose(self.mark, |account| tasks.has_ready(account))
+    /// The account that runs next, with bursts of at most `burst` packets. While packets wait outside, an
+    /// account waits until it has a whole burst of them: what a run costs besides its packets is
+    /// then shared by more.
+    fn choose(&mut self, tasks: &Tasks, burst: usize) -> CpuChoice {
+        let Accounts { arrivals, bounds, shares, .. } = self;
+        let collects = self.is_backlogged && tasks.has_ready(OWN);
+        let waits = |account: usize| {
+            let it = arrivals[account];
+            let burst = bounds[account].burst.min(burst) as u64;
+            collects && (1..burst).contains(&it.packets) && it.waits < MOST_WAITS
+        };
+        shares.choose(self.mark, |account| tasks.has_ready(account) && !waits(account))
     }
 
     /// The time at which the timer of an element may run, if its account has reached its limit.
@@ -418,6 +468,8 @@ fn thread_time() -> Option<Duration> {
 /// A run of a task, to be charged.
 struct AccountRun {
     account: usize,
+    /// Packets that it might have moved.
+    burst: usize,
     visits: u32,
 }
 
@@ -467,19 +519,51 @@ impl Worker {
         }
     }
 
+    /// Has the account of an element pay for what this thread allocates, until the result is dropped.
+    pub(super) fn payment(&self, element: usize) -> Option<HeapPayment> {
+        let accounts = self.accounts.as_ref()?;
+        accounts.payment(accounts.of(element))
+    }
+
+    /// Begins a rest: the worker sleeps, or its thread ends.
+    pub(super) fn rest(&mut self) {
+        if let Some(accounts) = &mut self.accounts
+            && !std::mem::replace(&mut accounts.rests, true)
+        {
+            self.count_kept();
+        }
+    }
+
+    /// Counts the packets that elements keep, for their accounts.
+    #[inline(never)]
+    fn count_kept(&mut self) {
+        if let Some(accounts) = &mut self.accounts {
+            accounts.count_due = self.exec.now + SETTLEMENT;
+        }
+        for (element, kept) in self.exec.kept.iter().enumerate() {
+            let (Some(kept), Some(node)) = (kept, slot::at(&self.graph.slots, element)) else {
+                continue;
+            };
+            if !node.is_shared() || self.exec.at_home[element] {
+                kept.count(node.held());
+            }
+        }
+    }
+
     /// Runs a task of the account whose turn it is; returns whether there was one, and the time at
     /// which an account with work may run again.
     #[inline(never)]
     pub(super) fn run_account(&mut self) -> (bool, Option<Time>) {
         let Some(accounts) = &mut self.accounts else { return (false, None) };
-        let account = match accounts.choose(&self.tasks) {
+        let account = match accounts.choose(&self.tasks, self.exec.burst) {
             CpuChoice::Run(account) => account,
             CpuChoice::Wait(due) => return (false, Some(accounts.time_of(due, self.exec.now))),
             CpuChoice::Idle => return (false, None),
         };
         let Some(task) = self.tasks.next_ready(account) else { return (false, None) };
         let burst = accounts.bounds[account].burst.min(self.exec.burst);
-        let burst = std::mem::replace(&mut self.exec.burst, burst);
+        let payment = accounts.payment(account);
+        let most = std::mem::replace(&mut self.exec.burst, burst);
         let kind = self.tasks.kind(task);
         let before = moved(kind, &self.exec.counters);
         self.graph.hops = 0;
@@ -487,11 +571,15 @@ impl Worker {
             (None, None) => self.run::<false>(task),
             _ => self.run_measured(task),
         }
-        self.exec.burst = burst;
+        drop(payment);
+        self.exec.burst = most;
         let packets = moved(kind, &self.exec.counters) - before;
-        let run = AccountRun { account, visits: self.graph.hops };
+        let run = AccountRun { account, burst, visits: self.graph.hops };
         if let Some(accounts) = &mut self.accounts {
             accounts.charge_run(&run, packets, &self.exec.counters, self.exec.now);
+            if accounts.count_due <= self.exec.now {
+                self.count_kept();
+            }
         }
         (true, None)
     }

@@ -156,9 +156,11 @@ impl Worker {
             if self.postpones(me) {
                 continue;
             }
+            let payment = self.payment(me);
             self.charged(me, RunKind::Timer, |worker| {
                 transfer::wake(&mut worker.graph, &mut worker.exec, me);
             });
+            drop(payment);
             self.charge_timer(me);
             ran = true;
             if self.is_calling() {
@@ -173,7 +175,7 @@ impl Worker {
             true if self.is_calling() => TurnOutcome::Calls,
             true => TurnOutcome::Ran,
             false => {
-                self.accounts.iter_mut().for_each(|accounts| accounts.rest());
+                self.rest();
                 let next = earlier(self.exec.timers.earliest(), self.tasks.next_time());
                 TurnOutcome::Idle(earlier(next, until))
             }

@@ -25,7 +25,7 @@ pub(crate) fn run(mut worker: Worker, stop: &Arc<AtomicBool>) -> Worker {
                 }
             }
             TurnOutcome::Calls => {
-                worker.accounts.iter_mut().for_each(|accounts| accounts.rest());
+                worker.rest();
                 worker.announce();
                 look(&mut worker, None);
             }

@@ -3,7 +3,7 @@
 mod physical;
 mod tunnels;
 
-use crate::system::{Cpu, Entry, System, Tenant};
+use crate::system::{Cpu, Entry, System, Tenant, VirtualDevice};
 use crate::validity::{Check, DeviceEnd, Direction, declared_names, device_of};
 use castanet_element::class::Library;
 use castanet_lang::{Connection, Diagnostic, Diagnostics, FlatGraph, Port, Span, args};
@@ -78,8 +78,15 @@ pub fn master_graph(
     for (tenant, graph) in system.tenants.iter().zip(tenants) {
         let found_ends = Check { tenant, graph, library, found }.run();
         elements.push(graph.elements.len());
-        ends.push(builder.add_tenant(tenant, graph, &found_ends));
+        let found_ends = builder.add_tenant(tenant, graph, &found_ends);
+        let limited = tenant.devices.iter().zip(found_ends);
+        let limited = limited.map(|(device, ends)| {
+            let on = &system.devices[device.on].name;
+            builder.limit_bandwidth(device, &format!("{on}/{}/{}", tenant.name, device.name), ends)
+        });
+        ends.push(limited.collect());
         builder.add_cpu_account(tenant);
+        builder.add_memory_account(tenant);
     }
     for device in 0..system.devices.len() {
         physical::add(&mut builder, system, device, &ends);
@@ -158,6 +165,31 @@ impl Builder {
         ends
     }
 
+    /// Adds the elements that limit the bandwidth of a virtual device, whose names begin with `prefix`;
+    /// returns the ends with these before and behind.
+    fn limit_bandwidth(&mut self, device: &VirtualDevice, prefix: &str, mut ends: Ends) -> Ends {
+        let mut limit = |direction: &str, bandwidth: &Entry<String>| {
+            let name = format!("{prefix}/bandwidth_{direction}");
+            let config = format!("{}, BURST_DURATION 20ms", bandwidth.value);
+            let limit = self.add(&name, "BandwidthRatedSplitter", &config, bandwidth.span);
+            self.discard((limit, 1), &format!("{prefix}/over_{direction}"), bandwidth.span);
+            limit
+        };
+        let before = device.bandwidth_in.as_ref().filter(|_| ends.receive.is_some());
+        let before = before.map(|bandwidth| limit("in", bandwidth));
+        let behind = device.bandwidth_out.as_ref().filter(|_| !ends.send.is_empty());
+        let behind = behind.map(|bandwidth| limit("out", bandwidth));
+        if let (Some(before), Some(receive)) = (before, ends.receive) {
+            self.connect((before, 0), (receive, 0), device.span);
+            ends.receive = Some(before);
+        }
+        if let Some(behind) = behind {
+            let senders = std::mem::replace(&mut ends.send, vec![behind]);
+            senders.iter().for_each(|&it| self.connect((it, 0), (behind, 0), device.span));
+        }
+        ends
+    }
+
     /// Adds the account of a tenant's processor time: one without guarantee and limit if the file says
     /// nothing about it.
     fn add_cpu_account(&mut self, tenant: &Tenant) {
@@ -171,5 +203,14 @@ impl Builder {
         });
         let config = args::join(std::iter::once(tenant.name.clone()).chain(given));
         self.add(&format!("{}_account", tenant.name), "CPUAccount", &config, cpu.span);
+    }
+
+    /// Adds the limits of a tenant's memory.
+    fn add_memory_account(&mut self, tenant: &Tenant) {
+        let Some(memory) = &tenant.memory else { return };
+        let heap = memory.value.heap.as_ref().map(|heap| format!("HEAP {heap}"));
+        let packets = memory.value.packets.map(|packets| format!("PACKETS {packets}"));
+        let config = args::join([tenant.name.clone()].into_iter().chain(heap).chain(packets));
+        self.add(&format!("{}_memory", tenant.name), "MemoryAccount", &config, memory.span);
     }
 }

@@ -78,6 +78,8 @@ pub struct Tenant {
     pub allow: Vec<Entry<String>>,
     /// Its part of the processor, if the file says something about it.
     pub cpu: Option<Entry<Cpu>>,
+    /// The limits of its memory, if the file says something about it.
+    pub memory: Option<Entry<Memory>>,
     /// Its virtual devices.
     pub devices: Vec<VirtualDevice>,
 }
@@ -91,6 +93,15 @@ pub struct Cpu {
     pub limit: Option<String>,
     /// The longest delay that others may cause.
     pub delay: Option<String>,
+}
+
+/// The limits of a tenant's memory, in the words of `MemoryAccount`.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// Bytes that its state takes on the heap at most.
+    pub heap: Option<String>,
+    /// Packets that its elements keep at most.
+    pub packets: Option<u32>,
 }
 
 /// A virtual device, a table `tenant.NAME.device.NAME`.
@@ -108,6 +119,10 @@ pub struct VirtualDevice {
     pub queue: u32,
     /// Maximum length of a packet that the tenant sends, in bytes.
     pub mtu: u32,
+    /// The bandwidth of what comes to the tenant, if it is limited.
+    pub bandwidth_in: Option<Entry<String>>,
+    /// The bandwidth of what the tenant sends, if it is limited.
+    pub bandwidth_out: Option<Entry<String>>,
 }
 
 /// How a virtual device reaches the wire.

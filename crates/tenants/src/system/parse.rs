@@ -1,7 +1,7 @@
 //! Parses a system file.
 
 use super::section::{Reader, Section, UnsupportedKey};
-use super::{Cpu, Entry, PhysicalDevice, System, Tenant, Transport, VirtualDevice};
+use super::{Cpu, Entry, Memory, PhysicalDevice, System, Tenant, Transport, VirtualDevice};
 use castanet_lang::{Diagnostic, Diagnostics, FileId, Span, nearest};
 use castanet_wire::MacAddr;
 use std::collections::HashMap;
@@ -11,23 +11,32 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 const DEVICE_KEYS: &[&str] = &["interface", "method", "mac", "address", "gateway", "mtu"];
-const TENANT_KEYS: &[&str] = &["file", "variables", "allow", "cpu", "device"];
+const TENANT_KEYS: &[&str] = &["file", "variables", "allow", "cpu", "memory", "device"];
 const CPU_KEYS: &[&str] = &["guarantee", "limit", "delay"];
+const MEMORY_KEYS: &[&str] = &["heap", "packets"];
 /// Keys that say how a virtual device reaches the wire.
 const TRANSPORT_KEYS: &[&str] = &["vxlan", "geneve", "gre", "vlan", "address", "device"];
-const VIRTUAL_DEVICE_KEYS: &[&str] =
-    &["on", "queue", "mtu", "vxlan", "geneve", "gre", "vlan", "address", "device"];
-
-const NOT_ACCOUNTED: &str = "nothing of this kind is billed to tenants";
-const UNSUPPORTED_TENANT_KEYS: &[UnsupportedKey] = &[
-    UnsupportedKey { key: "memory", reason: NOT_ACCOUNTED },
-    UnsupportedKey { key: "frames", reason: NOT_ACCOUNTED },
-    UnsupportedKey { key: "table_entries", reason: NOT_ACCOUNTED },
-    UnsupportedKey { key: "isolation", reason: "all tenants run in one process" },
+const VIRTUAL_DEVICE_KEYS: &[&str] = &[
+    "on",
+    "queue",
+    "mtu",
+    "bandwidth_in",
+    "bandwidth_out",
+    "vxlan",
+    "geneve",
+    "gre",
+    "vlan",
+    "address",
+    "device",
 ];
-const UNSUPPORTED_DEVICE_KEYS: &[UnsupportedKey] = &[
-    UnsupportedKey { key: "bandwidth_in", reason: "no element limits the rate of a device" },
-    UnsupportedKey { key: "bandwidth_out", reason: "no element limits the rate of a device" },
+
+/// The largest limit of kept packets.
+const MAX_PACKETS: u32 = 1 << 30;
+
+const UNSUPPORTED_TENANT_KEYS: &[UnsupportedKey] = &[
+    UnsupportedKey { key: "frames", reason: "`memory = { packets = … }` limits them" },
+    UnsupportedKey { key: "table_entries", reason: "`memory = { heap = … }` limits tables" },
+    UnsupportedKey { key: "isolation", reason: "all tenants run in one process" },
 ];
 
 /// Default MTU of a physical device.
@@ -124,6 +133,13 @@ impl Reader<'_> {
                 Cpu { guarantee: text("guarantee"), limit: text("limit"), delay: text("delay") };
             Some(Entry { value, span: cpu.span })
         });
+        let memory = Reader::inner(&it, "memory").and_then(|value| {
+            let title = format!("`memory` of {}", it.title);
+            let memory = self.section(title, value, MEMORY_KEYS, &[])?;
+            let heap = self.text(&memory, "heap").map(|it| it.value);
+            let packets = self.number(&memory, "packets", 1..=MAX_PACKETS).map(|it| it.value);
+            Some(Entry { value: Memory { heap, packets }, span: memory.span })
+        });
         let mut virtual_devices = Vec::new();
         for (name, span, value) in self.members(Reader::table(&it), "device") {
             virtual_devices.extend(self.virtual_device(&it.title, name, span, value, devices));
@@ -138,7 +154,7 @@ impl Reader<'_> {
         let file = file.map(|it| Entry { value: PathBuf::from(it.value), span: it.span })?;
         let allow = allow.map(|it| it.value).unwrap_or_default();
         let devices = virtual_devices;
-        Some(Tenant { name, span: it.span, file, variables, allow, cpu, devices })
+        Some(Tenant { name, span: it.span, file, variables, allow, cpu, memory, devices })
     }
 
     fn virtual_device(
@@ -150,7 +166,7 @@ impl Reader<'_> {
         devices: &[PhysicalDevice],
     ) -> Option<VirtualDevice> {
         let title = format!("device `{name}` of {tenant}");
-        let it = self.section(title, value, VIRTUAL_DEVICE_KEYS, UNSUPPORTED_DEVICE_KEYS)?;
+        let it = self.section(title, value, VIRTUAL_DEVICE_KEYS, &[])?;
         let ways: Vec<&str> =
             TRANSPORT_KEYS.iter().copied().filter(|key| Reader::has(&it, key)).collect();
         let [way] = ways[..] else {
@@ -179,7 +195,9 @@ impl Reader<'_> {
         }
         self.check_underlay(&it, &devices[on], &transport);
         let mtu = mtu.map_or(largest, |it| it.value);
-        Some(VirtualDevice { name, span, on, transport, queue, mtu })
+        let bandwidth_in = self.text(&it, "bandwidth_in");
+        let bandwidth_out = self.text(&it, "bandwidth_out");
+        Some(VirtualDevice { name, span, on, transport, queue, mtu, bandwidth_in, bandwidth_out })
     }
 
     /// The physical device that a key names.

@@ -1,18 +1,20 @@
-//! Step: the account that pays for each element's processor time (*Data plane virtualisation*,
-//! section 3).
+//! Step: the account that pays for each element's processor time and memory (*Data plane
+//! virtualisation*, section 3).
 
 use super::{Assignment, said_of};
 use crate::graph::{Flow, Graph};
-use castanet_element::account::CpuAccount;
+use castanet_element::account::{AccountMemory, CpuAccount, MemoryLimits};
 use castanet_element::element::Facts;
 use castanet_kit::cpu_shares::CpuShare;
+use castanet_packet::HeapPayment;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The account of all elements that belong to no other.
 pub(crate) const OWN: usize = 0;
 
-/// An account of processor time.
-#[derive(Clone, Debug, PartialEq)]
+/// An account of processor time and memory.
+#[derive(Clone, Debug)]
 pub struct AccountPlan {
     /// Its name; that of the router's own account is empty.
     pub name: String,
@@ -22,6 +24,10 @@ pub struct AccountPlan {
     pub share: CpuShare,
     /// The longest time for which one run of another account may keep it waiting.
     pub delay: Option<Duration>,
+    /// The limits of its memory, and the element that declares them.
+    pub limits: Option<MemoryLimits>,
+    /// Its memory; the router's own is not counted.
+    pub memory: Option<Arc<AccountMemory>>,
 }
 
 /// The place at which packets go between the router's own tasks and the elements of an account.
@@ -37,16 +43,30 @@ impl AccountPlan {
     fn new(account: &CpuAccount) -> AccountPlan {
         let limit = account.limit.map(|limit| limit.0);
         AccountPlan {
-            name: account.name.clone(),
             element: account.element,
             share: CpuShare { guarantee: account.guarantee.0, limit },
             delay: account.delay,
+            ..AccountPlan::named(&account.name)
         }
     }
 
     fn named(name: &str) -> AccountPlan {
         let share = CpuShare { guarantee: 0.0, limit: None };
-        AccountPlan { name: name.to_owned(), element: None, share, delay: None }
+        let (name, memory) = (name.to_owned(), Some(Arc::new(AccountMemory::new())));
+        AccountPlan { name, element: None, share, delay: None, limits: None, memory }
+    }
+
+    /// The router's own account.
+    fn own() -> AccountPlan {
+        AccountPlan { memory: None, ..AccountPlan::named("") }
+    }
+
+    /// Applies its limits to its memory.
+    pub(crate) fn apply_limits(&self) {
+        let Some(memory) = &self.memory else { return };
+        let heap = self.limits.as_ref().and_then(|limits| limits.heap);
+        let heap = heap.map(|heap| usize::try_from(heap).unwrap_or(usize::MAX));
+        memory.set_limits(heap, self.limits.as_ref().and_then(|limits| limits.packets));
     }
 }
 
@@ -61,15 +81,23 @@ pub(crate) fn give_rest(accounts: &mut [AccountPlan]) {
 /// Finds the accounts, the router's own first, and the account of each element; no accounts where
 /// none is declared.
 pub(super) fn find(graph: &Graph, facts: &Facts, plan: &mut Assignment) {
-    if facts.accounts.is_empty() && facts.contexts.is_empty() {
+    if facts.accounts.is_empty() && facts.contexts.is_empty() && facts.limits.is_empty() {
         return;
     }
-    let mut accounts = vec![AccountPlan::named("")];
+    let mut accounts = vec![AccountPlan::own()];
     accounts.extend(facts.accounts.iter().map(AccountPlan::new));
     for (_, context) in &facts.contexts {
         if accounts.iter().all(|account| account.name != *context) {
             accounts.push(AccountPlan::named(context));
         }
+    }
+    for limits in &facts.limits {
+        let there = accounts.iter().position(|account| account.name == limits.name);
+        let account = there.unwrap_or_else(|| {
+            accounts.push(AccountPlan::named(&limits.name));
+            accounts.len() - 1
+        });
+        accounts[account].limits = Some(limits.clone());
     }
     give_rest(&mut accounts);
     let by_name: Vec<(String, usize)> =
@@ -83,6 +111,15 @@ pub(super) fn find(graph: &Graph, facts: &Facts, plan: &mut Assignment) {
         plan[element].account = said_of(graph, &by_name, element).or_else(of_thread).unwrap_or(OWN);
     }
     plan.accounts = accounts;
+}
+
+impl Assignment {
+    /// Has the account of an element pay for memory that this thread allocates, until the result is
+    /// dropped.
+    pub(crate) fn payment(&self, element: usize) -> Option<HeapPayment> {
+        let account = self.accounts.get(self[element].account)?;
+        Some(account.memory.as_ref()?.heap()?.pay())
+    }
 }
 
 /// The places at which packets go between the router's own tasks and the elements of accounts.
