@@ -1,11 +1,11 @@
 //! `castanet tenants` behind tunnels that the user-space datapath of Open vSwitch ends.
 
-use castanet_lab::{Command, Lab, Namespace, Port, Process, Router, require};
+use castanet_lab::{Lab, Port, Router, require};
 
-use crate::testbed::{LATER, SOON, program, until};
+use crate::open_vswitch::Switch;
+use crate::testbed::{LATER, SOON, program};
 
 const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/tenants/host.click");
-const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 
 /// Kind of a tunnel, its number, the third byte of the addresses inside, and its line in a system file.
 const TUNNELS: [(&str, u32, u8, &str); 3] = [
@@ -13,49 +13,6 @@ const TUNNELS: [(&str, u32, u8, &str); 3] = [
     ("gre", 6, 12, "gre = { key = 6, remote = \"10.9.0.2\" }"),
     ("vxlan", 7, 13, "vxlan = { vni = 7, remote = \"10.9.0.2\" }"),
 ];
-
-/// Open vSwitch in a namespace.
-struct Switch<'a> {
-    lab: &'a Lab,
-    namespace: &'a Namespace,
-    _processes: [Process; 2],
-}
-
-impl<'a> Switch<'a> {
-    fn new(lab: &'a Lab, namespace: &'a Namespace) -> Switch<'a> {
-        let folder = lab.directory().display();
-        let database = format!("{folder}/ovs.db");
-        let create = Command::on_host("ovsdb-tool").args(["create", &database, SCHEMA]);
-        create.check().unwrap();
-        let socket = format!("{folder}/db.sock");
-        let run = |program: &str, words: [String; 2]| {
-            let control = format!("--unixctl={folder}/{program}.ctl");
-            let command = namespace.command(program).args(words).arg(control);
-            command.env("OVS_RUNDIR", lab.directory()).spawn().unwrap()
-        };
-        let server = run("ovsdb-server", [database, format!("--remote=punix:{socket}")]);
-        until("the database listens", || lab.directory().join("db.sock").exists());
-        let it = |words: &[&str]| {
-            let command = Command::on_host("ovs-vsctl").arg(format!("--db=unix:{socket}"));
-            command.args(words).timeout(LATER).check().unwrap();
-        };
-        it(&["--no-wait", "init"]);
-        let daemon = run("ovs-vswitchd", [format!("unix:{socket}"), "--pidfile".into()]);
-        Switch { lab, namespace, _processes: [server, daemon] }
-    }
-
-    /// Adds a bridge of the user-space datapath with one port, and an address of the host on it.
-    fn bridge(&self, name: &str, port: &str, options: &[String], address: &str) {
-        let command = Command::on_host("ovs-vsctl");
-        let socket = self.lab.directory().join("db.sock");
-        let command = command.arg(format!("--db=unix:{}", socket.display()));
-        let command = command.args(["add-br", name, "--", "set", "bridge", name]);
-        let command = command.args(["datapath_type=netdev", "--", "add-port", name, port]);
-        command.args(options).timeout(LATER).check().unwrap();
-        self.namespace.ip(&format!("address add {address} dev {name}")).unwrap();
-        self.namespace.ip(&format!("link set {name} mtu 1400 up")).unwrap();
-    }
-}
 
 #[test]
 fn open_vswitch_ends_geneve_gre_and_vxlan() {
@@ -65,7 +22,8 @@ fn open_vswitch_ends_geneve_gre_and_vxlan() {
     let near = Port::new(&wan, "wan").mac("02:00:00:00:00:01");
     lab.link(near, Port::new(&peer, "eth0")).unwrap();
     let switch = Switch::new(&lab, &peer);
-    switch.bridge("phy", "eth0", &[], "10.9.0.2/24");
+    switch.bridge("phy", "eth0", &[]);
+    switch.address("phy", "10.9.0.2/24");
     let mut text =
         "[device.wan]\nmac = \"02:00:00:00:00:01\"\naddress = \"10.9.0.1/24\"\n".to_owned();
     for (kind, key, net, line) in TUNNELS {
@@ -74,7 +32,8 @@ fn open_vswitch_ends_geneve_gre_and_vxlan() {
             "-- set interface {port} type={kind} options:remote_ip=10.9.0.1 options:key={key}"
         );
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
-        switch.bridge(&bridge, &port, &words, &format!("192.168.{net}.2/24"));
+        switch.bridge(&bridge, &port, &words);
+        switch.address(&bridge, &format!("192.168.{net}.2/24"));
         text += &format!(
             "[tenant.{kind}]\nfile = \"{HOST}\"\nvariables = {{ ip = \"192.168.{net}.1\" }}\n\
              [tenant.{kind}.device.eth1]\non = \"wan\"\n{line}\n"

@@ -1,6 +1,6 @@
 //! Handlers about accounts of processor time and memory.
 
-use super::{Router, RunningConfig};
+use super::{Router, RunningConfig, memory_limits};
 use crate::graph::assign::accounts::{OWN, give_rest};
 use crate::graph::assign::{AccountPlan, Assignment};
 use crate::worker::{AccountReport, Worker};
@@ -60,14 +60,19 @@ pub const WRITES: &[HandlerDoc] = &[
 /// The head of the table of accounts.
 const COLUMNS: &str = "account\tguarantee\tlimit\tcpu_time\tdevice_time\tlimited_time\truns\tlongest_run\toverruns\theap\tpackets\n";
 
-/// The handlers of an element about the account that it declares, each with whether it writes.
+/// The handlers of an element about the account or the limits that it declares, each with whether it
+/// writes.
 pub(super) fn account_handlers(
     plan: &Assignment,
     element: usize,
 ) -> impl Iterator<Item = (HandlerDoc, bool)> + use<> {
-    let has = declared(plan, element).is_some();
-    let reads = READS.iter().map(|&doc| (doc, false));
-    reads.chain(WRITES.iter().map(|&doc| (doc, true))).filter(move |_| has)
+    let of = |reads: &'static [HandlerDoc], writes: &'static [HandlerDoc], has: bool| {
+        let reads = reads.iter().map(|&doc| (doc, false));
+        reads.chain(writes.iter().map(|&doc| (doc, true))).filter(move |_| has)
+    };
+    let has_limits = memory_limits::declared(plan, element).is_some();
+    let of_limits = of(memory_limits::READS, memory_limits::WRITES, has_limits);
+    of(READS, WRITES, declared(plan, element).is_some()).chain(of_limits)
 }
 
 /// The account that an element declares.

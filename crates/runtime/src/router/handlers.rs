@@ -3,7 +3,6 @@
 use super::accounts::account_handlers;
 use super::calls::no_element;
 use super::costs::CYCLES;
-use super::memory_limits::memory_handlers;
 use super::tasks::task_handlers;
 use super::{DriverEvent, Router, global, reconfigure};
 use crate::graph::{Element, Graph, assign};
@@ -458,9 +457,7 @@ pub(super) fn declared(
     let writes = own.into_iter().chain(config).chain(cycles);
     let declared = reads.map(|doc| (doc, false)).chain(writes.map(|doc| (doc, true)));
     let mut all: Vec<(HandlerDoc, bool)> = declared.collect();
-    let of_runtime = task_handlers(assigned, element)
-        .chain(account_handlers(assigned, element))
-        .chain(memory_handlers(assigned, element));
+    let of_runtime = task_handlers(assigned, element).chain(account_handlers(assigned, element));
     for (doc, write) in of_runtime {
         if all.iter().all(|(other, writes)| (other.name, *writes) != (doc.name, write)) {
             all.push((doc, write));

@@ -28,18 +28,8 @@ pub const WRITES: &[HandlerDoc] = &[
     HandlerDoc { name: "packet_limit", doc: "Sets the limit of packets, or `none`." },
 ];
 
-/// The handlers of an element about the limits that it declares, each with whether it writes.
-pub(super) fn memory_handlers(
-    plan: &Assignment,
-    element: usize,
-) -> impl Iterator<Item = (HandlerDoc, bool)> + use<> {
-    let has = declared(plan, element).is_some();
-    let reads = READS.iter().map(|&doc| (doc, false));
-    reads.chain(WRITES.iter().map(|&doc| (doc, true))).filter(move |_| has)
-}
-
 /// The account whose limits an element declares.
-fn declared(plan: &Assignment, element: usize) -> Option<usize> {
+pub(super) fn declared(plan: &Assignment, element: usize) -> Option<usize> {
     let declares = |account: &AccountPlan| {
         account.limits.as_ref().is_some_and(|limits| limits.element == Some(element))
     };

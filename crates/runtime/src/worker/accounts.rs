@@ -22,6 +22,8 @@ use std::time::Duration;
 const SAVED: Duration = Duration::from_millis(2);
 /// Time after which charges are compared with the processor time of the thread.
 const SETTLEMENT: Duration = Duration::from_millis(1);
+/// The least part of a processor by which the router's own tasks have their turn.
+const LEAST_OWN: f64 = 0.1;
 /// Runs of the router's own tasks for which an account with less than a burst waits for more packets.
 const MOST_WAITS: u32 = 16;
 
@@ -154,7 +156,8 @@ impl Accounts {
             return None;
         }
         let counter = TickCounter::new(clock);
-        let shares: Vec<CpuShare> = plan.accounts.iter().map(|it| it.share).collect();
+        let mut shares: Vec<CpuShare> = plan.accounts.iter().map(|it| it.share).collect();
+        shares[OWN] = own_share(shares[OWN]);
         let count = |boundary: AccountBoundary| {
             let account = plan[boundary.element].account;
             BoundaryCount { boundary, account, seen: 0 }
@@ -275,6 +278,9 @@ impl Accounts {
         };
         self.note_arrivals(run, packets);
         self.charge(run.account, own);
+        // Others pay for the rest. It counts for whose turn it is all the same: else a flood of packets
+        // would leave no time for the work on them.
+        self.shares.charge(run.account, ticks - own);
         let most = self.bounds[run.account].most.unwrap_or(u64::MAX);
         let is_long = ticks > most.min(self.usage[run.account].longest);
         // A long run may have been interrupted.
@@ -410,6 +416,7 @@ impl Accounts {
     pub(crate) fn change(&mut self, account: usize, share: CpuShare, delay: Option<Duration>) {
         let plan = &mut self.plans[account];
         (plan.share, plan.delay) = (share, delay);
+        let share = if account == OWN { own_share(share) } else { share };
         self.shares.set_share(account, share, self.mark);
         self.bound_runs();
     }
@@ -458,6 +465,11 @@ impl RunBound {
         let burst = self.most.map_or(u64::MAX, |most| most / self.per_packet.max(1));
         self.burst = usize::try_from(burst).unwrap_or(usize::MAX).max(1);
     }
+}
+
+/// The share of the router's own tasks: never so small that packets could not come in.
+fn own_share(share: CpuShare) -> CpuShare {
+    CpuShare { guarantee: share.guarantee.max(LEAST_OWN), ..share }
 }
 
 /// Processor time of this thread.
