@@ -47,6 +47,7 @@ mod splitbox;
 mod splitbox_network;
 mod tenants;
 mod tenants_open_vswitch;
+mod tenants_processes;
 mod testbed;
 mod transfer;
 mod tunnels;
