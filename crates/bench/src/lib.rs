@@ -26,7 +26,9 @@ pub mod router;
 pub mod scale;
 pub mod shared;
 pub mod shared_packets;
+pub mod slots;
 pub mod splitbox;
+mod tenant_targets;
 pub mod tenants;
 mod traffic;
 #[cfg(feature = "wasm")]

@@ -3,6 +3,8 @@
 
 use super::measure::{Run, is_selected, median, ticks_per_ns, watched};
 use super::router::{build, count, path, run_counted};
+pub use super::tenant_targets::TargetRecord;
+use super::tenant_targets::{container, targets};
 use castanet_element::class::Library;
 use castanet_runtime::router::Router;
 use castanet_runtime::worker::driver::DriverEvent;
@@ -10,7 +12,7 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// The names of the cases.
-pub const CASES: [&str; 4] = ["overhead", "bursts", "routers", "limit"];
+pub const CASES: [&str; 6] = ["targets", "container", "overhead", "bursts", "routers", "limit"];
 
 /// Frames in use.
 const FRAMES: usize = 2048;
@@ -37,6 +39,8 @@ pub enum Record {
     Rate(RateRecord),
     /// A share.
     Share(ShareRecord),
+    /// A rate and a delay on a target.
+    Target(TargetRecord),
 }
 
 /// The rate of virtual routers: figures 9 and 10, and the overhead.
@@ -230,6 +234,12 @@ pub fn run(
 ) -> Result<(), String> {
     use Sharing::{Accounts, None, Queues};
     let wanted = |case: &str| is_selected(&plan.cases, case);
+    if wanted("targets") {
+        targets(plan, library, on_record)?;
+    }
+    if wanted("container") {
+        container(plan, library, on_record)?;
+    }
     if wanted("overhead") {
         let sides = [(None, 1, 64), (Queues, 1, 64), (Accounts, 1, 64), (Accounts, 4, 64)];
         let what = ("overhead", Option::None, "");

@@ -1,11 +1,14 @@
 //! Loads a system file of tenants, and the configuration of each tenant.
 
+use crate::console::Terminal;
 use crate::load::{LibraryClasses, LoadedConfiguration, Origin, open_in};
 use castanet_element::class::Library;
-use castanet_lang::{Diagnostic, FlatGraph, SourceMap, expand, nearest, variables};
-use castanet_tenants::{System, SystemTable, Tenant, master_graph};
+use castanet_lang::{Diagnostic, Diagnostics, FlatGraph, SourceMap, expand, nearest, variables};
+use castanet_runtime::router::{Options, Router};
+use castanet_tenants::{ProcessGraph, System, SystemTable, Tenant, master_graph};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A system file, and the configuration that it and its tenants make.
 pub(crate) struct LoadedSystem {
@@ -13,6 +16,8 @@ pub(crate) struct LoadedSystem {
     pub(crate) configuration: LoadedConfiguration,
     /// Its devices and tenants.
     pub(crate) table: SystemTable,
+    /// The graphs of tenants with a process of their own.
+    pub(crate) processes: Vec<ProcessGraph>,
 }
 
 /// Reads a system file and the files of its tenants; everything wrong is in `found` of the result.
@@ -46,7 +51,20 @@ pub(crate) fn load(
     }
     let master = master_graph(&system, &graphs, library, &mut all.found);
     all.flat = master.graph;
-    LoadedSystem { configuration: all, table: SystemTable::new(&system, &master.elements) }
+    if !all.found.has_errors() {
+        check_processes(&master.processes, library, &mut all.found);
+    }
+    let table = SystemTable::new(&system, &master.elements);
+    LoadedSystem { configuration: all, table, processes: master.processes }
+}
+
+/// Reports errors in graphs of other processes, which are built there, where nobody sees the place of an
+/// error.
+fn check_processes(processes: &[ProcessGraph], library: &Library, found: &mut Diagnostics) {
+    let options = Options::new(Arc::new(Terminal));
+    for it in processes {
+        Router::check(&it.graph, library, &options, found);
+    }
 }
 
 /// Reads the configuration of a tenant beside the texts that were read before.

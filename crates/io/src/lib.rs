@@ -5,6 +5,7 @@
 pub mod af_packet;
 pub mod af_xdp;
 pub mod control;
+pub mod descriptors;
 mod device;
 pub mod dpdk;
 pub mod elements;

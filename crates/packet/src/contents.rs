@@ -85,6 +85,20 @@ impl Packet {
         bytes
     }
 
+    /// Adds `n` bytes behind the contents, which `write` writes; returns whether there is room for them.
+    ///
+    /// # Safety
+    /// `write` writes to all `n` bytes from the address on that it gets, and to no others.
+    #[inline]
+    pub unsafe fn put_back_with(&mut self, n: usize, write: impl FnOnce(*mut u8)) -> bool {
+        if n > self.tailroom() || self.has(SHARED) && self.has_other_owners() {
+            return false;
+        }
+        write(self.at(self.end()));
+        self.len += n as u32;
+        true
+    }
+
     /// Removes `n` bytes from the back. Returns `false` and changes nothing if
     /// the packet is shorter.
     #[inline]

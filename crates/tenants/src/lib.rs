@@ -6,18 +6,23 @@
 //! tenants: on the way in, frames are classified and taken out of their tunnels; on the way out,
 //! they are put into tunnels and multiplexed. The elements of a tenant have its name and a slash
 //! before theirs, and find no element of another by name.
+//!
+//! A tenant may have a process of its own ([`sandbox`]): slot channels stand in the place of its graph
+//! then.
 
 #![forbid(unsafe_code)]
 
 pub mod elements;
 mod master;
+pub mod sandbox;
 mod system;
 mod table;
 mod validity;
 
 pub use elements::CLASSES;
-pub use master::{MasterGraph, master_graph};
+pub use master::{MasterGraph, ProcessGraph, master_graph};
 pub use system::{
-    Cpu, DeviceIndex, Entry, Memory, PhysicalDevice, System, Tenant, Transport, VirtualDevice,
+    Cpu, DeviceIndex, Entry, Memory, OwnProcess, PhysicalDevice, System, Tenant, Transport,
+    VirtualDevice,
 };
 pub use table::{DeviceRow, SystemTable, TenantRow};

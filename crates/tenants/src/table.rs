@@ -40,6 +40,10 @@ pub struct TenantRow {
     pub file: String,
     /// Number of its elements.
     pub elements: usize,
+    /// Whether it has a process of its own: `process`, else `in-process`.
+    pub isolation: &'static str,
+    /// Bytes of memory that a process of its own may use.
+    pub process_memory: Option<u64>,
     /// The part of each worker's processor that it has in any case, as the file says it.
     pub guarantee: Option<String>,
     /// The part that it never exceeds.
@@ -76,6 +80,8 @@ impl SystemTable {
                 tenant: it.name.clone(),
                 file: it.file.value.display().to_string(),
                 elements,
+                isolation: if it.process.is_some() { "process" } else { "in-process" },
+                process_memory: it.process.as_ref().and_then(|it| it.value.memory),
                 guarantee: cpu.guarantee,
                 limit: cpu.limit,
                 delay: cpu.delay,
@@ -103,11 +109,13 @@ impl SystemTable {
             "tenant",
             "configuration",
             "elements",
+            "isolation",
             "guarantee",
             "limit",
             "delay",
             "heap",
             "packets",
+            "process",
             "allowed",
         ];
         let mut rows = vec![heading.map(str::to_owned)];
@@ -117,8 +125,12 @@ impl SystemTable {
             let packets = it.packets.map_or("-".to_owned(), |packets| packets.to_string());
             let allowed = if it.allow.is_empty() { "-".into() } else { it.allow.join(" ") };
             let (tenant, file) = (it.tenant.clone(), it.file.clone());
-            let elements = it.elements.to_string();
-            [tenant, file, elements, guarantee, limit, delay, heap, packets, allowed]
+            let process = it.process_memory.map_or("-".into(), |bytes| format!("{}M", bytes >> 20));
+            let (elements, isolation) = (it.elements.to_string(), it.isolation.to_owned());
+            [
+                tenant, file, elements, isolation, guarantee, limit, delay, heap, packets, process,
+                allowed,
+            ]
         }));
         text + &aligned(&rows)
     }

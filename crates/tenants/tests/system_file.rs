@@ -246,3 +246,50 @@ fn names_lead_to_elements_of_the_same_tenant_only() {
         assert_eq!(errors.len(), 1, "{other}: {errors:?}");
     }
 }
+
+#[test]
+fn a_process_of_its_own_has_slot_channels_in_the_place_of_devices() {
+    let text = ONE.replace(
+        "file = \"a.click\"\n",
+        "file = \"a.click\"\nisolation = \"process\"\nmemory = { process = \"64M\" }\npatience = \"2s\"\n\
+         require = \"seccomp\"\ncpu = { limit = \"30%\" }\n",
+    );
+    let tenant = "FromDevice(eth1) -> t :: Tee -> ToDevice(eth1); t[1] -> Queue -> ToDevice(eth1);";
+    let (master, errors) = system(&text, &[tenant]);
+    assert_eq!(errors, "");
+    let [process] = &master.processes[..] else { panic!("{:?}", master.processes) };
+    assert_eq!(process.tenant, "a");
+    assert_eq!(
+        castanet_lang::print::flat(&process.graph),
+        "\
+FromDevice@1 :: FromSlots(eth1, CLIENT true, PASSED true);
+t :: Tee;
+ToDevice@3 :: ToVirtualDevice(eth1, MTU 1450);
+Queue@4 :: Queue;
+ToDevice@5 :: ToVirtualDevice(eth1, MTU 1450);
+eth1/to_slots :: ToSlots(eth1, CLIENT true, PASSED true);
+
+FromDevice@1 -> t
+    -> ToDevice@3
+    -> eth1/to_slots;
+t [1] -> Queue@4
+    -> ToDevice@5
+    -> eth1/to_slots;
+"
+    );
+    let config = |name: &str| {
+        let element = master.graph.find(name).map(|it| &master.graph.elements[it]);
+        element.map(|it| format!("{}({})", it.class, it.config)).unwrap_or_default()
+    };
+    assert_eq!(config("a/eth1/received"), "FromVirtualDevice(eth1, CAPACITY 1024)");
+    let slots = "(a/eth1, PASSED true, SLOTS 1024, SNAPLEN 2048)";
+    assert_eq!(config("a/eth1/to_process"), format!("ToSlots{slots}"));
+    assert_eq!(config("a/eth1/from_process"), format!("FromSlots{slots}"));
+    assert_eq!(config("a/eth1/sent"), "ToVirtualDevice(eth1, MTU 1450)");
+    let process = config("a/process");
+    let keywords = "TenantProcess(a, CHANNELS eth1, MEMORY 67108864, LIMIT 30%, REQUIRE seccomp, \
+                    PATIENCE 2000ms, GRAPH \"";
+    assert!(process.starts_with(keywords), "{process}");
+    // Elements of the process are none of the coordinator's.
+    assert_eq!(config("a/t"), "");
+}

@@ -13,6 +13,7 @@ mod router;
 mod scale;
 mod shared;
 mod shared_packets;
+mod slots;
 mod splitbox;
 mod tenants;
 #[cfg(feature = "wasm")]
@@ -61,6 +62,8 @@ enum Benchmark {
     /// SplitBox: what each party carries, beside the function in the plain
     #[command(name = "splitbox")]
     SplitBox(splitbox::Arguments),
+    /// Slot channels: packets to another process and back
+    Slots(slots::Arguments),
     /// Virtual routers that share a worker: rates, overhead, and a limit that holds
     Tenants(tenants::Arguments),
     /// Elements in WebAssembly, beside native ones that do the same
@@ -85,6 +88,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         Benchmark::SharedPackets(arguments) => shared_packets::main(arguments),
         Benchmark::Classify(arguments) => classify::main(arguments),
         Benchmark::SplitBox(arguments) => splitbox::main(arguments),
+        Benchmark::Slots(arguments) => slots::main(arguments),
         Benchmark::Tenants(arguments) => tenants::main(arguments),
         #[cfg(feature = "wasm")]
         Benchmark::Wasm(arguments) => wasm::main(arguments),

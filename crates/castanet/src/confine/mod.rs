@@ -4,6 +4,7 @@
 mod capabilities;
 mod files;
 mod system_calls;
+pub(crate) mod tenant;
 
 use crate::load::LoadedConfiguration;
 use crate::privileges::Privileges;
@@ -68,6 +69,15 @@ pub(crate) fn confine(
     }
     IS_CONFINED.store(true, Ordering::Relaxed);
     Ok(sentences)
+}
+
+/// Gives up all capabilities and the means to get new ones.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn give_up_privileges() -> Result<(), String> {
+    nix::sys::prctl::set_no_new_privs().map_err(|error| failed("no_new_privs", &error))?;
+    capabilities::keep(&[]).map(drop)
 }
 
 /// The reason why a reload may be refused.

@@ -35,18 +35,18 @@ sendp([
 ";
 
 /// The box of the tenants, and hosts of three of them.
-struct TenantsNetwork {
-    lab: Lab,
-    wan: Namespace,
+pub(crate) struct TenantsNetwork {
+    pub(crate) lab: Lab,
+    pub(crate) wan: Namespace,
     peer: Namespace,
-    hosts: [Namespace; 3],
-    system: PathBuf,
-    process: Process,
+    pub(crate) hosts: [Namespace; 3],
+    pub(crate) system: PathBuf,
+    pub(crate) process: Process,
     _vlan_end: Process,
 }
 
 /// The system file with a table for each of these tenants: name, variables and transport.
-fn system_text(tenants: &[(&str, &str, &str)]) -> String {
+pub(crate) fn system_text(tenants: &[(&str, &str, &str)]) -> String {
     let mut text =
         "[device.wan]\nmac = \"02:00:00:00:00:01\"\naddress = \"10.9.0.1/24\"\n".to_owned();
     for (name, variables, transport) in tenants {
@@ -58,13 +58,19 @@ fn system_text(tenants: &[(&str, &str, &str)]) -> String {
     text
 }
 
-const RED: (&str, &str, &str) = ("red", "", "vxlan = { vni = 7, remote = \"10.9.0.2\" }");
-const BLUE: (&str, &str, &str) =
+pub(crate) const RED: (&str, &str, &str) =
+    ("red", "", "vxlan = { vni = 7, remote = \"10.9.0.2\" }");
+pub(crate) const BLUE: (&str, &str, &str) =
     ("blue", "mac = \"02:00:00:00:07:02\"", "vxlan = { vni = 8, remote = \"10.9.0.2\" }");
-const GREEN: (&str, &str, &str) = ("green", "ip = \"192.168.9.1\"", "vlan = 100");
+pub(crate) const GREEN: (&str, &str, &str) = ("green", "ip = \"192.168.9.1\"", "vlan = 100");
 
 impl TenantsNetwork {
     fn new(name: &str) -> TenantsNetwork {
+        TenantsNetwork::of_system(name, &system_text(&[RED, BLUE, GREEN]))
+    }
+
+    /// The network with a box that runs a system file with this text.
+    pub(crate) fn of_system(name: &str, text: &str) -> TenantsNetwork {
         require(&["ip", "ping", "python3", "scapy"]).unwrap();
         let lab = Lab::new(name).unwrap();
         let [wan, peer] = ["box", "peer"].map(|it| lab.namespace(it).unwrap());
@@ -88,30 +94,30 @@ impl TenantsNetwork {
         let mut vlan_end = end.spawn().unwrap();
         vlan_end.wait_for("ready", SOON).unwrap();
         let system = lab.directory().join("system.toml");
-        std::fs::write(&system, system_text(&[RED, BLUE, GREEN])).unwrap();
+        std::fs::write(&system, text).unwrap();
         let process = start(&lab, &wan, &system);
         TenantsNetwork { lab, wan, peer, hosts, system, process, _vlan_end: vlan_end }
     }
 
     /// Output of a client of the instance.
-    fn client(&self, words: &[&str]) -> String {
+    pub(crate) fn client(&self, words: &[&str]) -> String {
         let command = self.wan.command(program()).args(words);
         let command = command.env("RUNTIME_DIRECTORY", self.lab.directory());
         command.check().unwrap_or_else(|error| panic!("{error}")).stdout.trim().to_owned()
     }
 
-    fn read(&self, handler: &str) -> u64 {
+    pub(crate) fn read(&self, handler: &str) -> u64 {
         self.client(&["ctl", "read", handler]).parse().unwrap()
     }
 
     /// Sends this many pings from a host, all of which have to be answered.
-    fn ping(&self, host: usize, address: &str, count: u32) {
+    pub(crate) fn ping(&self, host: usize, address: &str, count: u32) {
         let ping = self.hosts[host].command("ping").args(["-n", "-i", "0.05", "-W", "5", "-c"]);
         let said = ping.arg(count.to_string()).arg(address).timeout(LATER).output().unwrap();
         assert!(said.stdout.contains(" 0% packet loss"), "{address}: {}", said.printed());
     }
 
-    fn stop(mut self) {
+    pub(crate) fn stop(mut self) {
         self.process.interrupt();
         let status = self.process.wait(SOON).unwrap();
         assert_eq!(status.code(), Some(0), "{}", self.process.stderr());

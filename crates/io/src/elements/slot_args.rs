@@ -12,6 +12,10 @@ pub(super) struct SlotArgs {
     /// Whether the other process makes the channel, and this one connects to it.
     #[arg(keyword, default = false)]
     client: bool,
+    /// Whether the program passes the connection, as `castanet tenants` does to a tenant's process: there
+    /// is no socket file then, and PATH is a name.
+    #[arg(keyword, default = false)]
+    passed: bool,
     /// Number of packets that each ring holds, rounded up to a power of two, if this process makes it.
     #[arg(keyword, default = 1024, range = 2..=32768)]
     slots: u32,
@@ -29,7 +33,8 @@ impl SlotArgs {
             let error = ArgError::new("SLOTS packets of SNAPLEN bytes take more than 256 MiB");
             return Err(error.help("give fewer SLOTS, or a smaller SNAPLEN"));
         }
-        Ok(SlotOptions { path: self.path.clone(), is_client: self.client, geometry })
+        let (path, is_client, is_passed) = (self.path.clone(), self.client, self.passed);
+        Ok(SlotOptions { path, is_client, is_passed, geometry })
     }
 
     /// Opens one direction of the channel.
@@ -40,6 +45,9 @@ impl SlotArgs {
 
     /// The resources that the channel needs.
     pub(super) fn resources(&self) -> Vec<Resource> {
+        if self.passed {
+            return Vec::new();
+        }
         let reason = "exchanges packets with another process by a slot channel there";
         vec![Resource::new(ResourceKind::Socket, format!("UNIX {}", self.path), reason)]
     }

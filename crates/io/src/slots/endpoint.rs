@@ -22,10 +22,12 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The place and the size of a channel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SlotOptions {
-    /// The socket file.
+    /// The socket file, or the name of a channel whose connections the program passes.
     pub(crate) path: String,
     /// Whether this process connects to a peer, which has made the channel.
     pub(crate) is_client: bool,
+    /// Whether the program passes connections ([`pass`]), in the place of a socket file.
+    pub(crate) is_passed: bool,
     /// The size of the rings, if this process makes them.
     pub(crate) geometry: Geometry,
 }
@@ -54,14 +56,48 @@ struct EndpointState {
     connections: u64,
 }
 
-/// The open endpoints of this process by their paths.
-static ENDPOINTS: LazyLock<Mutex<HashMap<String, Weak<Endpoint>>>> = LazyLock::new(Mutex::default);
+/// The endpoints of this process by their paths, and connections that were passed too early.
+#[derive(Default)]
+struct Endpoints {
+    open: HashMap<String, Weak<Endpoint>>,
+    passed: HashMap<String, UnixStream>,
+}
+
+static ENDPOINTS: LazyLock<Mutex<Endpoints>> = LazyLock::new(Mutex::default);
+
+fn endpoints() -> MutexGuard<'static, Endpoints> {
+    ENDPOINTS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Passes this process's end of a connection to the channel `name`, whose elements say PASSED true:
+/// to those that are there, or else to the first ones that come. The channel's earlier connection ends.
+/// Called from any thread; packets flow when a worker looks at the channel the next time.
+///
+/// # Errors
+/// There can be no memory for the rings.
+pub fn pass(name: &str, socket: UnixStream) -> io::Result<()> {
+    let mut all = endpoints();
+    match all.open.get(name).and_then(Weak::upgrade) {
+        Some(endpoint) => endpoint.take_passed(socket),
+        None => {
+            all.passed.insert(name.to_owned(), socket);
+            Ok(())
+        }
+    }
+}
+
+/// Whether the connection that was passed to a channel has not ended, as far as its elements know.
+pub fn is_connected(name: &str) -> bool {
+    let all = endpoints();
+    all.passed.contains_key(name)
+        || all.open.get(name).and_then(Weak::upgrade).is_some_and(|it| it.is_connected())
+}
 
 /// The endpoint of these options, opened if this process has not done so.
 pub(super) fn open(options: &SlotOptions) -> Result<Arc<Endpoint>, IoError> {
-    let mut all = ENDPOINTS.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|_, endpoint| endpoint.strong_count() > 0);
-    if let Some(open) = all.get(&options.path).and_then(Weak::upgrade) {
+    let mut all = endpoints();
+    all.open.retain(|_, endpoint| endpoint.strong_count() > 0);
+    if let Some(open) = all.open.get(&options.path).and_then(Weak::upgrade) {
         if open.options != *options {
             let doing = format!("open slot channel {}", options.path);
             let why = "another element has opened it with other arguments".into();
@@ -70,7 +106,11 @@ pub(super) fn open(options: &SlotOptions) -> Result<Arc<Endpoint>, IoError> {
         return Ok(open);
     }
     let endpoint = Arc::new(Endpoint::new(options.clone())?);
-    all.insert(options.path.clone(), Arc::downgrade(&endpoint));
+    if let Some(socket) = all.passed.remove(&options.path).filter(|_| options.is_passed) {
+        let doing = || format!("open slot channel {}", options.path);
+        endpoint.take_passed(socket).map_err(|error| IoError::Os { doing: doing(), error })?;
+    }
+    all.open.insert(options.path.clone(), Arc::downgrade(&endpoint));
     Ok(endpoint)
 }
 
@@ -88,7 +128,7 @@ impl Endpoint {
                 _ => IoError::Os { doing, error },
             }
         };
-        let listener = match options.is_client {
+        let listener = match options.is_client || options.is_passed {
             true => None,
             false => Some(listen(&options.path).map_err(failed)?),
         };
@@ -113,13 +153,39 @@ impl Endpoint {
     /// The connection, if there is one; else tries to make one.
     pub(super) fn link(&self) -> Option<Arc<Link>> {
         let mut state = self.state();
+        let can_connect = !self.options.is_passed || state.socket.is_some();
         if state.link.is_none()
+            && can_connect
             && state.not_before.is_none_or(|it| it <= Instant::now())
             && let Err(error) = self.connect(&mut state)
         {
             self.report_obstacle(&mut state, &error);
         }
         state.link.clone()
+    }
+
+    /// Takes a connection that the program passes, in the place of an earlier one.
+    fn take_passed(&self, socket: UnixStream) -> io::Result<()> {
+        self.events.add(socket.as_raw_fd())?;
+        let (path, geometry) = (&self.options.path, self.options.geometry);
+        if self.options.is_client {
+            self.state().socket = Some(socket);
+            return Ok(());
+        }
+        let link = Arc::new(Link::create_awaited(socket, geometry)?);
+        let mut state = self.state();
+        if let Some(earlier) = state.link.take() {
+            earlier.end();
+        }
+        state.not_before = None;
+        state.connected(link, path);
+        Ok(())
+    }
+
+    /// Whether there is a connection that has not ended.
+    fn is_connected(&self) -> bool {
+        let state = self.state();
+        state.socket.is_some() || state.link.as_ref().is_some_and(|link| !link.has_ended())
     }
 
     /// Rejects peers that connect while there is one, at most one a call.
@@ -134,7 +200,7 @@ impl Endpoint {
     /// The time until the next attempt to connect; `None` if the descriptor will say when.
     pub(super) fn retry_in(&self) -> Option<Duration> {
         let state = self.state();
-        if state.link.is_some() {
+        if state.link.is_some() || self.options.is_passed {
             return None;
         }
         let left = state.not_before.map(|it| it.saturating_duration_since(Instant::now()));
@@ -197,10 +263,7 @@ impl Endpoint {
         if self.listener.is_some() {
             self.events.add(link.socket().as_raw_fd())?;
         }
-        state.link = Some(Arc::new(link));
-        state.connections += 1;
-        state.obstacle.clear();
-        state.messages.push(format!("{}: a peer is connected", self.options.path));
+        state.connected(Arc::new(link), &self.options.path);
         Ok(())
     }
 
@@ -217,6 +280,16 @@ impl Endpoint {
             state.messages.push(text.clone());
             state.obstacle = text;
         }
+    }
+}
+
+impl EndpointState {
+    /// Keeps a connection that was made.
+    fn connected(&mut self, link: Arc<Link>, path: &str) {
+        self.link = Some(link);
+        self.connections += 1;
+        self.obstacle.clear();
+        self.messages.push(format!("{path}: a peer is connected"));
     }
 }
 

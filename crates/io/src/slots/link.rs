@@ -6,16 +6,12 @@
 
 use super::layout::{Geometry, HEADER_LEN, MAGIC, VERSION};
 use super::ring::{Consumer, Producer};
+use crate::descriptors;
 use crate::sys::shared_slots::SharedMemory;
-use rustix::cmsg_space;
 use rustix::fs::{MemfdFlags, SealFlags};
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown,
-};
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -61,6 +57,16 @@ impl Link {
         send_memory(&socket, &file)?;
         let [ours, theirs] = rings(geometry, memory)?;
         Ok(Link::new(socket, geometry, Producer::new(ours), Consumer::new(theirs)))
+    }
+
+    /// As [`Link::create`], for a connection that nothing wakes a sleeping worker for: the first packet
+    /// of the peer does.
+    pub(super) fn create_awaited(socket: UnixStream, geometry: Geometry) -> io::Result<Link> {
+        let link = Link::create(socket, geometry)?;
+        if let Some(consumer) = &mut *link.consumer.lock().unwrap_or_else(PoisonError::into_inner) {
+            consumer.sleep();
+        }
+        Ok(link)
     }
 
     /// Takes the memory that the peer passes; an error of kind `WouldBlock` while it has not.
@@ -173,36 +179,20 @@ pub(super) fn send_memory(socket: &UnixStream, file: &OwnedFd) -> io::Result<()>
     let mut message = [0; MESSAGE_LEN];
     message[..8].copy_from_slice(&MAGIC);
     message[8..].copy_from_slice(&VERSION.to_le_bytes());
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let files = [file.as_fd()];
-    control.push(SendAncillaryMessage::ScmRights(&files));
-    let flags = SendFlags::NOSIGNAL;
-    rustix::net::sendmsg(socket, &[IoSlice::new(&message)], &mut control, flags)?;
-    Ok(())
+    descriptors::send(socket, &message, &[file.as_fd()])
 }
 
 /// Receives the peer's memory file.
 pub(super) fn receive_memory(socket: &UnixStream) -> io::Result<OwnedFd> {
     let mut message = [0; MESSAGE_LEN];
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-    let mut parts = [IoSliceMut::new(&mut message)];
-    let received = rustix::net::recvmsg(socket, &mut parts, &mut control, flags)?;
-    if received.bytes == 0 {
+    let (len, mut files) = descriptors::receive(socket, &mut message, 1)?;
+    if len == 0 {
         return Err(io::Error::new(io::ErrorKind::ConnectionReset, "the peer has hung up"));
     }
-    let mut file = None;
-    for part in control.drain() {
-        if let RecvAncillaryMessage::ScmRights(files) = part {
-            file = files.last();
-        }
-    }
-    let is_known = received.bytes == MESSAGE_LEN
+    let is_known = len == MESSAGE_LEN
         && message.starts_with(&MAGIC)
         && message.ends_with(&VERSION.to_le_bytes());
-    let file = file.filter(|_| is_known);
+    let file = files.pop().filter(|_| is_known);
     file.ok_or_else(|| invalid("the peer speaks no slot channel of version 1"))
 }
 

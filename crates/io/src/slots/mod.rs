@@ -9,6 +9,7 @@ mod ring;
 mod tests;
 
 pub(crate) use endpoint::SlotOptions;
+pub use endpoint::{is_connected, pass};
 pub use hostile_peer::run_hostile_peer;
 pub(crate) use layout::{CAPACITY, Geometry, MAX_BYTES, SLOTS};
 
@@ -25,6 +26,10 @@ use std::time::Duration;
 
 /// Number of times that there was no room after which the device looks whether the peer is alive.
 const LOOK: u64 = 64;
+
+/// Number of polls in a row that find nothing, after which the device looks at the socket although nothing
+/// has woken it.
+const POLLS: u32 = 256;
 
 /// The reason for which the connection to a peer that lies about a ring ends.
 const PASSED: &str = "the peer has moved its end of a ring past ours";
@@ -56,6 +61,8 @@ pub(crate) struct SlotDevice {
     attachment: Option<Attachment>,
     stats: DeviceStats,
     losses: SlotLosses,
+    /// Number of polls until the next look at the socket.
+    polls_left: u32,
 }
 
 /// One end of a ring of the connection.
@@ -101,7 +108,7 @@ impl SlotDevice {
 
     fn new(endpoint: Arc<Endpoint>, direction: Direction) -> SlotDevice {
         let (stats, losses) = (DeviceStats::default(), SlotLosses::default());
-        SlotDevice { endpoint, direction, attachment: None, stats, losses }
+        SlotDevice { endpoint, direction, attachment: None, stats, losses, polls_left: 0 }
     }
 
     /// Whether there is a peer; if there was none, looks for one.
@@ -141,10 +148,12 @@ impl SlotDevice {
     pub(crate) fn may_sleep(&mut self) -> bool {
         match &mut self.attachment {
             Some(Attachment { end: RingEnd::Consumer(consumer), left: None, .. }) => {
+                self.polls_left = 0;
                 consumer.may_sleep()
             }
             Some(_) => false,
-            None => true,
+            // Another connection may be there already.
+            None => !self.attach(),
         }
     }
 
@@ -185,6 +194,12 @@ impl SlotDevice {
     /// the peer has left and may have put packets down before.
     fn look_at_peer(&mut self) -> bool {
         let Some(it) = &mut self.attachment else { return false };
+        // Each look is two system calls. A worker that slept looks at once, for the socket has woken it.
+        if self.polls_left > 0 && it.left.is_none() {
+            self.polls_left -= 1;
+            return false;
+        }
+        self.polls_left = POLLS;
         self.endpoint.reject_others();
         if it.left.is_some() {
             self.detach("the peer has gone");
@@ -276,12 +291,13 @@ impl Device for SlotDevice {
     }
 
     fn describe(&self) -> String {
-        let SlotOptions { path, is_client, .. } = self.endpoint.options();
+        let SlotOptions { path, is_client, is_passed, .. } = self.endpoint.options();
         let state = match &self.attachment {
             Some(it) => {
                 let (slots, bytes) = (it.link.geometry().slots, it.link.geometry().capacity());
                 format!("connected, rings of {slots} slots of {bytes} bytes")
             }
+            None if *is_passed => "no peer; waits for the program to pass a connection".to_owned(),
             None if *is_client => "no peer; connects when there is one".to_owned(),
             None => "no peer; waits for one to connect".to_owned(),
         };

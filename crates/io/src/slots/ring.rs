@@ -6,6 +6,9 @@ use crate::sys::shared_slots::{RingMemory, RingWord};
 use castanet_packet::{Batch, Packet, Pool};
 use std::sync::atomic::{Ordering, fence};
 
+/// Number of slots that the processor fetches ahead.
+const AHEAD: u32 = 4;
+
 /// The peer has moved its end of a ring past this one: the ring is of no use any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RingFault;
@@ -140,45 +143,45 @@ impl Consumer {
         if n == 0 {
             return Ok(count);
         }
+        let before = batch.len();
+        let frames = pool.alloc_batch(n as usize, batch);
+        let capacity = self.ring.capacity().min(pool.data_capacity());
+        let mut empty = batch.as_mut_slice()[before..].iter_mut();
         for number in 0..n {
             let at = self.head.wrapping_add(number);
-            self.ring.prefetch(at.wrapping_add(4));
-            self.take(at, pool, batch, &mut count);
+            self.ring.prefetch(at.wrapping_add(AHEAD));
+            let descriptor = SlotDescriptor::from_words(self.ring.descriptor(at));
+            let len = descriptor.len as usize;
+            if len == 0 || len > capacity {
+                count.errors.length += 1;
+            } else if descriptor.has_unknown_kind() {
+                count.errors.kind += 1;
+            } else if let Some(packet) = empty.next() {
+                // A new packet has room.
+                self.ring.read(at, len, packet);
+                descriptor.annotate(packet);
+                count.received += 1;
+                count.bytes += len as u64;
+            }
         }
+        // Frames of slots with errors go back.
+        batch.truncate(before + count.received);
+        count.no_frame = (n as usize - count.errors.total()).saturating_sub(frames);
         self.head = self.head.wrapping_add(n);
         self.ring.word(RingWord::Head).store(self.head, Ordering::Release);
         count.must_wake = wakes(&self.ring, RingWord::ProducerSleeps);
         Ok(count)
     }
 
-    /// Takes the packet of one slot.
-    #[inline]
-    fn take(&self, at: u32, pool: &Pool, batch: &mut Batch, count: &mut ReceiveCount) {
-        let descriptor = SlotDescriptor::from_words(self.ring.descriptor(at));
-        let len = descriptor.len as usize;
-        if len == 0 || len > self.ring.capacity() || len > pool.data_capacity() {
-            count.errors.length += 1;
-            return;
-        }
-        if descriptor.has_unknown_kind() {
-            count.errors.kind += 1;
-            return;
-        }
-        let Some(mut packet) = pool.alloc() else {
-            count.no_frame += 1;
-            return;
-        };
-        self.ring.read(at, packet.put_back(len));
-        descriptor.annotate(&mut packet);
-        batch.push(packet);
-        count.received += 1;
-        count.bytes += len as u64;
+    /// Has the peer ring when it publishes packets.
+    pub(super) fn sleep(&self) {
+        self.ring.word(RingWord::ConsumerSleeps).store(1, Ordering::Relaxed);
     }
 
     /// Says that the consumer is about to sleep; returns whether it may, which it may not if packets
     /// have come in between.
     pub(super) fn may_sleep(&mut self) -> bool {
-        self.ring.word(RingWord::ConsumerSleeps).store(1, Ordering::Relaxed);
+        self.sleep();
         // The peer publishes and then reads the flag; here the flag is set and then the tail read:
         // one of the two sees the other's write.
         fence(Ordering::SeqCst);

@@ -29,7 +29,10 @@ impl SocketPath {
 
     fn endpoint(&self, is_client: bool) -> Arc<Endpoint> {
         let path = self.0.to_str().unwrap().to_owned();
-        Arc::new(Endpoint::new(SlotOptions { path, is_client, geometry: GEOMETRY }).unwrap())
+        Arc::new(
+            Endpoint::new(SlotOptions { path, is_client, is_passed: false, geometry: GEOMETRY })
+                .unwrap(),
+        )
     }
 }
 

@@ -3,6 +3,7 @@
 //! The other process may write to all of it at any time. So no reference to its bytes is ever made:
 //! words are atomic, and packets are copied, each once. Every offset is checked against the mapping.
 
+use castanet_packet::Packet;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -187,15 +188,17 @@ impl RingMemory {
         true
     }
 
-    /// Copies the first bytes of a slot's packet; returns whether a slot has as many.
+    /// Copies the first bytes of a slot's packet behind those of `packet`; returns whether the slot has as
+    /// many, and the packet room for them.
     #[inline]
-    pub(crate) fn read(&self, number: u32, bytes: &mut [u8]) -> bool {
-        if bytes.len() > self.capacity() {
-            return false;
-        }
-        // SAFETY: the range lies in the slot, as was checked, and private bytes never overlap it.
-        unsafe { copy(self.slot(number).add(SLOT_HEADER), bytes.as_mut_ptr(), bytes.len()) };
-        true
+    pub(crate) fn read(&self, number: u32, len: usize, packet: &mut Packet) -> bool {
+        let slot = self.slot(number);
+        len <= self.capacity()
+            // SAFETY: the range lies in the slot, as was checked, and private bytes never overlap it; all
+            // `len` bytes of the packet are written.
+            && unsafe {
+                packet.put_back_with(len, |to| copy(slot.add(SLOT_HEADER), to, len))
+            }
     }
 
     /// Has the processor fetch the slot of the packet of this number.

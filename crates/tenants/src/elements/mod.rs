@@ -1,14 +1,17 @@
-//! The ends of a tenant's virtual devices.
+//! The ends of a tenant's virtual devices, and the process of a tenant that has one of its own.
 
 #[allow(missing_docs)] // the manual says it
 pub mod from_virtual_device;
 #[allow(missing_docs)] // the manual says it
+pub mod tenant_process;
+#[allow(missing_docs)] // the manual says it
 pub mod to_virtual_device;
 
-use castanet_element::class::{Class, per_packet, store};
+use castanet_element::class::{Class, control, per_packet, store};
 
 /// Every class of this crate.
 pub static CLASSES: &[Class] = &[
     store::<from_virtual_device::FromVirtualDevice>(),
+    control::<tenant_process::TenantProcess>(),
     per_packet::<to_virtual_device::ToVirtualDevice>(),
 ];

@@ -1,7 +1,10 @@
 //! Makes the graph of all tenants and of the devices that they share.
 
 mod physical;
+mod process;
 mod tunnels;
+
+pub use process::ProcessGraph;
 
 use crate::system::{Cpu, Entry, System, Tenant, VirtualDevice};
 use crate::validity::{Check, DeviceEnd, Direction, declared_names, device_of};
@@ -16,6 +19,8 @@ pub struct MasterGraph {
     pub graph: FlatGraph,
     /// By tenant: its number of elements.
     pub elements: Vec<usize>,
+    /// The graphs of tenants with a process of their own, in the order of tenants.
+    pub processes: Vec<ProcessGraph>,
 }
 
 /// A graph that grows.
@@ -74,11 +79,20 @@ pub fn master_graph(
     let mut builder = Builder { graph: FlatGraph::default() };
     let mut elements = Vec::new();
     let mut ends: Vec<Vec<Ends>> = Vec::new();
+    let mut processes = Vec::new();
     check_names(system, tenants, library, found);
     for (tenant, graph) in system.tenants.iter().zip(tenants) {
         let found_ends = Check { tenant, graph, library, found }.run();
         elements.push(graph.elements.len());
-        let found_ends = builder.add_tenant(tenant, graph, &found_ends);
+        let found_ends = match &tenant.process {
+            None => builder.add_tenant(tenant, graph, &found_ends),
+            Some(it) => {
+                let inner = process::inner_graph(tenant, graph, &found_ends);
+                let ends = builder.add_process(tenant, it, &inner, &found_ends);
+                processes.push(ProcessGraph { tenant: tenant.name.clone(), graph: inner });
+                ends
+            }
+        };
         let limited = tenant.devices.iter().zip(found_ends);
         let limited = limited.map(|(device, ends)| {
             let on = &system.devices[device.on].name;
@@ -93,13 +107,15 @@ pub fn master_graph(
     }
     let mut graph = builder.graph;
     graph.connections.sort_by_key(|it| (it.to, it.from));
-    MasterGraph { graph, elements }
+    MasterGraph { graph, elements, processes }
 }
 
 /// Reports names of addresses that two tenants declare.
 fn check_names(system: &System, tenants: &[FlatGraph], library: &Library, found: &mut Diagnostics) {
     let mut owners: HashMap<String, (usize, usize)> = HashMap::new();
-    for (tenant, graph) in tenants.iter().enumerate() {
+    // Names of a process of its own hold there.
+    let shared = tenants.iter().enumerate().filter(|(it, _)| system.tenants[*it].process.is_none());
+    for (tenant, graph) in shared {
         for (name, element) in declared_names(graph, library) {
             let owner = *owners.entry(name.clone()).or_insert((tenant, element));
             if owner.0 == tenant {
@@ -207,7 +223,10 @@ impl Builder {
 
     /// Adds the limits of a tenant's memory.
     fn add_memory_account(&mut self, tenant: &Tenant) {
-        let Some(memory) = &tenant.memory else { return };
+        // The memory of a process is limited as a whole.
+        let Some(memory) = tenant.memory.as_ref().filter(|_| tenant.process.is_none()) else {
+            return;
+        };
         let heap = memory.value.heap.as_ref().map(|heap| format!("HEAP {heap}"));
         let packets = memory.value.packets.map(|packets| format!("PACKETS {packets}"));
         let config = args::join([tenant.name.clone()].into_iter().chain(heap).chain(packets));

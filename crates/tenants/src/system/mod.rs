@@ -1,11 +1,14 @@
 //! The system file: physical devices, tenants, and their virtual devices.
 
 mod parse;
+mod process;
 mod section;
 
+use crate::sandbox::Protection;
 use castanet_lang::{Diagnostics, FileId, SourceMap, Span};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A value of the system file, and its place there.
 #[derive(Clone, Debug)]
@@ -82,6 +85,19 @@ pub struct Tenant {
     pub memory: Option<Entry<Memory>>,
     /// Its virtual devices.
     pub devices: Vec<VirtualDevice>,
+    /// Its process, if it has one of its own.
+    pub process: Option<Entry<OwnProcess>>,
+}
+
+/// A tenant's process of its own.
+#[derive(Clone, Debug)]
+pub struct OwnProcess {
+    /// Bytes of memory that it may use.
+    pub memory: Option<u64>,
+    /// Protections without which it must not run.
+    pub require: Vec<Protection>,
+    /// The longest time without progress.
+    pub patience: Duration,
 }
 
 /// A tenant's part of the processor, in the words of `CPUAccount`.
@@ -95,13 +111,15 @@ pub struct Cpu {
     pub delay: Option<String>,
 }
 
-/// The limits of a tenant's memory, in the words of `MemoryAccount`.
+/// The limits of a tenant's memory; the first two in the words of `MemoryAccount`.
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// Bytes that its state takes on the heap at most.
     pub heap: Option<String>,
     /// Packets that its elements keep at most.
     pub packets: Option<u32>,
+    /// Bytes that a process of its own uses at most.
+    pub process: Option<Entry<u64>>,
 }
 
 /// A virtual device, a table `tenant.NAME.device.NAME`.

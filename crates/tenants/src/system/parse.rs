@@ -11,9 +11,10 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 const DEVICE_KEYS: &[&str] = &["interface", "method", "mac", "address", "gateway", "mtu"];
-const TENANT_KEYS: &[&str] = &["file", "variables", "allow", "cpu", "memory", "device"];
+const TENANT_KEYS: &[&str] =
+    &["file", "variables", "allow", "cpu", "memory", "device", "isolation", "require", "patience"];
 const CPU_KEYS: &[&str] = &["guarantee", "limit", "delay"];
-const MEMORY_KEYS: &[&str] = &["heap", "packets"];
+const MEMORY_KEYS: &[&str] = &["heap", "packets", "process"];
 /// Keys that say how a virtual device reaches the wire.
 const TRANSPORT_KEYS: &[&str] = &["vxlan", "geneve", "gre", "vlan", "address", "device"];
 const VIRTUAL_DEVICE_KEYS: &[&str] = &[
@@ -36,7 +37,6 @@ const MAX_PACKETS: u32 = 1 << 30;
 const UNSUPPORTED_TENANT_KEYS: &[UnsupportedKey] = &[
     UnsupportedKey { key: "frames", reason: "`memory = { packets = … }` limits them" },
     UnsupportedKey { key: "table_entries", reason: "`memory = { heap = … }` limits tables" },
-    UnsupportedKey { key: "isolation", reason: "all tenants run in one process" },
 ];
 
 /// Default MTU of a physical device.
@@ -133,17 +133,12 @@ impl Reader<'_> {
                 Cpu { guarantee: text("guarantee"), limit: text("limit"), delay: text("delay") };
             Some(Entry { value, span: cpu.span })
         });
-        let memory = Reader::inner(&it, "memory").and_then(|value| {
-            let title = format!("`memory` of {}", it.title);
-            let memory = self.section(title, value, MEMORY_KEYS, &[])?;
-            let heap = self.text(&memory, "heap").map(|it| it.value);
-            let packets = self.number(&memory, "packets", 1..=MAX_PACKETS).map(|it| it.value);
-            Some(Entry { value: Memory { heap, packets }, span: memory.span })
-        });
+        let memory = self.memory(&it);
         let mut virtual_devices = Vec::new();
         for (name, span, value) in self.members(Reader::table(&it), "device") {
             virtual_devices.extend(self.virtual_device(&it.title, name, span, value, devices));
         }
+        let process = self.process(&it, memory.as_ref());
         let variables = self.variables(&it, "variables");
         let allow = self.list(&it, "allow", "names of classes, such as \"ToDump\"");
         let file = self.text(&it, "file");
@@ -154,7 +149,16 @@ impl Reader<'_> {
         let file = file.map(|it| Entry { value: PathBuf::from(it.value), span: it.span })?;
         let allow = allow.map(|it| it.value).unwrap_or_default();
         let devices = virtual_devices;
-        Some(Tenant { name, span: it.span, file, variables, allow, cpu, memory, devices })
+        Some(Tenant { name, span: it.span, file, variables, allow, cpu, memory, devices, process })
+    }
+
+    fn memory(&mut self, it: &Section<'_>) -> Option<Entry<Memory>> {
+        let title = format!("`memory` of {}", it.title);
+        let memory = self.section(title, Reader::inner(it, "memory")?, MEMORY_KEYS, &[])?;
+        let heap = self.text(&memory, "heap").map(|it| it.value);
+        let packets = self.number(&memory, "packets", 1..=MAX_PACKETS).map(|it| it.value);
+        let process = self.process_memory(&memory);
+        Some(Entry { value: Memory { heap, packets, process }, span: memory.span })
     }
 
     fn virtual_device(

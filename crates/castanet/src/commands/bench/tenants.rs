@@ -3,7 +3,7 @@
 use super::{run_and_print, title};
 use crate::commands::CommandResult;
 use crate::library::library;
-use castanet_bench::tenants::{CASES, Plan, RateRecord, Record, ShareRecord, run};
+use castanet_bench::tenants::{CASES, Plan, RateRecord, Record, ShareRecord, TargetRecord, run};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::time::Duration;
@@ -14,6 +14,10 @@ use std::time::Duration;
     long_about = "Virtual routers of four ports that share one worker, replayed from memory: section 6 of
 the paper \"Data plane virtualisation\".
 
+  targets    figure 7: routers in this process, in a process each, and in a sandboxed
+             process each (docs/tenants.md), over slot channels; rate, and delay of
+             a packet that is alone
+  container  figure 8: a process and a sandboxed process, polled and sleeping
   overhead   one router without sharing, and with a switch, queues and accounts
   bursts     figure 9: packets that a router takes before the next has its turn
   routers    figure 10: the rate of one to ten routers together
@@ -60,6 +64,7 @@ fn row(record: &Record) -> String {
     match record {
         Record::Rate(record) => rate_row(record),
         Record::Share(record) => share_row(record),
+        Record::Target(record) => target_row(record),
     }
 }
 
@@ -69,6 +74,15 @@ fn rate_row(r: &RateRecord) -> String {
     format!(
         "{:<9} {figure:>7} {what:<42} {:>10.2} {:>9.3} {:>7.3}\n",
         r.case, r.ns_per_packet, r.mpps, r.ratio
+    )
+}
+
+fn target_row(r: &TargetRecord) -> String {
+    let polls = if r.polls { ", polled" } else { "" };
+    let what = format!("{} x {}{polls}", r.routers, r.target);
+    format!(
+        "{:<9} {:>7} {what:<42} {:>10} {:>9.3} {:>7.3} delay {:.2} us\n",
+        r.case, r.figure, "", r.mpps, r.ratio, r.delay_us
     )
 }
 

@@ -1,14 +1,21 @@
 //! `castanet tenants`: runs the graphs of many tenants as one.
 
+mod heartbeat;
+mod probe;
+mod process;
+
 use super::{CommandError, CommandResult, check, explain, run, write_json, write_out};
 use crate::cli::Configuration;
 use crate::library::library;
 use crate::load::Origin;
 use crate::tenants::{LoadedSystem, load};
+use crate::terminal::{bold, colours_on_stdout};
 use castanet_runtime::router::ErrorStyle;
-use castanet_tenants::SystemTable;
+use castanet_tenants::sandbox::CgroupPlaces;
+use castanet_tenants::{ProcessGraph, SystemTable};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Arguments of `castanet tenants`.
 #[derive(Args)]
@@ -25,6 +32,11 @@ enum TenantsCommand {
     Explain(Box<explain::Arguments>),
     /// Run all tenants of a system file
     Run(Box<run::Arguments>),
+    /// Confine a process as that of a tenant with `isolation = "process"`, and say what it can still do
+    Probe,
+    /// Be the process of a tenant; `castanet tenants run` starts it
+    #[command(hide = true)]
+    Process(process::Arguments),
 }
 
 /// The JSON form of a system.
@@ -34,6 +46,8 @@ struct SystemReport<'a> {
     table: &'a SystemTable,
     /// The graph, in the Click language.
     graph: String,
+    /// By tenant with a process of its own: the graph that runs there.
+    processes: BTreeMap<String, String>,
 }
 
 /// Runs a command about tenants.
@@ -51,6 +65,8 @@ pub(crate) fn main(arguments: Arguments) -> CommandResult {
             arguments.configuration = system(arguments.configuration)?;
             run::main(&arguments)
         }
+        TenantsCommand::Probe => probe::main(),
+        TenantsCommand::Process(arguments) => process::main(&arguments),
     }
 }
 
@@ -64,15 +80,37 @@ fn explain_system(arguments: &explain::Arguments) -> CommandResult {
     let Origin::System(path) = &origin else {
         return Err(CommandError::usage("name a system file".to_owned()));
     };
-    let LoadedSystem { configuration, table } = load(path, &vars, &library(), None);
+    let LoadedSystem { configuration, table, processes } = load(path, &vars, &library(), None);
     if configuration.found.has_errors() {
         configuration.report(ErrorStyle::Castanet);
         return Err(CommandError::REPORTED);
     }
+    let text = |it: ProcessGraph| (it.tenant, castanet_lang::print::flat(&it.graph));
+    let processes: BTreeMap<String, String> = processes.into_iter().map(text).collect();
     if arguments.json {
         let graph = castanet_lang::print::flat(&configuration.flat);
-        return write_json(&SystemReport { table: &table, graph });
+        return write_json(&SystemReport { table: &table, graph, processes });
     }
-    write_out(None, &(table.text() + "\n"))?;
+    write_out(None, &(table.text() + "\n" + &process_text(&processes)))?;
     explain::main(arguments)
+}
+
+/// The graphs of other processes, and the limits that this process cannot set for them.
+fn process_text(processes: &BTreeMap<String, String>) -> String {
+    let mut text = String::new();
+    if !processes.is_empty() {
+        for (protection, why) in CgroupPlaces::of_this_process().obstacles() {
+            if !why.is_empty() {
+                text += &format!("no {protection} here: {why}\n\n");
+            }
+        }
+    }
+    let colours = colours_on_stdout();
+    for (tenant, graph) in processes {
+        text += &bold(&format!("the process of {tenant}"), colours);
+        text += "\n";
+        text += &graph.lines().fold(String::new(), |text, line| text + "  " + line + "\n");
+        text += "\n";
+    }
+    text
 }

@@ -1,0 +1,27 @@
+//! A process of its own for a tenant: its parent's side, and the messages between the two.
+//!
+//! The parent starts this program again as `castanet tenants process` (`start` of the process module),
+//! passes it a [`ProcessDescription`] and its ends of slot channels over a socket, and hears of its state
+//! by lines ([`ProcessMessage`]). The process confines itself before its first packet.
+
+mod backoff;
+mod cgroup;
+mod cgroup_places;
+mod child;
+mod description;
+mod message;
+mod probe;
+mod protection;
+mod status;
+mod supervisor;
+
+pub use cgroup::Limits;
+pub use cgroup_places::CgroupPlaces;
+pub use child::words as exit_words;
+pub(crate) use child::{Launch, channel_name};
+pub use description::{Inheritance, ProcessDescription};
+pub use message::ProcessMessage;
+pub use probe::{ProbeReport, probe};
+pub use protection::Protection;
+pub use status::{ProcessState, ProcessStatus};
+pub(crate) use supervisor::Supervisor;
