@@ -11,7 +11,7 @@ frames[0] -> ARPResponder($ip $mac) -> out :: Queue -> ToDevice(eth1);
 frames[1]
     -> Strip(14)
     -> CheckIPHeader
-    -> filter :: WasmElement($module, "23, 24")
+    -> filter :: WasmElement($module, 23, 24)
     -> own :: IPClassifier(dst host $ip and icmp type echo, -)
     -> pings :: Counter
     -> ICMPPingResponder

@@ -9,6 +9,8 @@
 use castanet_lab::{Command, Lab, Namespace, Port, Process, Router, require};
 use std::path::{Path, PathBuf};
 
+use crate::open_vswitch::Switch;
+use crate::tenants_example::{ExampleNetwork, example};
 use crate::testbed::{LATER, SOON, program, until};
 
 /// The tenant of the repository that answers ARP and pings.
@@ -207,4 +209,14 @@ fn the_example_is_right() {
         serde_json::from_str(&explained.check().unwrap().stdout).unwrap();
     assert_eq!(report["tenants"].as_array().unwrap().len(), 4);
     assert_eq!(report["devices"][0]["transport"], "gre 30 10.9.0.2");
+}
+
+#[test]
+fn the_tenants_of_the_example_have_real_clients() {
+    let lab = Lab::new("tenants-example").unwrap();
+    let network = ExampleNetwork::new(&lab, program(), &example(|text| text));
+    let switch = Switch::new(&lab, network.peer());
+    network.add_tunnels(&switch);
+    network.use_all();
+    network.check_accounts(&["routed", "six", "home", "host"]);
 }

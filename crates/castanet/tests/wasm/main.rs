@@ -4,6 +4,11 @@
 #![cfg(feature = "wasm")]
 #![allow(clippy::unwrap_used)] // In a test it is an assertion.
 
+#[path = "../system/open_vswitch.rs"]
+mod open_vswitch;
+#[path = "../system/tenants_example.rs"]
+mod tenants_example;
+
 use castanet_lab::{Command, Lab, Namespace, Port, Process, Router, require};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -242,4 +247,25 @@ fn a_hostile_module_costs_its_own_packets_by_name() {
     assert!(drops.contains("limit ") && drops.contains("cut_off "), "{drops}");
     let said = network.client(&["drops"]).check().unwrap().stdout;
     assert!(said.contains("cut_off") && said.contains("limit"), "{said}");
+}
+
+#[test]
+fn a_tenant_may_bring_a_module() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conf/tenants");
+    let untrusted = format!(
+        "file = \"{}\"\nallow = [\"WasmElement\"]\nvariables = {{ module = \"{}\" }}",
+        folder.join("untrusted.click").display(),
+        module("firewall.wasm").display()
+    );
+    let host = format!("file = \"{}\"", folder.join("host.click").display());
+    let lab = Lab::new("wasm-tenants").unwrap();
+    let system = tenants_example::example(|text| text.replace(&host, &untrusted));
+    assert!(system.contains("untrusted.click"), "{system}");
+    let network = tenants_example::ExampleNetwork::new(&lab, program(), &system);
+    let switch = open_vswitch::Switch::new(&lab, network.peer());
+    network.add_tunnels(&switch);
+    network.use_all();
+    network.check_accounts(&["routed", "six", "home", "host"]);
+    assert_eq!(network.read("host/filter.faults"), "0");
+    assert_ne!(network.read("host/pings.count"), "0");
 }
