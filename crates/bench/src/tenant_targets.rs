@@ -126,7 +126,8 @@ impl Case {
         library: &Library,
     ) -> Result<Side, String> {
         let takes = format!("POLL {}, BURST {BATCH}", self.polls);
-        let mut text = format!("r :: BenchRing({in_flight}) -> switch :: RoundRobinSwitch;\n");
+        let mut text =
+            format!("r :: BenchRing({in_flight}, ACTIVE false) -> switch :: RoundRobinSwitch;\n");
         let mut peers = Vec::new();
         for n in 0..self.routers {
             let Some(kind) = target else {
@@ -142,7 +143,7 @@ impl Case {
             })?;
             let channel = peer.channel();
             text += &format!(
-                "{elements} switch[{n}] -> ToSlots({channel}); FromSlots({channel}, {takes}) -> r;\n"
+                "{elements} switch[{n}] -> ToSlots({channel}); from{n} :: FromSlots({channel}, {takes}) -> r;\n"
             );
             peers.push(peer);
         }
