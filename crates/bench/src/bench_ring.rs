@@ -4,9 +4,6 @@ use super::traffic::{FLOWS, FRAME, Frames, Traffic, frames};
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
-/// Time between two looks of a ring that is not active.
-const LOOK: Duration = Duration::from_millis(1);
-
 /// Replays packets from memory and takes back what comes round.
 ///
 /// Frames go round in turn, so that as many are in use as are asked for;
@@ -15,7 +12,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// ```click
 /// r :: BenchRing(64) -> r
 /// ```
-#[derive(Clone, Element)]
+#[derive(Element)]
 #[element(ports = "1-/1", processing = "h/h")]
 pub(crate) struct BenchRing {
     /// Number of frames in use.
@@ -33,9 +30,6 @@ pub(crate) struct BenchRing {
     /// Number of flows.
     #[arg(keyword, default = FLOWS, range = 1..)]
     flows: usize,
-    /// Whether packets are sent.
-    #[arg(keyword, live, default = true)]
-    active: bool,
 }
 
 /// The frames that wait for their turn.
@@ -82,9 +76,6 @@ impl Source for BenchRing {
     fn produce(&self, ring: &mut Ring, _: usize, cx: &mut Cx) -> NextRun {
         if ring.count >= self.limit {
             return NextRun::Done;
-        }
-        if !self.active {
-            return NextRun::At(cx.now() + LOOK);
         }
         let Some(templates) = &ring.templates else { return NextRun::Done };
         let Some(mut batch) = ring.waiting.pop_front() else { return NextRun::Empty };

@@ -117,8 +117,8 @@ pub struct Record {
     pub mpps: f64,
     /// The target for a sandboxed process.
     pub target_mpps: f64,
-    /// Packets that were lost.
-    pub lost: u64,
+    /// Packets that were dropped here, by element and reason.
+    pub drops: String,
 }
 
 /// Extent of the measurement.
@@ -143,8 +143,8 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Builds a router whose ring `r` is not active, activates it when all peers are connected with the
-    /// elements `from0`, `from1` and so on, and waits until packets come back.
+    /// Builds a router with the elements of [`circulation`], has packets flow when all peers are connected
+    /// with the elements `from0`, `from1` and so on, and waits until they come back.
     pub(crate) fn new(
         text: &str,
         peers: Vec<Peer>,
@@ -164,7 +164,7 @@ impl Side {
         while !is_connected(&mut side) && started.elapsed() < START {
             run_counted(&mut side.router, Duration::from_millis(20), |_| 0);
         }
-        side.router.write("r.active", "true").map_err(|error| error.to_string())?;
+        side.router.write("u.active", "true").map_err(|error| error.to_string())?;
         while side.measure(Duration::from_millis(50)).is_none() {
             if started.elapsed() > START {
                 let drops = side.router.read("drops").unwrap_or_default();
@@ -176,7 +176,7 @@ impl Side {
 
     /// Runs once; `None` if no packet came back.
     fn measure(&mut self, time: Duration) -> Option<Sample> {
-        let counted = |router: &mut Router| count(router, "r.returned");
+        let counted = |router: &mut Router| count(router, "c.count");
         let before = counted(&mut self.router);
         let sample = sample(&mut self.router, 1, time, counted);
         (counted(&mut self.router) > before).then_some(sample)
@@ -209,8 +209,6 @@ pub fn run(
                 for &batch in &plan.batches {
                     let mut side = mirror(kind, case == "polled", (batch, bytes), library)?;
                     (0..plan.rounds).for_each(|_| side.round(plan.time));
-                    let sent = count(&mut side.router, "r.count");
-                    let returned = count(&mut side.router, "r.returned");
                     on_record(Record {
                         case,
                         peer: kind.name(),
@@ -218,13 +216,23 @@ pub fn run(
                         bytes,
                         mpps: side.mpps(),
                         target_mpps: TARGET,
-                        lost: sent.saturating_sub(returned).saturating_sub(IN_FLIGHT as u64),
+                        drops: side.router.read("drops").unwrap_or_default(),
                     });
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Elements among which packets go round: they leave by `u`, which is not active at first, and come back
+/// to `c`.
+pub(crate) fn circulation(packets: usize, bytes: usize, batch: usize) -> String {
+    format!(
+        "Idle -> BenchRing({packets}, LIMIT {packets}, LENGTH {bytes}) -> q :: Queue({packets})
+            -> u :: Unqueue(BURST {batch}, ACTIVE false);
+         c :: Counter -> q;\n"
+    )
 }
 
 /// A router whose packets another process sends back.
@@ -239,8 +247,8 @@ fn mirror(
         Peer::new(kind, |channel| format!("FromSlots({channel}, {takes}) -> ToSlots({channel});"))?;
     let channel = peer.channel();
     let text = format!(
-        "{text} r :: BenchRing({IN_FLIGHT}, LENGTH {bytes}, ACTIVE false);
-         r -> ToSlots({channel}); from0 :: FromSlots({channel}, {takes}) -> r;"
+        "{text} {} u -> ToSlots({channel}); from0 :: FromSlots({channel}, {takes}) -> c;",
+        circulation(IN_FLIGHT, bytes, batch)
     );
     Side::new(&text, vec![peer], batch, library)
 }
