@@ -1,7 +1,7 @@
 //! `castanet bench slots`: packets over slot channels to another process and back.
 
 use super::measure::is_selected;
-use super::router::{Sample, build_with, count, rate, sample};
+use super::router::{Sample, build_with, count, rate, run_counted, sample};
 use castanet_element::class::Library;
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{Options, Router};
@@ -78,6 +78,7 @@ impl Peer {
         let mut command = Command::new(program);
         let graph = graph(&format!("{}, CLIENT true", file.display()));
         command.args(["run", "--quiet", "--no-control", "-e", &graph]).stdin(Stdio::null());
+        command.stderr(Stdio::null());
         let process = command.spawn().map_err(|error| format!("castanet run: {error}"))?;
         let channel = file.display().to_string();
         Ok((Peer { kind, channel, process: Some((process, file)) }, String::new()))
@@ -116,8 +117,8 @@ pub struct Record {
     pub mpps: f64,
     /// The target for a sandboxed process.
     pub target_mpps: f64,
-    /// Packets that were lost.
-    pub lost: u64,
+    /// Packets that were dropped here, by element and reason.
+    pub drops: String,
 }
 
 /// Extent of the measurement.
@@ -138,11 +139,12 @@ pub struct Plan {
 pub(crate) struct Side {
     pub(crate) router: Router,
     pub(crate) samples: Vec<Sample>,
-    _peers: Vec<Peer>,
+    peers: Vec<Peer>,
 }
 
 impl Side {
-    /// Builds a router whose packets return to `r.returned`, and waits until they do.
+    /// Builds a router with the elements of [`circulation`], has packets flow when all peers are connected
+    /// with the elements `from0`, `from1` and so on, and waits until they come back.
     pub(crate) fn new(
         text: &str,
         peers: Vec<Peer>,
@@ -152,8 +154,17 @@ impl Side {
         let mut options = Options::new(Arc::new(SilentConsole));
         (options.pin, options.burst, options.frames) = (true, batch, Some(16384));
         let router = build_with(text, library, &options)?;
-        let mut side = Side { router, samples: Vec::new(), _peers: peers };
+        let mut side = Side { router, samples: Vec::new(), peers };
         let started = Instant::now();
+        // Packets to a peer that is not there would be lost.
+        let is_connected = |side: &mut Side| {
+            (0..side.peers.len())
+                .all(|n| count(&mut side.router, &format!("from{n}.connections")) > 0)
+        };
+        while !is_connected(&mut side) && started.elapsed() < START {
+            run_counted(&mut side.router, Duration::from_millis(20), |_| 0);
+        }
+        side.router.write("u.active", "true").map_err(|error| error.to_string())?;
         while side.measure(Duration::from_millis(50)).is_none() {
             if started.elapsed() > START {
                 let drops = side.router.read("drops").unwrap_or_default();
@@ -165,7 +176,7 @@ impl Side {
 
     /// Runs once; `None` if no packet came back.
     fn measure(&mut self, time: Duration) -> Option<Sample> {
-        let counted = |router: &mut Router| count(router, "r.returned");
+        let counted = |router: &mut Router| count(router, "c.count");
         let before = counted(&mut self.router);
         let sample = sample(&mut self.router, 1, time, counted);
         (counted(&mut self.router) > before).then_some(sample)
@@ -198,8 +209,6 @@ pub fn run(
                 for &batch in &plan.batches {
                     let mut side = mirror(kind, case == "polled", (batch, bytes), library)?;
                     (0..plan.rounds).for_each(|_| side.round(plan.time));
-                    let sent = count(&mut side.router, "r.count");
-                    let returned = count(&mut side.router, "r.returned");
                     on_record(Record {
                         case,
                         peer: kind.name(),
@@ -207,13 +216,23 @@ pub fn run(
                         bytes,
                         mpps: side.mpps(),
                         target_mpps: TARGET,
-                        lost: sent.saturating_sub(returned).saturating_sub(IN_FLIGHT as u64),
+                        drops: side.router.read("drops").unwrap_or_default(),
                     });
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Elements among which packets go round: they leave by `u`, which is not active at first, and come back
+/// to `c`.
+pub(crate) fn circulation(packets: usize, bytes: usize, batch: usize) -> String {
+    format!(
+        "Idle -> BenchRing({packets}, LIMIT {packets}, LENGTH {bytes}) -> q :: Queue({packets})
+            -> u :: Unqueue(BURST {batch}, ACTIVE false);
+         c :: Counter -> q;\n"
+    )
 }
 
 /// A router whose packets another process sends back.
@@ -228,8 +247,8 @@ fn mirror(
         Peer::new(kind, |channel| format!("FromSlots({channel}, {takes}) -> ToSlots({channel});"))?;
     let channel = peer.channel();
     let text = format!(
-        "{text} r :: BenchRing({IN_FLIGHT}, LENGTH {bytes});
-         r -> ToSlots({channel}); FromSlots({channel}, {takes}) -> r;"
+        "{text} {} u -> ToSlots({channel}); from0 :: FromSlots({channel}, {takes}) -> c;",
+        circulation(IN_FLIGHT, bytes, batch)
     );
     Side::new(&text, vec![peer], batch, library)
 }

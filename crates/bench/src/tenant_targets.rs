@@ -2,7 +2,7 @@
 //! and in a sandboxed one; rates, and the delay of one packet.
 
 use super::router::path;
-use super::slots::{Peer, PeerKind, Side};
+use super::slots::{Peer, PeerKind, Side, circulation};
 use super::tenants::{Plan, Record};
 use castanet_element::class::Library;
 use serde::Serialize;
@@ -126,12 +126,12 @@ impl Case {
         library: &Library,
     ) -> Result<Side, String> {
         let takes = format!("POLL {}, BURST {BATCH}", self.polls);
-        let mut text = format!("r :: BenchRing({in_flight}) -> switch :: RoundRobinSwitch;\n");
+        let mut text = circulation(in_flight, 64, BATCH) + "u -> switch :: RoundRobinSwitch;\n";
         let mut peers = Vec::new();
         for n in 0..self.routers {
             let Some(kind) = target else {
                 text += &format!(
-                    "switch[{n}] -> v{n} :: {{ {} }} -> r;\n",
+                    "switch[{n}] -> v{n} :: {{ {} }} -> c;\n",
                     path(0, 4, "input", "output")
                 );
                 continue;
@@ -142,7 +142,7 @@ impl Case {
             })?;
             let channel = peer.channel();
             text += &format!(
-                "{elements} switch[{n}] -> ToSlots({channel}); FromSlots({channel}, {takes}) -> r;\n"
+                "{elements} switch[{n}] -> ToSlots({channel}); from{n} :: FromSlots({channel}, {takes}) -> c;\n"
             );
             peers.push(peer);
         }

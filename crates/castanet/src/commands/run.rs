@@ -154,6 +154,13 @@ fn confine(
     if !arguments.confinement.confine {
         return Ok(());
     }
+    let starts =
+        |class: &str| router.graph().elements.iter().any(|it| it.class.spec.class == class);
+    if starts("TenantProcess") {
+        let why = "--confine has the process start no program, as tenants with \
+                   `isolation = \"process\"` need it; their processes are confined without it";
+        return Err(why.to_owned().into());
+    }
     if !arguments.instance.no_control {
         // The directory of the control socket is among the files that stay in reach.
         _ = RuntimeDirectory::own().make();

@@ -277,3 +277,49 @@ proptest! {
         run_hostile_peer(&script).unwrap();
     }
 }
+
+/// A channel of this test whose connections are passed.
+fn passed(name: &str, is_client: bool) -> (String, SlotOptions) {
+    let path = format!("{name}-{}", std::process::id());
+    (path.clone(), SlotOptions { path, is_client, is_passed: true, geometry: GEOMETRY })
+}
+
+#[test]
+fn passed_connections_wake_sleepers_and_replace_each_other() {
+    let pool = pool();
+    let (maker_name, maker) = passed("passed-maker", false);
+    let maker = endpoint::open(&maker).unwrap();
+    let (mut maker_rx, mut maker_tx) = devices(&maker);
+    assert!(maker_rx.may_sleep() && !is_connected(&maker_name));
+    assert_eq!(maker_rx.retry_in(), None);
+    let mut former: Option<Arc<Endpoint>> = None;
+    for round in 0..2u8 {
+        let (near, far) = UnixStream::pair().unwrap();
+        let (joiner_name, joiner) = passed(&format!("passed-joiner{round}"), true);
+        // The connection comes before the elements here, and after them at the maker.
+        pass(&joiner_name, far).unwrap();
+        pass(&maker_name, near).unwrap();
+        let joiner = endpoint::open(&joiner).unwrap();
+        let (mut joiner_rx, mut joiner_tx) = devices(&joiner);
+        let mut packets = batch(round..round + 3);
+        assert_eq!(joiner_tx.transmit(&mut packets).unwrap(), 3);
+        // The maker has not looked at the channel since, and is woken.
+        assert!(is_readable(maker.raw_fd()));
+        let mut received = Vec::new();
+        for _ in 0..4 {
+            received.extend(receive(&mut maker_rx, &pool));
+            assert!(!received.is_empty() || !maker_rx.may_sleep(), "it would sleep for ever");
+        }
+        assert_eq!(received, [round, round + 1, round + 2]);
+        assert_eq!(maker_tx.transmit(&mut batch(7..8)).unwrap(), 1);
+        assert_eq!(receive(&mut joiner_rx, &pool), [7]);
+        assert!(is_connected(&maker_name));
+        former = Some(joiner);
+    }
+    drop(former);
+    while maker_rx.attachment.is_some() {
+        assert!(receive(&mut maker_rx, &pool).is_empty());
+        maker_rx.may_sleep();
+    }
+    assert!(!is_connected(&maker_name));
+}

@@ -60,14 +60,20 @@ pub(super) fn main(arguments: &Arguments) -> CommandResult {
 
 fn heading() -> String {
     super::title(&format!(
-        "{:<9} {:<20} {:>6} {:>6} {:>9} {:>9} {:>6}",
-        "case", "peer", "batch", "bytes", "Mpps", "target", "lost"
+        "{:<9} {:<20} {:>6} {:>6} {:>9} {:>9} {}",
+        "case", "peer", "batch", "bytes", "Mpps", "target", "drops"
     ))
 }
 
 fn row(r: &Record) -> String {
     format!(
-        "{:<9} {:<20} {:>6} {:>6} {:>9.3} {:>9.1} {:>6}\n",
-        r.case, r.peer, r.batch, r.bytes, r.mpps, r.target_mpps, r.lost
+        "{:<9} {:<20} {:>6} {:>6} {:>9.3} {:>9.1} {}\n",
+        r.case,
+        r.peer,
+        r.batch,
+        r.bytes,
+        r.mpps,
+        r.target_mpps,
+        r.drops.trim()
     )
 }
