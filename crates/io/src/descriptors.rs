@@ -1,5 +1,6 @@
-//! Descriptors that one process passes to another over a Unix socket (`SCM_RIGHTS`).
+//! Descriptors that a process passes to another: over a Unix socket (`SCM_RIGHTS`), or not at all.
 
+use crate::sys::inherited_socket;
 use rustix::cmsg_space;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
@@ -12,6 +13,14 @@ use std::os::unix::net::UnixStream;
 
 /// The most descriptors that one message carries, as the kernel limits them.
 pub const MOST: usize = 253;
+
+/// Has programs that this process runs from now on inherit standard input, output and error only.
+///
+/// # Errors
+/// The kernel refuses it.
+pub fn keep_from_programs() -> io::Result<()> {
+    inherited_socket::close_on_exec_from(3)
+}
 
 /// Sends one message with these descriptors, which stay open here.
 ///

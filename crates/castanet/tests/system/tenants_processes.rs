@@ -1,10 +1,10 @@
 //! `castanet tenants` with processes of tenants' own: their packets, their confinement, and their ends,
 //! of which a neighbour notices nothing.
 
-use crate::tenants::{BLUE, GREEN, RED, TenantsNetwork, system_text};
+use crate::tenants::{BLUE, GREEN, RED, STRAY_FILE, TenantsNetwork, system_text};
 use crate::testbed::{LATER, SOON, program, until};
 use castanet_lab::{Command, Process, Router};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// The network with a box on which `red` has a process of its own, with these keys.
@@ -68,6 +68,12 @@ fn answered(mut neighbour: Process) {
     assert!(neighbour.stdout().contains(" 0% packet loss"), "{}", neighbour.stdout());
 }
 
+/// The files that a process has open.
+fn open_files(pid: &str) -> Vec<PathBuf> {
+    let descriptors = Path::new("/proc").join(pid).join("fd").read_dir().unwrap();
+    descriptors.filter_map(|it| it.ok()?.path().read_link().ok()).collect()
+}
+
 fn exists(pid: &str) -> bool {
     !pid.is_empty() && Path::new("/proc").join(pid).exists()
 }
@@ -78,6 +84,9 @@ fn a_killed_process_returns_and_a_neighbour_loses_nothing() {
     let first = it.running(1);
     it.ping(0, "192.168.7.1", 10);
     assert!(it.read("red/eth1/to_process.count") >= 10);
+    assert!(open_files(&it.process.id().to_string()).contains(&STRAY_FILE.into()));
+    let files = open_files(&first);
+    assert!(files.len() > 2 && !files.contains(&STRAY_FILE.into()), "{files:?}");
     let neighbour = it.neighbour(300);
     let mut pids = vec![first];
     for kills in 1..=3 {

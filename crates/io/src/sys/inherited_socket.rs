@@ -1,4 +1,4 @@
-//! Sockets that the process has inherited from its parent.
+//! Descriptors that the process has inherited from its parent, and that its children do not inherit.
 
 use super::check;
 use std::io;
@@ -27,6 +27,14 @@ pub(crate) fn stream_socket(fd: RawFd) -> io::Result<OwnedFd> {
     // who names it here, so that no other code of the process closes it.
     let inherited = unsafe { BorrowedFd::borrow_raw(fd) };
     inherited.try_clone_to_owned()
+}
+
+/// Has all descriptors from number `first` on closed when another program is run.
+pub(crate) fn close_on_exec_from(first: libc::c_uint) -> io::Result<()> {
+    let flags = libc::CLOSE_RANGE_CLOEXEC as libc::c_int;
+    // SAFETY: the call takes numbers only; with this flag it closes nothing in this program.
+    let result = unsafe { libc::close_range(first, libc::c_uint::MAX, flags) };
+    check(result).map(drop)
 }
 
 #[cfg(test)]

@@ -101,6 +101,8 @@ fn outer(parent: &Parent) -> io::Result<()> {
     let mut command = std::process::Command::new("/proc/self/exe");
     command.arg0("castanet").args(["tenants", "process", "--inner"]);
     command.args(has_user_namespace.then_some("--user-namespace"));
+    // Files of the host that this process was given by mistake are none of the tenant's.
+    castanet_io::descriptors::keep_from_programs()?;
     let mut inner = command.spawn()?;
     parent.tell(&ProcessMessage::Pid(inner.id()));
     crate::confine::give_up_privileges().map_err(io::Error::other)?;
