@@ -71,13 +71,14 @@ pub(crate) fn confine(
     Ok(sentences)
 }
 
-/// Gives up all capabilities and the means to get new ones.
+/// Gives up all capabilities but that to send signals, and the means to get new ones. A process of
+/// another user, such as a tenant's, ends with this one only if this one may send it signals.
 ///
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn give_up_privileges() -> Result<(), String> {
     nix::sys::prctl::set_no_new_privs().map_err(|error| failed("no_new_privs", &error))?;
-    capabilities::keep(&[]).map(drop)
+    capabilities::keep(&["CAP_KILL"]).map(drop)
 }
 
 /// The reason why a reload may be refused.

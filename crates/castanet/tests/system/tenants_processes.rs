@@ -4,6 +4,7 @@
 use crate::tenants::{BLUE, GREEN, RED, STRAY_FILE, TenantsNetwork, system_text};
 use crate::testbed::{LATER, SOON, program, until};
 use castanet_lab::{Command, Process, Router};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -163,7 +164,14 @@ fn a_tenant_that_makes_no_progress_is_cut_off_alone() {
         InfiniteSource -> WorkPackage(0, 0, 0, false, 4000000000) -> Discard;";
     let it = network_of("tenants-stuck", stuck, "patience = \"500ms\"");
     assert_eq!(ends_alone(&it), "has made no progress for 500 ms");
-    it.stop();
+    // The process also ends with the box, although it sees nothing.
+    let mut pid = String::new();
+    until("the process of red starts again", || {
+        pid = it.text_of("red/process.pid");
+        !pid.is_empty()
+    });
+    Command::on_host("kill").args(["-9", &it.process.id().to_string()]).check().unwrap();
+    until("the process of red ends", || !exists(&pid));
 }
 
 const GREEDY: &str = "FromDevice(eth1) -> ToDevice(eth1);
@@ -180,8 +188,9 @@ const WITH_CGROUPS: &str = "mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/
 /// the reason.
 fn ends_alone(it: &TenantsNetwork) -> String {
     let mut neighbour = it.neighbour(400);
-    let began = Instant::now();
+    let (began, mut pids) = (Instant::now(), BTreeSet::new());
     while it.read("red/process.restarts") < 2 {
+        pids.insert(it.text_of("red/process.pid"));
         assert!(began.elapsed() < LATER, "it does not end: {}", it.process.stderr());
         if !neighbour.is_running() {
             answered(std::mem::replace(&mut neighbour, it.neighbour(400)));
@@ -189,6 +198,9 @@ fn ends_alone(it: &TenantsNetwork) -> String {
         std::thread::sleep(Duration::from_millis(20));
     }
     answered(neighbour);
+    let last = it.text_of("red/process.pid");
+    pids.remove(&last);
+    until("processes that were ended are gone", || pids.iter().all(|pid| !exists(pid)));
     it.text_of("red/process.last_end")
 }
 
