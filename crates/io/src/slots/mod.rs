@@ -27,8 +27,8 @@ use std::time::Duration;
 /// Number of times that there was no room after which the device looks whether the peer is alive.
 const LOOK: u64 = 64;
 
-/// Number of polls in a row that find nothing, after which the device looks at the socket although nothing
-/// has woken it.
+/// Number of polls that find nothing, after which the device looks at the socket. It does so before each
+/// sleep, too.
 const POLLS: u32 = 256;
 
 /// The reason for which the connection to a peer that lies about a ring ends.
@@ -146,9 +146,13 @@ impl SlotDevice {
     /// Says to the peer that this side is about to sleep. Returns whether it may: it must look again
     /// if packets have come in between.
     pub(crate) fn may_sleep(&mut self) -> bool {
+        // An event on the socket wakes the worker once, and may have come while it was awake.
+        self.polls_left = 0;
+        if self.look_at_peer() {
+            return false;
+        }
         match &mut self.attachment {
             Some(Attachment { end: RingEnd::Consumer(consumer), left: None, .. }) => {
-                self.polls_left = 0;
                 consumer.may_sleep()
             }
             Some(_) => false,
@@ -194,7 +198,7 @@ impl SlotDevice {
     /// the peer has left and may have put packets down before.
     fn look_at_peer(&mut self) -> bool {
         let Some(it) = &mut self.attachment else { return false };
-        // Each look is two system calls. A worker that slept looks at once, for the socket has woken it.
+        // Each look is two system calls.
         if self.polls_left > 0 && it.left.is_none() {
             self.polls_left -= 1;
             return false;
