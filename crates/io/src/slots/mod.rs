@@ -151,6 +151,8 @@ impl SlotDevice {
         if self.look_at_peer() {
             return false;
         }
+        // The first poll without packets after the sleep looks for what has ended it.
+        self.polls_left = 0;
         match &mut self.attachment {
             Some(Attachment { end: RingEnd::Consumer(consumer), left: None, .. }) => {
                 consumer.may_sleep()
