@@ -126,7 +126,7 @@ impl TenantsNetwork {
     }
 }
 
-/// A file of the host that whoever starts the box has left open.
+/// A file of the host that the shell that starts the box has left open.
 pub(crate) const STRAY_FILE: &str = "/etc/passwd";
 
 fn start(lab: &Lab, wan: &Namespace, system: &Path) -> Process {
