@@ -2,7 +2,7 @@
 //! and in a sandboxed one; rates, and the delay of one packet.
 
 use super::router::path;
-use super::slots::{Peer, PeerKind, Side, circulation};
+use super::slots::{Peer, PeerKind, Side};
 use super::tenants::{Plan, Record};
 use castanet_element::class::Library;
 use serde::Serialize;
@@ -75,6 +75,15 @@ pub(crate) fn container(
     Ok(())
 }
 
+/// Packets that come round from `c` to `u` once that is active, each time as new ones: routers lower
+/// their times to live.
+fn circulation(packets: usize) -> String {
+    format!(
+        "c :: Counter -> BenchRing({packets}) -> q :: Queue({packets})
+             -> u :: Unqueue(BURST {BATCH}, ACTIVE false);\n"
+    )
+}
+
 /// A comparison of targets.
 struct Case {
     name: &'static str,
@@ -126,7 +135,7 @@ impl Case {
         library: &Library,
     ) -> Result<Side, String> {
         let takes = format!("POLL {}, BURST {BATCH}", self.polls);
-        let mut text = circulation(in_flight, 64, BATCH) + "u -> switch :: RoundRobinSwitch;\n";
+        let mut text = circulation(in_flight) + "u -> switch :: RoundRobinSwitch;\n";
         let mut peers = Vec::new();
         for n in 0..self.routers {
             let Some(kind) = target else {

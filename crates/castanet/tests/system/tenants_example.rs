@@ -8,7 +8,7 @@
 //! host    u0 192.168.7.2 ── VXLAN 40 ───┘
 //! ```
 
-use castanet_lab::{Command, Lab, Namespace, Port, Process, Router, require};
+use castanet_lab::{Lab, Namespace, Port, Process, Router, require};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
