@@ -227,7 +227,7 @@ pub fn run(
 
 /// Elements among which packets go round: they leave by `u`, which is not active at first, and come back
 /// to `c`.
-fn circulation(packets: usize, bytes: usize, batch: usize) -> String {
+pub(crate) fn circulation(packets: usize, bytes: usize, batch: usize) -> String {
     format!(
         "Idle -> BenchRing({packets}, LIMIT {packets}, LENGTH {bytes}) -> q :: Queue({packets})
             -> u :: Unqueue(BURST {batch}, ACTIVE false);

@@ -2,7 +2,7 @@
 //! and in a sandboxed one; rates, and the delay of one packet.
 
 use super::router::path;
-use super::slots::{Peer, PeerKind, Side};
+use super::slots::{Peer, PeerKind, Side, circulation};
 use super::tenants::{Plan, Record};
 use castanet_element::class::Library;
 use serde::Serialize;
@@ -75,12 +75,13 @@ pub(crate) fn container(
     Ok(())
 }
 
-/// Packets that come round from `c` to `u` once that is active, each time as new ones: routers lower
-/// their times to live.
-fn circulation(packets: usize) -> String {
-    format!(
-        "c :: Counter -> BenchRing({packets}) -> q :: Queue({packets})
-             -> u :: Unqueue(BURST {BATCH}, ACTIVE false);\n"
+/// Packets that go round from `c` to `u` once that is active. They get back the time to live that
+/// routers have lowered.
+fn renewed_circulation(packets: usize) -> String {
+    circulation(packets, 64, BATCH).replace(
+        "c :: Counter -> q;",
+        "c :: Counter -> Strip(14) -> MarkIPHeader -> StoreData(8, \\<40>) -> SetIPChecksum
+             -> Unstrip(14) -> q;",
     )
 }
 
@@ -135,7 +136,7 @@ impl Case {
         library: &Library,
     ) -> Result<Side, String> {
         let takes = format!("POLL {}, BURST {BATCH}", self.polls);
-        let mut text = circulation(in_flight) + "u -> switch :: RoundRobinSwitch;\n";
+        let mut text = renewed_circulation(in_flight) + "u -> switch :: RoundRobinSwitch;\n";
         let mut peers = Vec::new();
         for n in 0..self.routers {
             let Some(kind) = target else {
