@@ -5,8 +5,10 @@
 //! while the system runs another thread on the core. So about every millisecond the charges are
 //! compared with the processor time of the thread, and what was charged too much is given back.
 
+mod memory;
+
 use super::meter::VISIT;
-use super::{Tasks, Worker, slot};
+use super::{Tasks, Worker};
 use crate::graph::Graph;
 use crate::graph::assign::accounts::{AccountBoundary, OWN, boundaries};
 use crate::graph::assign::{AccountPlan, Assignment};
@@ -34,6 +36,8 @@ pub(crate) struct Accounts {
     payment: Option<HeapPayment>,
     /// The time at which kept packets are counted next.
     count_due: Time,
+    /// Whether nothing was charged since they were counted.
+    is_counted: bool,
     /// Shares in ticks.
     shares: CpuShares,
     counter: TickCounter,
@@ -174,6 +178,7 @@ impl Accounts {
             plans: plan.accounts.clone(),
             payment: None,
             count_due: Time::default(),
+            is_counted: true,
             payer: OWN,
             mark,
             rests: true,
@@ -204,12 +209,6 @@ impl Accounts {
     pub(crate) fn set_payer(&mut self, element: usize) {
         self.payer = self.of(element);
         self.payment = self.payment(self.payer);
-    }
-
-    /// Has an account pay for memory that this thread allocates, until the result is dropped.
-    #[inline]
-    fn payment(&self, account: usize) -> Option<HeapPayment> {
-        Some(self.plans[account].memory.as_ref()?.heap()?.pay())
     }
 
     /// Goes on behind a rest, in which no time is charged.
@@ -245,6 +244,7 @@ impl Accounts {
     }
 
     fn charge(&mut self, account: usize, ticks: u64) {
+        self.is_counted = false;
         self.shares.charge(account, ticks);
         let usage = &mut self.usage[account];
         usage.ticks += ticks;
@@ -528,37 +528,6 @@ impl Worker {
     pub(super) fn charge_timer(&mut self, element: usize) {
         if let Some(accounts) = &mut self.accounts {
             accounts.charge_timer(element, self.exec.now, self.graph.hops);
-        }
-    }
-
-    /// Has the account of an element pay for what this thread allocates, until the result is dropped.
-    pub(super) fn payment(&self, element: usize) -> Option<HeapPayment> {
-        let accounts = self.accounts.as_ref()?;
-        accounts.payment(accounts.of(element))
-    }
-
-    /// Begins a rest: the worker sleeps, or its thread ends.
-    pub(super) fn rest(&mut self) {
-        if let Some(accounts) = &mut self.accounts
-            && !std::mem::replace(&mut accounts.rests, true)
-        {
-            self.count_kept();
-        }
-    }
-
-    /// Counts the packets that elements keep, for their accounts.
-    #[inline(never)]
-    fn count_kept(&mut self) {
-        if let Some(accounts) = &mut self.accounts {
-            accounts.count_due = self.exec.now + SETTLEMENT;
-        }
-        for (element, kept) in self.exec.kept.iter().enumerate() {
-            let (Some(kept), Some(node)) = (kept, slot::at(&self.graph.slots, element)) else {
-                continue;
-            };
-            if !node.is_shared() || self.exec.at_home[element] {
-                kept.count(node.held());
-            }
         }
     }
 
