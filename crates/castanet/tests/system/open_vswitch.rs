@@ -56,9 +56,9 @@ impl<'a> Switch<'a> {
         self.configure(&["add-port", bridge, interface]);
     }
 
-    /// Gives the host an address on a bridge.
-    pub(crate) fn address(&self, bridge: &str, address: &str) {
+    /// Gives the host an address on a bridge, and the bridge an MTU.
+    pub(crate) fn address(&self, bridge: &str, address: &str, mtu: u32) {
         self.namespace.ip(&format!("address add {address} dev {bridge}")).unwrap();
-        self.namespace.ip(&format!("link set {bridge} mtu 1400 up")).unwrap();
+        self.namespace.ip(&format!("link set {bridge} mtu {mtu} up")).unwrap();
     }
 }

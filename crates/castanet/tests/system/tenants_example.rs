@@ -105,8 +105,7 @@ impl<'a> ExampleNetwork<'a> {
     /// Adds the tunnels that Linux ends, and those that the switch ends.
     pub(crate) fn add_tunnels(&self, switch: &Switch<'_>) {
         switch.bridge("phy", "eth0", &[]);
-        self.peer.ip("address add 10.9.0.2/24 dev phy").unwrap();
-        self.peer.ip("link set phy up").unwrap();
+        switch.address("phy", "10.9.0.2/24", 1500);
         for (vni, name, address, route) in VXLANS {
             let device = format!("vx{vni}");
             self.peer

@@ -23,7 +23,7 @@ fn open_vswitch_ends_geneve_gre_and_vxlan() {
     lab.link(near, Port::new(&peer, "eth0")).unwrap();
     let switch = Switch::new(&lab, &peer);
     switch.bridge("phy", "eth0", &[]);
-    switch.address("phy", "10.9.0.2/24");
+    switch.address("phy", "10.9.0.2/24", 1400);
     let mut text =
         "[device.wan]\nmac = \"02:00:00:00:00:01\"\naddress = \"10.9.0.1/24\"\n".to_owned();
     for (kind, key, net, line) in TUNNELS {
@@ -33,7 +33,7 @@ fn open_vswitch_ends_geneve_gre_and_vxlan() {
         );
         let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
         switch.bridge(&bridge, &port, &words);
-        switch.address(&bridge, &format!("192.168.{net}.2/24"));
+        switch.address(&bridge, &format!("192.168.{net}.2/24"), 1400);
         text += &format!(
             "[tenant.{kind}]\nfile = \"{HOST}\"\nvariables = {{ ip = \"192.168.{net}.1\" }}\n\
              [tenant.{kind}.device.eth1]\non = \"wan\"\n{line}\n"

@@ -86,6 +86,9 @@ fn a_killed_process_returns_and_a_neighbour_loses_nothing() {
     it.ping(0, "192.168.7.1", 10);
     assert!(it.read("red/eth1/to_process.count") >= 10);
     assert!(open_files(&it.process.id().to_string()).contains(&STRAY_FILE.into()));
+    assert_eq!(it.text_of("red/process.tenant"), "red");
+    let confinement = it.text_of("red/process.confinement");
+    assert!(confinement.contains("no capabilities"), "{confinement}");
     let files = open_files(&first);
     assert!(files.len() > 2 && !files.contains(&STRAY_FILE.into()), "{files:?}");
     let neighbour = it.neighbour(300);
