@@ -1,6 +1,7 @@
 //! From what the command line names to a flat graph.
 
 use crate::program::BuiltConfiguration;
+use crate::tenants::TenantConfigurations;
 use crate::terminal::complain;
 use castanet_element::class::Library;
 pub(crate) use castanet_lang::io_error_text;
@@ -58,6 +59,8 @@ pub(crate) struct LoadedConfiguration {
     pub(crate) text: Option<String>,
     /// The flat graph, as far as it could be understood.
     pub(crate) flat: FlatGraph,
+    /// Of a system file: the configurations of its tenants.
+    pub(crate) tenants: Option<Box<TenantConfigurations>>,
 }
 
 /// The library's classes, for the language's checks.
@@ -127,7 +130,7 @@ pub(crate) fn load(
     clickpath: Option<&str>,
 ) -> LoadedConfiguration {
     if let Origin::System(path) = origin {
-        return crate::tenants::load(path, vars, library, clickpath).configuration;
+        return crate::tenants::load(path, vars, library, clickpath).whole();
     }
     let mut loaded = open(origin, clickpath);
     if let Some(tree) = &loaded.tree
@@ -222,7 +225,7 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
 impl LoadedConfiguration {
     pub(crate) fn new(sources: SourceMap) -> Self {
         let (found, flat) = (Diagnostics::new(), FlatGraph::default());
-        LoadedConfiguration { sources, found, tree: None, text: None, flat }
+        LoadedConfiguration { sources, found, tree: None, text: None, flat, tenants: None }
     }
 
     /// Adds an element that the command line asks for, in these words.
@@ -264,6 +267,20 @@ impl LoadedConfiguration {
         if !self.found.is_empty() {
             complain(self.rendered(wording, crate::terminal::colours_on_stderr()));
         }
+    }
+
+    /// Keeps only messages without a place and those about one text, without notes about others; returns
+    /// whether all errors are kept.
+    pub(crate) fn keep_messages_about(&mut self, file: FileId) -> bool {
+        let errors = self.found.errors();
+        let is_own = |span: Option<Span>| span.is_none_or(|span| span.file == file);
+        let mut own = Diagnostics::new();
+        for mut diagnostic in self.found.iter().filter(|it| is_own(it.span)).cloned() {
+            diagnostic.notes.retain(|(span, _)| is_own(*span));
+            own.push(diagnostic);
+        }
+        self.found = own;
+        self.found.errors() == errors
     }
 
     /// The errors and warnings as text, in Click's or in Castanet's wording.

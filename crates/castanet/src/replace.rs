@@ -1,15 +1,20 @@
 //! Configurations that replace a running one.
 
 use crate::load::{LoadedConfiguration, Origin, load};
+use crate::tenants::{InstalledTexts, load_with};
 use crate::terminal::complain;
 use castanet_element::class::Library;
-use castanet_lang::{Diagnostics, FlatGraph};
+use castanet_lang::{Diagnostics, FileId, FlatGraph};
 use castanet_runtime::router::{ErrorStyle, HotSwapSource, Options};
 use std::path::Path;
 use std::sync::Arc;
 
 /// Builds a flat configuration, and adds errors.
 type BuildConfiguration<'a> = &'a mut dyn FnMut(&FlatGraph, &mut Diagnostics);
+
+/// The error about a configuration that is right by itself.
+const FOREIGN: &str =
+    "the configuration cannot run beside those of others; the log of the router says why";
 
 /// Parameters with which a configuration is read as if the command line had named it.
 pub(crate) struct ReplacementReader {
@@ -28,12 +33,25 @@ pub(crate) struct ReplacementReader {
 }
 
 impl ReplacementReader {
-    /// Reads a configuration and has it built; returns its text.
+    /// Reads a configuration; of a system file, with texts that were installed in place of tenants' files.
+    fn load(&self, origin: &Origin, installed: &InstalledTexts) -> LoadedConfiguration {
+        let (vars, library, path) = (&self.vars, &self.library, self.clickpath.as_deref());
+        match origin {
+            Origin::System(file) => load_with(file, vars, library, path, installed).whole(),
+            other => load(other, vars, library, path),
+        }
+    }
+
+    /// Has a configuration built; returns its text. With `own_text`, errors are about that text only.
     ///
     /// # Errors
     /// All errors as one text.
-    fn read(&self, origin: &Origin, build: BuildConfiguration<'_>) -> Result<String, String> {
-        let mut loaded = load(origin, &self.vars, &self.library, self.clickpath.as_deref());
+    pub(crate) fn build(
+        &self,
+        mut loaded: LoadedConfiguration,
+        own_text: Option<FileId>,
+        build: BuildConfiguration<'_>,
+    ) -> Result<String, String> {
         let is_understood = !loaded.found.has_errors();
         if is_understood {
             (self.add)(&mut loaded);
@@ -41,6 +59,15 @@ impl ReplacementReader {
         }
         if !self.warnings {
             loaded.found.remove_warnings();
+        }
+        let whole = own_text.map(|file| {
+            let whole = loaded.rendered(self.wording, false);
+            (whole, loaded.keep_messages_about(file))
+        });
+        if let Some((whole, false)) = whole {
+            complain(whole);
+            let rest = loaded.rendered(self.wording, false);
+            return Err(format!("{rest}\n{FOREIGN}").trim_start().to_owned());
         }
         if loaded.found.has_errors() {
             let mut text = loaded.rendered(self.wording, false);
@@ -59,7 +86,9 @@ impl ReplacementReader {
     pub(crate) fn source(self: &Arc<Self>, options: &Options) -> HotSwapSource {
         let (library, reader) = (self.library.clone(), self.clone());
         let read = move |text: &str, build: &mut dyn FnMut(&FlatGraph, &mut Diagnostics)| {
-            reader.read(&Origin::Expression(text.to_owned()), build).map(drop)
+            let origin = Origin::Expression(text.to_owned());
+            let loaded = reader.load(&origin, &InstalledTexts::new());
+            reader.build(loaded, None, build).map(drop)
         };
         HotSwapSource { library, options: options.clone(), read: Box::new(read) }
     }
@@ -82,22 +111,26 @@ impl Reloader {
         }
     }
 
-    /// Reads the configuration's file again, or another file, and has it built; returns its text.
+    /// Reads the configuration's file again, or another file; of a system file, with texts that were installed
+    /// in place of tenants' files.
     ///
     /// # Errors
-    /// All errors as one text.
-    pub(crate) fn read(
+    /// There is no file to read. All other errors are among those of the configuration.
+    pub(crate) fn load(
         &self,
         file: Option<&Path>,
-        build: BuildConfiguration<'_>,
-    ) -> Result<String, String> {
-        match file {
+        installed: &InstalledTexts,
+    ) -> Result<LoadedConfiguration, String> {
+        let origin = match file {
             Some(file) if matches!(self.origin, Origin::System(_)) => {
-                self.reader.read(&Origin::System(file.to_owned()), build)
+                Origin::System(file.to_owned())
             }
-            Some(file) => self.reader.read(&Origin::File(file.to_owned()), build),
-            None if self.has_file() => self.reader.read(&self.origin, build),
-            None => Err("the configuration did not come from a file; name a file".into()),
-        }
+            Some(file) => Origin::File(file.to_owned()),
+            None if self.has_file() => self.origin.clone(),
+            None => {
+                return Err("the configuration did not come from a file; name a file".into());
+            }
+        };
+        Ok(self.reader.load(&origin, installed))
     }
 }

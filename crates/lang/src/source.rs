@@ -66,7 +66,7 @@ pub(crate) struct LineDirective {
 }
 
 /// A source text with its line index, directives and archive members.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Source {
     name: String,
     text: Arc<str>,
@@ -81,7 +81,7 @@ struct Source {
 ///
 /// Bytes that are not UTF-8 become U+FFFD. Of an `ar` archive, the member `config` becomes the
 /// text.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     files: Vec<Source>,
 }
@@ -145,6 +145,14 @@ impl SourceMap {
         };
         self.files.push(source);
         FileId(self.files.len() as u32 - 1)
+    }
+
+    /// Puts another text in the place of one to which no span refers any more.
+    pub fn replace(&mut self, file: FileId, name: impl Into<String>, bytes: impl AsRef<[u8]>) {
+        self.add(name, bytes);
+        if let (Some(source), true) = (self.files.pop(), (file.0 as usize) < self.files.len()) {
+            self.files[file.0 as usize] = source;
+        }
     }
 
     /// Reads a file into the map.

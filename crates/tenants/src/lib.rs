@@ -22,7 +22,8 @@ mod validity;
 pub use elements::CLASSES;
 pub use master::{MasterGraph, ProcessGraph, master_graph};
 pub use system::{
-    Cpu, DeviceIndex, Entry, Memory, OwnProcess, PhysicalDevice, System, Tenant, Transport,
-    VirtualDevice,
+    Cpu, DeviceIndex, Entry, Memory, OwnProcess, PhysicalDevice, System, Tenant, TenantControl,
+    Transport, VirtualDevice,
 };
 pub use table::{DeviceRow, SystemTable, TenantRow};
+pub use validity::check_write;

@@ -68,12 +68,7 @@ impl Check<'_> {
         for (number, it) in self.graph.elements.iter().enumerate() {
             // The plan reports unknown classes.
             let Some(class) = self.library.get(&it.class) else { continue };
-            let direction = match class.spec.class {
-                "FromDevice" | "PollDevice" => Some(Direction::Receive),
-                "ToDevice" => Some(Direction::Send),
-                _ => None,
-            };
-            match direction {
+            match direction(class.spec.class) {
                 Some(direction) => ends.extend(self.device_end(number, direction, &ends)),
                 None => self.check_reach(it, class, &names),
             }
@@ -213,6 +208,53 @@ fn reach(it: &FlatElement, class: &'static Class, names: &Names) -> Option<Strin
     let chooses =
         !(homes.is_empty() && tickets.is_empty() && accounts.is_empty() && contexts.is_empty());
     chooses.then(|| "chooses workers or shares of their time".to_owned())
+}
+
+/// Checks that a tenant may write a value to a handler of one of its elements: it does not reach beyond its bounds
+/// by other arguments, and changes nothing of the ends of its devices, which are as the system file says.
+///
+/// # Errors
+/// The reasons why it may not.
+pub fn check_write(
+    tenant: &Tenant,
+    graph: &FlatGraph,
+    library: &Library,
+    (element, handler): (&str, &str),
+    value: &str,
+) -> Result<(), String> {
+    let own = graph.find(element).filter(|&it| !is_device(&graph.elements[it], library));
+    let Some(own) = own else {
+        return match handler.starts_with("reset") {
+            true => Ok(()),
+            false => Err(format!(
+                "`{element}` is as the system file says; `{handler}` is not for its tenant"
+            )),
+        };
+    };
+    if handler != "config" {
+        return Ok(());
+    }
+    let mut changed = graph.clone();
+    changed.elements[own].config = value.to_owned();
+    let mut found = Diagnostics::new();
+    Check { tenant, graph: &changed, library, found: &mut found }.run();
+    let errors: Vec<&str> = found.iter().map(|it| it.message.as_str()).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
+}
+
+/// Whether an element is an end of a device.
+fn is_device(it: &FlatElement, library: &Library) -> bool {
+    let class = library.get(&it.class).map(|class| class.spec.class);
+    class.is_some_and(|class| direction(class).is_some())
+}
+
+/// The direction of the end of a device of this class.
+fn direction(class: &str) -> Option<Direction> {
+    match class {
+        "FromDevice" | "PollDevice" => Some(Direction::Receive),
+        "ToDevice" => Some(Direction::Send),
+        _ => None,
+    }
 }
 
 /// The names that a tenant's graph declares for addresses, each with the element that does so.

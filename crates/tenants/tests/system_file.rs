@@ -19,14 +19,14 @@ fn system(text: &str, tenants: &[&str]) -> (MasterGraph, String) {
     let (mut sources, mut found) = (SourceMap::new(), Diagnostics::new());
     let file = sources.add("system.toml", text);
     let system = System::parse(&sources, file, &mut found);
-    let mut graphs: Vec<FlatGraph> = Vec::new();
+    let mut graphs: Vec<Arc<FlatGraph>> = Vec::new();
     for (tenant, text) in system.tenants.iter().zip(tenants) {
         let file = sources.add(format!("{}.click", tenant.name), text);
         let (tree, errors) = parse(&mut sources, file);
         found.append(errors);
         let (graph, errors) = expand(&tree, &AnyClass, &[]);
         found.append(errors);
-        graphs.push(graph);
+        graphs.push(Arc::new(graph));
     }
     let master = master_graph(&system, &graphs, &library(), &mut found);
     (master, found.render_click(&sources))

@@ -133,6 +133,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         false => router.set_hot_swap_source(reader.source(&options)),
     }
     let mut instance = instance(&router, arguments, origin, reader, http)?;
+    if let Some(instance) = &mut instance {
+        instance.serve_tenants(&router, &mut loaded)?;
+    }
     let hangup = instance.as_ref().and_then(|it| it.reloads_by_signal(&router));
     crate::signals::forward(&mut router, hangup)
         .map_err(|e| format!("cannot listen for signals: {e}"))?;

@@ -1,6 +1,7 @@
 //! Handlers that the instance has beside those of its router.
 
 use super::service::InstanceService;
+use super::tenants::TenantChange;
 use crate::metrics::Format;
 use crate::observe::snapshot::Snapshot;
 use crate::observe::{capture, drops, log, trace};
@@ -50,6 +51,14 @@ const PROGRAM_HANDLERS: &[ProgramHandler] = &[
     ("reload", 'w'),
     // Ends the router in good order, as Ctrl-C does.
     ("terminate", 'w'),
+    // The tenants, and what their configurations are.
+    ("tenants", 'r'),
+    // Installs a configuration: the tenant's name, a line feed, and the text.
+    ("tenant_install", 'w'),
+    // Removes the configuration of the tenant of this name.
+    ("tenant_remove", 'w'),
+    // Has the tenant of this name run the configuration of its file again.
+    ("tenant_restore", 'w'),
 ];
 
 /// An instance, as it describes itself.
@@ -70,6 +79,14 @@ pub(crate) struct InstanceDescription {
     pub(crate) uptime: f64,
     /// How often its configuration was replaced.
     pub(crate) replaced: u64,
+    /// The tenant whose own elements the control socket shows, if it is one of a tenant's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) tenant: Option<String>,
+}
+
+/// The time for which workers take samples, if the parameter of `snapshot` asks for any.
+pub(super) fn lease(param: &str) -> Option<Duration> {
+    param.split_whitespace().any(|word| word == "sample").then_some(LEASE)
 }
 
 /// The value of a handler of the instance; `None` if the instance has no such handler to read.
@@ -79,15 +96,15 @@ pub(super) fn read(
     handler: &str,
     param: &str,
 ) -> Option<Result<String, ArgError>> {
-    let lease = param.split_whitespace().any(|word| word == "sample").then_some(LEASE);
     Some(match handler {
         INSTANCE => json(Ok(service.description(router))),
-        "snapshot" => json(Snapshot::take(router, lease)),
+        "snapshot" => json(Snapshot::take(router, lease(param))),
         METRICS => service.metrics(router).map(|report| {
             let format = Format::named(param.trim());
             String::from_utf8_lossy(&report.text(format)).into_owned()
         }),
         "drop_report" => json(drops::report(router)),
+        "tenants" => json(service.tenant_reports()),
         "trace" => trace::command(router, param),
         "capture" => capture::command(router, param),
         "log" => match param.trim() {
@@ -118,6 +135,12 @@ pub(super) fn write(
             let gone = |_| ArgError::new("the router ends already");
             router.line().send(DriverEvent::Interrupted).map_err(gone)
         }
+        "tenant_install" => {
+            let (tenant, text) = value.split_once('\n').unwrap_or((value, ""));
+            service.change_tenant(router, tenant.trim(), TenantChange::Install(text))
+        }
+        "tenant_remove" => service.change_tenant(router, value.trim(), TenantChange::Remove),
+        "tenant_restore" => service.change_tenant(router, value.trim(), TenantChange::Restore),
         _ => return None,
     })
 }
@@ -128,7 +151,8 @@ pub(super) fn has(handler: &str, write: bool) -> bool {
     PROGRAM_HANDLERS.iter().any(|(name, its)| *name == handler && *its == kind)
 }
 
-fn json<T: Serialize>(value: Result<T, ArgError>) -> Result<String, ArgError> {
+/// A value as JSON.
+pub(super) fn json<T: Serialize>(value: Result<T, ArgError>) -> Result<String, ArgError> {
     serde_json::to_string(&value?).map_err(|error| ArgError::new(error.to_string()))
 }
 

@@ -6,12 +6,14 @@ mod handlers;
 mod http_arguments;
 mod service;
 mod site;
+mod tenants;
 mod web_site;
 
 pub(crate) use directory::{RuntimeDirectory, is_name};
 pub(crate) use handlers::{CONTROL_VERSION, INSTANCE, InstanceDescription, METRICS};
 pub(crate) use http_arguments::{HttpAccess, HttpArguments};
 pub(crate) use service::{InstanceService, default_name};
+pub(crate) use tenants::tenant_handlers;
 
 use clap::Args;
 use std::path::PathBuf;
@@ -45,7 +47,11 @@ fn parse_name(text: &str) -> Result<String, String> {
     }
 }
 
-fn group(text: &str) -> Result<u32, String> {
+/// The number of a group, by its name or number.
+///
+/// # Errors
+/// There is no such group.
+pub(crate) fn group(text: &str) -> Result<u32, String> {
     let by_number = || text.parse().ok();
     match nix::unistd::Group::from_name(text) {
         Ok(Some(group)) => Ok(group.gid.as_raw()),

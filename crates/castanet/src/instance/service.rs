@@ -4,12 +4,13 @@ use super::client_budget::{ClientBudget, thread_time};
 use super::handlers::{self, CONTROL_VERSION, InstanceDescription};
 use super::http_arguments::WebAccess;
 use super::site::{InstanceSite, METRICS};
+use super::tenants::InstanceTenants;
 use super::web_site::WebSite;
 use super::{HttpAccess, InstanceArguments, RuntimeDirectory, is_name};
 use crate::http::{ControlQueue, HttpServer};
 use crate::load::{Origin, io_error_text};
 use crate::metrics::{InstanceCounts, MetricsCache, MetricsReport, Reloads};
-use crate::replace::Reloader;
+use crate::replace::{Reloader, ReplacementReader};
 use crate::signals::Hangup;
 use crate::terminal::{complain, inform};
 use crate::web::{GraphDescription, HistoryColumns, LiveRates, WebView};
@@ -47,6 +48,8 @@ pub(crate) struct InstanceService {
     reloads: Reloads,
     metrics: MetricsCache,
     http: Option<HttpClients>,
+    /// The tenants, if the configuration is a system file.
+    pub(super) tenants: Option<InstanceTenants>,
 }
 
 /// The requests of HTTP clients, and the servers that they come by.
@@ -120,6 +123,7 @@ impl InstanceService {
             reloads: Reloads::default(),
             metrics: MetricsCache::default(),
             http: None,
+            tenants: None,
         }
     }
 
@@ -257,6 +261,7 @@ impl InstanceService {
             started: self.started.0,
             uptime: (router.clock().now() - self.started).as_secs_f64(),
             replaced: router.replaced(),
+            tenant: None,
         }
     }
 
@@ -267,16 +272,30 @@ impl InstanceService {
         file: Option<&Path>,
     ) -> Result<(), ArgError> {
         crate::systemd::reloading();
-        let prepared = router.replace_with(|build| self.reloader.read(file, build));
+        let installed = self.tenants.as_ref().map(|it| it.configurations.installed());
+        let mut configurations = None;
+        let prepared = router.replace_with(|build| {
+            let mut loaded = self.reloader.load(file, &installed.unwrap_or_default())?;
+            configurations = loaded.tenants.take();
+            self.reloader.reader.build(loaded, None, build)
+        });
         self.reloads.record(prepared.is_ok());
         if prepared.is_err() {
             let status = crate::systemd::sentence(router);
             crate::systemd::ready(&format!("the reload was refused; {status}"));
         }
         prepared.map_err(crate::confine::explained)?;
+        if let (Some(tenants), Some(configurations)) = (&mut self.tenants, configurations) {
+            tenants.reloaded(router, *configurations);
+        }
         let own = || self.reloader.origin.clone();
         self.loaded = Some(file.map_or_else(own, |file| Origin::File(file.to_owned())));
         Ok(())
+    }
+
+    /// Reads configurations as the command line had them read.
+    pub(super) fn reader(&self) -> Arc<ReplacementReader> {
+        self.reloader.reader.clone()
     }
 
     /// Answers a request, unless the answer has to wait.
@@ -352,10 +371,12 @@ impl InstanceService {
 
     /// Reports about a configuration that has just replaced another one.
     fn finish_replacement(&mut self, router: &mut Router) {
-        if self.deferred.is_empty() && self.loaded.is_none() {
+        let is_awaited = self.tenants.as_mut().is_some_and(InstanceTenants::awaits_replacement);
+        if self.deferred.is_empty() && self.loaded.is_none() && !is_awaited {
             return;
         }
         let errors = router.take_start_errors();
+        self.tenants.iter_mut().for_each(|tenants| tenants.finish_replacement(&errors));
         if let Some(origin) = self.loaded.take() {
             self.configuration = origin.name();
             crate::systemd::ready(&crate::systemd::sentence(router));
@@ -383,7 +404,7 @@ impl Service for InstanceService {
         let before = thread_time();
         let next = self.answer_clients(router, due);
         self.budget.charge_time(before);
-        next
+        self.answer_tenants(router, next)
     }
 }
 

@@ -9,12 +9,14 @@ mod common;
 mod devirtualize;
 mod fastclassifier;
 mod flatten;
+mod install;
 pub(crate) mod links;
 mod mkmindriver;
 mod pretty;
 mod through;
 mod uncombine;
 mod undead;
+mod uninstall;
 mod xform;
 
 use common::Tool;
@@ -43,10 +45,12 @@ pub(crate) const TOOLS: &[ToolName] = &[
     tool::<devirtualize::Devirtualize>(),
     tool::<fastclassifier::Fastclassifier>(),
     tool::<flatten::Flatten>(),
+    tool::<install::Install>(),
     tool::<mkmindriver::Mkmindriver>(),
     tool::<pretty::Pretty>(),
     tool::<uncombine::Uncombine>(),
     tool::<undead::Undead>(),
+    tool::<uninstall::Uninstall>(),
     tool::<xform::Xform>(),
 ];
 

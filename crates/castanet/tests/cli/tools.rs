@@ -47,7 +47,7 @@ pub(crate) const FILTERS: [&str; 6] = [
 ];
 
 /// All tools.
-pub(crate) const EVERY: [&str; 13] = [
+pub(crate) const EVERY: [&str; 15] = [
     "click-align",
     "click-buildtool",
     "click-check",
@@ -56,10 +56,12 @@ pub(crate) const EVERY: [&str; 13] = [
     "click-devirtualize",
     "click-fastclassifier",
     "click-flatten",
+    "click-install",
     "click-mkmindriver",
     "click-pretty",
     "click-uncombine",
     "click-undead",
+    "click-uninstall",
     "click-xform",
 ];
 

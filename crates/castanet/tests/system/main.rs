@@ -48,6 +48,7 @@ mod splitbox;
 mod splitbox_network;
 mod tenants;
 mod tenants_example;
+mod tenants_live;
 mod tenants_open_vswitch;
 mod tenants_processes;
 mod testbed;

@@ -14,7 +14,7 @@ use crate::tenants_example::{ExampleNetwork, example};
 use crate::testbed::{LATER, SOON, program, until};
 
 /// The tenant of the repository that answers ARP and pings.
-const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/tenants/host.click");
+pub(crate) const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/tenants/host.click");
 const VLAN_END: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/vlan_end.py");
 
 /// Sends frames that are for no tenant: takes the interface.

@@ -11,6 +11,7 @@ use crate::validity::{Check, DeviceEnd, Direction, declared_names, device_of};
 use castanet_element::class::Library;
 use castanet_lang::{Connection, Diagnostic, Diagnostics, FlatGraph, Port, Span, args};
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// The graph of a system.
 #[derive(Debug, Default)]
@@ -72,7 +73,7 @@ impl Builder {
 /// in `found`.
 pub fn master_graph(
     system: &System,
-    tenants: &[FlatGraph],
+    tenants: &[Arc<FlatGraph>],
     library: &Library,
     found: &mut Diagnostics,
 ) -> MasterGraph {
@@ -84,7 +85,9 @@ pub fn master_graph(
     for (tenant, graph) in system.tenants.iter().zip(tenants) {
         let found_ends = Check { tenant, graph, library, found }.run();
         elements.push(graph.elements.len());
-        let found_ends = match &tenant.process {
+        // A process without elements would have nothing to do.
+        let process = tenant.process.as_ref().filter(|_| !graph.elements.is_empty());
+        let found_ends = match process {
             None => builder.add_tenant(tenant, graph, &found_ends),
             Some(it) => {
                 let inner = process::inner_graph(tenant, graph, &found_ends);
@@ -99,8 +102,11 @@ pub fn master_graph(
             builder.limit_bandwidth(device, &format!("{on}/{}/{}", tenant.name, device.name), ends)
         });
         ends.push(limited.collect());
-        builder.add_cpu_account(tenant);
-        builder.add_memory_account(tenant);
+        // Without elements there is nothing to account for.
+        if !graph.elements.is_empty() {
+            builder.add_cpu_account(tenant);
+            builder.add_memory_account(tenant);
+        }
     }
     for device in 0..system.devices.len() {
         physical::add(&mut builder, system, device, &ends);
@@ -111,7 +117,12 @@ pub fn master_graph(
 }
 
 /// Reports names of addresses that two tenants declare.
-fn check_names(system: &System, tenants: &[FlatGraph], library: &Library, found: &mut Diagnostics) {
+fn check_names(
+    system: &System,
+    tenants: &[Arc<FlatGraph>],
+    library: &Library,
+    found: &mut Diagnostics,
+) {
     let mut owners: HashMap<String, (usize, usize)> = HashMap::new();
     // Names of a process of its own hold there.
     let shared = tenants.iter().enumerate().filter(|(it, _)| system.tenants[*it].process.is_none());

@@ -1,5 +1,6 @@
 //! The system file: physical devices, tenants, and their virtual devices.
 
+mod control;
 mod parse;
 mod process;
 mod section;
@@ -87,6 +88,25 @@ pub struct Tenant {
     pub devices: Vec<VirtualDevice>,
     /// Its process, if it has one of its own.
     pub process: Option<Entry<OwnProcess>>,
+    /// Its control socket, if it has one.
+    pub control: Option<Entry<TenantControl>>,
+}
+
+/// A tenant's control socket, and the quotas of its clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TenantControl {
+    /// The socket; relative to the folder of the system file.
+    pub socket: PathBuf,
+    /// The group whose members may connect, beside the coordinator's user: a name or a number.
+    pub group: Option<String>,
+    /// Configurations that may be installed in a minute.
+    pub installs_per_minute: u32,
+    /// Elements that a configuration may have, without those of the virtual devices.
+    pub elements: u32,
+    /// Bytes that the text of a configuration may have.
+    pub text: u64,
+    /// Commands that are executed in a second.
+    pub commands_per_second: u32,
 }
 
 /// A tenant's process of its own.

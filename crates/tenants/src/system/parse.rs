@@ -11,8 +11,18 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 const DEVICE_KEYS: &[&str] = &["interface", "method", "mac", "address", "gateway", "mtu"];
-const TENANT_KEYS: &[&str] =
-    &["file", "variables", "allow", "cpu", "memory", "device", "isolation", "require", "patience"];
+const TENANT_KEYS: &[&str] = &[
+    "file",
+    "variables",
+    "allow",
+    "cpu",
+    "memory",
+    "device",
+    "isolation",
+    "require",
+    "patience",
+    "control",
+];
 const CPU_KEYS: &[&str] = &["guarantee", "limit", "delay"];
 const MEMORY_KEYS: &[&str] = &["heap", "packets", "process"];
 /// Keys that say how a virtual device reaches the wire.
@@ -76,6 +86,7 @@ pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System
         reader.error(end, "the system has no tenant", "write a table `[tenant.NAME]`");
     }
     reader.check_conflicts(&system);
+    reader.check_sockets(&system);
     system
 }
 
@@ -139,6 +150,7 @@ impl Reader<'_> {
             virtual_devices.extend(self.virtual_device(&it.title, name, span, value, devices));
         }
         let process = self.process(&it, memory.as_ref());
+        let control = self.control(&it);
         let variables = self.variables(&it, "variables");
         let allow = self.list(&it, "allow", "names of classes, such as \"ToDump\"");
         let file = self.text(&it, "file");
@@ -149,7 +161,8 @@ impl Reader<'_> {
         let file = file.map(|it| Entry { value: PathBuf::from(it.value), span: it.span })?;
         let allow = allow.map(|it| it.value).unwrap_or_default();
         let devices = virtual_devices;
-        Some(Tenant { name, span: it.span, file, variables, allow, cpu, memory, devices, process })
+        let span = it.span;
+        Some(Tenant { name, span, file, variables, allow, cpu, memory, devices, process, control })
     }
 
     fn memory(&mut self, it: &Section<'_>) -> Option<Entry<Memory>> {

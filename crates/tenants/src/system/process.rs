@@ -78,7 +78,7 @@ impl Reader<'_> {
     /// The memory of a process.
     pub(super) fn process_memory(&mut self, memory: &Section<'_>) -> Option<Entry<u64>> {
         let wants = format!("a size such as \"256M\", at least {}M", LEAST_MEMORY >> 20);
-        self.text_by(memory, "process", &wants, size)
+        self.text_by(memory, "process", &wants, |text| size(text).filter(|it| *it >= LEAST_MEMORY))
     }
 
     fn protections(&mut self, it: &Section<'_>) -> Vec<Protection> {
@@ -103,7 +103,7 @@ impl Reader<'_> {
 }
 
 /// Bytes: a number, with K, M or G behind it for powers of 1024.
-fn size(text: &str) -> Option<u64> {
+pub(super) fn size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit: u64 = match &text[digits.len()..] {
         "" => 1,
@@ -112,5 +112,5 @@ fn size(text: &str) -> Option<u64> {
         "G" => 1 << 30,
         _ => return None,
     };
-    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|it| *it >= LEAST_MEMORY)
+    digits.parse::<u64>().ok()?.checked_mul(unit)
 }

@@ -7,9 +7,12 @@ use crate::commands::line_editor::pause;
 use crate::commands::middlebox::obey_on;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
 use crate::instance::{INSTANCE, InstanceDescription, METRICS};
+use crate::load::{Origin, open};
 use crate::metrics::Format;
 use crate::observe::log::LogLine;
+use crate::tenants::sent_text;
 use crate::terminal::say_on;
+use castanet_runtime::router::ErrorStyle;
 use castanet_wire::Timestamp;
 use serde_json::json;
 use std::path::Path;
@@ -70,7 +73,7 @@ fn info(it: &mut Attachment, json: bool) -> CommandResult {
         return write_json(&description);
     }
     let rows = [
-        ("name", description.name),
+        (if description.tenant.is_some() { "tenant" } else { "name" }, description.name),
         ("process", description.pid.to_string()),
         ("configuration", format::printable(&description.configuration)),
         ("up", format::duration(description.uptime)),
@@ -132,6 +135,10 @@ fn elements(it: &mut Attachment, json: bool) -> CommandResult {
 
 fn reload(it: &mut Attachment, file: Option<&Path>) -> CommandResult {
     it.check()?;
+    if let (Some(_), Some(file)) = (it.tenant(), file) {
+        // Clients of a tenant have files that the router does not reach.
+        return install(it, file);
+    }
     let file = match file {
         // The router has another working directory.
         Some(file) => std::path::absolute(file)
@@ -141,6 +148,18 @@ fn reload(it: &mut Attachment, file: Option<&Path>) -> CommandResult {
         None => String::new(),
     };
     Ok(it.client.write_data("reload", &file)?)
+}
+
+/// Installs the configuration of a tenant.
+fn install(it: &mut Attachment, file: &Path) -> CommandResult {
+    let mut loaded = open(&Origin::File(file.to_owned()), None);
+    let (text, found) = sent_text(&loaded, &[]);
+    loaded.found.append(found);
+    loaded.report(ErrorStyle::Castanet);
+    match loaded.found.has_errors() {
+        true => Err(CommandError::REPORTED),
+        false => Ok(it.client.write_data("hotconfig", &text)?),
+    }
 }
 
 /// Counts the cycles of all elements for an interval.

@@ -49,7 +49,7 @@ pub(super) fn printable_lines(text: &str) -> String {
 }
 
 /// Rows in columns; the columns of `right` are aligned to the right.
-pub(super) fn table(rows: &[Vec<String>], right: &[bool]) -> String {
+pub(crate) fn table(rows: &[Vec<String>], right: &[bool]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let length =
         |row: &Vec<String>, column: usize| row.get(column).map_or(0, |it| it.chars().count());

@@ -8,10 +8,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 /// A connection to a router.
-pub(super) struct Attachment {
-    pub(super) client: ControlClient,
+pub(crate) struct Attachment {
+    pub(crate) client: ControlClient,
     /// The instance, as it described itself; `None` if it is another program with Click's protocol.
-    pub(super) instance: Option<InstanceDescription>,
+    pub(crate) instance: Option<InstanceDescription>,
 }
 
 impl Attachment {
@@ -25,7 +25,7 @@ impl Attachment {
     }
 
     /// Reads a handler of the instance, whose value is JSON.
-    pub(super) fn read_json<T: serde::de::DeserializeOwned>(
+    pub(crate) fn read_json<T: serde::de::DeserializeOwned>(
         &mut self,
         handler: &str,
     ) -> Result<T, String> {
@@ -35,7 +35,7 @@ impl Attachment {
     }
 
     /// Checks that the other side is an instance with handlers of its own, of this version.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         match &self.instance {
             None => Err("this control socket belongs to an element: it only reads and writes \
                          handlers; `castanet ctl` without arguments lists instances"
@@ -46,6 +46,11 @@ impl Attachment {
             )),
             Some(_) => Ok(()),
         }
+    }
+
+    /// The tenant whose control socket it is, if it is that of one.
+    pub(crate) fn tenant(&self) -> Option<&str> {
+        self.instance.as_ref()?.tenant.as_deref()
     }
 }
 
@@ -85,7 +90,7 @@ fn is_old(path: &Path) -> bool {
 ///
 /// # Errors
 /// There is no such instance, or several and no name.
-pub(super) fn find(target: Option<&str>) -> Result<Attachment, CommandError> {
+pub(crate) fn find(target: Option<&str>) -> Result<Attachment, CommandError> {
     if let Some(path) = target.filter(|it| it.contains('/') || !is_name(it)) {
         return Ok(Attachment::to(Path::new(path))?);
     }
@@ -101,8 +106,18 @@ pub(super) fn find(target: Option<&str>) -> Result<Attachment, CommandError> {
         [(_, path)] => Ok(Attachment::to(path)?),
         [] => Err("no instance runs here; `castanet run` starts one".to_owned().into()),
         _ => {
-            let list = names.join(", ");
-            Err(CommandError::usage(format!("several instances run here: name one of {list}")))
+            // Sockets of tenants are no instances.
+            let attach = |(_, path): &(String, PathBuf)| Attachment::to(path);
+            let mut all: Vec<_> = sockets.iter().map(attach).collect();
+            all.retain(|it| it.as_ref().map_or(true, |it| it.tenant().is_none()));
+            match (all.len(), all.pop()) {
+                (1, Some(only)) => Ok(only?),
+                _ => {
+                    let list = names.join(", ");
+                    let message = format!("several instances run here: name one of {list}");
+                    Err(CommandError::usage(message))
+                }
+            }
         }
     }
 }
@@ -123,6 +138,7 @@ pub(super) fn list(json: bool) -> CommandResult {
     let mut unreachable = Vec::new();
     for (name, path) in sockets() {
         match Attachment::to(&path) {
+            Ok(it) if it.tenant().is_some() => {}
             Ok(Attachment { instance: Some(it), .. }) => instances.push(it),
             Ok(Attachment { instance: None, .. }) => {}
             Err(message) => unreachable.push(format!("{name}: {message}")),

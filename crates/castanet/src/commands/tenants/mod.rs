@@ -1,6 +1,7 @@
 //! `castanet tenants`: runs the graphs of many tenants as one.
 
 mod heartbeat;
+mod live;
 mod probe;
 mod process;
 
@@ -32,6 +33,14 @@ enum TenantsCommand {
     Explain(Box<explain::Arguments>),
     /// Run all tenants of a system file
     Run(Box<run::Arguments>),
+    /// List the tenants of a running system
+    List(live::ListArguments),
+    /// Install a configuration of a tenant in a running system, in place of the one that it runs
+    Install(live::InstallArguments),
+    /// Remove the configuration of a tenant of a running system
+    Remove(live::TenantArguments),
+    /// Have a tenant of a running system run the configuration of its file again
+    Restore(live::TenantArguments),
     /// Confine a process as that of a tenant with `isolation = "process"`, and say what it can still do
     Probe,
     /// Be the process of a tenant; `castanet tenants run` starts it
@@ -65,6 +74,10 @@ pub(crate) fn main(arguments: Arguments) -> CommandResult {
             arguments.configuration = system(arguments.configuration)?;
             run::main(&arguments)
         }
+        TenantsCommand::List(arguments) => live::list(&arguments),
+        TenantsCommand::Install(arguments) => live::install(&arguments),
+        TenantsCommand::Remove(arguments) => live::remove(&arguments),
+        TenantsCommand::Restore(arguments) => live::restore(&arguments),
         TenantsCommand::Probe => probe::main(),
         TenantsCommand::Process(arguments) => process::main(&arguments),
     }
@@ -80,7 +93,7 @@ fn explain_system(arguments: &explain::Arguments) -> CommandResult {
     let Origin::System(path) = &origin else {
         return Err(CommandError::usage("name a system file".to_owned()));
     };
-    let LoadedSystem { configuration, table, processes } = load(path, &vars, &library(), None);
+    let LoadedSystem { configuration, table, processes, .. } = load(path, &vars, &library(), None);
     if configuration.found.has_errors() {
         configuration.report(ErrorStyle::Castanet);
         return Err(CommandError::REPORTED);

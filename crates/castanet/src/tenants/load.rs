@@ -1,5 +1,6 @@
 //! Loads a system file of tenants, and the configuration of each tenant.
 
+use super::configurations::{InstalledTexts, TenantConfigurations, TenantText, TenantTexts};
 use crate::console::Terminal;
 use crate::load::{LibraryClasses, LoadedConfiguration, Origin, open_in};
 use castanet_element::class::Library;
@@ -18,6 +19,16 @@ pub(crate) struct LoadedSystem {
     pub(crate) table: SystemTable,
     /// The graphs of tenants with a process of their own.
     pub(crate) processes: Vec<ProcessGraph>,
+    /// The configurations of which it was made.
+    pub(crate) configurations: TenantConfigurations,
+}
+
+impl LoadedSystem {
+    /// The configuration with those of which it was made.
+    pub(crate) fn whole(self) -> LoadedConfiguration {
+        let tenants = Some(Box::new(self.configurations));
+        LoadedConfiguration { tenants, ..self.configuration }
+    }
 }
 
 /// Reads a system file and the files of its tenants; everything wrong is in `found` of the result.
@@ -27,10 +38,22 @@ pub(crate) fn load(
     library: &Library,
     clickpath: Option<&str>,
 ) -> LoadedSystem {
+    load_with(path, vars, library, clickpath, &InstalledTexts::new())
+}
+
+/// The same, where texts have been installed in place of tenants' files.
+pub(crate) fn load_with(
+    path: &Path,
+    vars: &[(String, String)],
+    library: &Library,
+    clickpath: Option<&str>,
+    installed: &InstalledTexts,
+) -> LoadedSystem {
     let mut all = LoadedConfiguration::new(SourceMap::new());
+    let mut system_text = String::new();
     let system = match all.sources.load(path) {
         Ok(file) => {
-            all.text = Some(all.sources.text(file).to_string());
+            system_text = all.sources.text(file).to_string();
             System::parse(&all.sources, file, &mut all.found)
         }
         Err(error) => {
@@ -42,20 +65,43 @@ pub(crate) fn load(
         let message = format!("{name}: a system file has no variables");
         all.found.error(None, message);
     }
-    let folder = path.parent().unwrap_or(Path::new(""));
-    let mut graphs = Vec::new();
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let mut tenants = Vec::new();
     for tenant in &system.tenants {
-        let (next, graph) = load_tenant(all, folder, tenant, library, clickpath);
+        let (next, file) = load_tenant(all, &folder, tenant, library, clickpath);
         all = next;
-        graphs.push(graph);
+        tenants.push(TenantTexts { file, ..TenantTexts::default() });
     }
-    let master = master_graph(&system, &graphs, library, &mut all.found);
+    let LoadedConfiguration { sources, mut found, .. } = all;
+    let (text, system) = (system_text.into(), Arc::new(system));
+    let mut configurations = TenantConfigurations { sources, folder, text, system, tenants };
+    for (name, text) in installed {
+        if let Some((tenant, _)) = configurations.find(name) {
+            configurations.install(tenant, text, library, &mut found);
+        }
+    }
+    combine(configurations, found, library)
+}
+
+/// Makes the graph of all tenants; what is wrong so far is `found`.
+pub(super) fn combine(
+    configurations: TenantConfigurations,
+    found: Diagnostics,
+    library: &Library,
+) -> LoadedSystem {
+    let mut all = LoadedConfiguration::new(configurations.sources.clone());
+    all.found = found;
+    all.text = Some(configurations.text.to_string());
+    let system = configurations.system();
+    let graphs: Vec<Arc<FlatGraph>> =
+        configurations.tenants.iter().map(|it| it.current().graph.clone()).collect();
+    let master = master_graph(system, &graphs, library, &mut all.found);
     all.flat = master.graph;
     if !all.found.has_errors() {
         check_processes(&master.processes, library, &mut all.found);
     }
-    let table = SystemTable::new(&system, &master.elements);
-    LoadedSystem { configuration: all, table, processes: master.processes }
+    let table = SystemTable::new(system, &master.elements);
+    LoadedSystem { configuration: all, table, processes: master.processes, configurations }
 }
 
 /// Reports errors in graphs of other processes, which are built there, where nobody sees the place of an
@@ -74,7 +120,7 @@ fn load_tenant(
     tenant: &Tenant,
     library: &Library,
     clickpath: Option<&str>,
-) -> (LoadedConfiguration, FlatGraph) {
+) -> (LoadedConfiguration, TenantText) {
     let before = all.sources.texts().count();
     let origin = Origin::File(folder.join(&tenant.file.value));
     let loaded = open_in(std::mem::take(&mut all.sources), &origin, clickpath);
@@ -86,14 +132,15 @@ fn load_tenant(
         all.found.push(diagnostic);
     }
     let Some(tree) = loaded.tree.filter(|_| is_understood) else {
-        return (all, FlatGraph::default());
+        return (all, TenantText::default());
     };
     check_variables(&mut all, before, tenant);
     let values: Vec<(String, String)> =
         tenant.variables.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect();
     let (graph, found) = expand(&tree, &LibraryClasses(library), &values);
     all.found.append(found);
-    (all, graph)
+    let text = loaded.text.unwrap_or_default().into();
+    (all, TenantText { text, graph: Arc::new(graph) })
 }
 
 /// Reports values of variables that a tenant's configuration, in the texts from number `before`,

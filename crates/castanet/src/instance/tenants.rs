@@ -1,0 +1,361 @@
+//! The tenants of an instance: their configurations are installed and removed, and their clients answered.
+
+use super::client_budget::{ClientBudget, thread_time};
+use super::handlers::{self, CONTROL_VERSION, INSTANCE, InstanceDescription};
+use super::service::InstanceService;
+use crate::load::LoadedConfiguration;
+use crate::replace::ReplacementReader;
+use crate::tenants::{
+    InstallCounts, LoadedSystem, TenantConfigurations, TenantReport, TenantSockets, TenantView,
+    tenant_drops, tenant_reports, tenant_snapshot,
+};
+use crate::terminal::{complain, inform};
+use castanet_element::error::ArgError;
+use castanet_element::time::Time;
+use castanet_io::control::{DeferredAnswer, InstanceRequest, RequestKind};
+use castanet_runtime::router::Router;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Commands of tenants' clients that one step answers.
+const MOST_OF_A_STEP: usize = 16;
+
+/// Time for which commands beyond a tenant's quota wait at least.
+const QUOTA_PAUSE: Duration = Duration::from_millis(10);
+
+/// The handlers of the instance that a tenant's clients have.
+const TENANT_HANDLERS: &[(&str, char)] = &[
+    (INSTANCE, 'r'),
+    ("snapshot", 'r'),
+    ("drop_report", 'r'),
+    // The configuration of the tenant's file again.
+    ("reload", 'w'),
+    // Removes the tenant's configuration.
+    ("terminate", 'w'),
+];
+
+/// The handlers of the instance that a tenant's clients have, each with `r` or `w`.
+pub(crate) fn tenant_handlers() -> impl Iterator<Item = (&'static str, char)> {
+    TENANT_HANDLERS.iter().copied()
+}
+
+/// The tenants of an instance.
+pub(super) struct InstanceTenants {
+    pub(super) configurations: TenantConfigurations,
+    sockets: TenantSockets,
+    counts: BTreeMap<String, InstallCounts>,
+    /// The commands of all tenants' clients together.
+    budget: ClientBudget,
+}
+
+/// A change of a tenant's configuration.
+#[derive(Clone, Copy)]
+pub(super) enum TenantChange<'a> {
+    /// This text takes its place.
+    Install(&'a str),
+    /// None takes its place.
+    Remove,
+    /// That of the tenant's file takes its place.
+    Restore,
+}
+
+impl InstanceTenants {
+    /// Tenants with these configurations, whose sockets are open.
+    ///
+    /// # Errors
+    /// A socket cannot be opened.
+    pub(super) fn new(
+        router: &Router,
+        configurations: TenantConfigurations,
+    ) -> Result<InstanceTenants, String> {
+        let now = router.clock().now();
+        let mut tenants = InstanceTenants {
+            configurations,
+            sockets: TenantSockets::default(),
+            counts: BTreeMap::new(),
+            budget: ClientBudget::new(now),
+        };
+        tenants.adapt(router)?;
+        Ok(tenants)
+    }
+
+    fn adapt(&mut self, router: &Router) -> Result<(), String> {
+        let (waker, now) = (router.service_waker(), router.clock().now());
+        self.sockets.adapt(&self.configurations, &waker, now)
+    }
+
+    /// Goes on with the configurations of a system file that was read again.
+    pub(super) fn reloaded(&mut self, router: &Router, configurations: TenantConfigurations) {
+        self.configurations = configurations;
+        if let Err(errors) = self.adapt(router) {
+            complain(format_args!("castanet: {errors}"));
+        }
+    }
+
+    /// The tenants, as clients list them.
+    pub(super) fn reports(&self) -> Vec<TenantReport> {
+        tenant_reports(&self.configurations, &self.sockets, &self.counts)
+    }
+
+    /// Prepares the change of a configuration by the operator.
+    ///
+    /// # Errors
+    /// There is no such tenant, or the configuration is wrong.
+    pub(super) fn change(
+        &mut self,
+        router: &mut Router,
+        reader: &ReplacementReader,
+        name: &str,
+        change: TenantChange<'_>,
+    ) -> Result<(), ArgError> {
+        let Some((tenant, _)) = self.configurations.find(name) else {
+            let names = self.configurations.system().tenants.iter().map(|it| it.name.as_str());
+            let near = castanet_lang::nearest(name, names);
+            let help = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+            return Err(ArgError::new(format!("there is no tenant '{name}'{help}")));
+        };
+        self.prepare(router, reader, tenant, change, None)
+    }
+
+    /// Prepares the change of a configuration. Clients of the tenant, whose configurations have this many
+    /// elements at most, get errors about its own text only.
+    fn prepare(
+        &mut self,
+        router: &mut Router,
+        reader: &ReplacementReader,
+        tenant: usize,
+        change: TenantChange<'_>,
+        own_limit: Option<u32>,
+    ) -> Result<(), ArgError> {
+        let (before, library) = (&self.configurations, &reader.library);
+        let loaded = match change {
+            TenantChange::Install(text) => before.with_text(tenant, text, own_limit, library),
+            TenantChange::Remove => before.with_text(tenant, "", None, library),
+            TenantChange::Restore => before.with_file(tenant, library),
+        };
+        let LoadedSystem { configuration, configurations: next, .. } = loaded;
+        let own_text = own_limit.and_then(|_| next.slot_of(tenant));
+        let name = next.system().tenants[tenant].name.clone();
+        let prepared = router.replace_with(|build| reader.build(configuration, own_text, build));
+        let counts = self.counts.entry(name.clone()).or_default();
+        if let Err(error) = prepared {
+            counts.refused += u64::from(own_limit.is_some());
+            return Err(crate::confine::explained(error));
+        }
+        counts.installs += 1;
+        counts.own_installs += u64::from(own_limit.is_some());
+        self.configurations = next;
+        let (origin, elements) =
+            (self.configurations.origin_of(tenant), self.configurations.graph_of(tenant));
+        let elements = elements.elements.len();
+        inform(format_args!("castanet: tenant {name}: {origin}, {elements} elements"));
+        Ok(())
+    }
+
+    /// Answers some commands of tenants' clients; returns the time until others are looked at, if any may wait.
+    fn answer_clients(
+        &mut self,
+        router: &mut Router,
+        service: &InstanceService,
+    ) -> Option<Duration> {
+        self.budget.fill(router);
+        let before = thread_time();
+        let mut pause = Some(Duration::ZERO);
+        for _ in 0..MOST_OF_A_STEP {
+            if router.is_replaced() {
+                // The new configuration is put in place before the next step.
+                break;
+            }
+            if !self.budget.allows() {
+                pause = Some(self.budget.pause());
+                break;
+            }
+            let now = router.clock().now();
+            let mut is_limited = false;
+            let Some((at, request)) = self.sockets.next_command(now, &mut is_limited) else {
+                pause = is_limited.then_some(QUOTA_PAUSE);
+                break;
+            };
+            self.budget.charge();
+            self.answer(router, service, at, request);
+        }
+        self.budget.charge_time(before);
+        pause
+    }
+
+    /// Answers a command of a client of the socket at an index.
+    fn answer(
+        &mut self,
+        router: &mut Router,
+        service: &InstanceService,
+        at: usize,
+        request: InstanceRequest,
+    ) {
+        let name = self.sockets.at(at).tenant.clone();
+        let Some((tenant, _)) = self.configurations.find(&name) else { return };
+        match request.kind() {
+            RequestKind::Read(handler, param) => {
+                let param = String::from_utf8_lossy(param).into_owned();
+                if let Some(text) = self.read(router, service, tenant, handler, &param) {
+                    return self.sockets.at(at).socket.answer_read(request, text);
+                }
+            }
+            RequestKind::Write(handler, value) => {
+                let value = String::from_utf8_lossy(value).into_owned();
+                if let Some(done) =
+                    self.write(router, &service.reader(), (at, tenant), handler, &value)
+                {
+                    let it = self.sockets.at(at);
+                    match router.is_replaced() && done.is_ok() {
+                        true => it.deferred.push(request.deferred(done)),
+                        false => it.socket.answer_write(request, done),
+                    }
+                    return;
+                }
+            }
+            RequestKind::Check(handler, write) => {
+                let kind = if write { 'w' } else { 'r' };
+                if TENANT_HANDLERS.contains(&(handler, kind)) {
+                    return self.sockets.at(at).socket.answer_check(request);
+                }
+            }
+            RequestKind::Other => {}
+        }
+        let reader = service.reader();
+        let mut view = TenantView::new(router, &reader.library, &self.configurations, tenant);
+        let it = self.sockets.at(at);
+        let deferred = it.socket.pass(request, &mut view);
+        it.deferred.extend(deferred);
+    }
+
+    /// The value of a handler of the instance, for a tenant's client; `None` if it has no such handler to read.
+    fn read(
+        &self,
+        router: &mut Router,
+        service: &InstanceService,
+        tenant: usize,
+        handler: &str,
+        param: &str,
+    ) -> Option<Result<String, ArgError>> {
+        let name = &self.configurations.system().tenants[tenant].name;
+        Some(match handler {
+            INSTANCE => handlers::json(Ok(InstanceDescription {
+                control_version: CONTROL_VERSION,
+                name: name.clone(),
+                configuration: self.configurations.origin_of(tenant).to_owned(),
+                elements: self.configurations.graph_of(tenant).elements.len(),
+                tenant: Some(name.clone()),
+                ..service.description(router)
+            })),
+            "snapshot" => handlers::json(tenant_snapshot(router, name, handlers::lease(param))),
+            "drop_report" => handlers::json(tenant_drops(router, name)),
+            other if handlers::has(other, false) && other != "handlers" => {
+                Err(ArgError::new(format!("the control socket of a tenant has no `{other}`")))
+            }
+            _ => return None,
+        })
+    }
+
+    /// Writes a handler of the instance for a tenant's client; `None` if it has no such handler to write.
+    fn write(
+        &mut self,
+        router: &mut Router,
+        reader: &ReplacementReader,
+        (at, tenant): (usize, usize),
+        handler: &str,
+        value: &str,
+    ) -> Option<Result<(), ArgError>> {
+        let change = match handler {
+            "hotconfig" => TenantChange::Install(value),
+            "terminate" | "stop" => TenantChange::Remove,
+            "reload" if value.trim().is_empty() => TenantChange::Restore,
+            "reload" => {
+                let message = "a tenant's client sends a configuration as a text, by `hotconfig`";
+                return Some(Err(ArgError::new(message)));
+            }
+            other if handlers::has(other, true) => {
+                let message = format!("the control socket of a tenant has no `{other}`");
+                return Some(Err(ArgError::new(message)));
+            }
+            _ => return None,
+        };
+        let it = self.sockets.at(at);
+        let most = it.most_elements();
+        let may = it.take_install(value.len(), router.clock().now());
+        Some(may.and_then(|()| self.prepare(router, reader, tenant, change, Some(most))))
+    }
+
+    /// Sends the answers that waited until a new configuration runs; `errors` are those of elements that could
+    /// not start.
+    pub(super) fn finish_replacement(&mut self, errors: &str) {
+        for it in self.sockets.iter_mut().filter(|it| !it.deferred.is_empty()) {
+            let prefix = format!("{}/", it.tenant);
+            let own = errors.lines().filter(|line| line.contains(&prefix));
+            let own: String = own.collect::<Vec<_>>().join("\n");
+            let deferred: Vec<DeferredAnswer> = it.deferred.drain(..).collect();
+            deferred.into_iter().for_each(|answer| it.socket.answer_deferred(answer, &own));
+        }
+    }
+
+    /// Whether a client waits for a new configuration to run.
+    pub(super) fn awaits_replacement(&mut self) -> bool {
+        self.sockets.iter_mut().any(|it| !it.deferred.is_empty())
+    }
+}
+
+impl InstanceService {
+    /// Serves the tenants of a system from now on.
+    ///
+    /// # Errors
+    /// The control socket of a tenant cannot be opened.
+    pub(crate) fn serve_tenants(
+        &mut self,
+        router: &Router,
+        loaded: &mut LoadedConfiguration,
+    ) -> Result<(), String> {
+        if let Some(configurations) = loaded.tenants.take() {
+            self.tenants = Some(InstanceTenants::new(router, *configurations)?);
+        }
+        Ok(())
+    }
+
+    /// The tenants, as clients list them.
+    ///
+    /// # Errors
+    /// The instance runs no system file.
+    pub(super) fn tenant_reports(&self) -> Result<Vec<TenantReport>, ArgError> {
+        Ok(self.tenants.as_ref().ok_or_else(no_tenants)?.reports())
+    }
+
+    /// Prepares the change of a tenant's configuration.
+    ///
+    /// # Errors
+    /// There is no such tenant, or the configuration is wrong.
+    pub(super) fn change_tenant(
+        &mut self,
+        router: &mut Router,
+        tenant: &str,
+        change: TenantChange<'_>,
+    ) -> Result<(), ArgError> {
+        let reader = self.reader();
+        let tenants = self.tenants.as_mut().ok_or_else(no_tenants)?;
+        tenants.change(router, &reader, tenant, change)
+    }
+
+    /// Answers some commands of tenants' clients; returns the time of the next step, `due` if none waits.
+    pub(super) fn answer_tenants(
+        &mut self,
+        router: &mut Router,
+        due: Option<Time>,
+    ) -> Option<Time> {
+        let Some(mut tenants) = self.tenants.take() else { return due };
+        let pause = tenants.answer_clients(router, self);
+        self.tenants = Some(tenants);
+        let next = pause.map(|pause| router.clock().now() + pause);
+        [next, due].into_iter().flatten().min()
+    }
+}
+
+fn no_tenants() -> ArgError {
+    ArgError::new("the instance has no tenants; `castanet tenants run` starts one that has")
+}

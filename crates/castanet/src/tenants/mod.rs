@@ -1,0 +1,15 @@
+//! Tenants of a system: their configurations, and their control sockets.
+
+mod configurations;
+mod load;
+mod report;
+mod sent_text;
+mod sockets;
+mod view;
+
+pub(crate) use configurations::{InstalledTexts, TenantConfigurations};
+pub(crate) use load::{LoadedSystem, load, load_with};
+pub(crate) use report::{InstallCounts, TenantReport, tenant_reports};
+pub(crate) use sent_text::sent_text;
+pub(crate) use sockets::TenantSockets;
+pub(crate) use view::{TenantView, tenant_drops, tenant_snapshot};
