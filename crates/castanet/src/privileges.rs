@@ -3,6 +3,7 @@
 
 use crate::instance::{RuntimeDirectory, default_name};
 use crate::load::Origin;
+use crate::tenants::TenantConfigurations;
 use castanet_element::resource::{Resource, ResourceKind};
 use castanet_lang::SourceMap;
 use castanet_runtime::graph::Graph;
@@ -47,6 +48,18 @@ impl Privileges {
         }
         all.sort();
         all
+    }
+
+    /// The same with the control sockets of tenants.
+    pub(crate) fn with_tenants(mut self, tenants: &TenantConfigurations) -> Privileges {
+        for tenant in &tenants.system().tenants {
+            let Some(control) = &tenant.control else { continue };
+            let name = format!("UNIX {}", tenants.path(&control.value.socket).display());
+            let why = format!("answers clients of tenant {} there", tenant.name);
+            self.add(Resource::new(ResourceKind::Socket, name, why), "castanet".into());
+        }
+        self.sort();
+        self
     }
 
     /// The same with the control socket of an instance of this configuration.

@@ -37,7 +37,7 @@ impl ReplacementReader {
     fn load(&self, origin: &Origin, installed: &InstalledTexts) -> LoadedConfiguration {
         let (vars, library, path) = (&self.vars, &self.library, self.clickpath.as_deref());
         match origin {
-            Origin::System(file) => load_with(file, vars, library, path, installed).whole(),
+            Origin::System(file) => load_with(file, vars, library, path, Some(installed)).whole(),
             other => load(other, vars, library, path),
         }
     }

@@ -39,7 +39,10 @@ fn privileges(
     planned: &ConfigPlan,
 ) -> CommandResult {
     let (origin, _) = arguments.configuration.sort().map_err(CommandError::usage)?;
-    let privileges = Privileges::new(&planned.graph, planned.resources(), &loaded.sources);
+    let mut privileges = Privileges::new(&planned.graph, planned.resources(), &loaded.sources);
+    if let Some(tenants) = &loaded.tenants {
+        privileges = privileges.with_tenants(tenants);
+    }
     let privileges = privileges.with_control_socket(&origin);
     match arguments.json {
         true => write_json(&privileges),

@@ -16,19 +16,24 @@ const VERSION: ABI = ABI::V5;
 /// Folders that the system's own state is read from: devices, memory, processors, time.
 const SYSTEM: &[&str] = &["/proc", "/sys"];
 /// Files that the program and its libraries read.
-const READ: &[&str] = &["/dev/tty", "/dev/urandom"];
+const READ: &[&str] = &["/dev/tty", "/dev/urandom", "/etc/group"];
 /// Files that anybody may write.
 const WRITE: &[&str] = &["/dev/null"];
 
 /// Rights by path.
 type Rights = BTreeMap<PathBuf, BitFlags<AccessFs>>;
 
-/// Restricts the process to the files of these privileges, and those below `folders`.
-pub(super) fn restrict(privileges: &Privileges, folders: &[PathBuf]) -> Result<String, String> {
+/// Restricts the process to the files of these privileges, those below `folders`, and those of the store of
+/// tenants' configurations.
+pub(super) fn restrict(
+    privileges: &Privileges,
+    folders: &[PathBuf],
+    store: Option<&Path>,
+) -> Result<String, String> {
     let wrong = |error: landlock::RulesetError| failed("Landlock", &error);
     let all = AccessFs::from_all(VERSION);
     let ruleset = Ruleset::default().handle_access(all).and_then(Ruleset::create).map_err(wrong)?;
-    let rights = rights(privileges, folders);
+    let rights = rights(privileges, folders, store);
     let ruleset = rights.into_iter().try_fold(ruleset, add).map_err(wrong)?;
     let status = ruleset.restrict_self().map_err(wrong)?;
     Ok(match status.ruleset {
@@ -38,7 +43,7 @@ pub(super) fn restrict(privileges: &Privileges, folders: &[PathBuf]) -> Result<S
     .to_owned())
 }
 
-fn rights(privileges: &Privileges, folders: &[PathBuf]) -> Rights {
+fn rights(privileges: &Privileges, folders: &[PathBuf], store: Option<&Path>) -> Rights {
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     let write = AccessFs::WriteFile | AccessFs::Truncate;
     let bind = AccessFs::MakeSock | AccessFs::RemoveFile;
@@ -66,6 +71,9 @@ fn rights(privileges: &Privileges, folders: &[PathBuf]) -> Rights {
     grant(RuntimeDirectory::own().path(), bind | AccessFs::ReadDir);
     for folder in folders {
         grant(folder, read | write | AccessFs::MakeReg);
+    }
+    if let Some(folder) = store {
+        grant(folder, read | write | AccessFs::MakeReg | AccessFs::RemoveFile);
     }
     rights
 }

@@ -8,6 +8,7 @@ pub(crate) mod tenant;
 
 use crate::load::LoadedConfiguration;
 use crate::privileges::Privileges;
+use crate::tenants::TenantStore;
 use castanet_element::error::ArgError;
 use castanet_runtime::router::Router;
 use clap::Args;
@@ -52,11 +53,17 @@ pub(crate) fn confine(
                     such as those of DPDK"
             .into());
     }
-    let privileges = Privileges::new(router.graph(), router.resources(), &loaded.sources);
+    let mut privileges = Privileges::new(router.graph(), router.resources(), &loaded.sources);
+    let mut store = None;
+    if let Some(tenants) = &loaded.tenants {
+        privileges = privileges.with_tenants(tenants);
+        store = tenants.store();
+    }
+    let store = store.as_ref().map(TenantStore::folder);
     nix::sys::prctl::set_no_new_privs().map_err(|error| failed("no_new_privs", &error))?;
     let mut sentences = Vec::new();
     if !arguments.no_landlock {
-        sentences.push(files::restrict(&privileges, folders)?);
+        sentences.push(files::restrict(&privileges, folders, store)?);
     }
     let wanted: Vec<&str> = match arguments.keep_capabilities {
         true => privileges.capabilities.iter().map(|it| it.name.as_str()).collect(),

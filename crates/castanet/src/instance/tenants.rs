@@ -6,8 +6,8 @@ use super::service::InstanceService;
 use crate::load::LoadedConfiguration;
 use crate::replace::ReplacementReader;
 use crate::tenants::{
-    InstallCounts, LoadedSystem, TenantConfigurations, TenantReport, TenantSockets, TenantView,
-    tenant_drops, tenant_reports, tenant_snapshot,
+    InstallCounts, LoadedSystem, StoredText, TenantConfigurations, TenantReport, TenantSockets,
+    TenantView, tenant_drops, tenant_reports, tenant_snapshot,
 };
 use crate::terminal::{complain, inform};
 use castanet_element::error::ArgError;
@@ -136,11 +136,16 @@ impl InstanceTenants {
         let LoadedSystem { configuration, configurations: next, .. } = loaded;
         let own_text = own_limit.and_then(|_| next.slot_of(tenant));
         let name = next.system().tenants[tenant].name.clone();
+        let stored = next.store().map(|store| store.stage(&name, next.installed_text(tenant)));
+        let stored = stored.transpose().map_err(ArgError::new)?;
         let prepared = router.replace_with(|build| reader.build(configuration, own_text, build));
         let counts = self.counts.entry(name.clone()).or_default();
         if let Err(error) = prepared {
             counts.refused += u64::from(own_limit.is_some());
             return Err(crate::confine::explained(error));
+        }
+        if let Some(Err(error)) = stored.map(StoredText::commit) {
+            complain(format_args!("castanet: tenant {name}: {error}"));
         }
         counts.installs += 1;
         counts.own_installs += u64::from(own_limit.is_some());

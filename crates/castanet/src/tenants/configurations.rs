@@ -1,6 +1,7 @@
 //! Configurations of tenants: from their files, or installed while the system runs.
 
 use super::load::{LoadedSystem, combine};
+use super::store::TenantStore;
 use crate::load::LibraryClasses;
 use castanet_element::class::Library;
 use castanet_lang::{Diagnostics, FileId, FlatGraph, SourceMap, expand, parse};
@@ -61,6 +62,17 @@ impl TenantConfigurations {
     /// A file of the system file's folder, or elsewhere if the path is absolute.
     pub(crate) fn path(&self, relative: &Path) -> PathBuf {
         self.folder.join(relative)
+    }
+
+    /// The folder in which installed configurations outlive the process, if there is one.
+    pub(crate) fn store(&self) -> Option<TenantStore> {
+        let folder = self.system.store.as_ref()?;
+        Some(TenantStore::new(self.folder.join(folder)))
+    }
+
+    /// The text that was installed for a tenant, if one was.
+    pub(crate) fn installed_text(&self, tenant: usize) -> Option<&str> {
+        self.tenants[tenant].installed.as_ref().map(|it| &*it.text)
     }
 
     /// The tenant of a name, with its number.

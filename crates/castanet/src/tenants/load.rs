@@ -31,23 +31,24 @@ impl LoadedSystem {
     }
 }
 
-/// Reads a system file and the files of its tenants; everything wrong is in `found` of the result.
+/// Reads a system file, the files of its tenants and the configurations that are stored in their place;
+/// everything wrong is in `found` of the result.
 pub(crate) fn load(
     path: &Path,
     vars: &[(String, String)],
     library: &Library,
     clickpath: Option<&str>,
 ) -> LoadedSystem {
-    load_with(path, vars, library, clickpath, &InstalledTexts::new())
+    load_with(path, vars, library, clickpath, None)
 }
 
-/// The same, where texts have been installed in place of tenants' files.
+/// The same; the texts that were installed in place of tenants' files are given, and not those that are stored.
 pub(crate) fn load_with(
     path: &Path,
     vars: &[(String, String)],
     library: &Library,
     clickpath: Option<&str>,
-    installed: &InstalledTexts,
+    installed: Option<&InstalledTexts>,
 ) -> LoadedSystem {
     let mut all = LoadedConfiguration::new(SourceMap::new());
     let mut system_text = String::new();
@@ -75,7 +76,15 @@ pub(crate) fn load_with(
     let LoadedConfiguration { sources, mut found, .. } = all;
     let (text, system) = (system_text.into(), Arc::new(system));
     let mut configurations = TenantConfigurations { sources, folder, text, system, tenants };
-    for (name, text) in installed {
+    let stored = match (installed, configurations.store()) {
+        (None, Some(store)) => store.read(configurations.system()),
+        _ => Ok(InstalledTexts::new()),
+    };
+    let stored = stored.unwrap_or_else(|error| {
+        found.error(None, error);
+        InstalledTexts::new()
+    });
+    for (name, text) in installed.unwrap_or(&stored) {
         if let Some((tenant, _)) = configurations.find(name) {
             configurations.install(tenant, text, library, &mut found);
         }

@@ -5,6 +5,7 @@ mod load;
 mod report;
 mod sent_text;
 mod sockets;
+mod store;
 mod view;
 
 pub(crate) use configurations::{InstalledTexts, TenantConfigurations};
@@ -12,4 +13,5 @@ pub(crate) use load::{LoadedSystem, load, load_with};
 pub(crate) use report::{InstallCounts, TenantReport, tenant_reports};
 pub(crate) use sent_text::sent_text;
 pub(crate) use sockets::TenantSockets;
+pub(crate) use store::{StoredText, TenantStore};
 pub(crate) use view::{TenantView, tenant_drops, tenant_snapshot};

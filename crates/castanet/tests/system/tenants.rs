@@ -97,7 +97,7 @@ impl TenantsNetwork {
         vlan_end.wait_for("ready", SOON).unwrap();
         let system = lab.directory().join("system.toml");
         std::fs::write(&system, text).unwrap();
-        let process = start(&lab, &wan, &system);
+        let process = start(&lab, &wan, &system, &[]);
         TenantsNetwork { lab, wan, peer, hosts, system, process, _vlan_end: vlan_end }
     }
 
@@ -119,6 +119,13 @@ impl TenantsNetwork {
         assert!(said.stdout.contains(" 0% packet loss"), "{address}: {}", said.printed());
     }
 
+    /// Kills the box, and starts it again with these options.
+    pub(crate) fn restart(&mut self, words: &[&str]) {
+        self.process.kill();
+        self.process.wait(SOON).unwrap();
+        self.process = start(&self.lab, &self.wan, &self.system, words);
+    }
+
     pub(crate) fn stop(mut self) {
         self.process.interrupt();
         let status = self.process.wait(SOON).unwrap();
@@ -129,10 +136,10 @@ impl TenantsNetwork {
 /// A file of the host that the shell that starts the box has left open.
 pub(crate) const STRAY_FILE: &str = "/etc/passwd";
 
-fn start(lab: &Lab, wan: &Namespace, system: &Path) -> Process {
+fn start(lab: &Lab, wan: &Namespace, system: &Path, words: &[&str]) -> Process {
     let shell = format!("exec 9<{STRAY_FILE}; exec \"$@\"");
     let command = wan.command("sh").args(["-c", &shell, "sh"]).arg(program());
-    let command = command.args(["tenants", "run"]).arg(system);
+    let command = command.args(["tenants", "run"]).args(words).arg(system);
     let mut process = command.env("RUNTIME_DIRECTORY", lab.directory()).spawn().unwrap();
     process.wait_for(Router::READY, SOON).unwrap();
     process

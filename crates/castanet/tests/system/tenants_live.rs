@@ -4,7 +4,7 @@ use castanet_lab::{Lab, Namespace, Output, Port, Process, Router, require};
 use std::path::PathBuf;
 
 use crate::tenants::{BLUE, GREEN, HOST, RED, TenantsNetwork, system_text};
-use crate::testbed::{LATER, SOON, program};
+use crate::testbed::{LATER, SOON, program, until};
 
 /// Installs and removes configurations of tenants at random.
 const SOAK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_soak.py");
@@ -195,6 +195,63 @@ fn the_operator_installs_and_removes_tenants() {
     std::fs::write(&it.system, system_text(&[RED, BLUE, GREEN])).unwrap();
     it.client(&["ctl", "reload"]);
     assert!(!socket.exists());
+    it.stop();
+}
+
+#[test]
+fn installed_configurations_outlive_a_killed_coordinator() {
+    let text = "store = \"kept\"\n".to_owned()
+        + &system_text(&[RED, BLUE, GREEN])
+        + "[tenant.red.control]\nsocket = \"red.sock\"\n";
+    let mut it = TenantsNetwork::of_system("tenants-store", &text);
+    let socket = it.lab.directory().join("red.sock");
+    let refused = it.tool("click-install", &["-e", OTHER], &socket);
+    assert!(refused.stderr.contains("red.click.new: No such file"), "{}", refused.printed());
+    let kept = it.lab.directory().join("kept");
+    std::fs::create_dir(&kept).unwrap();
+    it.client(&["tenants", "remove", "blue"]);
+    for options in [&[] as &[&str], &["--confine", "--keep-capabilities"]] {
+        let installed = it.tool("click-install", &["-e", OTHER], &socket);
+        assert!(installed.success(), "{}", installed.printed());
+        it.ping(0, "192.168.7.1", 2);
+        it.restart(options);
+        it.ping(0, "192.168.7.1", 2);
+        assert_eq!(it.tenant_read(&socket, "second.count"), "2");
+        let listed = it.client(&["tenants", "list"]);
+        assert!(listed.lines().any(|line| line.starts_with("blue ") && line.contains("removed")));
+    }
+    // Under --confine, too, a configuration is stored and forgotten.
+    it.client(&["tenants", "restore", "red"]);
+    it.client(&["tenants", "install", "green", "/dev/null"]);
+    let mut names: Vec<_> =
+        std::fs::read_dir(&kept).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["blue.click", "green.click"]);
+    it.stop();
+}
+
+#[test]
+fn a_tenant_s_process_runs_what_is_installed() {
+    let text = system_text(&[RED, BLUE, GREEN])
+        .replace("[tenant.red]\n", "[tenant.red]\nisolation = \"process\"\n")
+        + "[tenant.red.control]\nsocket = \"red.sock\"\n";
+    let it = TenantsNetwork::of_system("tenants-installed", &text);
+    let socket = it.lab.directory().join("red.sock");
+    let mut neighbour = neighbour_pings(&it);
+    let answers = || it.hosts[0].command("ping").args(["-n", "-c1", "-W1", "192.168.7.1"]);
+    until("the process answers", || answers().output().unwrap().success());
+    // Its address is another one.
+    let other = OTHER.replace("192.168.7.1", "192.168.7.9");
+    let installed = it.tool("click-install", &["-e", &other], &socket);
+    assert!(installed.success(), "{}", installed.printed());
+    let answers = || it.hosts[0].command("ping").args(["-n", "-c1", "-W1", "192.168.7.9"]);
+    until("the new process answers", || answers().output().unwrap().success());
+    let removed = it.tool("click-uninstall", &[], &socket);
+    assert!(removed.success(), "{}", removed.printed());
+    assert!(!answers().output().unwrap().success());
+    let said = it.tool("click-install", &["-e", "FromDevice(eth1) -> Nonsense;"], &socket);
+    assert!(said.stderr.contains("Nonsense"), "{}", said.printed());
+    finish_pings(&mut neighbour);
     it.stop();
 }
 

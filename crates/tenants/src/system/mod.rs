@@ -27,6 +27,9 @@ pub struct System {
     pub devices: Vec<PhysicalDevice>,
     /// The tenants, by name.
     pub tenants: Vec<Tenant>,
+    /// The folder in which configurations that are installed outlive the process, if there is one; relative
+    /// to the folder of the system file.
+    pub store: Option<PathBuf>,
 }
 
 /// Index of a physical device in a system.

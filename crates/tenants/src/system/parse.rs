@@ -67,8 +67,9 @@ pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System
         reader.found.error(span, error.message().trim_end().to_owned());
     }
     let table = document.get_ref();
-    reader.check_keys("the system file", table, &["device", "tenant"], &[]);
-    let mut system = System::default();
+    let whole = reader.whole(table, text.len(), &["store", "device", "tenant"]);
+    let store = reader.text(&whole, "store").map(|it| PathBuf::from(it.value));
+    let mut system = System { store, ..System::default() };
     for (name, span, value) in reader.members(table, "device") {
         reader.check_name(&name, span);
         system.devices.extend(reader.device(name, value));

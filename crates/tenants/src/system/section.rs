@@ -59,6 +59,18 @@ impl<'a> Reader<'a> {
         Some(Section { table, title, span })
     }
 
+    /// The whole file, of so many bytes, whose keys have to be among `keys`.
+    pub(super) fn whole<'t>(
+        &mut self,
+        table: &'t DeTable<'t>,
+        length: usize,
+        keys: &[&str],
+    ) -> Section<'t> {
+        let title = "the system file".to_owned();
+        self.check_keys(&title, table, keys, &[]);
+        Section { table, title, span: self.span(0..length) }
+    }
+
     /// Reports the keys of a table that have no meaning there.
     pub(super) fn check_keys(
         &mut self,
