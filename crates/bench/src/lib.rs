@@ -28,6 +28,7 @@ pub mod shared;
 pub mod shared_packets;
 pub mod slots;
 pub mod splitbox;
+mod tenant_attacks;
 mod tenant_targets;
 pub mod tenants;
 mod traffic;

@@ -3,6 +3,8 @@
 
 use super::measure::{Run, is_selected, median, ticks_per_ns, watched};
 use super::router::{build, count, path, run_counted};
+pub use super::tenant_attacks::AttackRecord;
+use super::tenant_attacks::attacks;
 pub use super::tenant_targets::TargetRecord;
 use super::tenant_targets::{container, targets};
 use castanet_element::class::Library;
@@ -12,7 +14,8 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// The names of the cases.
-pub const CASES: [&str; 6] = ["targets", "container", "overhead", "bursts", "routers", "limit"];
+pub const CASES: [&str; 7] =
+    ["targets", "container", "overhead", "bursts", "routers", "limit", "hostile"];
 
 /// Frames in use.
 const FRAMES: usize = 2048;
@@ -41,6 +44,8 @@ pub enum Record {
     Share(ShareRecord),
     /// A rate and a delay on a target.
     Target(TargetRecord),
+    /// A tenant beside a hostile one.
+    Attack(AttackRecord),
 }
 
 /// The rate of virtual routers: figures 9 and 10, and the overhead.
@@ -264,6 +269,9 @@ pub fn run(
             on_record(Record::Share(share((load, step, ticks), plan, library)?));
         }
     }
+    if wanted("hostile") {
+        attacks(plan, library, on_record)?;
+    }
     Ok(())
 }
 
@@ -276,7 +284,7 @@ fn worker(steps: u64) -> String {
 }
 
 /// Nanoseconds of a step of a `WorkPackage`.
-fn calibrate(plan: &Plan, library: &Library) -> Result<f64, String> {
+pub(crate) fn calibrate(plan: &Plan, library: &Library) -> Result<f64, String> {
     let mut router = build(&format!("a :: {};", worker(CALIBRATION)), FRAMES, 1, true, library)?;
     let runs: Vec<Run> = (0..plan.rounds.max(3))
         .map(|_| watched(1, || run_counted(&mut router, plan.time, |it| count(it, "a/c.count"))))

@@ -49,7 +49,8 @@ pub struct CpuShares {
 #[derive(Clone, Debug)]
 struct Account {
     share: CpuShare,
-    weight: u64,
+    /// Virtual time of a tick: the inverse of the weight, in units of 2^-32.
+    pace: u64,
     virtual_time: u64,
     bucket: Option<Bucket>,
 }
@@ -94,20 +95,24 @@ impl Account {
     fn new(share: CpuShare, now: u64) -> Account {
         let weight = units(share.guarantee).max(LEAST);
         let bucket = share.limit.map(|limit| Bucket::new(limit, now));
-        Account { share, weight, virtual_time: 0, bucket }
+        Account { share, pace: (UNIT << 32) / weight, virtual_time: 0, bucket }
+    }
+
+    /// The virtual time of so many ticks.
+    fn virtual_ticks(&self, ticks: u64) -> u64 {
+        let virtual_ticks = u128::from(ticks) * u128::from(self.pace) >> 32;
+        u64::try_from(virtual_ticks).unwrap_or(u64::MAX)
     }
 
     fn charge(&mut self, ticks: u64) {
-        let virtual_ticks = virtual_ticks(ticks, self.weight);
-        self.virtual_time = self.virtual_time.saturating_add(virtual_ticks);
+        self.virtual_time = self.virtual_time.saturating_add(self.virtual_ticks(ticks));
         if let Some(bucket) = &mut self.bucket {
             bucket.tokens = bucket.tokens.saturating_sub(tokens(ticks));
         }
     }
 
     fn refund(&mut self, ticks: u64) {
-        let virtual_ticks = virtual_ticks(ticks, self.weight);
-        self.virtual_time = self.virtual_time.saturating_sub(virtual_ticks);
+        self.virtual_time = self.virtual_time.saturating_sub(self.virtual_ticks(ticks));
         if let Some(bucket) = &mut self.bucket {
             bucket.tokens = bucket.tokens.saturating_add(tokens(ticks));
         }
@@ -117,12 +122,6 @@ impl Account {
 /// Ticks at full speed as tokens of a bucket.
 fn tokens(ticks: u64) -> i64 {
     i64::try_from(ticks.saturating_mul(UNIT)).unwrap_or(i64::MAX)
-}
-
-/// The virtual time of so many ticks.
-fn virtual_ticks(ticks: u64, weight: u64) -> u64 {
-    let virtual_ticks = u128::from(ticks) * u128::from(UNIT) / u128::from(weight);
-    u64::try_from(virtual_ticks).unwrap_or(u64::MAX)
 }
 
 impl CpuShares {

@@ -393,7 +393,9 @@ impl InstanceService {
 impl Service for InstanceService {
     fn step(&mut self, router: &mut Router) -> Option<Time> {
         self.finish_replacement(router);
-        if self.hangup.swap(false, Ordering::Relaxed)
+        // A configuration that is about to run is put in place first.
+        if !router.is_replaced()
+            && self.hangup.swap(false, Ordering::Relaxed)
             && let Err(error) = self.reload(router, None)
         {
             let why = router.words(&error);

@@ -22,9 +22,9 @@ impl Tool for Uninstall {
     }
 
     fn run(&self, context: &ToolContext) -> Result<(), Failure> {
-        let (_, words) = self.common.sort(context)?;
-        if !words.is_empty() {
-            return Err(context.usage("no configuration is needed"));
+        let CommonOptions { words, file, expression, output, .. } = &self.common;
+        if [words, file, expression, output].iter().any(|it| !it.is_empty()) {
+            return Err(context.usage("it takes no configuration"));
         }
         let mut it = self.target.attach(context)?;
         it.client.write("stop", "").map_err(|message| context.fail(message))

@@ -1,6 +1,7 @@
 //! Click's tools by their names, each option of each: process in, text out.
 
 mod combine;
+mod install;
 mod links;
 mod no_op_tools;
 mod transform;
@@ -45,6 +46,9 @@ pub(crate) const FILTERS: [&str; 6] = [
     "click-fastclassifier",
     "click-devirtualize",
 ];
+
+/// Tools that read no configuration.
+const BLIND: [&str; 2] = ["click-buildtool", "click-uninstall"];
 
 /// All tools.
 pub(crate) const EVERY: [&str; 15] = [
@@ -171,7 +175,7 @@ fn libraries_are_looked_for_in_clickpath() {
     let err = complaints("click-flatten", &["-C", "/nowhere", "-e", text], "");
     assert!(err.contains(output), "{err}");
     // Every tool that reads a configuration looks there; some want more words.
-    for tool in EVERY.into_iter().filter(|tool| *tool != "click-buildtool") {
+    for tool in EVERY.into_iter().filter(|tool| !BLIND.contains(tool)) {
         let words: &[&str] = match tool {
             "click-mkmindriver" => &["-p", "x"],
             "click-uncombine" => &["-n", "x"],

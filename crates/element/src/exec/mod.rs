@@ -66,6 +66,8 @@ pub struct ExecState {
     pub observers: Observers,
     /// By element: the packets that its account counts; empty where no account has limits of memory.
     pub kept: Vec<Option<KeptPackets>>,
+    /// Packets that came into stores since accounts were charged last; `None` without accounts.
+    pub store_inputs: Option<Vec<StoreInput>>,
     /// Timers of elements.
     pub timers: Timers,
     /// The earliest time at which a puller that found nothing is to try again.
@@ -101,6 +103,15 @@ pub struct ExecState {
     pub cycles: Option<Box<CycleAccounting>>,
 }
 
+/// Packets that came into a store.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreInput {
+    /// The store.
+    pub element: usize,
+    /// Number of packets.
+    pub packets: u64,
+}
+
 impl ExecState {
     /// State for that many elements.
     pub fn new(elements: usize, frames: Frames, burst: usize, seed: u64) -> ExecState {
@@ -114,6 +125,7 @@ impl ExecState {
             counters: vec![Counters::default(); elements],
             observers: Observers::new(elements),
             kept: Vec::new(),
+            store_inputs: None,
             timers: Timers::new(elements),
             retry: None,
             requested_output: 0,

@@ -3,7 +3,7 @@
 use super::{Instance, Node, PushRole, StoreRole, handlers_of_body};
 use crate::cx::Cx;
 use crate::element::Store;
-use crate::exec::Next;
+use crate::exec::{Next, StoreInput};
 use castanet_packet::Batch;
 
 /// A `Store` element, as one worker reaches it.
@@ -21,6 +21,9 @@ impl<E: Store> StoreNode<E> {
 impl<E: Store> PushRole for StoreNode<E> {
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
         let mut batch = std::mem::take(batch);
+        if let Some(inputs) = &mut cx.exec.store_inputs {
+            inputs.push(StoreInput { element: cx.me, packets: batch.len() as u64 });
+        }
         self.body.lend(|config, local| {
             cx.keep(&mut batch, || config.held(local));
             config.enqueue_at(local, port, batch, cx);

@@ -422,7 +422,8 @@ fn assemble(
         let core = ExecState::new(elements, frames.clone(), options.burst, seed);
         let (labels, output_groups) = (labels.clone(), output_groups.clone());
         let kept = kept.next().unwrap_or_default();
-        ExecState { worker: index, at_home, labels, output_groups, kept, ..core }
+        let store_inputs = (!assigned.accounts.is_empty()).then(Vec::new);
+        ExecState { worker: index, at_home, labels, output_groups, kept, store_inputs, ..core }
     };
     let worker = |(index, (slots, inbox)): (usize, (Vec<Slot>, _))| Worker {
         index,

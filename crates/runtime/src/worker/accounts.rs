@@ -5,18 +5,20 @@
 //! while the system runs another thread on the core. So about every millisecond the charges are
 //! compared with the processor time of the thread, and what was charged too much is given back.
 
+mod crossings;
 mod memory;
 
 use super::meter::VISIT;
 use super::{Tasks, Worker};
 use crate::graph::Graph;
-use crate::graph::assign::accounts::{AccountBoundary, OWN, boundaries};
+use crate::graph::assign::accounts::OWN;
 use crate::graph::assign::{AccountPlan, Assignment};
 use crate::graph::task::TaskKind;
-use castanet_element::exec::Counters;
+use castanet_element::exec::{Counters, ExecState};
 use castanet_element::time::{Clock, Time};
 use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
 use castanet_packet::HeapPayment;
+use crossings::Crossings;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -46,7 +48,7 @@ pub(crate) struct Accounts {
     usage: Vec<AccountUsage>,
     /// By account: how long its runs may take.
     bounds: Vec<RunBound>,
-    boundaries: Vec<BoundaryCount>,
+    crossings: Crossings,
     /// By account: the packets that have come in since its last run.
     arrivals: Vec<Arrivals>,
     /// Whether the last run of the router's own tasks moved a whole burst, so that more packets wait
@@ -86,13 +88,6 @@ struct RunBound {
     /// Ticks of a packet: at once as high as those of a run, and lower by and by.
     per_packet: u64,
     burst: usize,
-}
-
-/// Packets at a boundary.
-struct BoundaryCount {
-    boundary: AccountBoundary,
-    account: usize,
-    seen: u64,
 }
 
 /// Packets that have come into an account.
@@ -162,17 +157,13 @@ impl Accounts {
         let counter = TickCounter::new(clock);
         let mut shares: Vec<CpuShare> = plan.accounts.iter().map(|it| it.share).collect();
         shares[OWN] = own_share(shares[OWN]);
-        let count = |boundary: AccountBoundary| {
-            let account = plan[boundary.element].account;
-            BoundaryCount { boundary, account, seen: 0 }
-        };
         let mark = counter.now(clock.now());
         let mut accounts = Accounts {
             shares: CpuShares::new(&shares, counter.ticks(SAVED), mark),
             of: plan.elements.iter().map(|it| it.account).collect(),
             usage: vec![AccountUsage::default(); shares.len()],
             bounds: vec![RunBound { most: None, per_packet: 0, burst: usize::MAX }; shares.len()],
-            boundaries: boundaries(graph, plan).into_iter().map(count).collect(),
+            crossings: Crossings::new(graph, plan),
             arrivals: vec![Arrivals::default(); shares.len()],
             is_backlogged: false,
             plans: plan.accounts.clone(),
@@ -244,12 +235,22 @@ impl Accounts {
     }
 
     fn charge(&mut self, account: usize, ticks: u64) {
-        self.is_counted = false;
+        self.note_use(account, ticks);
         self.shares.charge(account, ticks);
+        self.note_limit(account);
+    }
+
+    fn note_use(&mut self, account: usize, ticks: u64) {
+        self.is_counted = false;
         let usage = &mut self.usage[account];
         usage.ticks += ticks;
         usage.fresh += ticks;
+    }
+
+    /// Notes whether an account that was charged has reached its limit.
+    fn note_limit(&mut self, account: usize) {
         if let Some(due) = self.shares.reached(account, self.mark) {
+            let usage = &mut self.usage[account];
             let from = usage.limited_until.max(self.mark);
             usage.limited += due.saturating_sub(from);
             usage.limited_until = usage.limited_until.max(due);
@@ -270,17 +271,19 @@ impl Accounts {
     }
 
     /// Charges a run of a task.
-    fn charge_run(&mut self, run: &AccountRun, packets: u64, counters: &[Counters], now: Time) {
-        let ticks = self.elapsed(now, run.visits);
+    fn charge_run(&mut self, run: &AccountRun, packets: u64, exec: &mut ExecState) {
+        let ticks = self.elapsed(exec.now, run.visits);
         let own = match run.account {
-            OWN => ticks.saturating_sub(self.charge_at_boundaries(ticks, packets, counters)),
+            OWN => ticks.saturating_sub(self.charge_crossings(ticks, packets, exec)),
             _ => ticks,
         };
+        exec.store_inputs.iter_mut().for_each(Vec::clear);
         self.note_arrivals(run, packets);
-        self.charge(run.account, own);
         // Others pay for the rest. It counts for whose turn it is all the same: else a flood of packets
         // would leave no time for the work on them.
-        self.shares.charge(run.account, ticks - own);
+        self.note_use(run.account, own);
+        self.shares.charge(run.account, ticks);
+        self.note_limit(run.account);
         let most = self.bounds[run.account].most.unwrap_or(u64::MAX);
         let is_long = ticks > most.min(self.usage[run.account].longest);
         // A long run may have been interrupted.
@@ -294,26 +297,21 @@ impl Accounts {
 
     /// Charges a run of the router's own to the accounts whose packets it moved; returns what they
     /// pay.
-    fn charge_at_boundaries(&mut self, ticks: u64, packets: u64, counters: &[Counters]) -> u64 {
-        let mut crossed = 0;
-        for it in &self.boundaries {
-            crossed += it.boundary.count(counters).saturating_sub(it.seen);
-        }
-        let all = crossed.max(packets);
+    fn charge_crossings(&mut self, ticks: u64, packets: u64, exec: &mut ExecState) -> u64 {
+        let mut crossings = std::mem::take(&mut self.crossings);
+        let found = crossings.take(exec);
+        let crossed: u64 = found.iter().map(|it| it.packets).sum();
+        let all = crossed.max(packets).max(1);
         let mut paid = 0;
-        for n in 0..self.boundaries.len() {
-            let it = &mut self.boundaries[n];
-            let count = it.boundary.count(counters);
-            let moved = count.saturating_sub(std::mem::replace(&mut it.seen, count));
-            if moved > 0 {
-                let part = (u128::from(ticks) * u128::from(moved) / u128::from(all)) as u64;
-                let account = it.account;
-                self.arrivals[account].packets += if it.boundary.comes_in { moved } else { 0 };
-                paid += part;
-                self.usage[account].device_ticks += part;
-                self.charge(account, part);
-            }
+        for it in found {
+            let part = ticks.saturating_mul(it.packets) / all;
+            let arrived = if it.comes_in { it.packets } else { 0 };
+            self.arrivals[it.account].packets += arrived;
+            paid += part;
+            self.usage[it.account].device_ticks += part;
+            self.charge(it.account, part);
         }
+        self.crossings = crossings;
         paid
     }
 
@@ -435,18 +433,8 @@ impl Accounts {
             self.shares.inherit(account, &before.shares, their);
             self.bounds[account].per_packet = before.bounds[their].per_packet;
         }
-        for it in &mut self.boundaries {
-            it.seen = u64::MAX;
-        }
+        self.crossings.begin();
         self.bound_runs();
-    }
-}
-
-impl AccountBoundary {
-    /// Packets that have gone this way.
-    fn count(self, counters: &[Counters]) -> u64 {
-        let counters = &counters[self.element];
-        if self.comes_in { counters.input } else { counters.output }
     }
 }
 
@@ -528,6 +516,7 @@ impl Worker {
     pub(super) fn charge_timer(&mut self, element: usize) {
         if let Some(accounts) = &mut self.accounts {
             accounts.charge_timer(element, self.exec.now, self.graph.hops);
+            self.exec.store_inputs.iter_mut().for_each(Vec::clear);
         }
     }
 
@@ -557,7 +546,7 @@ impl Worker {
         let packets = moved(kind, &self.exec.counters) - before;
         let run = AccountRun { account, burst, visits: self.graph.hops };
         if let Some(accounts) = &mut self.accounts {
-            accounts.charge_run(&run, packets, &self.exec.counters, self.exec.now);
+            accounts.charge_run(&run, packets, &mut self.exec);
             if accounts.count_due <= self.exec.now {
                 self.count_kept();
             }

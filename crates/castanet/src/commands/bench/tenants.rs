@@ -3,7 +3,9 @@
 use super::{run_and_print, title};
 use crate::commands::CommandResult;
 use crate::library::library;
-use castanet_bench::tenants::{CASES, Plan, RateRecord, Record, ShareRecord, TargetRecord, run};
+use castanet_bench::tenants::{
+    AttackRecord, CASES, Plan, RateRecord, Record, ShareRecord, TargetRecord, run,
+};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use std::time::Duration;
@@ -23,7 +25,10 @@ the paper \"Data plane virtualisation\".
   routers    figure 10: the rate of one to ten routers together
   limit      figures 11 and 12: the share of an account that may have 15 % of the
              processor, for loads of 5000 to 100 000 cycles a packet, in windows
-             of 100 ms",
+             of 100 ms
+  hostile    a tenant that uses a quarter of the processor, beside one that loops,
+             floods, keeps packets or flows, or is very large: rate, and the delay
+             of 99 % of its packets, against the longest run that it was promised",
     after_help = "Examples:
   castanet bench tenants
   castanet bench tenants --case limit --json"
@@ -65,6 +70,7 @@ fn row(record: &Record) -> String {
         Record::Rate(record) => rate_row(record),
         Record::Share(record) => share_row(record),
         Record::Target(record) => target_row(record),
+        Record::Attack(record) => attack_row(record),
     }
 }
 
@@ -83,6 +89,23 @@ fn target_row(r: &TargetRecord) -> String {
     format!(
         "{:<9} {:>7} {what:<42} {:>10} {:>9.3} {:>7.3} delay {:.2} us\n",
         r.case, r.figure, "", r.mpps, r.ratio, r.delay_us
+    )
+}
+
+fn attack_row(r: &AttackRecord) -> String {
+    format!(
+        "{:<9} {:>7} {:<42} {:>10} {:>9.4} {:>7.3} lost {}, delay of 99 % {:.0} us (alone {:.0}), longest run {:.0} us of {:.0} promised\n",
+        r.case,
+        "",
+        r.attack,
+        "",
+        r.rate / 1e6,
+        r.ratio,
+        r.lost,
+        r.p99_us,
+        r.p99_alone_us,
+        r.longest_run_us,
+        r.promised_us
     )
 }
 
