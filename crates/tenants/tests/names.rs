@@ -278,8 +278,27 @@ fn handlers_of_tenants_open_no_files() {
     );
     let mut router = run(&graph(&a, IDLE));
     assert_eq!(router.read("a/c.count").unwrap(), "9");
+    assert!(!file.exists(), "the call has written a file");
     let refused = router.write("a/g.write_file", &file.display().to_string()).unwrap_err();
     assert!(refused.to_string().contains("reach no files"), "{refused}");
+    assert!(!file.exists(), "the handler has written a file");
+    clean(router);
+}
+
+#[test]
+fn handlers_give_tenants_no_arguments_that_reach_the_host() {
+    let file = std::env::temp_dir().join(format!("castanet-outfile-{}", std::process::id()));
+    let a = format!(
+        "InfiniteSource(LIMIT 9, STOP false) -> Counter(COUNT_CALL 3 p.config OUTFILE {0})
+            -> UDPIPEncap(1.0.0.1, 1, 2.0.0.2, 2) -> p :: IPPrint(x) -> c :: Counter -> Discard;",
+        file.display()
+    );
+    let mut router = run(&graph(&a, IDLE));
+    assert_eq!(router.read("a/c.count").unwrap(), "9");
+    let refused = router.write("a/p.config", &format!("x, OUTFILE {}", file.display()));
+    assert!(refused.is_err());
+    assert_eq!(router.read("a/p.config").unwrap(), "x");
+    router.end();
     assert!(!file.exists());
     clean(router);
 }
