@@ -48,7 +48,7 @@ impl SystemFolder {
         run(&mut client, b"")
     }
 
-    /// What a handler says.
+    /// The value of a read handler.
     fn read(&self, handler: &str) -> String {
         let answer = self.ctl(&["read", handler]);
         assert_eq!(answer.status, Some(0), "{}", answer.err);
