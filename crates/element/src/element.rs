@@ -4,7 +4,7 @@
 //! state, which that worker alone has by `&mut`.
 
 use crate::account::{CpuAccount, MemoryLimits};
-use crate::args::Args;
+use crate::args::{Args, DeclaredNames};
 use crate::control::{ControlContext, ControlWaker, ProgramWait};
 use crate::cx::Cx;
 use crate::declaration::ElementDeclarations;
@@ -325,8 +325,8 @@ pub trait Info: Describe + Build + Send + Sync {
 /// Declarations of `Info` elements, gathered before any other element is built.
 #[derive(Default)]
 pub struct Facts {
-    /// Names, each with the address that it stands for, as `AddressInfo` writes it.
-    pub addresses: Vec<(String, String)>,
+    /// Names of addresses, ports, annotations and patterns.
+    pub names: DeclaredNames,
     /// Names of elements or compounds, each with the worker of its tasks.
     pub homes: Vec<(String, usize)>,
     /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.

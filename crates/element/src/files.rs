@@ -31,6 +31,8 @@ pub struct HandlerFiles {
 }
 
 enum Access {
+    /// None: the element is in a sealed compound.
+    Sealed,
     /// Those below these folders.
     Below(Vec<PathBuf>),
     /// Any, as in Click; the first use is warned of.
@@ -63,6 +65,11 @@ impl HandlerFiles {
             all.push(whole);
         }
         HandlerFiles { access: Arc::new(Access::Below(all)), ..Self::default() }
+    }
+
+    /// No file, for elements in sealed compounds; their configurations name none, either.
+    pub fn sealed() -> HandlerFiles {
+        HandlerFiles { access: Arc::new(Access::Sealed), ..Self::default() }
     }
 
     /// Any file, as Click's handlers. `warn` is called once, when the first is opened that the
@@ -115,6 +122,7 @@ impl HandlerFiles {
             return plainly(Path::new(file), how).map_err(failed);
         }
         match &*self.access {
+            Access::Sealed => Err(out_of_sealed(handler, file)),
             Access::Any { warn, warned } => {
                 if !warned.swap(true, Ordering::Relaxed) {
                     warn(&format!(
@@ -148,6 +156,11 @@ impl Use {
             Use::Append => OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_APPEND,
         }
     }
+}
+
+fn out_of_sealed(handler: &str, file: &str) -> ArgError {
+    let why = "handlers of elements in sealed compounds reach no files";
+    ArgError::new(format!("'{handler}' may not open {file}: {why}"))
 }
 
 fn out_of_reach(handler: &str, file: &str, folders: &[PathBuf]) -> ArgError {

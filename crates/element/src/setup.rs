@@ -30,7 +30,7 @@ pub struct Setup<'a> {
     /// Whether packets may leave the element with checksums that the sending device computes: all elements
     /// behind it pass such packets on or send them.
     pub may_leave_checksums: bool,
-    /// Addresses by name, as `AddressInfo` and the machine declare them.
+    /// Addresses by name, as `AddressInfo` and the machine declare them for this element.
     pub names: &'a Names,
     /// Adds a warning about arguments that can be used and are perhaps wrong.
     pub warn: &'a dyn Fn(String),
@@ -82,6 +82,15 @@ impl Setup<'_> {
     /// which no element has for a name.
     pub fn shared<T: Default + Send + 'static>(&self, key: &str) -> Shared<T> {
         self.peers.and_then(|peers| peers.state.shared(key)).unwrap_or_default()
+    }
+
+    /// As [`Setup::shared`], for a key with a space in it that is made of a name: the state is that of all
+    /// elements for which the same names hold.
+    pub fn shared_in_scope<T: Default + Send + 'static>(&self, key: &str) -> Shared<T> {
+        match self.names.scope() {
+            Some(scope) => self.shared(&format!("{scope} {key}")),
+            None => self.shared(key),
+        }
     }
 
     /// As [`Setup::shared`], for state that workers mostly read.

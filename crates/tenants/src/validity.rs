@@ -63,7 +63,7 @@ impl Check<'_> {
             // The plan reports wrong declarations.
             _ = declare.map(|declare| declare(&it.config, &Names::default(), &mut facts));
         }
-        let names = Names::new(&facts.addresses, None);
+        let names = Names::new(facts.names.here(), None);
         let mut ends: Vec<DeviceEnd> = Vec::new();
         for (number, it) in self.graph.elements.iter().enumerate() {
             // The plan reports unknown classes.
@@ -255,21 +255,6 @@ fn direction(class: &str) -> Option<Direction> {
         "ToDevice" => Some(Direction::Send),
         _ => None,
     }
-}
-
-/// The names that a tenant's graph declares for addresses, each with the element that does so.
-pub(crate) fn declared_names(graph: &FlatGraph, library: &Library) -> Vec<(String, usize)> {
-    let mut all = Vec::new();
-    for (number, it) in graph.elements.iter().enumerate() {
-        let Some(declare) = library.get(&it.class).and_then(|class| class.factory.declare) else {
-            continue;
-        };
-        let mut facts = Facts::default();
-        _ = declare(&it.config, &Names::default(), &mut facts);
-        all.extend(facts.addresses.into_iter().map(|(name, _)| (name, number)));
-    }
-    all.dedup();
-    all
 }
 
 /// The virtual device of an end.

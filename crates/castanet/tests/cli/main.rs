@@ -32,6 +32,7 @@ mod service;
 mod shell;
 mod sockets;
 mod splitbox;
+mod tenants;
 mod tools;
 mod web;
 mod write_errors;

@@ -7,6 +7,7 @@ mod call;
 mod memory;
 mod names;
 mod patterns;
+mod scoped_names;
 mod values;
 
 pub use annotations::AnnoAt;
@@ -14,6 +15,7 @@ pub use call::Call;
 pub use castanet_lang::io_error_text;
 pub use memory::affordable;
 pub use names::{ANNO, AddressKind, Names, PATTERN, PORT};
+pub use scoped_names::{DeclaredNames, ScopedNames};
 pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};
 
 use castanet_lang::args::{ArgText, split};

@@ -57,16 +57,30 @@ pub struct Names {
     declared: HashMap<String, Vec<String>>,
     system: Option<Resolver>,
     files: HandlerFiles,
+    /// The sealed compound in which they hold; `None` for those that hold outside of all of them.
+    scope: Option<String>,
 }
 
 impl Names {
-    /// Names from `AddressInfo` declarations.
+    /// Names from `AddressInfo` declarations, and those of interfaces.
     pub fn new(declared: &[(String, String)], system: Option<Resolver>) -> Names {
         let mut names = Names { system, ..Names::default() };
         for (name, address) in declared {
             names.declared.entry(name.clone()).or_default().push(address.clone());
         }
         names
+    }
+
+    /// Names that hold inside a sealed compound, where interfaces have no names and handlers reach no
+    /// files.
+    pub(super) fn sealed(scope: &str, declared: &[(String, String)]) -> Names {
+        let names = Names::new(declared, None).with_files(HandlerFiles::sealed());
+        Names { scope: Some(scope.to_owned()), ..names }
+    }
+
+    /// The sealed compound in which they hold; `None` for those that hold outside of all of them.
+    pub fn scope(&self) -> Option<&str> {
+        self.scope.as_deref()
     }
 
     /// The same, with files that handlers may name.

@@ -13,7 +13,8 @@ use castanet_element::prelude::*;
 /// is that host, and `NAME:ipnet` its prefix; that of an address without host
 /// bits, such as 10.0.0.0/8, is the prefix. The interfaces of the machine have
 /// names without declaration: `eth0:ip` and so on, and `eth0:gw` is the gateway
-/// of the default route through `eth0`.
+/// of the default route through `eth0`. In a tenant of `castanet tenants`, names
+/// are those that the tenant declares, and interfaces have none.
 ///
 /// ```click
 /// AddressInfo(host 1.0.0.1 00:00:00:00:00:07 2001:db8::1, net 2.0.0.9/8, same host,
@@ -48,10 +49,10 @@ pub struct AddressInfo {
 
 /// The addresses of a declared name, or `text` itself if it is an address; `None` otherwise.
 fn addresses_of(text: &str, facts: &Facts) -> Option<Vec<String>> {
-    let declared = Names::new(&facts.addresses, None);
+    let declared = Names::new(facts.names.here(), None);
     let known: Vec<String> = match text.contains(':') {
         false => {
-            facts.addresses.iter().filter(|(n, _)| n == text).map(|(_, a)| a.clone()).collect()
+            facts.names.here().iter().filter(|(n, _)| n == text).map(|(_, a)| a.clone()).collect()
         }
         true => AddressKind::WRITTEN
             .into_iter()
@@ -91,7 +92,7 @@ impl Info for AddressInfo {
                         .click(format!("'{text}' is not a recognizable address"))
                         .help("1.0.0.1, 1.0.0.0/8, 00:01:02:03:04:05 and 2001:db8::1 are addresses")
                 })?;
-                facts.addresses.extend(all.into_iter().map(|address| (name.clone(), address)));
+                all.into_iter().for_each(|address| facts.names.declare(name.clone(), address));
             }
         }
         Ok(())

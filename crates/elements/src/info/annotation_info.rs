@@ -50,9 +50,9 @@ impl Info for AnnotationInfo {
                 return Err(ArgError::new(format!("`{name}` is an annotation already"))
                     .click(format!("annotation name '{name}' already defined")));
             }
-            facts.addresses.push((name, format!("{ANNO}{offset}/{size}")));
+            facts.names.declare(name, format!("{ANNO}{offset}/{size}"));
         }
-        let names = Names::new(&facts.addresses, None);
+        let names = Names::new(facts.names.here(), None);
         let mut all: Vec<(&str, Anno)> = Vec::new();
         for name in &self.check_overlap {
             let anno = Anno::from_arg(name, &names).map_err(|e| e.at("CHECK_OVERLAP"))?;

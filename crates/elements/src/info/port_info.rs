@@ -37,7 +37,7 @@ impl Info for PortInfo {
                     ArgError::new(format!("`{port}` is no port of TCP or UDP"))
                         .click(format!("'{port}' is not a port"))
                 })?;
-                facts.addresses.push((name.clone(), format!("{PORT}{number}")));
+                facts.names.declare(name.clone(), format!("{PORT}{number}"));
             }
         }
         Ok(())

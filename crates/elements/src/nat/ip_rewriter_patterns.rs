@@ -37,7 +37,7 @@ impl Info for IPRewriterPatterns {
         for argument in &self.patterns {
             let [name, words @ ..] = argument.words.as_slice() else { continue };
             let taken = |(it, text): &(String, String)| it == name && text.starts_with(PATTERN);
-            if facts.addresses.iter().any(taken) {
+            if facts.names.here().iter().any(taken) {
                 return Err(ArgError::new(format!("pattern '{name}' already defined")));
             }
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -47,7 +47,7 @@ impl Info for IPRewriterPatterns {
                     .click(e)
                     .help("SADDR SPORT DADDR DPORT or SADDR DADDR, where `-` leaves one as it is")
             })?;
-            facts.addresses.push((name.clone(), format!("{PATTERN}{}", words.join(" "))));
+            facts.names.declare(name.clone(), format!("{PATTERN}{}", words.join(" ")));
         }
         Ok(())
     }

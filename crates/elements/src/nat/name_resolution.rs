@@ -18,7 +18,7 @@ impl castanet_kit::nat::NameResolver for SetupResolver<'_> {
 
     fn pattern(&self, name: &str) -> Option<Pattern> {
         // All rewriters that name the pattern share its position in the range.
-        let cursor = self.0.shared::<RoundRobinCursor>(&format!("pattern {name}"));
+        let cursor = self.0.shared_in_scope::<RoundRobinCursor>(&format!("pattern {name}"));
         let cursor = cursor.with(|cursor| cursor.clone());
         Some(declared_pattern(name, self.0.names)?.with_cursor(cursor))
     }

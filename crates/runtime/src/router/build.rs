@@ -17,7 +17,7 @@ use crate::worker::driver::{DriverEvent, ProgramId};
 use crate::worker::slot::{Slot, WorkerGraph};
 use crate::worker::{Accounts, Tasks, Worker, inbox};
 use castanet_element::account::KeptPackets;
-use castanet_element::args::Names;
+use castanet_element::args::ScopedNames;
 use castanet_element::class::{Library, Nodes, Program, Role};
 use castanet_element::control::{ControlWaker, ProgramWait};
 use castanet_element::declaration::ElementDeclarations;
@@ -127,8 +127,7 @@ impl Router {
     /// By element: what it does as a stage of a fused chain, as a Rust expression
     /// ([`PerPacket::native`](castanet_element::element::PerPacket::native)). Opens no file or device.
     pub fn natives(planned: &ConfigPlan, options: &Options) -> Vec<Option<String>> {
-        let system = options.interfaces.map(|ask| Arc::new(ask) as _);
-        let names = Names::new(&planned.facts.addresses, system);
+        let names = planned.names(options.interfaces);
         let (shared, mut found) = (SharedState::default(), Diagnostics::new());
         let parts = make_all(planned, &names, &shared, Time::default(), options, &mut found);
         let native = |nodes: &Nodes| nodes.first()?.through()?.native();
@@ -138,8 +137,7 @@ impl Router {
     /// Builds without opening a file or a device, and drops the result.
     pub fn check(flat: &FlatGraph, library: &Library, options: &Options, found: &mut Diagnostics) {
         let planned = plan(flat, library, &options.cores(), options.error_style, found);
-        let system = options.interfaces.map(|ask| Arc::new(ask) as _);
-        let names = Names::new(&planned.facts.addresses, system);
+        let names = planned.names(options.interfaces);
         let parts =
             make_all(&planned, &names, &SharedState::default(), Time::default(), options, found);
         let ConfigPlan { graph, assigned, .. } = &planned;
@@ -164,10 +162,9 @@ pub(super) fn construct(
     if options.error_style == ErrorStyle::Click && found.has_errors() {
         return None;
     }
-    let system = options.interfaces.map(|ask| Arc::new(ask) as _);
     let arguments = planned.graph.elements.iter().map(|it| it.config.as_str());
     let files = options.handler_files.of(arguments);
-    let names = Names::new(&planned.facts.addresses, system).with_files(files);
+    let names = planned.names(options.interfaces).with_files(files);
     let mut parts =
         make_all(&planned, &names, &context.shared, context.clock.now(), options, found);
     if found.has_errors() {
@@ -356,7 +353,7 @@ impl Parts {
 
 fn make_all(
     planned: &ConfigPlan,
-    names: &Names,
+    names: &ScopedNames,
     shared: &SharedState,
     started: Time,
     options: &Options,

@@ -7,7 +7,7 @@ use super::{ProgramRun, Router, global};
 use crate::graph::{Graph, assign};
 use crate::worker::Worker;
 use crate::worker::calls::CallRequest;
-use castanet_element::args::Names;
+use castanet_element::args::ScopedNames;
 use castanet_element::error::ArgError;
 use castanet_lang::nearest;
 
@@ -99,11 +99,11 @@ pub(super) fn find_calls(
     graph: &Graph,
     assigned: &assign::Assignment,
     programs: &[ProgramRun],
-    names: &Names,
+    names: &ScopedNames,
     element: usize,
 ) -> Result<(), ArgError> {
     let it = &graph.elements[element];
-    let calls = it.class.factory.calls.and_then(|find| find(&it.config, names));
+    let calls = it.class.factory.calls.and_then(|find| find(&it.config, names.of(&it.name)));
     for (argument, handler) in calls.unwrap_or_default() {
         let path = in_scope(graph, &it.name, &handler);
         find(graph, assigned, programs, &path).map_err(|error| match argument {

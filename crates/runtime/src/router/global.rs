@@ -2,7 +2,7 @@
 
 use super::Router;
 use super::handlers::{drop_counts, unknown};
-use castanet_element::args::FromArg;
+use castanet_element::args::{FromArg, Names};
 use castanet_element::class::ports::is_agnostic;
 use castanet_element::error::ArgError;
 use castanet_element::exec::Counters;
@@ -185,7 +185,7 @@ impl Router {
             return Ok(());
         }
         if name == "count_cycles" {
-            let on = bool::from_arg(value.trim(), &self.config.names);
+            let on = bool::from_arg(value.trim(), &Names::default());
             return on.map(|on| self.count_cycles(on)).map_err(|e| e.at(name));
         }
         Err(no_write(name, self.global_writes()))

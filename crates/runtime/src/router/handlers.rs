@@ -324,7 +324,8 @@ impl Router {
         }
         let Some(config) = self.config_of(it)? else { return Ok(None) };
         // Arguments have no blanks around them, as lines of clients do.
-        let new = (class.factory.write_config)(&config, name, value.trim(), &self.config.names);
+        let names = self.config.names.of(&self.config.graph.elements[it].name);
+        let new = (class.factory.write_config)(&config, name, value.trim(), names);
         new.map(|new| Ok((config, new.map_err(|e| e.at(name))?))).transpose()
     }
 

@@ -1,6 +1,7 @@
 //! Metrics: values of handlers and counts of workers, for monitoring systems.
 
 use super::Router;
+use crate::graph::Element;
 use crate::worker::{Worker, slot};
 use castanet_element::class::Role;
 use castanet_element::error::ArgError;
@@ -71,10 +72,11 @@ impl Router {
     /// By element: the device that it receives from or sends to, if it is such an element.
     pub fn device_names(&self) -> Vec<Option<String>> {
         let elements = self.config.graph.elements.iter();
-        let name = |find: castanet_element::class::FindDevice, config: &str| {
-            find(config, &self.config.names).map(|device| device.name)
+        let name = |it: &Element| {
+            let device = (it.class.factory.device?)(&it.config, self.config.names.of(&it.name))?;
+            Some(device.name)
         };
-        elements.map(|it| name(it.class.factory.device?, &it.config)).collect()
+        elements.map(name).collect()
     }
 
     /// Bursts that each worker has lost to panics in elements.

@@ -47,7 +47,7 @@ use crate::console::Console;
 use crate::cores::{Cores, allowed};
 use crate::graph::{Graph, assign};
 use crate::worker::Worker;
-use castanet_element::args::Names;
+use castanet_element::args::ScopedNames;
 use castanet_element::class::Program;
 use castanet_element::control::ProgramWait;
 use castanet_element::files::HandlerFiles;
@@ -157,7 +157,7 @@ struct RunningConfig {
     replaced: u64,
     graph: Graph,
     assigned: assign::Assignment,
-    names: Names,
+    names: ScopedNames,
     /// State that elements share.
     shared: SharedState,
     /// By element: its configuration as a handler has changed it, if one has.

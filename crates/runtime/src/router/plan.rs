@@ -1,11 +1,12 @@
 //! The plan of a configuration: the steps before building, kept so that `explain` can print each.
 
+use super::InterfaceResolver;
 use crate::cores::Cores;
 use crate::graph::devices::{self};
 use crate::graph::{
     Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, resources, watch,
 };
-use castanet_element::args::Names;
+use castanet_element::args::{DeclaredNames, Names, ScopedNames};
 use castanet_element::class::Library;
 use castanet_element::element::{ConfigNotice, Facts};
 use castanet_element::error::ArgError;
@@ -13,6 +14,7 @@ use castanet_element::frames::PoolSizes;
 use castanet_element::resource::Resource;
 use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
 use std::collections::HashSet;
+use std::sync::Arc;
 
 /// Style of errors about arguments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,7 +44,12 @@ pub struct ConfigPlan {
 impl ConfigPlan {
     /// The resources outside of the process that elements need, each with its element.
     pub fn resources(&self) -> Vec<(usize, Resource)> {
-        resources::find(&self.graph, &Names::new(&self.facts.addresses, None))
+        resources::find(&self.graph, &self.names(None))
+    }
+
+    /// The names that arguments of each element may use. `interfaces` looks up the addresses of interfaces.
+    pub(crate) fn names(&self, interfaces: Option<InterfaceResolver>) -> ScopedNames {
+        self.facts.names.resolved(interfaces.map(|ask| Arc::new(ask) as _))
     }
 
     /// Number of device queues that elements use.
@@ -72,7 +79,7 @@ pub fn plan(
     if error_style == ErrorStyle::Castanet {
         found.append(warnings);
     }
-    let devices = devices::find(&graph, &facts);
+    let devices = devices::find(&graph, &facts.names.resolved(None));
     let mut assigned = assign::assign(&graph, &facts, &devices, cores);
     watch(&graph, &mut assigned, error_style, found);
     assigned.send_singly(order::single(&graph));
@@ -89,9 +96,11 @@ pub fn plan(
 
 /// Gathers the declarations of information elements; names in them become names of the flat graph.
 fn declared(graph: &Graph, error_style: ErrorStyle, found: &mut Diagnostics) -> Facts {
-    let mut facts = Facts::default();
+    let names = DeclaredNames::new(&graph.sealed);
+    let mut facts = Facts { names, ..Facts::default() };
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.factory.declare else { continue };
+        facts.names.enter(&it.name);
         let before = (facts.homes.len(), facts.tickets.len());
         let declared = declare(&it.config, &Names::default(), &mut facts);
         let mut errors = declared.err().unwrap_or_default();

@@ -39,8 +39,9 @@ impl Router {
             return Err(self.stays(it));
         };
         let config = new.merged_config(&before).unwrap_or(config);
-        let calls = self.config.graph.elements[it].class.factory.calls;
-        if calls.is_some_and(|find| find(&text, &self.config.names).is_some()) {
+        let element = &self.config.graph.elements[it];
+        let (calls, names) = (element.class.factory.calls, self.config.names.of(&element.name));
+        if calls.is_some_and(|find| find(&text, names).is_some()) {
             self.let_call(it);
         }
         // All workers at once: shared state changes with the first of them.

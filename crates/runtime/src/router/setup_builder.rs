@@ -1,7 +1,7 @@
 //! Makes the setups of elements that are built.
 
 use crate::graph::{Graph, assign};
-use castanet_element::args::Names;
+use castanet_element::args::ScopedNames;
 use castanet_element::setup::{Peers, Setup};
 use castanet_element::shared::SharedState;
 use castanet_element::time::Time;
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 pub(super) struct SetupBuilder<'a> {
     pub(super) graph: &'a Graph,
     pub(super) assigned: &'a assign::Assignment,
-    pub(super) names: &'a Names,
+    pub(super) names: &'a ScopedNames,
     pub(super) shared: &'a SharedState,
     /// Time of the build.
     pub(super) started: Time,
@@ -35,7 +35,7 @@ impl SetupBuilder<'_> {
             device_queues: assigned[it].device_queues,
             stores: &stores,
             may_leave_checksums: assigned[it].may_leave_checksums,
-            names: self.names,
+            names: self.names.of(&element.name),
             warn: &|text| self.warnings.borrow_mut().push(text),
             started: self.started,
             peers: Some(Peers { configuration: self.graph, state: self.shared }),

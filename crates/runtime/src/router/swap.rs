@@ -8,7 +8,7 @@
 use super::build::{BuiltConfig, RuntimeContext, construct};
 use super::plan::plan;
 use super::worker_set::WorkerSet;
-use super::{DriverEvent, Options, Router, accounts};
+use super::{DriverEvent, Options, Router, RunningConfig, accounts};
 use crate::console::Console;
 use crate::graph::Graph;
 use crate::worker::{Worker, slot};
@@ -208,8 +208,8 @@ impl Router {
         configs: &[Option<AnyConfig>],
     ) -> Option<Predecessor> {
         let new = &built.config.graph.elements[it];
-        let element = alike(&built.config.graph, it, &self.config.graph)
-            .or(self.config.graph.find(&new.name))?;
+        let element =
+            alike(&built.config, it, &self.config).or(self.config.graph.find(&new.name))?;
         let old = &self.config.graph.elements[element];
         if !std::ptr::eq(new.class.spec, old.class.spec) {
             return None;
@@ -217,7 +217,8 @@ impl Router {
         if new.class.role == Role::Control {
             return Some(Predecessor { element, changed: false, seen: None, config: None });
         }
-        let same = new.config == old.config && self.config.names.declares_like(&built.config.names);
+        let names = built.config.names.of(&new.name);
+        let same = new.config == old.config && names.declares_like(self.config.names.of(&old.name));
         let stays = same && self.same_place(built, it, element);
         // Only elements with queues of a device depend on their position.
         let continued = stays || same && !new.class.per_worker;
@@ -456,16 +457,18 @@ fn continued(before: &[Option<Predecessor>], elements: usize) -> Vec<bool> {
 }
 
 /// The element of `before` that an element without a name of its own continues, wherever it stands
-/// now: the only one of its class and arguments in both configurations.
-fn alike(now: &Graph, it: usize, before: &Graph) -> Option<usize> {
-    let one = &now.elements[it];
+/// now: the only one of its class and arguments in both configurations, in the same scope of names.
+fn alike(now: &RunningConfig, it: usize, before: &RunningConfig) -> Option<usize> {
+    let one = &now.graph.elements[it];
+    let scope = now.names.of(&one.name).scope();
     let unnamed = |name: &str| name.contains('@');
-    let only = |graph: &Graph| {
-        let mut same = (0..graph.elements.len()).filter(|&other| {
-            let other = &graph.elements[other];
+    let only = |config: &RunningConfig| {
+        let mut same = (0..config.graph.elements.len()).filter(|&other| {
+            let other = &config.graph.elements[other];
             std::ptr::eq(other.class.spec, one.class.spec)
                 && other.config == one.config
                 && unnamed(&other.name)
+                && config.names.of(&other.name).scope() == scope
         });
         same.next().filter(|_| same.next().is_none())
     };

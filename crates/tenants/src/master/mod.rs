@@ -7,10 +7,9 @@ mod tunnels;
 pub use process::ProcessGraph;
 
 use crate::system::{Cpu, Entry, System, Tenant, VirtualDevice};
-use crate::validity::{Check, DeviceEnd, Direction, declared_names, device_of};
+use crate::validity::{Check, DeviceEnd, Direction, device_of};
 use castanet_element::class::Library;
-use castanet_lang::{Connection, Diagnostic, Diagnostics, FlatGraph, Port, Span, args};
-use std::collections::HashMap;
+use castanet_lang::{Connection, Diagnostics, FlatGraph, Port, Span, args};
 use std::sync::Arc;
 
 /// The graph of a system.
@@ -81,7 +80,6 @@ pub fn master_graph(
     let mut elements = Vec::new();
     let mut ends: Vec<Vec<Ends>> = Vec::new();
     let mut processes = Vec::new();
-    check_names(system, tenants, library, found);
     for (tenant, graph) in system.tenants.iter().zip(tenants) {
         let found_ends = Check { tenant, graph, library, found }.run();
         elements.push(graph.elements.len());
@@ -114,32 +112,6 @@ pub fn master_graph(
     let mut graph = builder.graph;
     graph.connections.sort_by_key(|it| (it.to, it.from));
     MasterGraph { graph, elements, processes }
-}
-
-/// Reports names of addresses that two tenants declare.
-fn check_names(
-    system: &System,
-    tenants: &[Arc<FlatGraph>],
-    library: &Library,
-    found: &mut Diagnostics,
-) {
-    let mut owners: HashMap<String, (usize, usize)> = HashMap::new();
-    // Names of a process of its own hold there.
-    let shared = tenants.iter().enumerate().filter(|(it, _)| system.tenants[*it].process.is_none());
-    for (tenant, graph) in shared {
-        for (name, element) in declared_names(graph, library) {
-            let owner = *owners.entry(name.clone()).or_insert((tenant, element));
-            if owner.0 == tenant {
-                continue;
-            }
-            let other = &system.tenants[owner.0].name;
-            let message = format!("tenant `{other}` declares the name `{name}`, too");
-            let help = "names of addresses, ports and annotations hold for all tenants: choose \
-                        another one, or use a variable";
-            let span = graph.elements[element].span;
-            found.push(Diagnostic::error(span, message).with_help(help));
-        }
-    }
 }
 
 impl Builder {
