@@ -112,7 +112,7 @@ fn configuration(attack: &Attack, steps: u64) -> String {
     )
 }
 
-/// What was seen of the well-behaved tenant.
+/// The rate and delay of the well-behaved tenant.
 struct Outcome {
     rate: f64,
     lost: u64,
@@ -163,7 +163,7 @@ fn measure(attack: &Attack, steps: u64, plan: &Plan, library: &Library) -> Resul
         };
         looks.push((Instant::now(), number(router, "good/c.count").unwrap_or(0)));
         if looks.len() == 1 {
-            // What came before was to warm up.
+            // The packets before this moment warm up.
             _ = router.write("good/d.reset", "");
             _ = router.write("account.reset_counts", "");
         }

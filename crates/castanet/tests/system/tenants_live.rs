@@ -58,7 +58,7 @@ impl TenantsNetwork {
         output.stdout.trim().to_owned()
     }
 
-    /// What a tenant is told that it may not do.
+    /// The message by which a tenant is refused a command.
     fn refusal(&self, socket: &PathBuf, words: &[&str]) -> String {
         let output = self.tenant(socket, words);
         assert!(!output.success(), "{words:?}: {}", output.printed());

@@ -14,8 +14,8 @@ pub(super) struct Crossings {
     stores: Vec<usize>,
     /// All other places, at whose counters each run looks.
     others: Vec<BoundaryCount>,
-    /// What the present run has moved.
-    found: Vec<Crossing>,
+    /// The packets that the present run has moved.
+    found: Vec<CrossingCount>,
 }
 
 /// Packets at a boundary.
@@ -27,7 +27,7 @@ struct BoundaryCount {
 
 /// Packets that one run of the router's own tasks has moved for an account.
 #[derive(Clone, Copy)]
-pub(super) struct Crossing {
+pub(super) struct CrossingCount {
     pub(super) account: usize,
     pub(super) packets: u64,
     /// Whether the account received them; else they were taken from it.
@@ -52,12 +52,12 @@ impl Crossings {
 
     /// The packets that have crossed in the run that has just ended.
     #[inline]
-    pub(super) fn take(&mut self, exec: &mut ExecState) -> &[Crossing] {
+    pub(super) fn take(&mut self, exec: &mut ExecState) -> &[CrossingCount] {
         self.found.clear();
         for input in exec.store_inputs.iter_mut().flat_map(|inputs| inputs.drain(..)) {
             let account = self.stores[input.element];
             if account != OWN {
-                self.found.push(Crossing { account, packets: input.packets, comes_in: true });
+                self.found.push(CrossingCount { account, packets: input.packets, comes_in: true });
             }
         }
         for it in &mut self.others {
@@ -65,7 +65,7 @@ impl Crossings {
             let packets = count.saturating_sub(std::mem::replace(&mut it.seen, count));
             if packets > 0 {
                 let (account, comes_in) = (it.account, it.boundary.comes_in);
-                self.found.push(Crossing { account, packets, comes_in });
+                self.found.push(CrossingCount { account, packets, comes_in });
             }
         }
         &self.found
