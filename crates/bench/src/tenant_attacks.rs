@@ -76,9 +76,8 @@ pub struct AttackRecord {
 
 /// Packets of as many flows as there are addresses.
 fn flood_of_flows() -> String {
-    "InfiniteSource(LENGTH 20) -> UDPIPEncap(1.0.0.1, 5, 2.0.0.2, 6)
-        -> SetRandIPAddress(0.0.0.0/0) -> StoreIPAddress(12) -> SetIPChecksum -> CheckIPHeader
-        -> rw :: IPRewriter(pattern 9.9.9.9 1024-65535 - - 0 0) -> Discard;"
+    "RandomSource(28) -> StoreData(0, \\<4500001c 00000000 4011 0000>) -> MarkIPHeader -> SetIPChecksum
+        -> CheckIPHeader -> rw :: IPRewriter(pattern 9.9.9.9 1024-65535 - - 0 0) -> Discard;"
         .into()
 }
 
@@ -98,7 +97,7 @@ fn configuration(attack: &Attack, steps: u64) -> String {
     format!(
         "elementclass Good {{
             input -> q :: Queue(4096) -> Unqueue(BURST 64) -> WorkPackage(0, 0, 0, false, {steps})
-                -> d :: TimestampDiff(/r, OFFSET 40, N 1000000, NANO true, MAXDELAY 0)
+                -> d :: TimestampDiff(r, OFFSET 40, N 1000000, NANO true, MAXDELAY 0)
                 -> c :: Counter -> Discard;
         }}
         elementclass Bad {{ {} }}

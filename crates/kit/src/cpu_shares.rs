@@ -100,7 +100,7 @@ impl Account {
 
     /// The virtual time of so many ticks.
     fn virtual_ticks(&self, ticks: u64) -> u64 {
-        let virtual_ticks = u128::from(ticks) * u128::from(self.pace) >> 32;
+        let virtual_ticks = (u128::from(ticks) * u128::from(self.pace)) >> 32;
         u64::try_from(virtual_ticks).unwrap_or(u64::MAX)
     }
 

@@ -28,7 +28,7 @@ const SAVED: Duration = Duration::from_millis(2);
 const SETTLEMENT: Duration = Duration::from_millis(1);
 /// The least part of a processor by which the router's own tasks have their turn.
 const LEAST_OWN: f64 = 0.1;
-/// Runs of the router's own tasks for which an account with less than a burst waits for more packets.
+/// Runs of others for which an account with less than a burst waits for more packets.
 const MOST_WAITS: u32 = 16;
 
 /// The accounts of one worker.
@@ -94,7 +94,7 @@ struct RunBound {
 #[derive(Clone, Copy, Debug, Default)]
 struct Arrivals {
     packets: u64,
-    /// Runs of the router's own tasks since the first of them.
+    /// Runs of others since the first of them.
     waits: u32,
 }
 
@@ -319,11 +319,12 @@ impl Accounts {
     fn note_arrivals(&mut self, run: &AccountRun, packets: u64) {
         if run.account == OWN {
             self.is_backlogged = packets >= run.burst as u64;
-            let waiting = self.arrivals.iter_mut().filter(|it| it.packets > 0);
-            waiting.for_each(|it| it.waits += 1);
         } else {
             let arrivals = &mut self.arrivals[run.account];
             *arrivals = Arrivals { packets: arrivals.packets.saturating_sub(packets), waits: 0 };
+        }
+        for (account, it) in self.arrivals.iter_mut().enumerate() {
+            it.waits += u32::from(it.packets > 0 && account != run.account);
         }
     }
 
@@ -365,15 +366,16 @@ impl Accounts {
     }
 
     /// The account that runs next, with bursts of at most `burst` packets. While packets wait outside, an
-    /// account waits until it has a whole burst of them: what a run costs besides its packets is
-    /// then shared by more.
+    /// account without a bound on its delay waits until it has a whole burst of them: what a run costs besides its
+    /// packets is then shared by more.
     fn choose(&mut self, tasks: &Tasks, burst: usize) -> CpuChoice {
-        let Accounts { arrivals, bounds, shares, .. } = self;
+        let Accounts { arrivals, bounds, shares, plans, .. } = self;
         let collects = self.is_backlogged && tasks.has_ready(OWN);
         let waits = |account: usize| {
             let it = arrivals[account];
             let burst = bounds[account].burst.min(burst) as u64;
-            collects && (1..burst).contains(&it.packets) && it.waits < MOST_WAITS
+            let may_wait = collects && it.waits < MOST_WAITS && plans[account].delay.is_none();
+            may_wait && (1..burst).contains(&it.packets)
         };
         shares.choose(self.mark, |account| tasks.has_ready(account) && !waits(account))
     }

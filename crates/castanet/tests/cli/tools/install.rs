@@ -37,9 +37,11 @@ fn a_router_runs_what_is_installed() {
     );
     run("click-install", &["--socket", socket, "n=0"], &text);
     let config = folder.read("router", "config");
-    assert!(config.contains("LIMIT 0") && config.contains("Pair@"), "{config}");
+    assert!(config.contains("define($n 0)") && !config.contains("require"), "{config}");
+    assert!(config.contains("Pair@2/Counter@1 :: Counter"), "{config}");
     // A wrong one changes nothing.
-    let said = complaints("click-install", &["--socket", socket, "-e", "Nonsense -> Discard"], "");
+    let said =
+        complaints("click-install", &["--socket", socket, "-e", "x :: Nonsense -> Discard"], "");
     assert!(said.contains("unknown element class 'Nonsense'"), "{said}");
     let said = complaints("click-install", &["--socket", socket, "-e", "Idle -> c[7]"], "");
     assert!(said.contains("c"), "{said}");
@@ -65,6 +67,13 @@ fn both_say_what_they_do_not_take() {
     ] {
         let said = complaints("click-uninstall", words, "");
         assert!(said.contains("click-uninstall: it takes no configuration"), "{words:?} {said}");
+    }
+    for tool in ["click-install", "click-uninstall"] {
+        for option in ["-q", "--quiet"] {
+            let input = "Idle -> Discard;";
+            let said = complaints(tool, &[option, "--socket", "/nowhere/socket"], input);
+            assert!(said.contains("/nowhere/socket"), "{said}");
+        }
     }
     for option in ["-C", "--clickpath"] {
         let words = [option, "/nowhere", "--socket", "/nowhere/socket"];
