@@ -171,6 +171,66 @@ fn a_flood_leaves_time_for_the_work_on_it() {
 }
 
 #[test]
+fn a_run_that_visits_too_many_elements_is_cut() {
+    // A packet becomes more and more of them, until it has visited as many elements as any may.
+    let text = "bad :: { s :: InfiniteSource(LIMIT 1, STOP false) -> t :: Tee(2); t[0] -> t; t[1] -> t };
+                good :: { s :: InfiniteSource(BURST 1, LIMIT 20000, STOP true) -> c :: Counter -> Discard };
+                x :: CPUAccount(bad, GUARANTEE 40%); y :: CPUAccount(good, GUARANTEE 40%, DELAY 10ms);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    // A run is as long as ten milliseconds, 1000 visits, at most.
+    let longest = seconds(&mut router, "x.longest_run");
+    assert!((0.009..0.0102).contains(&longest), "{longest}");
+    assert!(number(&mut router, "x.runs") > 50, "{}", number(&mut router, "x.runs"));
+    assert_eq!(number(&mut router, "good/c.count"), 20_000);
+    let (bad, good) = (seconds(&mut router, "x.cpu_time"), seconds(&mut router, "y.cpu_time"));
+    assert!((bad / good - 1.0).abs() < 0.05, "{bad} {good}");
+    clean(router);
+}
+
+#[test]
+fn a_run_that_was_cut_ends_as_another_would() {
+    let way = "-> Null ".repeat(1000);
+    let text = format!(
+        "a :: {{ s :: InfiniteSource(LIMIT 64, BURST 32, STOP false) {way} -> c :: Counter -> Discard }};
+         x :: CPUAccount(a, GUARANTEE 40%); y :: CPUAccount(b, GUARANTEE 40%, DELAY 1ms);
+         b :: {{ s :: InfiniteSource(BURST 1, LIMIT 5000, STOP true) -> Discard }};"
+    );
+    let mut router = build_simulated(&text, 1);
+    router.run(None);
+    assert_eq!(number(&mut router, "a/c.count"), 64, "{}", router.read("drops").unwrap());
+    // At most 100 visits a run.
+    assert!(
+        (20..200).contains(&number(&mut router, "x.runs")),
+        "{}",
+        number(&mut router, "x.runs")
+    );
+    clean(router);
+}
+
+#[test]
+fn a_hot_swap_ends_runs_that_were_cut() {
+    let text = |more: &str| {
+        format!(
+            "a :: {{ s :: InfiniteSource(LIMIT 64, BURST 32, STOP false) -> p :: Tee(2); p[0] -> p; p[1] -> p }};
+             x :: CPUAccount(a, GUARANTEE 40%);
+             b :: {{ s :: RatedSource(RATE 1000) -> c :: Counter {more} -> Discard }};
+             y :: CPUAccount(b, GUARANTEE 40%, DELAY 100us);"
+        )
+    };
+    let mut router = replaceable(&text(""));
+    run_until_count(&mut router, "b/c.count", 100);
+    router.write("hotconfig", &text("-> Null")).unwrap();
+    run_until(&mut router, |router| {
+        router.has_handler("b/Null@3.count", false) || router.replaced() == 1
+    });
+    run_until_count(&mut router, "b/c.count", 200);
+    let drops = router.read("drops").unwrap();
+    assert!(drops.contains("a/p loop "), "{drops}");
+    clean(router);
+}
+
+#[test]
 fn threads_have_the_accounts_of_their_contexts() {
     let text = "StaticThreadSched(a 0, b 1, c 2); VStaticThreadSched(0 vs1, 1 vs2, 2 7);
                 x :: CPUAccount(vs1, LIMIT 15%); y :: CPUAccount(vs2, LIMIT 30%);

@@ -17,7 +17,8 @@ use std::time::Duration;
 /// is (against figures 11 and 12 of *Data plane virtualisation*).
 ///
 /// DELAY bounds the runs of all other accounts: their bursts become so small that a run takes no
-/// longer. A run of one packet that takes longer is counted in `overruns`.
+/// longer, and a run whose packets visit too many elements is cut and goes on at its account's next
+/// turn. A run of one packet that takes longer is counted in `overruns`.
 ///
 /// [Handlers](../handlers.md) say what the account has used, and change its shares.
 ///

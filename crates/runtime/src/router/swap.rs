@@ -297,6 +297,9 @@ impl Router {
         // Packets on their way may call handlers of the running configuration; a handler may
         // prepare yet another configuration.
         self.make_all_calls();
+        (0..self.workers.len()).for_each(|worker| {
+            self.workers.idle(worker).into_iter().for_each(Worker::finish_rests);
+        });
         let Some(PendingConfig { mut built, mut before }) = self.control.next.take() else {
             self.go_on(runs);
             return true;

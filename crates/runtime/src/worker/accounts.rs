@@ -6,7 +6,9 @@
 //! compared with the processor time of the thread, and what was charged too much is given back.
 
 mod crossings;
+mod cut_runs;
 mod memory;
+mod run_bound;
 
 use super::meter::VISIT;
 use super::{Tasks, Worker};
@@ -19,13 +21,17 @@ use castanet_element::time::{Clock, Time};
 use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
 use castanet_packet::HeapPayment;
 use crossings::Crossings;
+use cut_runs::CutRun;
 use nix::time::{ClockId, clock_gettime};
+use run_bound::RunBound;
 use std::time::Duration;
 
 /// Time at full speed for which an account with a limit may save up while it has no work.
 const SAVED: Duration = Duration::from_millis(2);
 /// Time after which charges are compared with the processor time of the thread.
 const SETTLEMENT: Duration = Duration::from_millis(1);
+/// Time of a visit of an element, until one has been seen.
+const VISIT_TIME: Duration = Duration::from_nanos(200);
 /// The least part of a processor by which the router's own tasks have their turn.
 const LEAST_OWN: f64 = 0.1;
 /// Runs of others for which an account with less than a burst waits for more packets.
@@ -48,6 +54,8 @@ pub(crate) struct Accounts {
     usage: Vec<AccountUsage>,
     /// By account: how long its runs may take.
     bounds: Vec<RunBound>,
+    /// By account: the rest of a run that was too long.
+    cut_runs: Vec<CutRun>,
     crossings: Crossings,
     /// By account: the packets that have come in since its last run.
     arrivals: Vec<Arrivals>,
@@ -78,16 +86,6 @@ struct AccountUsage {
     limited_until: u64,
     /// Ticks since the last settlement.
     fresh: u64,
-}
-
-/// A bound on the runs of an account.
-#[derive(Clone, Copy, Debug)]
-struct RunBound {
-    /// The longest run, in ticks.
-    most: Option<u64>,
-    /// Ticks of a packet: at once as high as those of a run, and lower by and by.
-    per_packet: u64,
-    burst: usize,
 }
 
 /// Packets that have come into an account.
@@ -157,12 +155,17 @@ impl Accounts {
         let counter = TickCounter::new(clock);
         let mut shares: Vec<CpuShare> = plan.accounts.iter().map(|it| it.share).collect();
         shares[OWN] = own_share(shares[OWN]);
+        let per_visit = match counter.counter {
+            Some(_) => counter.ticks(VISIT_TIME),
+            None => VISIT,
+        };
         let mark = counter.now(clock.now());
         let mut accounts = Accounts {
             shares: CpuShares::new(&shares, counter.ticks(SAVED), mark),
             of: plan.elements.iter().map(|it| it.account).collect(),
             usage: vec![AccountUsage::default(); shares.len()],
-            bounds: vec![RunBound { most: None, per_packet: 0, burst: usize::MAX }; shares.len()],
+            bounds: vec![RunBound::new(per_visit); shares.len()],
+            cut_runs: shares.iter().map(|_| CutRun::default()).collect(),
             crossings: Crossings::new(graph, plan),
             arrivals: vec![Arrivals::default(); shares.len()],
             is_backlogged: false,
@@ -292,7 +295,7 @@ impl Accounts {
         *runs += 1;
         *longest = ticks.max(*longest);
         *overruns += u64::from(packets <= 1 && ticks > most);
-        self.bounds[run.account].observe(ticks, packets);
+        self.bounds[run.account].observe(ticks, packets, run.visits);
     }
 
     /// Charges a run of the router's own to the accounts whose packets it moved; returns what they
@@ -369,7 +372,7 @@ impl Accounts {
     /// account without a bound on its delay waits until it has a whole burst of them: what a run costs besides its
     /// packets is then shared by more.
     fn choose(&mut self, tasks: &Tasks, burst: usize) -> CpuChoice {
-        let Accounts { arrivals, bounds, shares, plans, .. } = self;
+        let Accounts { arrivals, bounds, shares, plans, cut_runs, .. } = self;
         let collects = self.is_backlogged && tasks.has_ready(OWN);
         let waits = |account: usize| {
             let it = arrivals[account];
@@ -377,7 +380,9 @@ impl Accounts {
             let may_wait = collects && it.waits < MOST_WAITS && plans[account].delay.is_none();
             may_wait && (1..burst).contains(&it.packets)
         };
-        shares.choose(self.mark, |account| tasks.has_ready(account) && !waits(account))
+        shares.choose(self.mark, |account| {
+            cut_runs[account].is_some() || tasks.has_ready(account) && !waits(account)
+        })
     }
 
     /// The time at which the timer of an element may run, if its account has reached its limit.
@@ -434,26 +439,10 @@ impl Accounts {
             self.usage[account] = before.usage[their];
             self.shares.inherit(account, &before.shares, their);
             self.bounds[account].per_packet = before.bounds[their].per_packet;
+            self.bounds[account].per_visit = before.bounds[their].per_visit;
         }
         self.crossings.begin();
         self.bound_runs();
-    }
-}
-
-impl RunBound {
-    /// Notes how long a run took.
-    fn observe(&mut self, ticks: u64, packets: u64) {
-        if self.most.is_some() && packets > 0 {
-            let slower = self.per_packet - self.per_packet / 16;
-            self.per_packet = (ticks / packets).max(slower);
-            self.adapt();
-        }
-    }
-
-    /// Makes the burst as large as the bound allows.
-    fn adapt(&mut self) {
-        let burst = self.most.map_or(u64::MAX, |most| most / self.per_packet.max(1));
-        self.burst = usize::try_from(burst).unwrap_or(usize::MAX).max(1);
     }
 }
 
@@ -522,19 +511,11 @@ impl Worker {
         }
     }
 
-    /// Runs a task of the account whose turn it is; returns whether there was one, and the time at
-    /// which an account with work may run again.
-    #[inline(never)]
-    pub(super) fn run_account(&mut self) -> (bool, Option<Time>) {
-        let Some(accounts) = &mut self.accounts else { return (false, None) };
-        let account = match accounts.choose(&self.tasks, self.exec.burst) {
-            CpuChoice::Run(account) => account,
-            CpuChoice::Wait(due) => return (false, Some(accounts.time_of(due, self.exec.now))),
-            CpuChoice::Idle => return (false, None),
-        };
-        let Some(task) = self.tasks.next_ready(account) else { return (false, None) };
-        let burst = accounts.bounds[account].burst.min(self.exec.burst);
-        let payment = accounts.payment(account);
+    /// Runs the next task of an account, for a burst of this length; returns the number of packets that it moved,
+    /// or `None` if there is none.
+    #[inline]
+    fn run_task(&mut self, account: usize, burst: usize) -> Option<u64> {
+        let task = self.tasks.next_ready(account)?;
         let most = std::mem::replace(&mut self.exec.burst, burst);
         let kind = self.tasks.kind(task);
         let before = moved(kind, &self.exec.counters);
@@ -543,9 +524,34 @@ impl Worker {
             (None, None) => self.run::<false>(task),
             _ => self.run_measured(task),
         }
-        drop(payment);
         self.exec.burst = most;
-        let packets = moved(kind, &self.exec.counters) - before;
+        Some(moved(kind, &self.exec.counters) - before)
+    }
+
+    /// Runs a task of the account whose turn it is, or goes on with a run that was cut; returns whether there was
+    /// one, and the time at which an account with work may run again.
+    #[inline(never)]
+    pub(super) fn run_account(&mut self) -> (bool, Option<Time>) {
+        let Some(accounts) = &mut self.accounts else { return (false, None) };
+        let account = match accounts.choose(&self.tasks, self.exec.burst) {
+            CpuChoice::Run(account) => account,
+            CpuChoice::Wait(due) => return (false, Some(accounts.time_of(due, self.exec.now))),
+            CpuChoice::Idle => return (false, None),
+        };
+        let burst = accounts.bounds[account].burst.min(self.exec.burst);
+        let payment = accounts.payment(account);
+        let has_rest = accounts.cut_runs[account].is_some();
+        self.bound_visits(account);
+        let moved = match has_rest {
+            true => {
+                self.run_rest(account);
+                Some(0)
+            }
+            false => self.run_task(account, burst),
+        };
+        self.set_rest_aside(account);
+        drop(payment);
+        let Some(packets) = moved else { return (false, None) };
         let run = AccountRun { account, burst, visits: self.graph.hops };
         if let Some(accounts) = &mut self.accounts {
             accounts.charge_run(&run, packets, &mut self.exec);

@@ -120,8 +120,8 @@ pub(super) fn visit(
     depth: u32,
     batch: &mut Batch,
 ) {
-    if transfer::is_in_circles(graph, depth) {
-        return transfer::drop_looped(exec, to.node, batch);
+    if transfer::limits::is_in_circles(graph, depth) {
+        return transfer::limits::drop_looped(exec, to.node, batch);
     }
     graph.hops += 1;
     push_reported(graph, exec, to, batch, 0);

@@ -157,9 +157,12 @@ impl Worker {
                 continue;
             }
             let payment = self.payment(me);
+            let account = self.account_of(me);
+            self.bound_visits(account);
             self.charged(me, RunKind::Timer, |worker| {
                 transfer::wake(&mut worker.graph, &mut worker.exec, me);
             });
+            self.set_rest_aside(account);
             drop(payment);
             self.charge_timer(me);
             ran = true;

@@ -1,6 +1,7 @@
 //! The elements of one worker.
 
 use super::chain::FusedChain;
+use super::transfer::limits::MAX_HOPS;
 use crate::graph::target::Target;
 use crate::graph::task::TaskRef;
 use castanet_element::class::Role;
@@ -110,6 +111,10 @@ pub struct WorkerGraph {
     pub(crate) pulled: Vec<PendingBatch>,
     /// Elements that the present burst has visited.
     pub(crate) hops: u32,
+    /// Elements that it may visit. With fewer than `MAX_HOPS`, it is cut there.
+    pub(crate) most_hops: u32,
+    /// Whether it was cut: its batches wait on the stack.
+    pub(crate) is_cut: bool,
     /// Packets that the present task has taken out of stores or pulled.
     pub(crate) progress: u64,
     /// The most packets that a pull may bring.
@@ -139,6 +144,8 @@ impl WorkerGraph {
             stack: Vec::new(),
             pulled: Vec::new(),
             hops: 0,
+            most_hops: MAX_HOPS,
+            is_cut: false,
             progress: 0,
             most: usize::MAX,
             exit_groups: Vec::new(),

@@ -6,6 +6,8 @@
 //! Functions that run elements are compiled twice: for workers that count the cycles of each
 //! element (`TIMED`), and for others. The first run the elements of fused chains one by one.
 
+pub(super) mod limits;
+
 use super::calls;
 use super::chain::{self, ChainEnd};
 use super::inspect;
@@ -16,16 +18,13 @@ use castanet_element::class::Role;
 use castanet_element::cx::Cx;
 use castanet_element::element::NextRun;
 use castanet_element::exec::{Destination, ExecState, Next, RunKind};
-use castanet_element::fate::{LOOPED, PANICKED};
+use castanet_element::fate::PANICKED;
 use castanet_element::node::{Node, PushRole, RoleNode};
 use castanet_packet::Batch;
+use limits::{MAX_DEPTH, drop_looped, is_in_circles};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// Elements that one batch may visit before it counts as going in circles.
-const MAX_DEPTH: u32 = 20_000;
-/// Elements that one burst may visit in all (a loop through a `Tee`).
-const MAX_HOPS: u32 = 1_000_000;
 /// Time after which a source that panicked runs again.
 const AFTER_PANIC: Duration = Duration::from_millis(1);
 
@@ -45,7 +44,9 @@ pub(crate) fn drain_all(graph: &mut WorkerGraph, exec: &mut ExecState) {
 
 /// Pushes all batches on the stack, down to a call.
 pub(crate) fn run_down<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState) {
-    while let Some(hop) = graph.stack.pop_if(|hop| hop.call.is_none()) {
+    while !graph.is_cut
+        && let Some(hop) = graph.stack.pop_if(|hop| hop.call.is_none())
+    {
         let to = Target { node: hop.node, port: hop.port };
         follow::<TIMED>(graph, exec, to, hop.depth, hop.batch, hop.alone);
     }
@@ -120,8 +121,8 @@ fn follow<const TIMED: bool>(
 fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) {
     loop {
         let me = it.me;
-        if is_in_circles(graph, it.depth) {
-            return drop_looped(exec, me, &mut it.batch);
+        if it.depth > MAX_DEPTH || graph.hops > graph.most_hops {
+            return stop(graph, exec, it);
         }
         graph.hops += 1;
         it.depth += 1;
@@ -161,18 +162,17 @@ fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: 
     }
 }
 
-/// Whether a batch has visited so many elements that it must be going in circles.
-#[inline(always)]
-pub(super) fn is_in_circles(graph: &WorkerGraph, depth: u32) -> bool {
-    depth > MAX_DEPTH || graph.hops > MAX_HOPS
-}
-
-/// Drops a batch that goes in circles.
+/// Ends the way of a batch that has visited as many elements as it may: drops it if it goes in circles, else
+/// cuts the run.
 #[cold]
-pub(super) fn drop_looped(exec: &mut ExecState, me: usize, batch: &mut Batch) {
-    exec.counters[me].input += batch.len() as u64;
-    exec.drop_packets(me, LOOPED, batch.as_slice());
-    batch.clear();
+fn stop(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) {
+    if is_in_circles(graph, it.depth) {
+        return drop_looped(exec, it.me, &mut it.batch);
+    }
+    let mut rest = PendingBatch::new(it.me, it.port, it.depth, std::mem::take(&mut it.batch));
+    rest.alone = it.alone;
+    graph.stack.push(rest);
+    graph.is_cut = true;
 }
 
 /// Sends the batch on that an element has left or emitted, if there is one and no others; those go

@@ -1,0 +1,107 @@
+//! Runs that are cut because they visit too many elements: the rest waits for the account's next turn.
+
+use crate::graph::assign::accounts::OWN;
+use crate::worker::Worker;
+use crate::worker::slot::PendingBatch;
+use crate::worker::transfer::{self, limits::MAX_HOPS};
+
+/// The rest of an account's run.
+#[derive(Default)]
+pub(super) struct CutRun {
+    /// Batches on their way, the next one last.
+    batches: Vec<PendingBatch>,
+    /// Elements that the run has visited.
+    visits: u32,
+}
+
+impl CutRun {
+    /// Whether there is something left of a run.
+    #[inline]
+    pub(super) fn is_some(&self) -> bool {
+        !self.batches.is_empty()
+    }
+}
+
+impl Worker {
+    /// Bounds the elements that the run of an account may visit before it is cut.
+    #[inline]
+    pub(in crate::worker) fn bound_visits(&mut self, account: usize) {
+        if let Some(accounts) = &self.accounts
+            && account != OWN
+        {
+            self.graph.most_hops = accounts.bounds[account].visits;
+        }
+    }
+
+    /// Sets the rest of a run aside that was cut. Where a batch waits for a call of a handler, the run goes on
+    /// after the call instead.
+    #[inline]
+    pub(in crate::worker) fn set_rest_aside(&mut self, account: usize) {
+        self.graph.most_hops = MAX_HOPS;
+        if std::mem::take(&mut self.graph.is_cut) {
+            self.keep_rest(account);
+        }
+    }
+
+    #[cold]
+    fn keep_rest(&mut self, account: usize) {
+        let Some(accounts) = &mut self.accounts else { return };
+        if self.graph.stack.iter().any(|it| it.call.is_some()) {
+            return;
+        }
+        let rest = &mut accounts.cut_runs[account];
+        rest.visits = rest.visits.saturating_add(self.graph.hops);
+        // The rest of an earlier run comes first.
+        let earlier = std::mem::replace(&mut rest.batches, std::mem::take(&mut self.graph.stack));
+        rest.batches.extend(earlier);
+    }
+
+    /// Goes on with the rest of an account's run; drops it if it goes in circles.
+    #[cold]
+    pub(super) fn run_rest(&mut self, account: usize) {
+        let Some(accounts) = &mut self.accounts else { return };
+        let CutRun { batches, visits } = std::mem::take(&mut accounts.cut_runs[account]);
+        (self.graph.progress, self.exec.pulls) = (0, 0);
+        if visits > MAX_HOPS {
+            return self.drop_batches(batches);
+        }
+        self.graph.stack = batches;
+        transfer::drain_all(&mut self.graph, &mut self.exec);
+        if self.graph.is_cut
+            && let Some(accounts) = &mut self.accounts
+        {
+            accounts.cut_runs[account].visits = visits;
+        }
+    }
+
+    /// Goes on with the rests of all accounts, each for a run that may not be longer than others, and drops what
+    /// is left then: before another configuration takes the place of this one.
+    pub(crate) fn finish_rests(&mut self) {
+        let count = self.accounts.as_ref().map_or(0, |accounts| accounts.cut_runs.len());
+        for account in 0..count {
+            let has_rest =
+                |it: &Worker| it.accounts.as_ref().is_some_and(|it| it.cut_runs[account].is_some());
+            if !has_rest(self) {
+                continue;
+            }
+            self.bound_visits(account);
+            self.run_rest(account);
+            self.set_rest_aside(account);
+            if let Some(accounts) = &mut self.accounts {
+                let rest = std::mem::take(&mut accounts.cut_runs[account]);
+                self.drop_batches(rest.batches);
+            }
+        }
+    }
+
+    fn drop_batches(&mut self, batches: Vec<PendingBatch>) {
+        for mut it in batches {
+            transfer::limits::drop_looped(&mut self.exec, it.node, &mut it.batch);
+        }
+    }
+
+    /// The account of an element.
+    pub(in crate::worker) fn account_of(&self, element: usize) -> usize {
+        self.accounts.as_ref().map_or(OWN, |accounts| accounts.of(element))
+    }
+}

@@ -1,0 +1,51 @@
+//! A bound on the runs of an account, by the delays that others were promised.
+
+use crate::worker::transfer::limits::MAX_HOPS;
+
+/// Elements that any run may visit.
+const LEAST_VISITS: u32 = 64;
+
+/// A bound on the runs of an account.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunBound {
+    /// The longest run, in ticks.
+    pub(super) most: Option<u64>,
+    /// Ticks of a packet: at once as high as those of a run, and lower by and by.
+    pub(super) per_packet: u64,
+    pub(super) burst: usize,
+    /// The same of a visit of an element.
+    pub(super) per_visit: u64,
+    /// Elements that a run may visit.
+    pub(super) visits: u32,
+}
+
+impl RunBound {
+    /// No bound, where a visit of an element takes so long until one has been seen.
+    pub(super) fn new(per_visit: u64) -> RunBound {
+        RunBound { most: None, per_packet: 0, burst: usize::MAX, per_visit, visits: MAX_HOPS }
+    }
+
+    /// Notes how long a run took.
+    pub(super) fn observe(&mut self, ticks: u64, packets: u64, visits: u32) {
+        if self.most.is_none() {
+            return;
+        }
+        let slower = |ticks: u64| ticks - ticks / 16;
+        if packets > 0 {
+            self.per_packet = (ticks / packets).max(slower(self.per_packet));
+        }
+        if visits > 0 {
+            self.per_visit = (ticks / u64::from(visits)).max(slower(self.per_visit));
+        }
+        self.adapt();
+    }
+
+    /// Makes the burst, and the visits of a run, as many as the bound allows.
+    pub(super) fn adapt(&mut self) {
+        let visits = self.most.map_or(u64::MAX, |most| most / self.per_visit.max(1));
+        let visits = u32::try_from(visits).unwrap_or(u32::MAX);
+        self.visits = visits.clamp(LEAST_VISITS, MAX_HOPS);
+        let burst = self.most.map_or(u64::MAX, |most| most / self.per_packet.max(1));
+        self.burst = usize::try_from(burst).unwrap_or(usize::MAX).max(1);
+    }
+}

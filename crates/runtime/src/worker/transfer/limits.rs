@@ -1,0 +1,25 @@
+//! Limits of the way of a batch, so that it ends where the graph goes in circles.
+
+use crate::worker::slot::WorkerGraph;
+use castanet_element::exec::ExecState;
+use castanet_element::fate::LOOPED;
+use castanet_packet::Batch;
+
+/// Elements that one batch may visit before it counts as going in circles.
+pub(super) const MAX_DEPTH: u32 = 20_000;
+/// Elements that one burst may visit in all (a loop through a `Tee`).
+pub(in crate::worker) const MAX_HOPS: u32 = 1_000_000;
+
+/// Whether a batch has visited so many elements that it must be going in circles.
+#[inline(always)]
+pub(in crate::worker) fn is_in_circles(graph: &WorkerGraph, depth: u32) -> bool {
+    depth > MAX_DEPTH || graph.hops > MAX_HOPS
+}
+
+/// Drops a batch that goes in circles.
+#[cold]
+pub(in crate::worker) fn drop_looped(exec: &mut ExecState, me: usize, batch: &mut Batch) {
+    exec.counters[me].input += batch.len() as u64;
+    exec.drop_packets(me, LOOPED, batch.as_slice());
+    batch.clear();
+}
