@@ -8,6 +8,37 @@ use crate::testbed::{LATER, SOON, program, until};
 
 /// Installs and removes configurations of tenants at random.
 const SOAK: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_soak.py");
+/// Floods a tenant's socket from many connections, until it is ended: commands, installations, garbage, and clients that
+/// never read.
+const FLOOD: &str = "
+import socket, sys, threading
+
+def flood(number):
+    data = [
+        b'READ list\\n' * 100,
+        b'WRITEDATA hotconfig 17\\nIdle -> Discard;\\n' * 10,
+        bytes(range(256)) * 40,
+        b'READ flatconfig\\n' * 10000,
+        b'WRITEDATA hotconfig 999999999\\n' + b'x' * 100000,
+    ][number % 5]
+    while True:
+        try:
+            it = socket.socket(socket.AF_UNIX)
+            it.connect(sys.argv[1])
+            it.settimeout(0.5)
+            while True:
+                it.sendall(data)
+                if number % 5 < 3:
+                    it.recv(65536)
+        except OSError:
+            pass
+
+for number in range(30):
+    threading.Thread(target=flood, args=(number,), daemon=True).start()
+print('floods', flush=True)
+threading.Event().wait()
+";
+
 /// Commands of the soak test.
 const COMMANDS: usize = 1000;
 /// Tenants of the soak test that forward all the time, and those whose configurations change.
@@ -227,6 +258,33 @@ fn installed_configurations_outlive_a_killed_coordinator() {
         std::fs::read_dir(&kept).unwrap().map(|it| it.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["blue.click", "green.click"]);
+    it.stop();
+}
+
+#[test]
+fn a_flood_at_a_tenant_s_socket_keeps_nobody_waiting() {
+    let (it, socket) = TenantsNetwork::with_socket("tenants-flood", "");
+    let mut neighbour = neighbour_pings(&it);
+    let flood = it.wan.command("/usr/bin/python3").args(["-c", FLOOD]).arg(&socket);
+    let mut flood = flood.spawn().unwrap();
+    flood.wait_for("floods", SOON).unwrap();
+    for count in [50, 50] {
+        it.ping(1, "192.168.7.1", count);
+        // The operator has answers.
+        let reports: serde_json::Value =
+            serde_json::from_str(&it.client(&["tenants", "list", "--json"])).unwrap();
+        let red = reports.as_array().unwrap().iter().find(|it| it["tenant"] == "red").unwrap();
+        assert!(red["own_installs"].as_u64().unwrap() <= 20, "{red}");
+        it.client(&["tenants", "restore", "green"]);
+    }
+    assert!(flood.is_running());
+    flood.kill();
+    flood.wait(SOON).unwrap();
+    // The tenant itself has answers again.
+    until("the socket answers", || it.tenant(&socket, &["read", "list"]).success());
+    it.client(&["tenants", "restore", "red"]);
+    it.ping(0, "192.168.7.1", 2);
+    finish_pings(&mut neighbour);
     it.stop();
 }
 

@@ -31,11 +31,11 @@ impl RunBound {
             return;
         }
         let slower = |ticks: u64| ticks - ticks / 16;
-        if packets > 0 {
-            self.per_packet = (ticks / packets).max(slower(self.per_packet));
+        if let Some(per_packet) = ticks.checked_div(packets) {
+            self.per_packet = per_packet.max(slower(self.per_packet));
         }
-        if visits > 0 {
-            self.per_visit = (ticks / u64::from(visits)).max(slower(self.per_visit));
+        if let Some(per_visit) = ticks.checked_div(u64::from(visits)) {
+            self.per_visit = per_visit.max(slower(self.per_visit));
         }
         self.adapt();
     }
