@@ -25,6 +25,9 @@ const PHYSICAL_KEYWORDS: &[&str] = &[
     "RX_THREADS",
 ];
 
+/// The handler that moves tasks to another worker.
+const HOME_THREAD: &str = "home_thread";
+
 /// Direction of a device element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Direction {
@@ -164,6 +167,7 @@ impl Check<'_> {
                 Some((element, _)) if !self.has_element(it, element) => {
                     format!("tenant `{}` has no element `{element}`", self.tenant.name)
                 }
+                Some((_, HOME_THREAD)) => "a tenant places no tasks on workers".to_owned(),
                 Some(_) => continue,
             };
             self.error(it, message, "a tenant calls handlers of its own elements".to_owned());
@@ -231,6 +235,9 @@ pub fn check_write(
             )),
         };
     };
+    if handler == HOME_THREAD {
+        return Err("a tenant places no tasks on workers".to_owned());
+    }
     if handler != "config" {
         return Ok(());
     }

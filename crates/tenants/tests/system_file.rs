@@ -91,6 +91,7 @@ RandomSeed(4);
 c :: Counter; Idle -> Counter(COUNT_CALL 5 c.reset) -> c -> Discard;
 CPUAccount(c, GUARANTEE 50%);
 VStaticThreadSched(0 b);
+Idle -> Counter(COUNT_CALL 5 c.home_thread 1) -> Discard;
 ";
     let (_, errors) = system(ONE, &[text]);
     assert_eq!(
@@ -109,6 +110,7 @@ a.click:7: StaticThreadSched chooses workers or shares of their time, which tena
 a.click:8: RandomSeed changes the whole router, which tenant `a` may not
 a.click:10: CPUAccount chooses workers or shares of their time, which tenant `a` may not
 a.click:11: VStaticThreadSched chooses workers or shares of their time, which tenant `a` may not
+a.click:12: a tenant places no tasks on workers
 "
     );
     let allowed = ONE.replace("file =", "allow = [\"ToDump\"]\nfile =");

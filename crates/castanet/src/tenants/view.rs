@@ -33,7 +33,9 @@ const READS: &[&str] = &[
 ];
 /// Handlers of the router that a tenant may write. `hotconfig` and `stop` are about its own configuration
 /// only.
-const WRITES: &[&str] = &["count_cycles", "hotconfig", "stop"];
+const WRITES: &[&str] = &["hotconfig", "stop"];
+/// Handlers whose read or write has all workers count cycles, which makes all tenants slower.
+const COUNTING: &[&str] = &["cycles", "element_cycles.csv"];
 
 /// The router as one tenant sees it. Names of elements are those of the tenant's own configuration, without its
 /// name before them; there are no others.
@@ -123,6 +125,15 @@ impl<'a> TenantView<'a> {
         }
     }
 
+    /// Refuses a handler that would have workers count cycles, unless they do so already.
+    fn check_counting(&mut self, handler: &str) -> Result<(), ArgError> {
+        if !COUNTING.contains(&handler) || self.router.read("count_cycles")?.trim() == "true" {
+            return Ok(());
+        }
+        let message = "cycles are not counted: the operator has them counted for all; `top` shows the cost of elements";
+        Err(ArgError::new(message))
+    }
+
     /// Refuses a value by which the tenant would reach beyond its bounds.
     fn check_write(&self, element: &str, handler: &str, value: &str) -> Result<(), ArgError> {
         let tenant = &self.configurations.system().tenants[self.tenant];
@@ -178,8 +189,10 @@ impl ControlContext for TenantView<'_> {
     fn read(&mut self, handler: &str) -> Result<String, ArgError> {
         let path = handler.split_whitespace().next().unwrap_or_default();
         if TenantView::is_global(path) {
+            self.check_counting(path)?;
             return self.read_global(path);
         }
+        self.check_counting(path.rsplit_once('.').map_or("", |(_, name)| name))?;
         let value = self.router.read(&format!("{}{handler}", self.prefix))?;
         let name = path.rsplit_once('.').map_or("", |(_, name)| name);
         Ok(self.in_own_names(name, value))
@@ -188,9 +201,9 @@ impl ControlContext for TenantView<'_> {
         match handler.rsplit_once('.') {
             Some((element, name)) => {
                 self.check_write(element, name, value)?;
+                self.check_counting(name)?;
                 self.router.write(&format!("{}{handler}", self.prefix), value)
             }
-            None if handler == "count_cycles" => self.router.write(handler, value),
             None => {
                 let message = format!("a tenant has no write handler '{handler}' of the router");
                 Err(ArgError::new(message))

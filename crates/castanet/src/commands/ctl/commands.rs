@@ -166,11 +166,13 @@ fn install(it: &mut Attachment, file: &Path) -> CommandResult {
 fn cycles(it: &mut Attachment, seconds: f64, json: bool, stop: &AtomicBool) -> CommandResult {
     let time = interval(seconds, 0.0)?;
     let counted = it.client.read("count_cycles")?.trim() == "true";
-    it.client.write("count_cycles", "true")?;
+    if !counted && it.tenant().is_none() {
+        it.client.write("count_cycles", "true")?;
+    }
     let before = it.client.read("element_cycles.csv")?;
     pause(time, stop);
     let after = it.client.read("element_cycles.csv")?;
-    if !counted {
+    if !counted && it.tenant().is_none() {
         it.client.write("count_cycles", "false")?;
     }
     let mut rows = cycle_rows(&before, &after);
