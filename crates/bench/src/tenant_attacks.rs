@@ -101,7 +101,7 @@ fn configuration(attack: &Attack, steps: u64) -> String {
                 -> c :: Counter -> Discard;
         }}
         elementclass Bad {{ {} }}
-        RatedSource(LENGTH 60, RATE {RATE}) -> n :: Counter -> NumberPacket(40)
+        RatedSource(LENGTH 60, RATE {RATE}) -> NumberPacket(40)
             -> r :: RecordTimestamp(N 16777216, OFFSET 40) -> good :: Good;
         bad :: Bad;
         CPUAccount(good, GUARANTEE 50%, DELAY {delay}us);

@@ -130,7 +130,7 @@ pub(crate) fn load(
     clickpath: Option<&str>,
 ) -> LoadedConfiguration {
     if let Origin::System(path) = origin {
-        return crate::tenants::load(path, vars, library, clickpath).whole();
+        return crate::tenants::load(path, vars, library, clickpath).into_configuration();
     }
     let mut loaded = open(origin, clickpath);
     if let Some(tree) = &loaded.tree

@@ -37,7 +37,9 @@ impl ReplacementReader {
     fn load(&self, origin: &Origin, installed: &InstalledTexts) -> LoadedConfiguration {
         let (vars, library, path) = (&self.vars, &self.library, self.clickpath.as_deref());
         match origin {
-            Origin::System(file) => load_with(file, vars, library, path, Some(installed)).whole(),
+            Origin::System(file) => {
+                load_with(file, vars, library, path, Some(installed)).into_configuration()
+            }
             other => load(other, vars, library, path),
         }
     }

@@ -80,7 +80,7 @@ impl SystemTable {
                 tenant: it.name.clone(),
                 file: it.file.value.display().to_string(),
                 elements,
-                isolation: if it.process.is_some() { "process" } else { "in-process" },
+                isolation: it.isolation(),
                 process_memory: it.process.as_ref().and_then(|it| it.value.memory),
                 guarantee: cpu.guarantee,
                 limit: cpu.limit,

@@ -37,7 +37,7 @@ pub(super) struct ClientBudget {
 
 impl ClientBudget {
     pub(super) fn new(now: Time) -> ClientBudget {
-        let now = nanoseconds(now);
+        let now = now.nanos();
         ClientBudget {
             requests: TokenBucket::new(REQUESTS_PER_SECOND, BURST, now),
             time: TokenBucket::new(0, TIME_BURST, now),
@@ -51,9 +51,9 @@ impl ClientBudget {
         let now = router.clock().now();
         if self.looked.is_none_or(|looked| now - looked >= CORES_INTERVAL) {
             self.looked = Some(now);
-            self.limit(router.shares_cores(), nanoseconds(now));
+            self.limit(router.shares_cores(), now.nanos());
         }
-        self.fill_at(nanoseconds(now));
+        self.fill_at(now.nanos());
     }
 
     /// Sets the limits, by whether the control thread takes its time from workers.
@@ -107,11 +107,6 @@ impl ClientBudget {
 /// Processor time of this thread.
 pub(super) fn thread_time() -> Duration {
     clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map_or(Duration::ZERO, Into::into)
-}
-
-/// A time for the token buckets.
-fn nanoseconds(time: Time) -> u64 {
-    u64::try_from(time.0).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const MOST_OF_A_NAME: u32 = 1000;
 
 /// Requests that one step answers, so that no number of clients keeps the control thread from others.
-const MOST_OF_A_STEP: usize = 16;
+pub(super) const MOST_OF_A_STEP: usize = 16;
 
 /// Service that answers clients of an instance, and reloads its configuration.
 pub(crate) struct InstanceService {

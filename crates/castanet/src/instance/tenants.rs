@@ -1,8 +1,8 @@
 //! The tenants of an instance: their configurations are installed and removed, and their clients answered.
 
 use super::client_budget::{ClientBudget, thread_time};
-use super::handlers::{self, CONTROL_VERSION, INSTANCE, InstanceDescription};
-use super::service::InstanceService;
+use super::handlers::{self, INSTANCE, InstanceDescription};
+use super::service::{InstanceService, MOST_OF_A_STEP};
 use crate::load::LoadedConfiguration;
 use crate::replace::ReplacementReader;
 use crate::tenants::{
@@ -16,9 +16,6 @@ use castanet_io::control::{DeferredAnswer, InstanceRequest, RequestKind};
 use castanet_runtime::router::Router;
 use std::collections::BTreeMap;
 use std::time::Duration;
-
-/// Commands of tenants' clients that one step answers.
-const MOST_OF_A_STEP: usize = 16;
 
 /// Time for which commands beyond a tenant's quota wait at least.
 const QUOTA_PAUSE: Duration = Duration::from_millis(10);
@@ -117,38 +114,39 @@ impl InstanceTenants {
         self.prepare(router, reader, tenant, change, None)
     }
 
-    /// Prepares the change of a configuration. Clients of the tenant, whose configurations have this many
-    /// elements at most, get errors about its own text only.
+    /// Prepares the change of a configuration. `own_quota` is as many elements as
+    /// configurations of the tenant's own clients may have, who get errors about its own text only; `None` for the
+    /// operator.
     fn prepare(
         &mut self,
         router: &mut Router,
         reader: &ReplacementReader,
         tenant: usize,
         change: TenantChange<'_>,
-        own_limit: Option<u32>,
+        own_quota: Option<u32>,
     ) -> Result<(), ArgError> {
         let (before, library) = (&self.configurations, &reader.library);
         let loaded = match change {
-            TenantChange::Install(text) => before.with_text(tenant, text, own_limit, library),
+            TenantChange::Install(text) => before.with_text(tenant, text, own_quota, library),
             TenantChange::Remove => before.with_text(tenant, "", None, library),
             TenantChange::Restore => before.with_file(tenant, library),
         };
         let LoadedSystem { configuration, configurations: next, .. } = loaded;
-        let own_text = own_limit.and_then(|_| next.slot_of(tenant));
+        let own_text = own_quota.and_then(|_| next.slot_of(tenant));
         let name = next.system().tenants[tenant].name.clone();
         let stored = next.store().map(|store| store.stage(&name, next.installed_text(tenant)));
         let stored = stored.transpose().map_err(ArgError::new)?;
         let prepared = router.replace_with(|build| reader.build(configuration, own_text, build));
         let counts = self.counts.entry(name.clone()).or_default();
         if let Err(error) = prepared {
-            counts.refused += u64::from(own_limit.is_some());
+            counts.refused += u64::from(own_quota.is_some());
             return Err(crate::confine::explained(error));
         }
         if let Some(Err(error)) = stored.map(StoredText::commit) {
             complain(format_args!("castanet: tenant {name}: {error}"));
         }
         counts.installs += 1;
-        counts.own_installs += u64::from(own_limit.is_some());
+        counts.own_installs += u64::from(own_quota.is_some());
         self.configurations = next;
         let (origin, elements) =
             (self.configurations.origin_of(tenant), self.configurations.graph_of(tenant));
@@ -245,7 +243,6 @@ impl InstanceTenants {
         let name = &self.configurations.system().tenants[tenant].name;
         Some(match handler {
             INSTANCE => handlers::json(Ok(InstanceDescription {
-                control_version: CONTROL_VERSION,
                 name: name.clone(),
                 configuration: self.configurations.origin_of(tenant).to_owned(),
                 elements: self.configurations.graph_of(tenant).elements.len(),

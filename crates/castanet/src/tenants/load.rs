@@ -25,7 +25,7 @@ pub(crate) struct LoadedSystem {
 
 impl LoadedSystem {
     /// The configuration with those of which it was made.
-    pub(crate) fn whole(self) -> LoadedConfiguration {
+    pub(crate) fn into_configuration(self) -> LoadedConfiguration {
         let tenants = Some(Box::new(self.configurations));
         LoadedConfiguration { tenants, ..self.configuration }
     }

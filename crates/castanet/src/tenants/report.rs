@@ -17,19 +17,18 @@ pub(crate) struct TenantReport {
     pub(crate) isolation: String,
     /// Its control socket.
     pub(crate) socket: Option<String>,
-    /// Configurations that were installed or removed since the start.
-    pub(crate) installs: u64,
-    /// Of these, those that its own clients installed.
-    pub(crate) own_installs: u64,
-    /// Configurations of its own clients that were refused.
-    pub(crate) refused: u64,
+    #[serde(flatten)]
+    pub(crate) counts: InstallCounts,
 }
 
 /// Counts of a tenant's installations since the start.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct InstallCounts {
+    /// Configurations that were installed, restored or removed.
     pub(crate) installs: u64,
+    /// Of these, those of its own clients.
     pub(crate) own_installs: u64,
+    /// Configurations of its own clients that were refused.
     pub(crate) refused: u64,
 }
 
@@ -40,18 +39,13 @@ pub(crate) fn tenant_reports(
     counts: &BTreeMap<String, InstallCounts>,
 ) -> Vec<TenantReport> {
     let tenants = configurations.system().tenants.iter().enumerate();
-    let report = tenants.map(|(number, it)| {
-        let counts = counts.get(&it.name).copied().unwrap_or_default();
-        TenantReport {
-            tenant: it.name.clone(),
-            configuration: configurations.origin_of(number).to_owned(),
-            elements: configurations.graph_of(number).elements.len(),
-            isolation: if it.process.is_some() { "process" } else { "in-process" }.to_owned(),
-            socket: sockets.path_of(&it.name),
-            installs: counts.installs,
-            own_installs: counts.own_installs,
-            refused: counts.refused,
-        }
+    let report = tenants.map(|(number, it)| TenantReport {
+        tenant: it.name.clone(),
+        configuration: configurations.origin_of(number).to_owned(),
+        elements: configurations.graph_of(number).elements.len(),
+        isolation: it.isolation().to_owned(),
+        socket: sockets.path_of(&it.name),
+        counts: counts.get(&it.name).copied().unwrap_or_default(),
     });
     report.collect()
 }

@@ -86,7 +86,7 @@ impl TenantSockets {
             let at = self.next % self.all.len();
             self.next = at + 1;
             let it = &mut self.all[at];
-            it.commands.fill(nanoseconds(now));
+            it.commands.fill(now.nanos());
             if !it.commands.contains(1) {
                 *is_waiting = true;
                 continue;
@@ -134,7 +134,7 @@ impl TenantSocket {
         };
         let group = control.group.as_deref().map(crate::instance::group).transpose()?;
         let socket = InstanceSocket::open(path.clone(), group, waker.clone()).map_err(failed)?;
-        let now = nanoseconds(now);
+        let now = now.nanos();
         let rate = u64::from(control.commands_per_second);
         let commands = TokenBucket::new(rate, rate, now);
         let rate = u64::from(control.installs_per_minute);
@@ -157,7 +157,7 @@ impl TenantSocket {
             let message = format!("the configuration has {length} bytes, of {most} allowed");
             return Err(ArgError::new(message));
         }
-        self.installs.fill(nanoseconds(now));
+        self.installs.fill(now.nanos());
         if !self.installs.contains(INSTALL) {
             let rate = self.control.installs_per_minute;
             let lacking = INSTALL - self.installs.tokens();
@@ -169,9 +169,4 @@ impl TenantSocket {
         self.installs.remove(INSTALL);
         Ok(())
     }
-}
-
-/// A time for the token buckets.
-fn nanoseconds(time: Time) -> u64 {
-    u64::try_from(time.0).unwrap_or(0)
 }

@@ -45,7 +45,7 @@ pub(crate) struct TenantView<'a> {
     configurations: &'a TenantConfigurations,
     /// The number of the tenant.
     tenant: usize,
-    /// The tenant's name and a slash, with which the names of its elements begin in the router.
+    /// That of the names of its elements in the router.
     prefix: String,
 }
 
@@ -57,7 +57,7 @@ impl<'a> TenantView<'a> {
         configurations: &'a TenantConfigurations,
         tenant: usize,
     ) -> TenantView<'a> {
-        let prefix = prefix(configurations, tenant);
+        let prefix = prefix(&configurations.system().tenants[tenant].name);
         let router = Box::new(router.control_context());
         TenantView { router, library, configurations, tenant, prefix }
     }
@@ -143,9 +143,18 @@ impl<'a> TenantView<'a> {
     }
 }
 
-/// The tenant's name and a slash.
-fn prefix(configurations: &TenantConfigurations, tenant: usize) -> String {
-    format!("{}/", configurations.system().tenants[tenant].name)
+/// A tenant's name and a slash, with which the names of its elements begin in the router.
+fn prefix(tenant: &str) -> String {
+    format!("{tenant}/")
+}
+
+/// Makes the name of an element in the router that in its tenant's configuration; returns whether it is one of the
+/// tenant's elements.
+fn make_own(name: &mut String, prefix: &str) -> bool {
+    let own = name.strip_prefix(prefix).map(str::to_owned);
+    let is_own = own.is_some();
+    *name = own.unwrap_or_default();
+    is_own
 }
 
 /// Click's description of ports, with the names of a tenant; elements of others have none.
@@ -192,9 +201,9 @@ impl ControlContext for TenantView<'_> {
             self.check_counting(path)?;
             return self.read_global(path);
         }
-        self.check_counting(path.rsplit_once('.').map_or("", |(_, name)| name))?;
-        let value = self.router.read(&format!("{}{handler}", self.prefix))?;
         let name = path.rsplit_once('.').map_or("", |(_, name)| name);
+        self.check_counting(name)?;
+        let value = self.router.read(&format!("{}{handler}", self.prefix))?;
         Ok(self.in_own_names(name, value))
     }
     fn write(&mut self, handler: &str, value: &str) -> Result<(), ArgError> {
@@ -272,14 +281,8 @@ pub(crate) fn tenant_snapshot(
     lease: Option<Duration>,
 ) -> Result<Snapshot, ArgError> {
     let mut snapshot = Snapshot::take(router, lease)?;
-    let prefix = format!("{tenant}/");
-    snapshot.elements.retain_mut(|it| match it.name.strip_prefix(&prefix) {
-        Some(own) => {
-            it.name = own.to_owned();
-            true
-        }
-        None => false,
-    });
+    let prefix = prefix(tenant);
+    snapshot.elements.retain_mut(|it| make_own(&mut it.name, &prefix));
     let accounts = router.accounts()?;
     let own = accounts.iter().find(|(account, _)| account.name == tenant);
     let cpu = own.map_or(0, |(_, used)| used.cpu_time.as_nanos() as u64);
@@ -292,15 +295,9 @@ pub(crate) fn tenant_snapshot(
 /// # Errors
 /// A worker is gone or stuck.
 pub(crate) fn tenant_drops(router: &mut Router, tenant: &str) -> Result<Vec<DropCount>, ArgError> {
-    let prefix = format!("{tenant}/");
+    let prefix = prefix(tenant);
     let mut all = report(router)?;
-    all.retain_mut(|it| match it.element.strip_prefix(&prefix) {
-        Some(own) => {
-            it.element = own.to_owned();
-            true
-        }
-        None => false,
-    });
+    all.retain_mut(|it| make_own(&mut it.element, &prefix));
     Ok(all)
 }
 

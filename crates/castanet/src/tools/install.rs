@@ -2,9 +2,7 @@
 
 use super::common::{CommonOptions, Failure, Tool, ToolContext};
 use crate::commands::ctl::{Attachment, find};
-use crate::load::open_in;
 use crate::tenants::sent_text;
-use castanet_lang::SourceMap;
 use castanet_runtime::router::ErrorStyle;
 use clap::{Args, Parser};
 
@@ -56,13 +54,8 @@ impl Tool for Install {
         }
         let (vars, words) = self.common.sort(context)?;
         let origin = self.common.origin(&words, context)?;
-        let mut loaded = open_in(SourceMap::new(), &origin, self.common.clickpath.as_deref());
-        let (text, found) = sent_text(&loaded, &vars);
-        loaded.found.append(found);
-        loaded.report(ErrorStyle::Click);
-        if loaded.found.has_errors() {
-            return Err(Failure);
-        }
+        let path = self.common.clickpath.as_deref();
+        let text = sent_text(&origin, &vars, path, ErrorStyle::Click).ok_or(Failure)?;
         let mut it = self.target.attach(context)?;
         let fail = |message: String| context.fail(message);
         if self.uninstall {

@@ -298,7 +298,7 @@ impl Router {
         // prepare yet another configuration.
         self.make_all_calls();
         (0..self.workers.len()).for_each(|worker| {
-            self.workers.idle(worker).into_iter().for_each(Worker::finish_rests);
+            self.workers.idle(worker).into_iter().for_each(Worker::finish_remainders);
         });
         let Some(PendingConfig { mut built, mut before }) = self.control.next.take() else {
             self.go_on(runs);

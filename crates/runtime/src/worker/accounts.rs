@@ -54,7 +54,7 @@ pub(crate) struct Accounts {
     usage: Vec<AccountUsage>,
     /// By account: how long its runs may take.
     bounds: Vec<RunBound>,
-    /// By account: the rest of a run that was too long.
+    /// By account: the remainder of a run that was too long.
     cut_runs: Vec<CutRun>,
     crossings: Crossings,
     /// By account: the packets that have come in since its last run.
@@ -540,16 +540,16 @@ impl Worker {
         };
         let burst = accounts.bounds[account].burst.min(self.exec.burst);
         let payment = accounts.payment(account);
-        let has_rest = accounts.cut_runs[account].is_some();
+        let has_remainder = accounts.cut_runs[account].is_some();
         self.bound_visits(account);
-        let moved = match has_rest {
+        let moved = match has_remainder {
             true => {
-                self.run_rest(account);
+                self.run_remainder(account);
                 Some(0)
             }
             false => self.run_task(account, burst),
         };
-        self.set_rest_aside(account);
+        self.set_remainder_aside(account);
         drop(payment);
         let Some(packets) = moved else { return (false, None) };
         let run = AccountRun { account, burst, visits: self.graph.hops };

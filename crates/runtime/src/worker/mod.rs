@@ -162,7 +162,7 @@ impl Worker {
             self.charged(me, RunKind::Timer, |worker| {
                 transfer::wake(&mut worker.graph, &mut worker.exec, me);
             });
-            self.set_rest_aside(account);
+            self.set_remainder_aside(account);
             drop(payment);
             self.charge_timer(me);
             ran = true;

@@ -95,6 +95,13 @@ pub struct Tenant {
     pub control: Option<Entry<TenantControl>>,
 }
 
+impl Tenant {
+    /// Its `isolation`, as the system file writes it.
+    pub fn isolation(&self) -> &'static str {
+        if self.process.is_some() { "process" } else { "in-process" }
+    }
+}
+
 /// A tenant's control socket, and the quotas of its clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantControl {

@@ -7,7 +7,7 @@ use crate::commands::line_editor::pause;
 use crate::commands::middlebox::obey_on;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
 use crate::instance::{INSTANCE, InstanceDescription, METRICS};
-use crate::load::{Origin, open};
+use crate::load::Origin;
 use crate::metrics::Format;
 use crate::observe::log::LogLine;
 use crate::tenants::sent_text;
@@ -152,14 +152,8 @@ fn reload(it: &mut Attachment, file: Option<&Path>) -> CommandResult {
 
 /// Installs the configuration of a tenant.
 fn install(it: &mut Attachment, file: &Path) -> CommandResult {
-    let mut loaded = open(&Origin::File(file.to_owned()), None);
-    let (text, found) = sent_text(&loaded, &[]);
-    loaded.found.append(found);
-    loaded.report(ErrorStyle::Castanet);
-    match loaded.found.has_errors() {
-        true => Err(CommandError::REPORTED),
-        false => Ok(it.client.write_data("hotconfig", &text)?),
-    }
+    let text = sent_text(&Origin::File(file.to_owned()), &[], None, ErrorStyle::Castanet);
+    Ok(it.client.write_data("hotconfig", &text.ok_or(CommandError::REPORTED)?)?)
 }
 
 /// Counts the cycles of all elements for an interval.

@@ -3,7 +3,7 @@
 use crate::cli::as_setting;
 use crate::commands::ctl::{Attachment, find};
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
-use crate::load::{Origin, open};
+use crate::load::Origin;
 use crate::tenants::{TenantReport, sent_text};
 use castanet_runtime::router::ErrorStyle;
 use clap::Args;
@@ -89,9 +89,9 @@ pub(super) fn list(arguments: &ListArguments) -> CommandResult {
             it.configuration,
             it.elements.to_string(),
             it.isolation,
-            it.installs.to_string(),
-            it.own_installs.to_string(),
-            it.refused.to_string(),
+            it.counts.installs.to_string(),
+            it.counts.own_installs.to_string(),
+            it.counts.refused.to_string(),
             it.socket.unwrap_or("-".to_owned()),
         ]
     }));
@@ -104,13 +104,9 @@ pub(super) fn install(arguments: &InstallArguments) -> CommandResult {
     let wrong = |word: &String| CommandError::usage(format!("'{word}' is no VAR=value"));
     let setting = |word: &String| as_setting(word).ok_or_else(|| wrong(word));
     let vars = arguments.vars.iter().map(setting).collect::<Result<Vec<_>, _>>()?;
-    let mut loaded = open(&Origin::File(arguments.file.clone()), None);
-    let (text, found) = sent_text(&loaded, &vars);
-    loaded.found.append(found);
-    loaded.report(ErrorStyle::Castanet);
-    if loaded.found.has_errors() {
-        return Err(CommandError::REPORTED);
-    }
+    let origin = Origin::File(arguments.file.clone());
+    let text = sent_text(&origin, &vars, None, ErrorStyle::Castanet);
+    let text = text.ok_or(CommandError::REPORTED)?;
     let value = format!("{}\n{text}", arguments.tenant);
     Ok(arguments.target.attach()?.client.write_data("tenant_install", &value)?)
 }

@@ -1,11 +1,11 @@
-//! Runs that are cut because they visit too many elements: the rest waits for the account's next turn.
+//! Runs that are cut because they visit too many elements: the remainder waits for the account's next turn.
 
 use crate::graph::assign::accounts::OWN;
 use crate::worker::Worker;
 use crate::worker::slot::PendingBatch;
 use crate::worker::transfer::{self, limits::MAX_HOPS};
 
-/// The rest of an account's run.
+/// The remainder of an account's run.
 #[derive(Default)]
 pub(super) struct CutRun {
     /// Batches on their way, the next one last.
@@ -33,32 +33,33 @@ impl Worker {
         }
     }
 
-    /// Sets the rest of a run aside that was cut. Where a batch waits for a call of a handler, the run goes on
+    /// Sets the remainder of a run aside that was cut. Where a batch waits for a call of a handler, the run goes on
     /// after the call instead.
     #[inline]
-    pub(in crate::worker) fn set_rest_aside(&mut self, account: usize) {
+    pub(in crate::worker) fn set_remainder_aside(&mut self, account: usize) {
         self.graph.most_hops = MAX_HOPS;
         if std::mem::take(&mut self.graph.is_cut) {
-            self.keep_rest(account);
+            self.keep_remainder(account);
         }
     }
 
     #[cold]
-    fn keep_rest(&mut self, account: usize) {
+    fn keep_remainder(&mut self, account: usize) {
         let Some(accounts) = &mut self.accounts else { return };
         if self.graph.stack.iter().any(|it| it.call.is_some()) {
             return;
         }
-        let rest = &mut accounts.cut_runs[account];
-        rest.visits = rest.visits.saturating_add(self.graph.hops);
-        // The rest of an earlier run comes first.
-        let earlier = std::mem::replace(&mut rest.batches, std::mem::take(&mut self.graph.stack));
-        rest.batches.extend(earlier);
+        let remainder = &mut accounts.cut_runs[account];
+        remainder.visits = remainder.visits.saturating_add(self.graph.hops);
+        // That of an earlier run comes first.
+        let earlier =
+            std::mem::replace(&mut remainder.batches, std::mem::take(&mut self.graph.stack));
+        remainder.batches.extend(earlier);
     }
 
-    /// Goes on with the rest of an account's run; drops it if it goes in circles.
+    /// Goes on with the remainder of an account's run; drops it if it goes in circles.
     #[cold]
-    pub(super) fn run_rest(&mut self, account: usize) {
+    pub(super) fn run_remainder(&mut self, account: usize) {
         let Some(accounts) = &mut self.accounts else { return };
         let CutRun { batches, visits } = std::mem::take(&mut accounts.cut_runs[account]);
         (self.graph.progress, self.exec.pulls) = (0, 0);
@@ -74,22 +75,21 @@ impl Worker {
         }
     }
 
-    /// Goes on with the rests of all accounts, each for a run that may not be longer than others, and drops what
+    /// Goes on with the remainders of all accounts, each for a run that may not be longer than others, and drops what
     /// is left then: before another configuration takes the place of this one.
-    pub(crate) fn finish_rests(&mut self) {
+    pub(crate) fn finish_remainders(&mut self) {
         let count = self.accounts.as_ref().map_or(0, |accounts| accounts.cut_runs.len());
         for account in 0..count {
-            let has_rest =
-                |it: &Worker| it.accounts.as_ref().is_some_and(|it| it.cut_runs[account].is_some());
-            if !has_rest(self) {
+            let accounts = self.accounts.as_ref();
+            if !accounts.is_some_and(|accounts| accounts.cut_runs[account].is_some()) {
                 continue;
             }
             self.bound_visits(account);
-            self.run_rest(account);
-            self.set_rest_aside(account);
+            self.run_remainder(account);
+            self.set_remainder_aside(account);
             if let Some(accounts) = &mut self.accounts {
-                let rest = std::mem::take(&mut accounts.cut_runs[account]);
-                self.drop_batches(rest.batches);
+                let remainder = std::mem::take(&mut accounts.cut_runs[account]);
+                self.drop_batches(remainder.batches);
             }
         }
     }
