@@ -50,6 +50,8 @@ pub struct CpuAccount {
     pub limit: Option<CpuPart>,
     /// The longest time for which one run of another account may keep it waiting.
     pub delay: Option<Duration>,
+    /// Whether its tasks and timers wait until it is released.
+    pub held: bool,
     /// The element that declares it; the runtime sets it.
     pub element: Option<usize>,
 }

@@ -12,6 +12,7 @@ use crate::error::ArgError;
 use crate::fate::Fate;
 use crate::handler::{ReadHandler, ReadRequest, StateHandler, Value, WriteHandler};
 use crate::on::View;
+use crate::portable_state::StateField;
 use crate::setup::Setup;
 use crate::spec::Spec;
 use crate::time::Time;
@@ -416,6 +417,8 @@ pub trait Local: Default + Send + 'static {
     const STOPS: &'static [&'static [&'static str]] = &[];
     /// Write handlers after which the element's timer runs, to emit packets.
     const WAKES: &'static [&'static [&'static str]] = &[];
+    /// Fields that go to another instance with the element.
+    const PORTABLE: &'static [StateField<Self>] = &[];
 }
 
 impl Local for () {}

@@ -27,6 +27,7 @@ pub mod memory;
 pub mod node;
 pub mod on;
 pub mod output;
+pub mod portable_state;
 pub mod resource;
 pub mod setup;
 pub mod shared;

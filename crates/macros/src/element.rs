@@ -163,6 +163,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
     for (field, handler) in marked_fields(&fields, "read")? {
         reads.push(read_handler(field, &handler, "a handler")?);
     }
+    let portable = portable_fields(&fields);
     let (mut writes, mut methods) = (Vec::new(), false);
     for attr in &input.attrs {
         if attr.path().is_ident("local") {
@@ -200,9 +201,34 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
                 &[&[#(#writes),*] #(, #more_writes)*];
             const STOPS: &'static [&'static [&'static str]] = &[#(#stops),*];
             const WAKES: &'static [&'static [&'static str]] = &[#(#wakes),*];
+            const PORTABLE: &'static [::castanet_element::portable_state::StateField<Self>] =
+                &[#(#portable),*];
         }
         #(#has_parts)*
     })
+}
+
+/// Generates the entries of the fields marked `#[portable]`.
+fn portable_fields(fields: &[&Field]) -> Vec<Tokens> {
+    let marked = fields
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| field.attrs.iter().any(|attr| attr.path().is_ident("portable")));
+    let entries = marked.map(|(at, field)| {
+        let member = field.ident.clone().map_or(Member::from(at), Member::Named);
+        let name = field.ident.as_ref().map_or_else(|| at.to_string(), unraw);
+        let ty = &field.ty;
+        let state = quote_spanned!(ty.span()=>
+            <#ty as ::castanet_element::portable_state::PortableState>);
+        quote!(::castanet_element::portable_state::StateField {
+            name: #name,
+            is_table: #state::IS_TABLE,
+            export: |it, from, to| #state::export(&it.#member, from, to),
+            import: |it, record, cx| #state::import(&mut it.#member, record, cx),
+            remove: |it, record| #state::remove(&mut it.#member, record),
+        })
+    });
+    entries.collect()
 }
 
 /// The types whose `#[handlers]` a struct has: those of its fields marked `#[flatten]`, and its own.

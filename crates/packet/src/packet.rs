@@ -104,6 +104,21 @@ pub enum PacketType {
     Outgoing = 4,
 }
 
+impl PacketType {
+    /// The type of this number.
+    #[inline]
+    pub fn from_number(number: u8) -> Option<PacketType> {
+        Some(match number {
+            0 => PacketType::Host,
+            1 => PacketType::Broadcast,
+            2 => PacketType::Multicast,
+            3 => PacketType::OtherHost,
+            4 => PacketType::Outgoing,
+            _ => return None,
+        })
+    }
+}
+
 /// The checksums of a packet that its sender has to complete, as `CHECKSUM_PARTIAL` in
 /// Linux. Until then the checksum of the IPv4 header is zero, and that of TCP or UDP is the
 /// sum of the pseudo header. The packet's header offsets locate them.
@@ -297,13 +312,7 @@ impl Packet {
     /// The packet type: the kind of its link-layer destination.
     #[inline]
     pub fn packet_type(&self) -> PacketType {
-        match self.kind & TYPE_MASK {
-            1 => PacketType::Broadcast,
-            2 => PacketType::Multicast,
-            3 => PacketType::OtherHost,
-            4 => PacketType::Outgoing,
-            _ => PacketType::Host,
-        }
+        PacketType::from_number(self.kind & TYPE_MASK).unwrap_or_default()
     }
 
     /// Sets the packet type.

@@ -20,7 +20,7 @@ pub struct PacketQueue {
 
 // SAFETY: the queue owns its packets, which may be sent to another thread.
 unsafe impl Send for PacketQueue {}
-// SAFETY: `&PacketQueue` gives access to the number of packets only.
+// SAFETY: `&PacketQueue` gives access to `&Packet` only.
 unsafe impl Sync for PacketQueue {}
 
 impl PacketQueue {
@@ -83,6 +83,11 @@ impl PacketQueue {
         while self.len() > len {
             drop(self.pop_back());
         }
+    }
+
+    /// The packets, from the front on.
+    pub fn iter(&self) -> impl Iterator<Item = &Packet> {
+        self.packets.iter().map(RawPacket::as_packet)
     }
 
     /// Drops all packets.

@@ -58,6 +58,13 @@ impl RawPacket {
         PacketTemplate { offsets: 0, span: 0, marks }.received(self.frame, data, len)
     }
 
+    /// The packet that has these words, which must be those of a packet that stays alive.
+    #[inline]
+    pub(crate) fn as_packet(&self) -> &Packet {
+        // SAFETY: both types are 32 bytes of the same alignment, and `&Packet` only allows reads.
+        unsafe { &*std::ptr::from_ref(self).cast::<Packet>() }
+    }
+
     /// Makes a packet of the words.
     ///
     /// # Safety

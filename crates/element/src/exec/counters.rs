@@ -1,13 +1,14 @@
 //! Packet counters of one element on one worker.
 
 use crate::fate::REASONS;
+use serde::{Deserialize, Serialize};
 use std::iter::Sum;
 
 /// Counts of one element on one worker. At every moment
 /// `input + made = output + consumed + drops + open + what it keeps`.
 // Whole pairs of cache lines: the control thread allocates those of all workers, and no two workers
 // may share one.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(align(128))]
 pub struct Counters {
     /// Packets that came in.

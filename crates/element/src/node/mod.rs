@@ -19,6 +19,7 @@ use crate::element::{Describe, Local};
 use crate::error::ArgError;
 use crate::fate::NOT_TAKEN;
 use crate::handler::{DeferredWork, ReadRequest, Value};
+use crate::portable_state::{RecordReader, RecordWriter, StateField};
 use castanet_packet::Batch;
 use std::any::Any;
 use std::borrow::Cow;
@@ -87,6 +88,24 @@ pub trait Node: Any + Send {
     fn inherit(&mut self, before: &mut dyn Node, changed: Option<AnyConfig>) -> u64;
     /// Called after it has taken over the state of a node with another configuration.
     fn after_take_state(&mut self, _cx: &mut Cx) {}
+    /// The fields of its state that go to another instance, each with whether it is a table.
+    fn portable_fields(&self) -> Vec<(&'static str, bool)>;
+    /// Whether handlers read state that does not go to another instance.
+    fn has_lasting_state(&self) -> bool;
+    /// Writes some of the records of a field; as
+    /// [`PortableState::export`](crate::portable_state::PortableState::export).
+    fn export(&self, field: &str, from: u64, to: &mut RecordWriter) -> Option<u64>;
+    /// Puts a record into a field, or removes that of its key.
+    ///
+    /// # Errors
+    /// The state has no such field, or the record does not fit.
+    fn import(
+        &mut self,
+        field: &str,
+        record: &RecordReader,
+        removes: bool,
+        cx: &mut Cx,
+    ) -> Result<(), ArgError>;
 }
 
 /// The answer of a node to a read handler.
@@ -221,10 +240,46 @@ impl<E: Describe + Send + Sync, L: Local> Instance<E, L> {
         !matches!(self.local, LocalState::Own(_))
     }
 
+    fn has_lasting_state(&self) -> bool {
+        !L::READS.iter().all(|reads| reads.is_empty()) && L::PORTABLE.is_empty()
+    }
+
+    fn portable_fields(&self) -> Vec<(&'static str, bool)> {
+        L::PORTABLE.iter().map(|field| (field.name, field.is_table)).collect()
+    }
+
+    fn export(&self, field: &str, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        let field = portable::<L>(field)?;
+        self.local.peek(|local| (field.export)(local, from, to))
+    }
+
+    fn import(
+        &mut self,
+        name: &str,
+        record: &RecordReader,
+        removes: bool,
+        cx: &mut Cx,
+    ) -> Result<(), ArgError> {
+        let Some(field) = portable::<L>(name) else {
+            return Err(ArgError::new(format!("this version knows no field `{name}`")));
+        };
+        self.local.with(|local| match removes {
+            true => {
+                (field.remove)(local, record);
+                Ok(())
+            }
+            false => (field.import)(local, record, cx),
+        })
+    }
+
     fn inherit(&mut self, before: &mut Self) {
         let state = before.local.with(std::mem::take);
         self.local.with(|local| *local = state);
     }
+}
+
+fn portable<L: Local>(name: &str) -> Option<&'static StateField<L>> {
+    L::PORTABLE.iter().find(|field| field.name == name)
 }
 
 /// `pattern3` as the handler `pattern_` and its number: a read finds that in
@@ -306,6 +361,29 @@ macro_rules! handlers_of_body {
             self.body.inherit(&mut before.body);
             self.body.lend($apply_config);
             self.body.shrink($held, $shrink)
+        }
+        fn portable_fields(&self) -> Vec<(&'static str, bool)> {
+            self.body.portable_fields()
+        }
+        fn has_lasting_state(&self) -> bool {
+            self.body.has_lasting_state()
+        }
+        fn export(
+            &self,
+            field: &str,
+            from: u64,
+            to: &mut crate::portable_state::RecordWriter,
+        ) -> Option<u64> {
+            self.body.export(field, from, to)
+        }
+        fn import(
+            &mut self,
+            field: &str,
+            record: &crate::portable_state::RecordReader,
+            removes: bool,
+            cx: &mut crate::cx::Cx,
+        ) -> Result<(), crate::error::ArgError> {
+            self.body.import(field, record, removes, cx)
         }
     };
 }

@@ -7,11 +7,13 @@ use super::rewriter_args::RewriterArgs;
 use castanet_element::fate::{DROP, FateKind, FateSpec};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{HandlerMethods, ReadHandler, StateHandler, TextChunk};
+use castanet_element::portable_state::{RecordReader, RecordWriter, StateField};
 use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
 use castanet_kit::conntrack::Tuple4;
 use castanet_kit::nat::{
-    InputSpec, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
+    FlowKey, InputSpec, MappingRecord, Refusal, RewriterConfig, RewriterKind, Table, Timeouts,
+    Translation,
 };
 use std::marker::PhantomData;
 
@@ -379,6 +381,13 @@ impl<K: TableHandlers> Local for RewriterState<K> {
         &[<Self as HandlerMethods<Self>>::READS, K::READS];
     const WRITES: &'static [&'static [StateHandler<Self>]] =
         &[<Self as HandlerMethods<Self>>::CHANGES];
+    const PORTABLE: &'static [StateField<Self>] = &[StateField {
+        name: "mappings",
+        is_table: true,
+        export: Self::export_mappings,
+        import: Self::import_mapping,
+        remove: Self::remove_mapping,
+    }];
 }
 
 #[handlers]
@@ -479,6 +488,36 @@ impl<K: TableHandlers> RewriterState<K> {
             .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
         self.table.change(|table| table.set_input(self.zone, n, input));
         Ok(())
+    }
+
+    /// Writes some mappings, on one worker only, as all share the table.
+    fn export_mappings(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        let epoch = to.epoch;
+        let mut write = |key: FlowKey, until: u64, record: MappingRecord| {
+            to.write(&key, &(epoch.offset(until), record));
+        };
+        self.table.read(|table| match self.is_primary() {
+            true => table.export(self.zone, from, &mut write),
+            false => None,
+        })
+    }
+
+    /// Takes over a mapping.
+    fn import_mapping(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
+        let (offset, mapping): (i64, MappingRecord) = record.value()?;
+        let (key, times) = (record.key()?, (record.epoch.nanos(offset), cx.now().nanos()));
+        let outputs = self.handlers.as_ref().map_or(0, |handlers| handlers.outputs);
+        let place = (self.zone, outputs);
+        match self.table.change(|table| table.import(place, key, mapping, times)) {
+            true => Ok(()),
+            false => Err(ArgError::new("a mapping has no room here")),
+        }
+    }
+
+    fn remove_mapping(&mut self, record: &RecordReader) {
+        if let Ok(key) = record.key() {
+            self.table.change(|table| table.remove_flow(self.zone, key));
+        }
     }
 
     /// Whether this is the state, one of all workers', that handlers change.

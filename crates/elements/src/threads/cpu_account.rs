@@ -20,6 +20,9 @@ use std::time::Duration;
 /// longer, and a run whose packets visit too many elements is cut and goes on at its account's next
 /// turn. A run of one packet that takes longer is counted in `overruns`.
 ///
+/// While an account is HELD its tasks and timers wait, and packets wait for it where they are kept, such as in
+/// queues; handlers answer, and the router's own tasks may take packets out of its queues.
+///
 /// [Handlers](../handlers.md) say what the account has used, and change its shares.
 ///
 /// ```click
@@ -39,6 +42,13 @@ use std::time::Duration;
 /// = account.guarantee 10%
 /// ! account.delay 1ms
 /// = account.delay 0.001
+/// ! account.held true
+/// = account.held true
+/// > in  1.0.0.1 > 2.0.0.2 udp sport 2
+/// + 10ms
+/// ! account.held false
+/// + 10ms
+/// < out 1.0.0.1 > 2.0.0.2 udp sport 2
 /// ! account.reset_counts
 /// = account.runs 0
 /// = account.cpu_time 0.000000
@@ -61,6 +71,9 @@ pub struct CPUAccount {
     /// The longest time for which one run of another account may keep it waiting.
     #[arg(keyword)]
     delay: Option<Duration>,
+    /// Whether its tasks and timers wait until a handler releases them.
+    #[arg(keyword, default = false)]
+    held: bool,
 }
 
 impl Info for CPUAccount {
@@ -81,6 +94,7 @@ impl Info for CPUAccount {
             guarantee: self.guarantee,
             limit: self.limit,
             delay: self.delay,
+            held: self.held,
             element: None,
         });
         Ok(())

@@ -104,24 +104,14 @@ pub(crate) struct SlotDescriptor {
     pub(crate) timestamp: i64,
 }
 
-/// Packet types by their numbers.
-const KINDS: [PacketType; 5] = [
-    PacketType::Host,
-    PacketType::Broadcast,
-    PacketType::Multicast,
-    PacketType::OtherHost,
-    PacketType::Outgoing,
-];
-
 impl SlotDescriptor {
     /// The descriptor of a packet.
     #[inline]
     pub(super) fn of(packet: &Packet) -> SlotDescriptor {
-        let kind = packet.packet_type();
         SlotDescriptor {
             len: packet.len() as u32,
             paint: packet.paint(),
-            kind: KINDS.iter().position(|it| *it == kind).unwrap_or_default() as u8,
+            kind: packet.packet_type() as u8,
             timestamp: packet.timestamp(),
         }
     }
@@ -144,15 +134,15 @@ impl SlotDescriptor {
     /// Whether its packet type is none.
     #[inline]
     pub(super) fn has_unknown_kind(self) -> bool {
-        usize::from(self.kind) >= KINDS.len()
+        PacketType::from_number(self.kind).is_none()
     }
 
     /// Annotates a packet of this descriptor.
     #[inline]
     pub(super) fn annotate(self, packet: &mut Packet) {
         packet.set_paint(self.paint);
-        if let Some(kind) = KINDS.get(usize::from(self.kind)) {
-            packet.set_packet_type(*kind);
+        if let Some(kind) = PacketType::from_number(self.kind) {
+            packet.set_packet_type(kind);
         }
         // The time stamp lies in the frame's cold header: skipping it saves the access.
         if self.timestamp != 0 {

@@ -28,7 +28,7 @@ use crate::seed::Seed;
 pub use batch::LookupBatch;
 pub use entries::{Id, Slot};
 pub use rewrite::{HeaderOffsets, rewrite_error, rewrite_tuple};
-pub use table::Table;
+pub use table::{TABLE_PART, Table};
 pub use tuple::{Address, Tuple, Tuple4, Tuple6, TupleKey};
 
 /// The key of a flow.

@@ -285,7 +285,7 @@ impl<E: Entry> Table<E> {
         self.entries.iter_range(0..self.extent())
     }
 
-    /// One part of a listing: what `write` makes of the flows in [`CHUNK_SLOTS`] slots from number
+    /// One part of a listing: what `write` makes of the flows in [`TABLE_PART`] slots from number
     /// `from` on, and the number at which the next part starts. A flow keeps its slot.
     pub fn list_chunk(
         &self,
@@ -293,7 +293,7 @@ impl<E: Entry> Table<E> {
         mut write: impl FnMut(&mut String, Id, &E::Key, &E),
     ) -> (String, Option<u64>) {
         let from = usize::try_from(from).unwrap_or(usize::MAX);
-        let end = from.saturating_add(CHUNK_SLOTS).min(self.extent());
+        let end = from.saturating_add(TABLE_PART).min(self.extent());
         let mut text = String::new();
         let some = self.entries.iter_range(from..end);
         some.for_each(|(id, key, entry)| write(&mut text, id, key, entry));
@@ -308,6 +308,6 @@ impl<E: Entry> Table<E> {
 }
 
 /// How many slots one part of a listing covers: about 200 µs.
-const CHUNK_SLOTS: usize = 256;
+pub const TABLE_PART: usize = 256;
 /// How many keys are looked up together.
 const BURST: usize = 32;

@@ -48,16 +48,16 @@ pub(super) fn round_to_ms(time: u64) -> u64 {
 pub struct Mapping {
     /// The key of replies, with the zone; `None` if replies have the key of the flow itself.
     pub(super) reply_key: Option<Tuple4>,
-    shifts: Option<Box<SeqShifts>>,
+    pub(super) shifts: Option<Box<SeqShifts>>,
     pub(super) outputs: Outputs,
     pub(super) input: u16,
     /// The time between the end of the guarantee and the expiry, in milliseconds.
-    best_effort_ms: AtomicU32,
+    pub(super) best_effort_ms: AtomicU32,
     /// Its entry in the eviction order.
     pub(super) eviction_entry: EvictionEntry,
     /// The annotation that replies get.
     pub(super) anno: u8,
-    state: AtomicU8,
+    pub(super) state: AtomicU8,
 }
 
 impl Entry for Mapping {

@@ -13,6 +13,7 @@ mod kind;
 mod listing;
 mod mapper;
 mod mapping;
+mod mapping_record;
 mod pattern;
 mod seq_shifts;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use input::{InputError, InputSpec, NameResolver, NamedElement, parse_pattern
 pub use kind::RewriterKind;
 pub use mapper::{HashRing, Mapper, PatternOutputs};
 pub use mapping::{Mapping, Timeouts};
+pub use mapping_record::{FlowKey, MappingRecord};
 pub use pattern::{Pattern, RoundRobinCursor};
 
 use crate::conntrack::{self, Counts, Id, LookupBatch, Slot, Tuple4};

@@ -1,20 +1,22 @@
 //! Sequence number shifts of a TCP connection after an element has changed the length of its
 //! payload.
 
+use serde::{Deserialize, Serialize};
+
 /// Sequence numbers beyond this distance are not ordered: half the range of a comparison.
 const MAX_DISTANCE: u32 = 1 << 30;
 /// How many shifts of one direction are kept.
 const MAX_SHIFTS: usize = 64;
 
 /// All sequence numbers from `from` on are shifted by `by`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Shift {
     from: u32,
     by: u32,
 }
 
 /// The shifts of one direction, in the sender's sequence numbers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct DirectionShifts {
     /// The shift of numbers before the first entry.
     base: u32,
@@ -22,7 +24,7 @@ struct DirectionShifts {
 }
 
 /// The shifts of both directions.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SeqShifts([DirectionShifts; 2]);
 
 /// Whether `a` precedes `b` (RFC 9293, 3.4).

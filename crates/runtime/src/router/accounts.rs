@@ -26,6 +26,10 @@ pub const READS: &[HandlerDoc] = &[
         doc: "The longest time for which one run of another account may keep it waiting; `none` without one.",
     },
     HandlerDoc {
+        name: "held",
+        doc: "Whether the account's tasks and timers wait until it is released.",
+    },
+    HandlerDoc {
         name: "cpu_time",
         doc: "Processor time that the account has used, `device_time` included.",
     },
@@ -54,6 +58,7 @@ pub const WRITES: &[HandlerDoc] = &[
     HandlerDoc { name: "guarantee", doc: "Sets the guarantee, 0 to 100%." },
     HandlerDoc { name: "limit", doc: "Sets the limit, above 0 to 100%, or `none`." },
     HandlerDoc { name: "delay", doc: "Sets the delay, or `none`." },
+    HandlerDoc { name: "held", doc: "Holds the account's tasks and timers, or releases them." },
     HandlerDoc { name: "reset_counts", doc: "Counts the account's time from zero." },
 ];
 
@@ -123,10 +128,11 @@ pub(super) fn keep_changes(now: &mut RunningConfig, before: &RunningConfig) {
             let declares = |plan: &AccountPlan| plan.limits.as_ref().and_then(|it| it.element);
             let same_share = arguments(now, plan.element) == arguments(before, old.element);
             let same_limits = arguments(now, declares(plan)) == arguments(before, declares(old));
-            let (share, delay, limits) = (old.share, old.delay, old.limits.clone());
+            let (share, delay, held) = (old.share, old.delay, old.held);
+            let limits = old.limits.clone();
             let plan = &mut now.assigned.accounts[n];
             if same_share {
-                (plan.share, plan.delay) = (share, delay);
+                (plan.share, plan.delay, plan.held) = (share, delay, held);
             }
             if let (true, Some(now), Some(before)) = (same_limits, &mut plan.limits, limits) {
                 (now.heap, now.packets) = (before.heap, before.packets);
@@ -189,6 +195,7 @@ impl Router {
                 let delay = plan.delay.map(|delay| delay.as_secs_f64().to_string());
                 return Ok(Some(delay.unwrap_or("none".to_owned())));
             }
+            "held" => return Ok(Some(plan.held.to_string())),
             _ if READS.iter().all(|doc| doc.name != name) => return Ok(None),
             _ => {}
         }
@@ -244,6 +251,7 @@ impl Router {
                     return Err(ArgError::new(format!("the other accounts leave {left}")));
                 }
             }
+            "held" => plan.held = bool::from_arg(value, &Names::default())?,
             "limit" => plan.share.limit = optional::<CpuPart>(value)?.map(|limit| limit.0),
             _ => plan.delay = optional(value)?,
         }
@@ -257,14 +265,13 @@ impl Router {
     }
 
     fn change_account(&mut self, account: usize, plan: AccountPlan) -> Result<(), ArgError> {
-        let (share, delay) = (plan.share, plan.delay);
-        self.config.assigned.accounts[account] = plan;
+        self.config.assigned.accounts[account] = plan.clone();
         give_rest(&mut self.config.assigned.accounts);
-        let own = self.config.assigned.accounts[OWN].share;
+        let own = self.config.assigned.accounts[OWN].clone();
         let change = move |worker: &mut Worker| {
             if let Some(accounts) = &mut worker.accounts {
-                accounts.change(account, share, delay);
-                accounts.change(OWN, own, None);
+                accounts.change(account, &plan);
+                accounts.change(OWN, &own);
             }
         };
         self.workers.ask_all(change).into_iter().collect()

@@ -23,10 +23,12 @@ mod reconfigure;
 mod run;
 mod service;
 mod setup_builder;
+mod state_transfer;
 mod swap;
 mod tasks;
 mod worker_set;
 
+pub use crate::worker::{StateChange, StatePlace, StatePosition};
 pub use accounts::{READS as ACCOUNT_READS, WRITES as ACCOUNT_WRITES};
 pub use castanet_element::exec::{ElementCost, RunCost};
 pub use drops::DropRecord;
@@ -40,6 +42,7 @@ pub use observation::{CostSample, ElementObservation, Observation, QueueLength};
 pub use plan::{ConfigPlan, ErrorStyle, plan};
 pub use run::{RunOutcome, TeardownReport};
 pub use service::{PeriodicService, REQUESTS_PER_SECOND, Service, Watcher};
+pub use state_transfer::StatePlaces;
 pub use swap::{ConfigReader, HotSwapSource};
 pub use tasks::{READS as TASK_READS, WRITES as TASK_WRITES};
 

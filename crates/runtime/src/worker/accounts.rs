@@ -34,6 +34,8 @@ const SETTLEMENT: Duration = Duration::from_millis(1);
 const VISIT_TIME: Duration = Duration::from_nanos(200);
 /// The least part of a processor by which the router's own tasks have their turn.
 const LEAST_OWN: f64 = 0.1;
+/// Time after which a timer that is due is looked at again, while its account is held.
+const HELD_TIMER: Duration = Duration::from_millis(10);
 /// Runs of others for which an account with less than a burst waits for more packets.
 const MOST_WAITS: u32 = 16;
 
@@ -381,12 +383,17 @@ impl Accounts {
             may_wait && (1..burst).contains(&it.packets)
         };
         shares.choose(self.mark, |account| {
-            cut_runs[account].is_some() || tasks.has_ready(account) && !waits(account)
+            let has_work =
+                cut_runs[account].is_some() || tasks.has_ready(account) && !waits(account);
+            has_work && !plans[account].held
         })
     }
 
-    /// The time at which the timer of an element may run, if its account has reached its limit.
+    /// The time at which the timer of an element may run, if its account is held or has reached its limit.
     fn postponed(&mut self, element: usize, now: Time) -> Option<Time> {
+        if self.plans[self.of(element)].held {
+            return Some(now + HELD_TIMER);
+        }
         let due = self.shares.reached(self.of(element), self.mark)?;
         Some(self.time_of(due, now))
     }
@@ -417,11 +424,11 @@ impl Accounts {
         *usage = AccountUsage { limited_until, fresh, ..AccountUsage::default() };
     }
 
-    /// Gives an account another share, or others another delay.
-    pub(crate) fn change(&mut self, account: usize, share: CpuShare, delay: Option<Duration>) {
+    /// Gives an account the share, the delay and the hold of this plan.
+    pub(crate) fn change(&mut self, account: usize, to: &AccountPlan) {
         let plan = &mut self.plans[account];
-        (plan.share, plan.delay) = (share, delay);
-        let share = if account == OWN { own_share(share) } else { share };
+        (plan.share, plan.delay, plan.held) = (to.share, to.delay, to.held);
+        let share = if account == OWN { own_share(to.share) } else { to.share };
         self.shares.set_share(account, share, self.mark);
         self.bound_runs();
     }
@@ -495,7 +502,7 @@ impl Worker {
         }
     }
 
-    /// Sets the timer of an element later, if its account has reached its limit.
+    /// Sets the timer of an element later, if its account is held or has reached its limit.
     pub(super) fn postpones(&mut self, element: usize) -> bool {
         let Some(accounts) = &mut self.accounts else { return false };
         let Some(time) = accounts.postponed(element, self.exec.now) else { return false };

@@ -21,6 +21,7 @@ mod migration;
 mod peers;
 mod sampler;
 pub mod slot;
+mod state_transfer;
 mod task;
 mod thread;
 pub(crate) mod transfer;
@@ -30,6 +31,8 @@ pub(crate) use accounts::Accounts;
 pub(crate) use inbox::{Inbox, WorkerHandle};
 pub(crate) use meter::TaskMeter;
 pub(crate) use sampler::Sampler;
+pub(crate) use state_transfer::{ExportPlace, ImportChange, STATE_PART};
+pub use state_transfer::{StateChange, StatePlace, StatePosition};
 pub(crate) use task::Tasks;
 pub(crate) use thread::run as run_thread;
 

@@ -24,6 +24,8 @@ pub struct AccountPlan {
     pub share: CpuShare,
     /// The longest time for which one run of another account may keep it waiting.
     pub delay: Option<Duration>,
+    /// Whether its tasks and timers wait until it is released.
+    pub held: bool,
     /// The limits of its memory, and the element that declares them.
     pub limits: Option<MemoryLimits>,
     /// Its memory; the router's own is not counted.
@@ -46,6 +48,7 @@ impl AccountPlan {
             element: account.element,
             share: CpuShare { guarantee: account.guarantee.0, limit },
             delay: account.delay,
+            held: account.held,
             ..AccountPlan::named(&account.name)
         }
     }
@@ -53,7 +56,7 @@ impl AccountPlan {
     fn named(name: &str) -> AccountPlan {
         let share = CpuShare { guarantee: 0.0, limit: None };
         let (name, memory) = (name.to_owned(), Some(Arc::new(AccountMemory::new())));
-        AccountPlan { name, element: None, share, delay: None, limits: None, memory }
+        AccountPlan { name, element: None, share, delay: None, held: false, limits: None, memory }
     }
 
     /// The router's own account.
