@@ -20,10 +20,10 @@ mod table;
 mod validity;
 
 pub use elements::CLASSES;
-pub use master::{MasterGraph, ProcessGraph, master_graph};
+pub use master::{MasterGraph, ProcessGraph, TenantGraph, account_of, master_graph};
 pub use system::{
-    Cpu, DeviceIndex, Entry, Memory, OwnProcess, PhysicalDevice, System, Tenant, TenantControl,
-    Transport, VirtualDevice,
+    Cpu, DeviceIndex, Entry, Memory, Migration, OwnProcess, PhysicalDevice, System, Tenant,
+    TenantControl, Transport, VirtualDevice,
 };
 pub use table::{DeviceRow, SystemTable, TenantRow};
 pub use validity::check_write;

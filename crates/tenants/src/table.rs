@@ -38,6 +38,8 @@ pub struct TenantRow {
     pub tenant: String,
     /// Its configuration.
     pub file: String,
+    /// Whether it runs nothing until it comes from another instance, or a configuration is installed.
+    pub standby: bool,
     /// Number of its elements.
     pub elements: usize,
     /// Whether it has a process of its own: `process`, else `in-process`.
@@ -78,7 +80,11 @@ impl SystemTable {
             let memory = it.memory.as_ref().map(|it| it.value.clone()).unwrap_or_default();
             TenantRow {
                 tenant: it.name.clone(),
-                file: it.file.value.display().to_string(),
+                file: it
+                    .file
+                    .as_ref()
+                    .map_or_else(|| "-".to_owned(), |file| file.value.display().to_string()),
+                standby: it.standby,
                 elements,
                 isolation: it.isolation(),
                 process_memory: it.process.as_ref().and_then(|it| it.value.memory),

@@ -3,11 +3,9 @@
 
 mod address;
 mod clients;
-mod control_queue;
 mod server;
 mod token;
 
 pub(crate) use address::HttpListener;
-pub(crate) use control_queue::{ControlQueue, ControlSender};
 pub(crate) use server::{HttpServer, Reply, Request, Response, Site, refusal, response};
 pub(crate) use token::BearerToken;

@@ -53,6 +53,10 @@ const PROGRAM_HANDLERS: &[ProgramHandler] = &[
     ("terminate", 'w'),
     // The tenants, and what their configurations are.
     ("tenants", 'r'),
+    // The last move of each tenant to another instance.
+    ("tenant_moves", 'r'),
+    // Moves a tenant: its name, and the address of the other instance.
+    ("tenant_move", 'w'),
     // Installs a configuration: the tenant's name, a line feed, and the text.
     ("tenant_install", 'w'),
     // Removes the configuration of the tenant of this name.
@@ -105,6 +109,7 @@ pub(super) fn read(
         }),
         "drop_report" => json(drops::report(router)),
         "tenants" => json(service.tenant_reports()),
+        "tenant_moves" => json(service.moves()),
         "trace" => trace::command(router, param),
         "capture" => capture::command(router, param),
         "log" => match param.trim() {
@@ -139,6 +144,7 @@ pub(super) fn write(
             let (tenant, text) = value.split_once('\n').unwrap_or((value, ""));
             service.change_tenant(router, tenant.trim(), TenantChange::Install(text))
         }
+        "tenant_move" => service.start_move(value),
         "tenant_remove" => service.change_tenant(router, value.trim(), TenantChange::Remove),
         "tenant_restore" => service.change_tenant(router, value.trim(), TenantChange::Restore),
         _ => return None,

@@ -4,6 +4,7 @@ mod client_budget;
 mod directory;
 mod handlers;
 mod http_arguments;
+mod moves;
 mod service;
 mod site;
 mod tenants;
@@ -12,6 +13,7 @@ mod web_site;
 pub(crate) use directory::{RuntimeDirectory, is_name};
 pub(crate) use handlers::{CONTROL_VERSION, INSTANCE, InstanceDescription, METRICS};
 pub(crate) use http_arguments::{HttpAccess, HttpArguments};
+pub(crate) use moves::DepartingTenant;
 pub(crate) use service::{InstanceService, default_name};
 pub(crate) use tenants::tenant_handlers;
 

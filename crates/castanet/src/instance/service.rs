@@ -7,7 +7,8 @@ use super::site::{InstanceSite, METRICS};
 use super::tenants::InstanceTenants;
 use super::web_site::WebSite;
 use super::{HttpAccess, InstanceArguments, RuntimeDirectory, is_name};
-use crate::http::{ControlQueue, HttpServer};
+use crate::control_queue::ControlQueue;
+use crate::http::HttpServer;
 use crate::load::{Origin, io_error_text};
 use crate::metrics::{InstanceCounts, MetricsCache, MetricsReport, Reloads};
 use crate::replace::{Reloader, ReplacementReader};
@@ -271,6 +272,9 @@ impl InstanceService {
         router: &mut Router,
         file: Option<&Path>,
     ) -> Result<(), ArgError> {
+        if self.tenants.as_ref().is_some_and(|it| it.moves.has_moves()) {
+            return Err(ArgError::new("a tenant is being moved; reload once that is over"));
+        }
         crate::systemd::reloading();
         let installed = self.tenants.as_ref().map(|it| it.configurations.installed());
         let mut configurations = None;
@@ -406,7 +410,8 @@ impl Service for InstanceService {
         let before = thread_time();
         let next = self.answer_clients(router, due);
         self.budget.charge_time(before);
-        self.answer_tenants(router, next)
+        let next = self.answer_tenants(router, next);
+        if self.answer_moves(router) { Some(router.clock().now()) } else { next }
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::service::InstanceService;
 use super::web_site::WebSite;
-use crate::http::{ControlSender, Reply, Request, Response, Site, refusal, response};
+use crate::control_queue::ControlSender;
+use crate::http::{Reply, Request, Response, Site, refusal, response};
 use crate::metrics::{Format, MetricsReport};
 use castanet_element::error::ArgError;
 use hyper::StatusCode;

@@ -2,6 +2,7 @@
 
 use super::client_budget::{ClientBudget, thread_time};
 use super::handlers::{self, INSTANCE, InstanceDescription};
+use super::moves::TenantMoves;
 use super::service::{InstanceService, MOST_OF_A_STEP};
 use crate::load::LoadedConfiguration;
 use crate::replace::ReplacementReader;
@@ -39,6 +40,7 @@ pub(crate) fn tenant_handlers() -> impl Iterator<Item = (&'static str, char)> {
 /// The tenants of an instance.
 pub(super) struct InstanceTenants {
     pub(super) configurations: TenantConfigurations,
+    pub(super) moves: TenantMoves,
     sockets: TenantSockets,
     counts: BTreeMap<String, InstallCounts>,
     /// The commands of all tenants' clients together.
@@ -60,13 +62,14 @@ impl InstanceTenants {
     /// Tenants with these configurations, whose sockets are open.
     ///
     /// # Errors
-    /// A socket cannot be opened.
+    /// A socket or the address for tenants that come cannot be opened.
     pub(super) fn new(
         router: &Router,
         configurations: TenantConfigurations,
     ) -> Result<InstanceTenants, String> {
         let now = router.clock().now();
         let mut tenants = InstanceTenants {
+            moves: TenantMoves::new(router, &configurations)?,
             configurations,
             sockets: TenantSockets::default(),
             counts: BTreeMap::new(),
@@ -105,19 +108,41 @@ impl InstanceTenants {
         name: &str,
         change: TenantChange<'_>,
     ) -> Result<(), ArgError> {
-        let Some((tenant, _)) = self.configurations.find(name) else {
-            let names = self.configurations.system().tenants.iter().map(|it| it.name.as_str());
-            let near = castanet_lang::nearest(name, names);
-            let help = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-            return Err(ArgError::new(format!("there is no tenant '{name}'{help}")));
-        };
+        let tenant = self.number_of(name)?;
         self.prepare(router, reader, tenant, change, None)
+    }
+
+    /// The number of the tenant of a name.
+    ///
+    /// # Errors
+    /// There is no such tenant.
+    pub(super) fn number_of(&self, name: &str) -> Result<usize, ArgError> {
+        if let Some((number, _)) = self.configurations.find(name) {
+            return Ok(number);
+        }
+        let names = self.configurations.system().tenants.iter().map(|it| it.name.as_str());
+        let near = castanet_lang::nearest(name, names);
+        let help = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+        Err(ArgError::new(format!("there is no tenant '{name}'{help}")))
+    }
+
+    /// As [`InstanceTenants::change_anyway`], for a tenant that does not move.
+    fn prepare(
+        &mut self,
+        router: &mut Router,
+        reader: &ReplacementReader,
+        tenant: usize,
+        change: TenantChange<'_>,
+        own_quota: Option<u32>,
+    ) -> Result<(), ArgError> {
+        self.check_stays(&self.configurations.system().tenants[tenant].name)?;
+        self.change_anyway(router, reader, tenant, change, own_quota)
     }
 
     /// Prepares the change of a configuration. `own_quota` is as many elements as
     /// configurations of the tenant's own clients may have, who get errors about its own text only; `None` for the
     /// operator.
-    fn prepare(
+    pub(super) fn change_anyway(
         &mut self,
         router: &mut Router,
         reader: &ReplacementReader,
@@ -358,6 +383,6 @@ impl InstanceService {
     }
 }
 
-fn no_tenants() -> ArgError {
+pub(super) fn no_tenants() -> ArgError {
     ArgError::new("the instance has no tenants; `castanet tenants run` starts one that has")
 }

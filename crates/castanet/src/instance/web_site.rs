@@ -2,7 +2,8 @@
 
 use super::service::InstanceService;
 use super::site::{no_answer, no_page};
-use crate::http::{ControlSender, Request, Response, refusal, response};
+use crate::control_queue::ControlSender;
+use crate::http::{Request, Response, refusal, response};
 use crate::observe::{drops, log, trace};
 use crate::web::{ElementPage, asset, manual_page, read_values, role};
 use castanet_element::error::ArgError;

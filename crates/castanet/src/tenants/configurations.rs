@@ -37,6 +37,8 @@ pub(super) struct TenantTexts {
     pub(super) installed: Option<TenantText>,
     /// The place among the sources for texts that are installed.
     pub(super) slot: Option<FileId>,
+    /// Whether its account is held.
+    pub(super) is_held: bool,
 }
 
 /// A text, and the graph that it describes.
@@ -80,6 +82,12 @@ impl TenantConfigurations {
         self.system.tenants.iter().enumerate().find(|(_, tenant)| tenant.name == name)
     }
 
+    /// The tenants that run nothing until something is installed.
+    pub(super) fn standby_tenants(&self) -> Vec<usize> {
+        let tenants = self.system.tenants.iter().enumerate();
+        tenants.filter(|(_, tenant)| tenant.standby).map(|(number, _)| number).collect()
+    }
+
     /// The text of the configuration that a tenant runs.
     pub(crate) fn text_of(&self, tenant: usize) -> &str {
         &self.tenants[tenant].current().text
@@ -104,6 +112,13 @@ impl TenantConfigurations {
         self.tenants[tenant].slot
     }
 
+    /// The same configurations, but that the account of one tenant is held from the beginning, or is not.
+    pub(crate) fn with_hold(&self, tenant: usize, is_held: bool) -> TenantConfigurations {
+        let mut next = self.clone();
+        next.tenants[tenant].is_held = is_held;
+        next
+    }
+
     /// The texts that were installed.
     pub(crate) fn installed(&self) -> InstalledTexts {
         let tenants = self.system.tenants.iter().zip(&self.tenants);
@@ -116,7 +131,9 @@ impl TenantConfigurations {
     /// The same configurations, but for one tenant, which has that of its file.
     pub(crate) fn with_file(&self, tenant: usize, library: &Library) -> LoadedSystem {
         let mut next = self.clone();
-        next.tenants[tenant].installed = None;
+        // A tenant on standby would run nothing with the next reload.
+        let standby = next.system.tenants[tenant].standby;
+        next.tenants[tenant].installed = standby.then(|| next.tenants[tenant].file.clone());
         combine(next, Diagnostics::new(), library)
     }
 

@@ -4,9 +4,9 @@ use super::configurations::{InstalledTexts, TenantConfigurations, TenantText, Te
 use crate::console::Terminal;
 use crate::load::{LibraryClasses, LoadedConfiguration, Origin, open_in};
 use castanet_element::class::Library;
-use castanet_lang::{Diagnostic, Diagnostics, FlatGraph, SourceMap, expand, nearest, variables};
+use castanet_lang::{Diagnostic, Diagnostics, SourceMap, expand, nearest, variables};
 use castanet_runtime::router::{Options, Router};
-use castanet_tenants::{ProcessGraph, System, SystemTable, Tenant, master_graph};
+use castanet_tenants::{ProcessGraph, System, SystemTable, Tenant, TenantGraph, master_graph};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -84,6 +84,9 @@ pub(crate) fn load_with(
         found.error(None, error);
         InstalledTexts::new()
     });
+    for tenant in configurations.standby_tenants() {
+        configurations.tenants[tenant].installed = Some(TenantText::default());
+    }
     for (name, text) in installed.unwrap_or(&stored) {
         if let Some((tenant, _)) = configurations.find(name) {
             configurations.install(tenant, text, library, &mut found);
@@ -102,8 +105,9 @@ pub(super) fn combine(
     all.found = found;
     all.text = Some(configurations.text.to_string());
     let system = configurations.system();
-    let graphs: Vec<Arc<FlatGraph>> =
-        configurations.tenants.iter().map(|it| it.current().graph.clone()).collect();
+    let graph =
+        |it: &TenantTexts| TenantGraph { graph: it.current().graph.clone(), is_held: it.is_held };
+    let graphs: Vec<TenantGraph> = configurations.tenants.iter().map(graph).collect();
     let master = master_graph(system, &graphs, library, &mut all.found);
     all.flat = master.graph;
     if !all.found.has_errors() {
@@ -130,14 +134,15 @@ fn load_tenant(
     library: &Library,
     clickpath: Option<&str>,
 ) -> (LoadedConfiguration, TenantText) {
+    let Some(path) = &tenant.file else { return (all, TenantText::default()) };
     let before = all.sources.texts().count();
-    let origin = Origin::File(folder.join(&tenant.file.value));
+    let origin = Origin::File(folder.join(&path.value));
     let loaded = open_in(std::mem::take(&mut all.sources), &origin, clickpath);
     all.sources = loaded.sources;
     let is_understood = !loaded.found.has_errors();
     for mut diagnostic in loaded.found.iter().cloned() {
         // An error without a place is about the file's name.
-        diagnostic.span = diagnostic.span.or(Some(tenant.file.span));
+        diagnostic.span = diagnostic.span.or(Some(path.span));
         all.found.push(diagnostic);
     }
     let Some(tree) = loaded.tree.filter(|_| is_understood) else {

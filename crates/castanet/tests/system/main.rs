@@ -49,6 +49,7 @@ mod splitbox_network;
 mod tenants;
 mod tenants_example;
 mod tenants_live;
+mod tenants_move;
 mod tenants_open_vswitch;
 mod tenants_processes;
 mod testbed;

@@ -47,6 +47,11 @@ impl StateChange {
     pub(crate) fn put(place: usize, record: StateRecord) -> StateChange {
         StateChange { place: place as u32, record, removes: false }
     }
+
+    /// A record of this key that goes.
+    pub fn removal(place: u32, key: Vec<u8>) -> StateChange {
+        StateChange { place, record: StateRecord { key, value: Vec::new() }, removes: true }
+    }
 }
 
 /// A field that a worker writes records of.

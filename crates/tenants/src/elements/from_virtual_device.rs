@@ -67,12 +67,15 @@ pub enum FromVirtualDeviceExit {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct FromVirtualDeviceState {
+    #[portable]
     waiting: PacketQueue,
     /// Frames emitted, since the last reset if there was one.
     #[read]
+    #[portable]
     count: u64,
     /// Bytes emitted, since the last reset if there was one.
     #[read]
+    #[portable]
     byte_count: u64,
 }
 

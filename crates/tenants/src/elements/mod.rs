@@ -2,16 +2,17 @@
 
 #[allow(missing_docs)] // the manual says it
 pub mod from_virtual_device;
+mod source_addresses;
 #[allow(missing_docs)] // the manual says it
 pub mod tenant_process;
 #[allow(missing_docs)] // the manual says it
 pub mod to_virtual_device;
 
-use castanet_element::class::{Class, control, per_packet, store};
+use castanet_element::class::{Class, control, per_batch, store};
 
 /// Every class of this crate.
 pub static CLASSES: &[Class] = &[
     store::<from_virtual_device::FromVirtualDevice>(),
     control::<tenant_process::TenantProcess>(),
-    per_packet::<to_virtual_device::ToVirtualDevice>(),
+    per_batch::<to_virtual_device::ToVirtualDevice>(),
 ];

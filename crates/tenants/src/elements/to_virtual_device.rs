@@ -1,5 +1,6 @@
 //! `ToVirtualDevice`: takes the frames that a tenant sends on its virtual device.
 
+use super::source_addresses::{SourceAddresses, announcement};
 use castanet_element::prelude::*;
 use castanet_wire::{Ethernet, Vlan, ether_type, vlan};
 
@@ -7,6 +8,10 @@ use castanet_wire::{Ethernet, Vlan, ether_type, vlan};
 ///
 /// `castanet tenants` puts this element in the place of a tenant's `ToDevice`; the multiplexer of
 /// the physical device is behind it. The input may be push or pull, as that of `ToDevice`.
+///
+/// When the tenant has come from another instance, the element announces its Ethernet addresses, so that switches
+/// send to this instance what is for the tenant: for each source address of the frames that it sent there last, it
+/// sends some RARP requests (RFC 903), as QEMU does for a virtual machine.
 ///
 /// ```click
 /// in -> v :: ToVirtualDevice(eth1, MTU 28) -> out
@@ -51,33 +56,83 @@ pub enum ToVirtualDeviceExit {
     Short,
 }
 
-/// Counters of the frames sent.
+/// Counters of the frames sent, and their source addresses.
 #[derive(Default, Local)]
-#[write(reset_counts)]
+#[local(methods)]
 pub struct ToVirtualDeviceState {
     /// Frames sent, since the last reset if there was one.
     #[read]
+    #[portable]
     count: u64,
     /// Bytes sent, since the last reset if there was one.
     #[read]
+    #[portable]
     byte_count: u64,
+    #[portable]
+    sources: SourceAddresses,
+    fates: Vec<u8>,
 }
 
-impl PerPacket for ToVirtualDevice {
-    type On = on::Any;
-    type Local = ToVirtualDeviceState;
-    type Fate = ToVirtualDeviceExit;
+#[handlers]
+impl ToVirtualDeviceState {
+    /// Resets `count` and `byte_count` to zero.
+    #[write]
+    fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        (self.count, self.byte_count) = (0, 0);
+        Ok(())
+    }
+}
 
-    fn packet(&self, sent: &mut ToVirtualDeviceState, packet: &mut Packet) -> ToVirtualDeviceExit {
+impl ToVirtualDevice {
+    fn check(&self, packet: &Packet) -> ToVirtualDeviceExit {
         let Some(length) = packet.len().checked_sub(Ethernet::LEN) else {
             return ToVirtualDeviceExit::Short;
         };
         let is_tagged = vlan::tag(packet.bytes(), ether_type::VLAN).is_some();
-        if length > self.mtu.saturating_add(if is_tagged { Vlan::LEN } else { 0 }) {
-            return ToVirtualDeviceExit::TooLong;
+        match length > self.mtu.saturating_add(if is_tagged { Vlan::LEN } else { 0 }) {
+            true => ToVirtualDeviceExit::TooLong,
+            false => ToVirtualDeviceExit::Sent,
         }
-        sent.count += 1;
-        sent.byte_count += packet.len() as u64;
-        ToVirtualDeviceExit::Sent
+    }
+}
+
+impl PerBatch for ToVirtualDevice {
+    type On = on::Any;
+    type Local = ToVirtualDeviceState;
+    type Fate = ToVirtualDeviceExit;
+
+    fn batch(&self, it: &mut ToVirtualDeviceState, _: usize, batch: Batch, cx: &mut Cx) {
+        it.fates.clear();
+        let mut last = None;
+        for packet in batch.iter() {
+            let exit = self.check(packet);
+            if matches!(exit, ToVirtualDeviceExit::Sent) {
+                it.count += 1;
+                it.byte_count += packet.len() as u64;
+                last = Some(packet);
+            }
+            it.fates.push(exit.index());
+        }
+        // One frame of a burst tells enough.
+        if let Some((header, _)) = last.and_then(|packet| Ethernet::from_prefix(packet.bytes())) {
+            it.sources.note(header.src());
+        }
+        cx.route(batch, &mut it.fates);
+    }
+
+    fn after_take_state(&self, it: &mut ToVirtualDeviceState, cx: &mut Cx) {
+        if it.sources.has_announcement() {
+            cx.set_timer(cx.now());
+        }
+    }
+
+    fn run_timer(&self, it: &mut ToVirtualDeviceState, cx: &mut Cx) {
+        let Some(pause) = it.sources.announce() else { return };
+        for source in it.sources.iter() {
+            if let Some(packet) = cx.copy_in(&announcement(source)) {
+                cx.emit(ToVirtualDeviceExit::Sent, packet);
+            }
+        }
+        cx.set_timer(cx.now() + pause);
     }
 }

@@ -23,6 +23,11 @@ pub struct MasterGraph {
     pub processes: Vec<ProcessGraph>,
 }
 
+/// The name of the account of a tenant's processor time.
+pub fn account_of(tenant: &str) -> String {
+    format!("{tenant}_account")
+}
+
 /// A graph that grows.
 pub(crate) struct Builder {
     pub(crate) graph: FlatGraph,
@@ -68,11 +73,20 @@ impl Builder {
     }
 }
 
+/// The graph of a tenant.
+#[derive(Clone, Debug, Default)]
+pub struct TenantGraph {
+    /// The graph.
+    pub graph: Arc<FlatGraph>,
+    /// Whether the tenant's account is held.
+    pub is_held: bool,
+}
+
 /// Makes the graph of a system whose tenants have these graphs, in the same order; all errors are
 /// in `found`.
 pub fn master_graph(
     system: &System,
-    tenants: &[Arc<FlatGraph>],
+    tenants: &[TenantGraph],
     library: &Library,
     found: &mut Diagnostics,
 ) -> MasterGraph {
@@ -80,7 +94,8 @@ pub fn master_graph(
     let mut elements = Vec::new();
     let mut ends: Vec<Vec<Ends>> = Vec::new();
     let mut processes = Vec::new();
-    for (tenant, graph) in system.tenants.iter().zip(tenants) {
+    for (tenant, it) in system.tenants.iter().zip(tenants) {
+        let graph = &it.graph;
         let found_ends = Check { tenant, graph, library, found }.run();
         elements.push(graph.elements.len());
         // A process without elements would have nothing to do.
@@ -102,7 +117,7 @@ pub fn master_graph(
         ends.push(limited.collect());
         // Without elements there is nothing to account for.
         if !graph.elements.is_empty() {
-            builder.add_cpu_account(tenant);
+            builder.add_cpu_account(tenant, it.is_held);
             builder.add_memory_account(tenant);
         }
     }
@@ -191,7 +206,7 @@ impl Builder {
 
     /// Adds the account of a tenant's processor time: one without guarantee and limit if the file says
     /// nothing about it.
-    fn add_cpu_account(&mut self, tenant: &Tenant) {
+    fn add_cpu_account(&mut self, tenant: &Tenant, is_held: bool) {
         let none = Entry { value: Cpu::default(), span: tenant.span };
         let cpu = tenant.cpu.as_ref().unwrap_or(&none);
         let values = &cpu.value;
@@ -200,8 +215,9 @@ impl Builder {
         let given = keywords.into_iter().filter_map(|(keyword, value)| {
             value.as_ref().map(|value| format!("{keyword} {value}"))
         });
-        let config = args::join(std::iter::once(tenant.name.clone()).chain(given));
-        self.add(&format!("{}_account", tenant.name), "CPUAccount", &config, cpu.span);
+        let held = is_held.then(|| "HELD true".to_owned());
+        let config = args::join(std::iter::once(tenant.name.clone()).chain(given).chain(held));
+        self.add(&account_of(&tenant.name), "CPUAccount", &config, cpu.span);
     }
 
     /// Adds the limits of a tenant's memory.

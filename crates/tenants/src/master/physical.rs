@@ -38,9 +38,14 @@ pub(super) fn add(builder: &mut Builder, system: &System, number: usize, ends: &
     {
         builder.deliver((from, 0), only);
         only.ends.send.iter().for_each(|&it| builder.connect((it, 0), (to, 0), only.device.span));
-        return;
+    } else {
+        add_shared(builder, on, &attachments, (from, to));
     }
-    add_shared(builder, on, &attachments, (from, to));
+    // The device stays open while no tenant sends.
+    if builder.graph.connections.iter().all(|it| it.to.element != to) {
+        let idle = builder.add(&format!("{}/no_sender", on.name), "Idle", "", on.span);
+        builder.connect((idle, 0), (to, 0), on.span);
+    }
 }
 
 /// The pattern of `Classifier` for the bytes of an address.
@@ -147,6 +152,8 @@ impl Builder {
                 let own = all.iter().map(|&it| hex(it));
                 let mut patterns: Vec<String> = own
                     .flat_map(|it| [format!("12/0806 28/{it}"), format!("12/0800 26/{it}")])
+                    // A tenant that has come announces its Ethernet addresses.
+                    .chain(["12/8035 20/0003 28/00000000 38/00000000".to_owned()])
                     .collect();
                 let foreign = patterns.len();
                 patterns.push("-".to_owned());

@@ -1,13 +1,14 @@
 //! The system file: physical devices, tenants, and their virtual devices.
 
 mod control;
+mod migration;
 mod parse;
 mod process;
 mod section;
 
 use crate::sandbox::Protection;
 use castanet_lang::{Diagnostics, FileId, SourceMap, Span};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -30,6 +31,17 @@ pub struct System {
     /// The folder in which configurations that are installed outlive the process, if there is one; relative
     /// to the folder of the system file.
     pub store: Option<PathBuf>,
+    /// How tenants move to other instances and come from them, if they may.
+    pub migration: Option<Migration>,
+}
+
+/// How tenants move to other instances and come from them.
+#[derive(Clone, Debug)]
+pub struct Migration {
+    /// The address at which other instances hand tenants over, if they may come.
+    pub listen: Option<Entry<SocketAddr>>,
+    /// The file of the key that all these instances have; relative to the folder of the system file.
+    pub key: Entry<PathBuf>,
 }
 
 /// Index of a physical device in a system.
@@ -77,8 +89,10 @@ pub struct Tenant {
     pub name: String,
     /// Its table.
     pub span: Span,
-    /// Its configuration.
-    pub file: Entry<PathBuf>,
+    /// Its configuration; only a tenant on standby may have none.
+    pub file: Option<Entry<PathBuf>>,
+    /// Whether it runs nothing until it comes from another instance, or a configuration is installed.
+    pub standby: bool,
     /// Values of variables of its configuration.
     pub variables: Vec<(String, Entry<String>)>,
     /// Classes of elements that reach beyond the tenant and are allowed all the same.

@@ -22,6 +22,7 @@ const TENANT_KEYS: &[&str] = &[
     "require",
     "patience",
     "control",
+    "standby",
 ];
 const CPU_KEYS: &[&str] = &["guarantee", "limit", "delay"];
 const MEMORY_KEYS: &[&str] = &["heap", "packets", "process"];
@@ -67,9 +68,10 @@ pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System
         reader.found.error(span, error.message().trim_end().to_owned());
     }
     let table = document.get_ref();
-    let whole = reader.whole(table, text.len(), &["store", "device", "tenant"]);
+    let whole = reader.whole(table, text.len(), &["store", "migration", "device", "tenant"]);
     let store = reader.text(&whole, "store").map(|it| PathBuf::from(it.value));
-    let mut system = System { store, ..System::default() };
+    let migration = reader.migration(&whole);
+    let mut system = System { store, migration, ..System::default() };
     for (name, span, value) in reader.members(table, "device") {
         reader.check_name(&name, span);
         system.devices.extend(reader.device(name, value));
@@ -154,16 +156,36 @@ impl Reader<'_> {
         let control = self.control(&it);
         let variables = self.variables(&it, "variables");
         let allow = self.list(&it, "allow", "names of classes, such as \"ToDump\"");
-        let file = self.text(&it, "file");
-        if file.is_none() && !Reader::has(&it, "file") {
-            let help = "write `file = \"NAME.click\"`";
-            self.error(it.span, format!("{} has no configuration", it.title), help);
-        }
-        let file = file.map(|it| Entry { value: PathBuf::from(it.value), span: it.span })?;
+        let (file, standby) = self.configuration(&it)?;
         let allow = allow.map(|it| it.value).unwrap_or_default();
         let devices = virtual_devices;
         let span = it.span;
-        Some(Tenant { name, span, file, variables, allow, cpu, memory, devices, process, control })
+        Some(Tenant {
+            name,
+            span,
+            file,
+            standby,
+            variables,
+            allow,
+            cpu,
+            memory,
+            devices,
+            process,
+            control,
+        })
+    }
+
+    /// The file of a tenant's configuration, and whether the tenant is on standby; `None` if it has neither.
+    fn configuration(&mut self, it: &Section<'_>) -> Option<(Option<Entry<PathBuf>>, bool)> {
+        let standby = self.flag(it, "standby").is_some_and(|it| it.value);
+        let file = self.text(it, "file");
+        let is_missing = file.is_none() && !standby;
+        if is_missing && !Reader::has(it, "file") {
+            let help = "write `file = \"NAME.click\"`";
+            self.error(it.span, format!("{} has no configuration", it.title), help);
+        }
+        let file = file.map(|it| Entry { value: PathBuf::from(it.value), span: it.span });
+        (!is_missing).then_some((file, standby))
     }
 
     fn memory(&mut self, it: &Section<'_>) -> Option<Entry<Memory>> {

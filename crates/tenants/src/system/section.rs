@@ -135,6 +135,11 @@ impl<'a> Reader<'a> {
         taken.map(|value| Entry { value, span })
     }
 
+    /// `true` or `false`.
+    pub(super) fn flag(&mut self, section: &Section<'_>, key: &str) -> Option<Entry<bool>> {
+        self.value(section, key, "true or false", |it| it.as_bool())
+    }
+
     /// A text.
     pub(super) fn text(&mut self, section: &Section<'_>, key: &str) -> Option<Entry<String>> {
         self.value(section, key, "a text such as \"NAME\"", |it| it.as_str().map(str::to_owned))

@@ -51,7 +51,7 @@ pub(super) struct TenantArguments {
 }
 
 impl Target {
-    fn attach(&self) -> Result<Attachment, CommandError> {
+    pub(super) fn attach(&self) -> Result<Attachment, CommandError> {
         let it = find(self.instance.as_deref())?;
         it.check()?;
         match it.tenant() {

@@ -2,6 +2,7 @@
 
 mod heartbeat;
 mod live;
+mod moves;
 mod probe;
 mod process;
 
@@ -41,6 +42,10 @@ enum TenantsCommand {
     Remove(live::TenantArguments),
     /// Have a tenant of a running system run the configuration of its file again
     Restore(live::TenantArguments),
+    /// Move a tenant of a running system to another instance, with its state
+    Move(moves::Arguments),
+    /// Make a key that instances have in common between which tenants move
+    Key(moves::KeyArguments),
     /// Confine a process as that of a tenant with `isolation = "process"`, and say what it can still do
     Probe,
     /// Be the process of a tenant; `castanet tenants run` starts it
@@ -78,6 +83,8 @@ pub(crate) fn main(arguments: Arguments) -> CommandResult {
         TenantsCommand::Install(arguments) => live::install(&arguments),
         TenantsCommand::Remove(arguments) => live::remove(&arguments),
         TenantsCommand::Restore(arguments) => live::restore(&arguments),
+        TenantsCommand::Move(arguments) => moves::main(&arguments),
+        TenantsCommand::Key(arguments) => moves::make_key(&arguments),
         TenantsCommand::Probe => probe::main(),
         TenantsCommand::Process(arguments) => process::main(&arguments),
     }

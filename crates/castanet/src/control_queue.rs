@@ -1,8 +1,8 @@
-//! Requests of HTTP clients to the control thread.
+//! Requests of other threads, such as those of HTTP clients, to the control thread.
 
 use castanet_element::control::ControlWaker;
 use castanet_runtime::router::Router;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -14,12 +14,12 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A function that the control thread calls with the service that has the queue.
 type ControlRequest<S> = Box<dyn FnOnce(&mut S, &mut Router) + Send>;
 
-/// The requests that wait for the service `S`. There are no more than clients.
+/// The requests that wait for the service `S`. There are no more than clients: each waits for its answer.
 pub(crate) struct ControlQueue<S> {
     requests: Receiver<ControlRequest<S>>,
 }
 
-/// The other end of a [`ControlQueue`]: one for each listener.
+/// The other end of a [`ControlQueue`]: one for each listener or thread.
 pub(crate) struct ControlSender<S> {
     requests: Sender<ControlRequest<S>>,
     waker: ControlWaker,
@@ -61,5 +61,20 @@ impl<S: 'static> ControlSender<S> {
         self.requests.send(Box::new(request)).ok()?;
         self.waker.wake();
         timeout(PATIENCE, answered).await.ok()?.ok()
+    }
+
+    /// The same for a thread that waits.
+    pub(crate) fn wait<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(&mut S, &mut Router) -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = sync_channel(1);
+        let request = move |service: &mut S, router: &mut Router| {
+            // Without a receiver the time is over.
+            _ = answer.send(request(service, router));
+        };
+        self.requests.send(Box::new(request)).ok()?;
+        self.waker.wake();
+        answered.recv_timeout(PATIENCE).ok()
     }
 }

@@ -1,0 +1,197 @@
+//! Tenants that move from one instance to another with their state, while clients use them.
+//!
+//! ```text
+//!              ┌── lan  box a  wan ──┐
+//! client ── inside      │ mgmt       outside ── server
+//!              └── lan  box b  wan ──┘
+//! ```
+
+use castanet_lab::{Command, Lab, Namespace, Output, Port, Process, Router, require};
+use std::path::PathBuf;
+
+use crate::tenants::HOST;
+use crate::testbed::{LATER, SOON, conf, program, until};
+
+const ENDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_move_ends.py");
+
+/// Sockets of the client, and ports of the server, each of which has a mapping with each of the others.
+const SOCKETS: usize = 100;
+const PORTS: usize = 100;
+const MAPPINGS: usize = SOCKETS * PORTS;
+const DOWNLOADS: usize = 100;
+
+/// Two boxes with tenants between a client and a server, which see one network each.
+struct MoveNetwork {
+    lab: Lab,
+    client: Namespace,
+    server: Namespace,
+    boxes: [Namespace; 2],
+    processes: Vec<Process>,
+    _switches: [Namespace; 2],
+}
+
+/// The address at which a box takes tenants in.
+fn listen(number: usize) -> String {
+    format!("172.16.0.{}:4790", number + 1)
+}
+
+/// The system file of a box: the NAT `red`, which runs in the first box, and a neighbour.
+fn system(number: usize, more: &str) -> String {
+    let standby = number > 0;
+    format!(
+        "[migration]\nlisten = \"{}\"\nkey = \"move.key\"\n[device.lan]\n[device.wan]\n\
+         [tenant.red]\nfile = \"{}\"\nstandby = {standby}\ncpu = {{ guarantee = \"50%\" }}\n\
+         [tenant.red.device.eth0]\ndevice = \"lan\"\n\
+         [tenant.red.device.eth1]\non = \"wan\"\naddress = \"10.0.2.1\"\n\
+         [tenant.blue]\nfile = \"{HOST}\"\n\
+         variables = {{ ip = \"10.0.2.{}\", mac = \"02:00:00:00:09:0{number}\" }}\n\
+         [tenant.blue.device.eth1]\non = \"wan\"\naddress = \"10.0.2.{}\"\n{more}",
+        listen(number),
+        conf("nat.click").display(),
+        90 + number,
+        90 + number,
+    )
+}
+
+impl MoveNetwork {
+    fn new(name: &str) -> MoveNetwork {
+        require(&["curl", "ip", "ping", "python3", "sha256sum"]).unwrap();
+        let lab = Lab::new(name).unwrap();
+        let [client, server, a, b] =
+            ["client", "server", "a", "b"].map(|it| lab.namespace(it).unwrap());
+        let port = |place: &Namespace, device: &str| Port::new(place, device);
+        let inner = port(&client, "eth0").address("10.0.1.2/24").route("default via 10.0.1.1");
+        let outer = port(&server, "eth0").address("10.0.2.2/24");
+        let inside = vec![inner, port(&a, "lan"), port(&b, "lan")];
+        let outside = vec![outer, port(&a, "wan"), port(&b, "wan")];
+        let switches =
+            [lab.switch("inside", inside).unwrap(), lab.switch("outside", outside).unwrap()];
+        let near = port(&a, "mgmt").address("172.16.0.1/24");
+        lab.link(near, port(&b, "mgmt").address("172.16.0.2/24")).unwrap();
+        let (boxes, processes, _switches) = ([a, b], Vec::new(), switches);
+        let mut it = MoveNetwork { lab, client, server, boxes, processes, _switches };
+        let key = it.boxes[0].command(program()).args(["tenants", "key"]);
+        key.arg(it.lab.directory().join("move.key")).check().unwrap();
+        for number in 0..2 {
+            it.processes.push(it.start(number, ""));
+        }
+        it
+    }
+
+    fn system_path(&self, number: usize) -> PathBuf {
+        self.lab.directory().join(format!("system{number}.toml"))
+    }
+
+    /// Runs the system of a box.
+    fn start(&self, number: usize, more: &str) -> Process {
+        std::fs::write(self.system_path(number), system(number, more)).unwrap();
+        let command = self.boxes[number].command(program()).args(["tenants", "run"]);
+        let command = command.arg(self.system_path(number)).args(["--threads", "2"]);
+        let control = self.control(number);
+        let mut process = command.arg("--control").arg(control).spawn().unwrap();
+        process.wait_for(Router::READY, SOON).unwrap();
+        process
+    }
+
+    fn control(&self, number: usize) -> PathBuf {
+        self.lab.directory().join(format!("control{number}"))
+    }
+
+    /// A command about the tenants of a box.
+    fn tenants(&self, number: usize, words: &[&str]) -> Command {
+        let command = self.boxes[number].command(program()).arg("tenants").args(words);
+        command.arg("--instance").arg(self.control(number)).timeout(LATER)
+    }
+
+    fn move_red(&self, from: usize, to: usize) -> Output {
+        self.tenants(from, &["move", "red", &listen(to)]).output().unwrap()
+    }
+
+    fn ctl(&self, number: usize, words: &[&str]) -> Output {
+        let command = self.boxes[number].command(program()).arg("ctl").arg(self.control(number));
+        command.args(words).output().unwrap()
+    }
+
+    /// A number that a handler of a box reads.
+    fn read(&self, number: usize, handler: &str) -> u64 {
+        let output = self.ctl(number, &["read", handler]);
+        output.stdout.trim().parse().unwrap_or_else(|_| panic!("{handler}: {}", output.printed()))
+    }
+
+    fn configuration(&self, number: usize) -> String {
+        let output = self.tenants(number, &["list", "--json"]).check().unwrap().stdout;
+        let reports: serde_json::Value = serde_json::from_str(&output).unwrap();
+        let red = reports.as_array().unwrap().iter().find(|it| it["tenant"] == "red").unwrap();
+        red["configuration"].as_str().unwrap().to_owned()
+    }
+
+    /// One of the two ends.
+    fn end(&self, place: &Namespace, words: &[&str]) -> Process {
+        let command = place.command("/usr/bin/python3").args(["-u", ENDS]).args(words);
+        command.current_dir(self.lab.directory()).pipe_stdin().spawn().unwrap()
+    }
+
+    fn ping_red(&self) {
+        let ping = self.client.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "5"]);
+        let said = ping.arg("10.0.2.2").output().unwrap();
+        assert!(said.stdout.contains(" 0% packet loss"), "{}", said.printed());
+    }
+}
+
+impl Drop for MoveNetwork {
+    /// A failing check shows the output of the boxes.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            for (number, it) in self.processes.iter().enumerate() {
+                eprintln!("== box {number} said ==\n{}{}", it.stdout(), it.stderr());
+            }
+        }
+    }
+}
+
+/// Milliseconds of the stop that a move has printed.
+fn stop(said: &str) -> f64 {
+    let rest = said.split("it stood still for ").nth(1);
+    let number = rest.and_then(|it| it.split(' ').next()?.parse().ok());
+    number.unwrap_or_else(|| panic!("{said}"))
+}
+
+#[test]
+fn a_nat_moves_with_its_mappings_and_open_downloads() {
+    let it = MoveNetwork::new("tenants-move");
+    let [downloads, ports] = [DOWNLOADS, PORTS].map(|it| it.to_string());
+    let mut server = it.end(&it.server, &["server", "10.0.2.2", &downloads, &ports]);
+    server.wait_for("ready", SOON).unwrap();
+    let mut client = it.end(&it.client, &["client", "10.0.2.2", &SOCKETS.to_string(), &ports]);
+    client.wait_for("mapped", LATER).unwrap();
+    let wish = |n| format!("url = \"http://10.0.2.2:8000/file{n}\"\noutput = \"got{n}\"\n");
+    let wishes: String = (0..DOWNLOADS).map(wish).collect();
+    std::fs::write(it.lab.directory().join("wishes"), wishes).unwrap();
+    let curl = it.client.command("curl").current_dir(it.lab.directory());
+    let curl = curl.args(["--silent", "--show-error", "--fail", "--noproxy", "*", "--http1.0"]);
+    let curl = curl.args(["--parallel", "--parallel-immediate", "--parallel-max", "100"]);
+    let curl = curl.args(["--config", "wishes"]).timeout(LATER).spawn().unwrap();
+    server.wait_for("open", LATER).unwrap();
+    assert!(it.read(0, "red/flows.table_size") >= (MAPPINGS + DOWNLOADS) as u64);
+    let mappings = it.ctl(0, &["read", "red/flows.table"]).stdout.lines().count();
+    let neighbour = it.server.command("ping").args(["-n", "-i", "0.01", "-c", "300", "-W", "5"]);
+    let neighbour = neighbour.arg("10.0.2.90").timeout(LATER).spawn().unwrap();
+    let moved = it.move_red(0, 1);
+    println!("{}", moved.printed());
+    assert!(moved.success(), "{}", moved.printed());
+    assert!(stop(&moved.stdout) > 0.0);
+    assert_eq!((it.configuration(0), it.configuration(1)), ("removed".into(), "installed".into()));
+    let there = it.ctl(1, &["read", "red/flows.table"]).stdout.lines().count();
+    assert!(there + 5 >= mappings, "{there} mappings of {mappings}");
+    // All downloads finish, and what they have fetched is right.
+    let fetched = curl.finish(LATER).unwrap();
+    assert!(fetched.success(), "{}", fetched.printed());
+    let sums = it.client.command("sha256sum").args(["--quiet", "-c", "sums"]);
+    sums.current_dir(it.lab.directory()).check().unwrap();
+    // Every mapping leads back to its socket.
+    client.write_line("listen").unwrap();
+    server.write_line("answer").unwrap();
+    client.wait_for(&format!("answers {MAPPINGS}"), LATER).unwrap();
+    let said = neighbour.finish(LATER).unwrap();
+    assert!(said.stdout.contains(" 0% packet loss"), "{}", said.printed());
+}

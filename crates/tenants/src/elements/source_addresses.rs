@@ -1,0 +1,85 @@
+//! The source addresses of the frames that a tenant sends on a virtual device, and their announcement.
+
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
+use castanet_element::prelude::*;
+use castanet_wire::{Arp, Ethernet, arp, ether_type};
+
+/// Addresses that are kept.
+const MOST: usize = 16;
+/// Announcements, and the time after each, which grows by as much: those of QEMU (`announce-rounds` and so on).
+const ANNOUNCEMENTS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(50);
+/// Length of the shortest Ethernet frame, without its checksum.
+const SHORTEST: usize = 60;
+
+/// The latest source addresses, the latest last.
+#[derive(Default)]
+pub(super) struct SourceAddresses {
+    addresses: Vec<MacAddr>,
+    /// The announcements that are yet to be made.
+    pending: u32,
+}
+
+impl SourceAddresses {
+    /// Notes the source address of a frame.
+    #[inline]
+    pub(super) fn note(&mut self, source: MacAddr) {
+        if self.addresses.last() != Some(&source) {
+            self.add(source);
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self, source: MacAddr) {
+        self.addresses.retain(|it| *it != source);
+        if source.is_multicast() {
+            return;
+        }
+        if self.addresses.len() == MOST {
+            self.addresses.remove(0);
+        }
+        self.addresses.push(source);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = MacAddr> + use<> {
+        self.addresses.clone().into_iter()
+    }
+
+    /// Whether the addresses have come from another instance and are to be announced.
+    pub(super) fn has_announcement(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// Begins an announcement, if one is to be made; returns the time until the next.
+    pub(super) fn announce(&mut self) -> Option<Duration> {
+        self.pending = self.pending.checked_sub(1)?;
+        Some(PAUSE * (ANNOUNCEMENTS - self.pending))
+    }
+}
+
+impl PortableState for SourceAddresses {
+    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
+        for (at, address) in self.addresses.iter().enumerate() {
+            to.write(&(at as u8), &address.octets());
+        }
+        None
+    }
+
+    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
+        self.note(record.value::<[u8; 6]>()?.into());
+        self.pending = ANNOUNCEMENTS;
+        Ok(())
+    }
+}
+
+/// A RARP request by which switches learn where an address is.
+pub(super) fn announcement(source: MacAddr) -> [u8; SHORTEST] {
+    let none = Ipv4Addr::UNSPECIFIED;
+    let ethernet = Ethernet::new(MacAddr::BROADCAST, source, ether_type::RARP);
+    let message = Arp::new(arp::REVERSE_REQUEST, (source, none), (source, none));
+    let mut frame = [0; SHORTEST];
+    let (head, rest) = frame.split_at_mut(Ethernet::LEN);
+    head.copy_from_slice(ethernet.bytes());
+    rest[..Arp::LEN].copy_from_slice(message.bytes());
+    frame
+}
