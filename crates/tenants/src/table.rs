@@ -130,7 +130,8 @@ impl SystemTable {
                 .map(|value| value.clone().unwrap_or("-".to_owned()));
             let packets = it.packets.map_or("-".to_owned(), |packets| packets.to_string());
             let allowed = if it.allow.is_empty() { "-".into() } else { it.allow.join(" ") };
-            let (tenant, file) = (it.tenant.clone(), it.file.clone());
+            let standby = if it.standby { " (standby)" } else { "" };
+            let (tenant, file) = (it.tenant.clone(), format!("{}{standby}", it.file));
             let process = it.process_memory.map_or("-".into(), |bytes| format!("{}M", bytes >> 20));
             let (elements, isolation) = (it.elements.to_string(), it.isolation.to_owned());
             [

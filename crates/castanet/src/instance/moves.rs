@@ -23,7 +23,7 @@ pub(super) struct TenantMoves {
     control: ControlSender<InstanceService>,
     key: Option<MigrationKey>,
     /// The address for tenants that come, if they may.
-    listener: Option<MigrationListener>,
+    _listener: Option<MigrationListener>,
     /// By tenant: its last move to another instance.
     departures: BTreeMap<String, Departure>,
     /// The tenants that come.
@@ -60,7 +60,7 @@ impl TenantMoves {
             listener = Some(started);
         }
         let (departures, arrivals) = (BTreeMap::new(), BTreeSet::new());
-        Ok(TenantMoves { queue, control, key, listener, departures, arrivals })
+        Ok(TenantMoves { queue, control, key, _listener: listener, departures, arrivals })
     }
 
     /// Whether a tenant is on its way to or from this instance.

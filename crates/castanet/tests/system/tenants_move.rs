@@ -14,6 +14,18 @@ use crate::testbed::{LATER, SOON, conf, program, until};
 
 const ENDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_move_ends.py");
 
+/// Sends random bytes to the second box's address for tenants, which must answer nothing.
+const GARBAGE: &str = "
+import os, socket, sys
+s = socket.create_connection(('172.16.0.2', 4790))
+try:
+    s.sendall(os.urandom(int(sys.argv[1])))
+    s.shutdown(socket.SHUT_WR)
+    assert s.recv(100) == b''
+except ConnectionError:
+    pass
+";
+
 /// Sockets of the client, and ports of the server, each of which has a mapping with each of the others.
 const SOCKETS: usize = 100;
 const PORTS: usize = 100;
@@ -35,17 +47,18 @@ fn listen(number: usize) -> String {
     format!("172.16.0.{}:4790", number + 1)
 }
 
-/// The system file of a box: the NAT `red`, which runs in the first box, and a neighbour.
-fn system(number: usize, more: &str) -> String {
+/// The system file of a box, which begins with this text: the NAT `red`, which runs in the first box, and a
+/// neighbour.
+fn system(number: usize, begin: &str) -> String {
     let standby = number > 0;
     format!(
-        "[migration]\nlisten = \"{}\"\nkey = \"move.key\"\n[device.lan]\n[device.wan]\n\
+        "{begin}[migration]\nlisten = \"{}\"\nkey = \"move.key\"\n[device.lan]\n[device.wan]\n\
          [tenant.red]\nfile = \"{}\"\nstandby = {standby}\ncpu = {{ guarantee = \"50%\" }}\n\
          [tenant.red.device.eth0]\ndevice = \"lan\"\n\
          [tenant.red.device.eth1]\non = \"wan\"\naddress = \"10.0.2.1\"\n\
          [tenant.blue]\nfile = \"{HOST}\"\n\
          variables = {{ ip = \"10.0.2.{}\", mac = \"02:00:00:00:09:0{number}\" }}\n\
-         [tenant.blue.device.eth1]\non = \"wan\"\naddress = \"10.0.2.{}\"\n{more}",
+         [tenant.blue.device.eth1]\non = \"wan\"\naddress = \"10.0.2.{}\"\n",
         listen(number),
         conf("nat.click").display(),
         90 + number,
@@ -55,6 +68,11 @@ fn system(number: usize, more: &str) -> String {
 
 impl MoveNetwork {
     fn new(name: &str) -> MoveNetwork {
+        MoveNetwork::with_systems(name, "")
+    }
+
+    /// Boxes whose system files begin with this text.
+    fn with_systems(name: &str, begin: &str) -> MoveNetwork {
         require(&["curl", "ip", "ping", "python3", "sha256sum"]).unwrap();
         let lab = Lab::new(name).unwrap();
         let [client, server, a, b] =
@@ -73,7 +91,8 @@ impl MoveNetwork {
         let key = it.boxes[0].command(program()).args(["tenants", "key"]);
         key.arg(it.lab.directory().join("move.key")).check().unwrap();
         for number in 0..2 {
-            it.processes.push(it.start(number, ""));
+            _ = std::fs::create_dir(it.lab.directory().join(format!("store{number}")));
+            it.processes.push(it.start(number, begin));
         }
         it
     }
@@ -83,8 +102,9 @@ impl MoveNetwork {
     }
 
     /// Runs the system of a box.
-    fn start(&self, number: usize, more: &str) -> Process {
-        std::fs::write(self.system_path(number), system(number, more)).unwrap();
+    fn start(&self, number: usize, begin: &str) -> Process {
+        let begin = begin.replace("NUMBER", &number.to_string());
+        std::fs::write(self.system_path(number), system(number, &begin)).unwrap();
         let command = self.boxes[number].command(program()).args(["tenants", "run"]);
         let command = command.arg(self.system_path(number)).args(["--threads", "2"]);
         let control = self.control(number);
@@ -194,4 +214,81 @@ fn a_nat_moves_with_its_mappings_and_open_downloads() {
     client.wait_for(&format!("answers {MAPPINGS}"), LATER).unwrap();
     let said = neighbour.finish(LATER).unwrap();
     assert!(said.stdout.contains(" 0% packet loss"), "{}", said.printed());
+}
+
+/// The reason for which a move was refused.
+fn refused(moved: &Output) -> &str {
+    assert!(!moved.success(), "{}", moved.printed());
+    assert!(moved.stderr.contains("goes on here"), "{}", moved.printed());
+    &moved.stderr
+}
+
+#[test]
+fn a_move_that_fails_leaves_the_tenant_where_it_is() {
+    let mut it = MoveNetwork::new("tenants-move-failed");
+    let expect = |it: &MoveNetwork, to: &str, reason: &str| {
+        let moved = it.tenants(0, &["move", "red", to]).output().unwrap();
+        assert!(refused(&moved).contains(reason), "{}", moved.printed());
+        it.ping_red();
+        assert_eq!(it.configuration(0), "file");
+    };
+    expect(&it, "172.16.0.2:4791", "172.16.0.2:4791: Connection refused");
+    expect(&it, "nonsense", "`nonsense` is no address such as 192.0.2.1:4790");
+    // Whoever has no key gets no answer.
+    for length in ["1", "50", "70000"] {
+        let command = it.boxes[0].command("python3").args(["-c", GARBAGE, length]);
+        command.timeout(LATER).check().unwrap();
+    }
+    it.tenants(1, &["install", "red", HOST]).check().unwrap();
+    expect(&it, &listen(1), "it runs here; `castanet tenants remove` makes room");
+    it.tenants(1, &["remove", "red"]).check().unwrap();
+    let unknown = it.tenants(0, &["move", "rde", &listen(1)]).output().unwrap();
+    let said = unknown.printed();
+    assert!(said.contains("there is no tenant 'rde'; did you mean 'red'?"), "{said}");
+    // The other box ends before it runs the tenant: a box that stands still answers nothing.
+    let id = nix::unistd::Pid::from_raw(it.processes[1].id().cast_signed());
+    nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGSTOP).unwrap();
+    let waiting = it.tenants(0, &["move", "red", &listen(1)]).spawn().unwrap();
+    let again = || it.tenants(0, &["move", "red", &listen(1)]).output().unwrap();
+    until("the move did not begin", || again().stderr.contains("tenant red is being moved"));
+    let reload = it.ctl(0, &["reload"]);
+    assert!(reload.stderr.contains("a tenant is being moved"), "{}", reload.printed());
+    it.processes[1].kill();
+    let moved = waiting.finish(LATER).unwrap();
+    refused(&moved);
+    it.ping_red();
+    // Another key.
+    std::fs::remove_file(it.lab.directory().join("move.key")).unwrap();
+    let key = it.boxes[1].command(program()).args(["tenants", "key"]);
+    key.arg(it.lab.directory().join("move.key")).check().unwrap();
+    it.processes[1] = it.start(1, "");
+    expect(&it, &listen(1), "the other instance has another key");
+}
+
+#[test]
+fn a_tenant_that_has_moved_stays_there_through_kill_and_comes_back() {
+    let begin = "store = \"storeNUMBER\"\n";
+    let mut it = MoveNetwork::with_systems("tenants-move-back", begin);
+    it.ping_red();
+    let mappings = it.read(0, "red/pings.table_size");
+    assert!(mappings > 0);
+    let moved = it.move_red(0, 1);
+    assert!(moved.success(), "{}", moved.printed());
+    it.ping_red();
+    assert!(it.read(1, "red/pings.table_size") > mappings);
+    // Neither box forgets who has it.
+    for number in 0..2 {
+        it.processes[number].kill();
+        it.processes[number].wait(LATER).unwrap();
+        it.processes[number] = it.start(number, begin);
+    }
+    assert_eq!((it.configuration(0), it.configuration(1)), ("removed".into(), "installed".into()));
+    it.ping_red();
+    let mappings = it.read(1, "red/pings.table_size");
+    let back = it.tenants(1, &["move", "red", &listen(0), "--json"]).check().unwrap();
+    let report: serde_json::Value = serde_json::from_str(&back.stdout).unwrap();
+    assert_eq!(report["phase"], "done");
+    assert!(report["stop_seconds"].as_f64().unwrap() > 0.0 && report["error"].is_null());
+    assert_eq!(it.read(0, "red/pings.table_size"), mappings);
+    it.ping_red();
 }

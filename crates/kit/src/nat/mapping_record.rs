@@ -8,6 +8,9 @@ use crate::conntrack::{TABLE_PART, Tuple4};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
+/// Slots of other members and free ones that one part of an export passes over.
+const SCAN: usize = 16 * TABLE_PART;
+
 /// The addresses, ports and protocol of a flow, which are the key of its mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowKey {
@@ -80,11 +83,17 @@ impl Table {
         mut each: impl FnMut(FlowKey, u64, MappingRecord),
     ) -> Option<u64> {
         let first = usize::try_from(from).unwrap_or(usize::MAX);
-        let end = first.saturating_add(TABLE_PART).min(self.flows.extent());
-        for id in (first..end).filter_map(|slot| self.flows.id_at(slot)) {
+        let end = first.saturating_add(SCAN).min(self.flows.extent());
+        let mut left = TABLE_PART;
+        for slot in first..end {
+            let Some(id) = self.flows.id_at(slot) else { continue };
             let key = *self.flows.key(id);
             if key.zone() == zone {
                 each(key.into(), self.flows.deadline(id), self.flows.get(id).record());
+                left -= 1;
+                if left == 0 {
+                    return Some(slot as u64 + 1);
+                }
             }
         }
         (end < self.flows.extent()).then_some(end as u64)
