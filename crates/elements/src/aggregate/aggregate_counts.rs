@@ -24,6 +24,7 @@ pub struct AggregateCounterState {
     active: bool,
     /// Packets, or bytes with BYTES, not counted because CAPACITY was reached.
     #[read]
+    #[portable]
     uncounted: u64,
     /// The text at the beginning of files.
     #[read]

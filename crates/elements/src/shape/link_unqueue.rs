@@ -70,6 +70,7 @@ pub struct LinkUnqueueState {
     /// Whether the pulls have found a packet ready each time since the last transmission ended.
     queued: bool,
     #[flatten]
+    #[portable]
     shaped: ShapedTraffic,
 }
 

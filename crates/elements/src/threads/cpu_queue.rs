@@ -50,6 +50,7 @@ pub struct CPUQueueState {
     next: usize,
     /// Number of packets that were dropped because the queue of their worker was full.
     #[read]
+    #[portable]
     drops: u64,
 }
 
