@@ -102,14 +102,15 @@ fn export(counts: &[u64], from: u64, to: &mut RecordWriter) -> Option<u64> {
     let rest = counts.get(first..).unwrap_or_default();
     let part = &rest[..rest.len().min(COUNTS)];
     if !part.is_empty() {
-        to.write(&from, &part);
+        // Big-endian, so that records in the order of their keys are in that of the counts.
+        to.write(&from.to_be_bytes(), &part);
     }
     (rest.len() > COUNTS).then_some(from + COUNTS as u64)
 }
 
 fn read(record: &RecordReader) -> Result<(usize, Vec<u64>), ArgError> {
-    let (from, counts): (u64, Vec<u64>) = (record.key()?, record.value()?);
-    Ok((usize::try_from(from).unwrap_or(usize::MAX), counts))
+    let from = u64::from_be_bytes(record.key()?);
+    Ok((usize::try_from(from).unwrap_or(usize::MAX), record.value()?))
 }
 
 fn add_each(to: Option<&mut [u64]>, counts: &[u64]) -> Result<(), ArgError> {
