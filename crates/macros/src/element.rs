@@ -5,7 +5,7 @@ use crate::attributes::{docs, fields, marked_fields, metric, required_docs, unra
 use proc_macro2::TokenStream as Tokens;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{
-    DeriveInput, Field, Ident, LitStr, Member, Token, Type, punctuated::Punctuated,
+    DeriveInput, Field, Ident, LitStr, Member, Meta, Token, Type, punctuated::Punctuated,
     spanned::Spanned,
 };
 
@@ -163,7 +163,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
     for (field, handler) in marked_fields(&fields, "read")? {
         reads.push(read_handler(field, &handler, "a handler")?);
     }
-    let mut portable = portable_fields(&fields);
+    let mut portable = portable_fields(&fields)?;
     let (mut writes, mut methods) = (Vec::new(), false);
     for attr in &input.attrs {
         if attr.path().is_ident("local") {
@@ -212,15 +212,19 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
 }
 
 /// Generates the entries of the fields marked `#[portable]`.
-fn portable_fields(fields: &[&Field]) -> Vec<Tokens> {
-    let marked = fields
-        .iter()
-        .enumerate()
-        .filter(|(_, field)| field.attrs.iter().any(|attr| attr.path().is_ident("portable")));
-    let entries = marked.map(|(at, field)| {
+fn portable_fields(fields: &[&Field]) -> syn::Result<Vec<Tokens>> {
+    let marked = fields.iter().enumerate().filter_map(|(at, field)| {
+        let attr = field.attrs.iter().find(|attr| attr.path().is_ident("portable"))?;
+        Some((at, field, attr))
+    });
+    let entries = marked.map(|(at, field, attr)| {
         let member = field.ident.clone().map_or(Member::from(at), Member::Named);
         let name = field.ident.as_ref().map_or_else(|| at.to_string(), unraw);
-        state_field(&name, &field.ty, Some(member))
+        let name = match &attr.meta {
+            Meta::Path(_) => name,
+            _ => unraw(&attr.parse_args::<Ident>()?),
+        };
+        Ok(state_field(&name, &field.ty, Some(member)))
     });
     entries.collect()
 }
