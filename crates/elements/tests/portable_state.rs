@@ -67,7 +67,7 @@ const COUNTERS: &str = "
     t1 :: {
         input -> c :: Counter -> ac :: AverageCounter -> bs :: BatchStats -> mc :: MultiCounter
               -> ab :: AverageBatchCounter -> ch :: CheckIPHeader -> cu :: CheckUDPHeader
-              -> ttl0 :: DecIPTTL -> AggregateIP(ip dst) -> av :: AggregateCounterVector(255)
+              -> ttl0 :: DecIPTTL -> AggregateIP(ip dst) -> av :: AggregateCounterVector(255) -> ag :: AggregateCounter
               -> fr :: IPFragmenter(1500) -> np :: NumberPacket(OFFSET 0) -> t :: Tee;
         t[0] -> d :: Discard; t[1] -> q :: Queue(3) -> Idle;
         input[1] -> bad :: CheckUDPHeader -> Discard;
@@ -92,6 +92,7 @@ fn counts_of_both_sides_add_up() {
         "ab.count_batches_total",
         "ch.count",
         "av.count",
+        "ag.count",
         "np.count",
         "d.count",
         "bad.drops",
@@ -123,7 +124,32 @@ fn counts_of_both_sides_add_up() {
     clean(b);
 }
 
-/// A packet at a time of the second side, which the compound `t1` gets at an input.
+#[test]
+fn packets_on_a_link_arrive_on_the_other_side() {
+    let text = |source: &str, wait: u32| {
+        format!(
+            "t1 :: {{ input -> q :: CPUQueue(10) -> l :: LinkUnqueue(5s, 8kbps) -> c :: Counter -> Discard }};
+             {source} -> t1; DriverManager(wait {wait}s, stop);"
+        )
+    };
+    let mut a = run(&text("InfiniteSource(LIMIT 9, LENGTH 1000, BURST 9)", 4));
+    // A packet a second, each of which arrives five seconds later.
+    let lengths = ["t1/l.size", "t1/q.length", "t1/c.count"];
+    assert_eq!(lengths.map(|it| number(&mut a, it)), [5, 4, 0]);
+    // The first arrives two seconds after the transfer. The link is free at once.
+    for (wait, after) in [(1, [7, 2, 0]), (2, [7, 1, 1]), (20, [0, 0, 9])] {
+        let mut b = build_simulated(&text("Idle", wait), 1);
+        hand_over(&mut a, &mut b);
+        assert_eq!(lengths.map(|it| number(&mut b, it)), [5, 4, 0]);
+        assert_eq!(number(&mut b, "t1/l.count"), 5);
+        b.run(None);
+        assert_eq!(lengths.map(|it| number(&mut b, it)), after, "after {wait} s");
+        clean(b);
+    }
+    clean(a);
+}
+
+/// A source of one packet, which the compound `t1` gets at an input.
 fn one(input: usize, encap: &str) -> String {
     format!("InfiniteSource(LIMIT 1) -> {encap} -> [{input}]t1;")
 }
