@@ -54,6 +54,11 @@ impl Aggregates {
         }
     }
 
+    /// The aggregate and the count of a counter, by its number.
+    pub fn at(&self, number: usize) -> Option<(u32, u64)> {
+        self.counts.get(number).copied()
+    }
+
     /// Removes all counters.
     pub fn clear(&mut self) {
         *self = Aggregates::default();

@@ -125,6 +125,17 @@ impl Average {
         }
     }
 
+    /// The times of the first and the last packet.
+    pub fn span(&self) -> Option<(u64, u64)> {
+        self.span
+    }
+
+    /// Lets the measured time begin and end with other packets, too.
+    pub fn extend_span(&mut self, (first, last): (u64, u64)) {
+        let (own_first, own_last) = self.span.unwrap_or((first, last));
+        self.span = Some((own_first.min(first), own_last.max(last).max(first)));
+    }
+
     /// The bits on an Ethernet link, with preamble and gap of each packet, and a frame check
     /// sequence if `fcs`.
     pub fn link_bits(&self, fcs: bool) -> u64 {

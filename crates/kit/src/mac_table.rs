@@ -11,6 +11,9 @@ const SECOND: u64 = 1_000_000_000;
 /// The largest number of addresses; remote hosts choose them.
 const MAX_ADDRESSES: usize = 1 << 16;
 
+/// How many addresses one part of an export covers.
+const PART: usize = 256;
+
 /// Ports by address.
 #[derive(Clone, Debug, Default)]
 pub struct MacTable {
@@ -39,6 +42,31 @@ impl MacTable {
         } else if self.ports.len() < MAX_ADDRESSES || self.sweep(now, timeout) {
             self.ports.insert(mac, (port, now));
         }
+    }
+
+    /// Calls `each` with some addresses, their ports and the times of their latest packets, from position
+    /// `from` on; returns the position behind them, if there are more.
+    pub fn export(&self, from: u64, mut each: impl FnMut([u8; 6], u8, u64)) -> Option<u64> {
+        let first = usize::try_from(from).unwrap_or(usize::MAX);
+        let some = self.ports.iter().skip(first).take(PART);
+        some.for_each(|(&mac, &(port, last_seen))| each(mac, port, last_seen));
+        let end = first.saturating_add(PART);
+        (end < self.ports.len()).then_some(end as u64)
+    }
+
+    /// Takes over an address behind a port, with the time of its latest packet; returns whether there was
+    /// room.
+    pub fn import(&mut self, mac: [u8; 6], port: u8, last_seen: u64) -> bool {
+        let has_room = self.ports.len() < MAX_ADDRESSES || self.ports.contains_key(&mac);
+        if has_room {
+            self.ports.insert(mac, (port, last_seen));
+        }
+        has_room
+    }
+
+    /// Removes an address.
+    pub fn forget(&mut self, mac: [u8; 6]) {
+        self.ports.remove(&mac);
     }
 
     /// The port of an address, unless no packet came from it for `timeout`.

@@ -3,9 +3,9 @@
 use crate::args::{implementation as args_impl, parse_arg};
 use crate::attributes::{docs, fields, marked_fields, metric, required_docs, unraw};
 use proc_macro2::TokenStream as Tokens;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{
-    DeriveInput, Field, Ident, LitStr, Member, Token, Type, punctuated::Punctuated,
+    DeriveInput, Field, Ident, LitStr, Member, Meta, Token, Type, punctuated::Punctuated,
     spanned::Spanned,
 };
 
@@ -163,7 +163,7 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
     for (field, handler) in marked_fields(&fields, "read")? {
         reads.push(read_handler(field, &handler, "a handler")?);
     }
-    let portable = portable_fields(&fields);
+    let mut portable = portable_fields(&fields)?;
     let (mut writes, mut methods) = (Vec::new(), false);
     for attr in &input.attrs {
         if attr.path().is_ident("local") {
@@ -174,6 +174,9 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
                 }
                 false => Err(meta.error("wants methods")),
             })?;
+        } else if attr.path().is_ident("portable") {
+            let name = unraw(&attr.parse_args::<Ident>()?);
+            portable.push(state_field(&name, &quote!(Self), None));
         } else if attr.path().is_ident("write") {
             let names = Punctuated::<Ident, Token![,]>::parse_terminated;
             for ident in attr.parse_args_with(names)? {
@@ -209,26 +212,39 @@ pub(crate) fn local(input: &DeriveInput) -> syn::Result<Tokens> {
 }
 
 /// Generates the entries of the fields marked `#[portable]`.
-fn portable_fields(fields: &[&Field]) -> Vec<Tokens> {
-    let marked = fields
-        .iter()
-        .enumerate()
-        .filter(|(_, field)| field.attrs.iter().any(|attr| attr.path().is_ident("portable")));
-    let entries = marked.map(|(at, field)| {
+fn portable_fields(fields: &[&Field]) -> syn::Result<Vec<Tokens>> {
+    let marked = fields.iter().enumerate().filter_map(|(at, field)| {
+        let attr = field.attrs.iter().find(|attr| attr.path().is_ident("portable"))?;
+        Some((at, field, attr))
+    });
+    let entries = marked.map(|(at, field, attr)| {
         let member = field.ident.clone().map_or(Member::from(at), Member::Named);
         let name = field.ident.as_ref().map_or_else(|| at.to_string(), unraw);
-        let ty = &field.ty;
-        let state = quote_spanned!(ty.span()=>
-            <#ty as ::castanet_element::portable_state::PortableState>);
-        quote!(::castanet_element::portable_state::StateField {
-            name: #name,
-            is_table: #state::IS_TABLE,
-            export: |it, from, to| #state::export(&it.#member, from, to),
-            import: |it, record, cx| #state::import(&mut it.#member, record, cx),
-            remove: |it, record| #state::remove(&mut it.#member, record),
-        })
+        let name = match &attr.meta {
+            Meta::Path(_) => name,
+            _ => unraw(&attr.parse_args::<Ident>()?),
+        };
+        Ok(state_field(&name, &field.ty, Some(member)))
     });
     entries.collect()
+}
+
+/// Generates the entry of a field of a type, or of the state as a whole without `member`.
+fn state_field(name: &str, ty: &(impl ToTokens + Spanned), member: Option<Member>) -> Tokens {
+    let state = quote_spanned!(ty.span()=>
+        <#ty as ::castanet_element::portable_state::PortableState>);
+    let member = member.map(|member| quote!(.#member));
+    let (read, write) = match member {
+        Some(member) => (quote!(&it #member), quote!(&mut it #member)),
+        None => (quote!(it), quote!(it)),
+    };
+    quote!(::castanet_element::portable_state::StateField {
+        name: #name,
+        is_table: #state::IS_TABLE,
+        export: |it, from, to| #state::export(#read, from, to),
+        import: |it, record, cx| #state::import(#write, record, cx),
+        remove: |it, record| #state::remove(#write, record),
+    })
 }
 
 /// The types whose `#[handlers]` a struct has: those of its fields marked `#[flatten]`, and its own.

@@ -35,7 +35,8 @@ pub fn args(input: TokenStream) -> TokenStream {
 /// Makes a struct per-worker state with handlers: `#[read]` on fields,
 /// `#[write(reset)]` on the struct for handlers that set it to its default,
 /// `#[local(methods)]` if there is a `#[handlers] impl`, `#[flatten]` on fields whose type has one, and
-/// `#[portable]` on fields that go to another instance.
+/// `#[portable]` or `#[portable(NAME)]` on fields that go to another instance. `#[portable(NAME)]` on the struct makes the struct
+/// itself such a field, of this name.
 #[proc_macro_derive(Local, attributes(read, metric, write, local, flatten, portable))]
 pub fn local(input: TokenStream) -> TokenStream {
     expand(input, element::local)

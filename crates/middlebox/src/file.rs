@@ -78,7 +78,7 @@ fn decode(path: &str, bytes: Vec<u8>) -> Result<String, ArgError> {
 }
 
 /// Parses a text of commands that only add rules.
-fn parse_rules(
+pub(crate) fn parse_rules(
     text: &str,
     placement_error: impl Fn(&Rule) -> Option<RuleDiagnostic>,
 ) -> Result<RuleFile, ArgError> {

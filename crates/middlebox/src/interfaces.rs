@@ -89,6 +89,21 @@ impl Interfaces {
         self.enabled = changed;
         Ok(format!("{word} {}", names.join(" ")))
     }
+
+    /// The interfaces with rules attached as lines say, `NAME enabled` or `NAME disabled`.
+    pub(crate) fn with_states(&self, text: &str) -> Result<Interfaces, String> {
+        let mut new = self.clone();
+        for line in text.lines() {
+            let (name, word) = line.trim().rsplit_once(' ').unwrap_or((line, ""));
+            let port = self.port(name)?;
+            new.enabled[port] = match word {
+                "enabled" => true,
+                "disabled" => false,
+                _ => return Err(format!("`{line}`: wants NAME enabled or NAME disabled")),
+            };
+        }
+        Ok(new)
+    }
 }
 
 /// An interface a line, with whether rules are attached to it.

@@ -25,6 +25,7 @@ mod middlebox_args;
 mod packet_test;
 mod page;
 pub mod placement;
+mod portable_connections;
 mod reload;
 pub mod rewrite;
 pub mod rule;

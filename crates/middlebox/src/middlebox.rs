@@ -392,6 +392,16 @@ impl Middlebox {
     fn rules(&self) -> String {
         self.active_rules.rules().text()
     }
+    /// Puts rules in place of all, or does nothing: the commands that make them, one a line.
+    #[write(rules)]
+    fn set_rules(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        let loaded = file::parse_rules(text, |rule| self.placement_error(rule))?;
+        let mut rules = RuleSet::clone(self.active_rules.rules());
+        rules.other = loaded.other.unwrap_or_default();
+        rules.load(loaded.rules);
+        let active_rules = self.active_rules.with(check_rule_count(rules)?);
+        Ok(Middlebox { active_rules, ..self.clone() })
+    }
     /// Number of rules.
     #[read]
     #[metric(RULES)]
@@ -418,6 +428,12 @@ impl Middlebox {
     #[read]
     fn interfaces(&self) -> String {
         self.interfaces.to_string()
+    }
+    /// Attaches the rules to interfaces, or detaches them: `NAME enabled` or `NAME disabled`, one a line.
+    #[write(interfaces)]
+    fn set_interfaces(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
+        let interfaces = self.interfaces.with_states(text).map_err(ArgError::new)?;
+        Ok(Middlebox { interfaces, ..self.clone() })
     }
     /// Shows where the packet given as parameter, `[in IF] PACKET`, would leave, and why.
     #[read]
@@ -484,6 +500,11 @@ impl Middlebox {
             timeouts.udp, timeouts.tcp_established, timeouts.tcp_transient
         )
     }
+    /// Sets timeouts, one a line.
+    #[write(timeouts)]
+    fn set_timeouts(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        text.lines().try_fold(self.clone(), |new, line| new.timeout(line, names))
+    }
     /// Sets the timeout of idle connections: `udp 600`.
     #[write]
     fn timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
@@ -517,6 +538,7 @@ impl PerBatch for Middlebox {
     }
 
     fn after_take_state(&self, state: &mut MiddleboxState, cx: &mut Cx) {
+        state.find_missing_rules();
         if let Err(error) = state.set_export(self.export, cx) {
             cx.report(&error.message());
         }

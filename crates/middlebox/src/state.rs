@@ -3,12 +3,12 @@
 
 use crate::active_rules::ActiveRules;
 use crate::burst::PacketLookup;
-use crate::connections::{BurstLookup, Connections};
+use crate::connections::{BurstLookup, ConnectionKey, Connections};
 use crate::exit::Exit;
 use crate::export::{self, Export, ExportArgs};
 use crate::fragments::HeaderBuffer;
 use crate::listing::{self, Count};
-use crate::matcher::Matcher;
+use crate::matcher::{Matcher, RuleKey};
 use crate::metrics::{
     CONNECTION_EVENTS, CONNECTIONS, RULE_BYTES, RULE_PACKETS, UNFIT_OPTIONS, WAITING_FRAGMENTS,
 };
@@ -26,7 +26,9 @@ const EXPIRY_INTERVAL: Duration = Duration::from_secs(1);
 /// State of one worker.
 #[derive(Default, Local)]
 #[local(methods)]
+#[portable(connections)]
 pub struct MiddleboxState {
+    #[portable(rule_counts)]
     pub(crate) matcher: Matcher,
     /// The connection table, shared by all workers.
     pub(crate) connections: RwShared<Connections>,
@@ -46,6 +48,8 @@ pub struct MiddleboxState {
     pub(crate) matched_rules: Vec<u32>,
     /// Slots of the rules that apply to the current packet.
     pub(crate) applied_rules: Vec<u32>,
+    /// Connections from another instance that have come before their rules.
+    pub(crate) unruled: Vec<(ConnectionKey, Vec<RuleKey>)>,
     /// Whether a wake-up is scheduled.
     is_wake_scheduled: bool,
     /// The export of all connections, on the primary worker.
@@ -55,6 +59,7 @@ pub struct MiddleboxState {
     /// TCP options that were not added or changed for lack of room in header or packet.
     #[read(unfit_options)]
     #[metric(UNFIT_OPTIONS)]
+    #[portable]
     pub(crate) unfit_options: u64,
 }
 

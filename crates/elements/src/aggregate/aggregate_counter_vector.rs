@@ -69,6 +69,7 @@ impl Build for AggregateCounterVector {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct AggregateCounterVectorState {
+    #[portable]
     counts: Vec<u64>,
 }
 

@@ -4,6 +4,7 @@ use super::aggregate_counter::AggregateCounter;
 use crate::measure::limit::Limit;
 use castanet_element::files::HandlerFiles;
 use castanet_element::handler::{DeferredWork, TextChunk};
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 use castanet_element::streams::StandardOutput;
 use castanet_kit::aggregates::{Aggregates, Snapshot, counts_pdf};
@@ -12,6 +13,7 @@ use std::io::Write;
 /// The counts of all workers, and the limits not yet reached.
 #[derive(Local)]
 #[local(methods)]
+#[portable(counts)]
 pub struct AggregateCounterState {
     counts: Aggregates,
     /// Limits to the number of aggregates and to the count that have not been reached yet.
@@ -24,6 +26,7 @@ pub struct AggregateCounterState {
     active: bool,
     /// Packets, or bytes with BYTES, not counted because CAPACITY was reached.
     #[read]
+    #[portable]
     uncounted: u64,
     /// The text at the beginning of files.
     #[read]
@@ -50,6 +53,27 @@ impl Default for AggregateCounterState {
 fn parse_limit(text: &str) -> Result<Option<Limit>, ArgError> {
     let given = !text.trim().is_empty();
     given.then(|| Limit::from_arg(text, &Names::default())).transpose()
+}
+
+/// The counts by aggregate, which are added.
+impl PortableState for AggregateCounterState {
+    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        const PART: usize = 256;
+        let first = usize::try_from(from).unwrap_or(usize::MAX);
+        let end = first.saturating_add(PART).min(self.counts.len());
+        for (aggregate, count) in (first..end).filter_map(|number| self.counts.at(number)) {
+            to.write(&aggregate, &count);
+        }
+        (end < self.counts.len()).then_some(end as u64)
+    }
+
+    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
+        let (aggregate, count): (u32, u64) = (record.key()?, record.value()?);
+        // The sum of all must not overflow.
+        add_counts([&mut self.counts.total()], [count])?;
+        self.counts.add(aggregate, count);
+        Ok(())
+    }
 }
 
 #[handlers]

@@ -69,6 +69,7 @@ pub struct AggregateFirstState {
     aggregates: Lru<u32, ()>,
     /// Number of aggregates that were forgotten because CAPACITY was reached.
     #[read]
+    #[portable]
     displaced: u64,
 }
 

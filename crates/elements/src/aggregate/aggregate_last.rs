@@ -81,6 +81,7 @@ pub struct AggregateLastState {
     clearing: bool,
     /// Number of aggregates that ended because CAPACITY was reached.
     #[read]
+    #[portable]
     displaced: u64,
 }
 

@@ -3,6 +3,7 @@
 use super::args::ARPTableArgs;
 use super::neighbour_cache::NeighbourCache;
 use super::resolver::TICK;
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
 use castanet_kit::arp::Limits;
 
@@ -56,6 +57,7 @@ pub struct ARPTable {
 /// Link to the shared neighbour cache, for the handlers.
 #[derive(Default, Local)]
 #[local(methods)]
+#[portable(neighbours)]
 pub struct ARPTableState {
     cache: Shared<NeighbourCache>,
 }
@@ -103,6 +105,23 @@ impl ARPTableState {
     fn clear(&mut self, _: &str) -> Result<(), ArgError> {
         self.cache.with(|cache| cache.table.clear());
         Ok(())
+    }
+}
+
+/// The known addresses.
+impl PortableState for ARPTableState {
+    const IS_TABLE: bool = true;
+
+    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        self.cache.with(|cache| cache.export(from, to))
+    }
+
+    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
+        self.cache.with(|cache| cache.import(record, cx))
+    }
+
+    fn remove(&mut self, record: &RecordReader) {
+        self.cache.with(|cache| cache.remove(record));
     }
 }
 

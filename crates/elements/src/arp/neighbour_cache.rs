@@ -3,6 +3,7 @@
 
 use super::neighbour_state::NeighbourAddress;
 use castanet_element::handler::TextChunk;
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
 use castanet_kit::arp::{ArpTable, Limits, sort_oldest_first};
 
@@ -79,6 +80,32 @@ impl<A: NeighbourAddress> NeighbourCache<A> {
             cx.keep_example(reason, &packet);
         }
         dropped as usize
+    }
+}
+
+/// The known addresses, with the times at which they were confirmed. Packets that wait for an answer, and
+/// their addresses, stay: other packets ask for these again.
+impl<A: NeighbourAddress> PortableState for NeighbourCache<A> {
+    const IS_TABLE: bool = true;
+
+    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        self.table.export(from, |ip, ether, live_at| {
+            let live_at = to.epoch.offset(live_at);
+            to.write(&ip, &(ether, live_at));
+        })
+    }
+
+    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
+        let (ether, live_at) = record.value()?;
+        let (live_at, now) = (record.epoch.nanos(live_at), self.tick(cx.now()));
+        self.released.extend(self.table.import(record.key()?, ether, live_at, now));
+        Ok(())
+    }
+
+    fn remove(&mut self, record: &RecordReader) {
+        if let Ok(ip) = record.key() {
+            self.table.forget(ip);
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! Per-worker state of the elements that resolve addresses by ARP or by neighbour discovery.
 
 use super::neighbour_cache::NeighbourCache;
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 use castanet_kit::address::Address;
 use castanet_kit::arp::Lookup;
+use serde::{Serialize, de::DeserializeOwned};
 
 /// An IP address that ARP (`u32`) or neighbour discovery (`u128`) resolves.
-pub trait NeighbourAddress: Address + Send + 'static {
+pub trait NeighbourAddress: Address + Serialize + DeserializeOwned + Send + 'static {
     /// Words for the number of queries in the handler `stats`.
     const QUERY_LABEL: &'static str;
 }
@@ -23,11 +25,13 @@ impl NeighbourAddress for u128 {
 /// counters.
 #[derive(Local)]
 #[local(methods)]
+#[portable(neighbours)]
 pub struct NeighbourState<A: NeighbourAddress = u32> {
     /// Cache of this element alone.
     pub(crate) own: NeighbourCache<A>,
     /// Cache of an `ARPTable`, if the element uses one instead of its own.
     pub(crate) shared: Option<Shared<NeighbourCache<A>>>,
+    #[portable]
     pub(crate) query_state: QueryState,
 }
 
@@ -53,6 +57,39 @@ impl<A: NeighbourAddress> Default for NeighbourState<A> {
             shared: None,
             query_state: QueryState::default(),
         }
+    }
+}
+
+/// The known addresses of the element's own cache; an `ARPTable` hands over those of a shared one.
+impl<A: NeighbourAddress> PortableState for NeighbourState<A> {
+    const IS_TABLE: bool = true;
+
+    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        match self.shared {
+            Some(_) => None,
+            None => self.own.export(from, to),
+        }
+    }
+
+    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
+        self.own.import(record, cx)
+    }
+
+    fn remove(&mut self, record: &RecordReader) {
+        self.own.remove(record);
+    }
+}
+
+/// Counts that are added.
+impl PortableState for QueryState {
+    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
+        to.write(&(), &[self.queries, self.responses, self.killed]);
+        None
+    }
+
+    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
+        let counts = record.value()?;
+        add_counts([&mut self.queries, &mut self.responses, &mut self.killed], counts)
     }
 }
 

@@ -32,6 +32,7 @@ pub struct DecIPTTLState {
     decrements_all: bool,
     /// Number of packets whose TTL has expired.
     #[read]
+    #[portable]
     drops: u64,
 }
 

@@ -42,10 +42,13 @@ pub enum CheckIPHeaderExit {
 pub struct CheckIPHeaderState {
     /// Number of valid packets.
     #[read]
+    #[portable]
     count: u64,
     /// Number of invalid packets.
     #[read]
+    #[portable]
     drops: u64,
+    #[portable]
     faults: [u64; Fault::ALL.len()],
     reports: Vec<Fault>,
 }

@@ -66,9 +66,11 @@ pub enum IPFragmenterExit {
 pub struct IPFragmenterState {
     /// Number of fragments sent.
     #[read]
+    #[portable]
     fragments: u64,
     /// Number of packets that were too long but not fragmented.
     #[read]
+    #[portable]
     drops: u64,
 }
 

@@ -53,6 +53,7 @@ pub struct IPGWOptionsState {
     now: Time,
     /// Number of packets with a malformed option.
     #[read]
+    #[portable]
     drops: u64,
 }
 

@@ -45,6 +45,7 @@ pub enum MarkIPCEExit {
 pub struct MarkIPCEState {
     /// Number of packets dropped because they are not ECN-capable.
     #[read]
+    #[portable]
     drops: u64,
 }
 

@@ -152,7 +152,9 @@ fn check<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
 pub struct TransportCheckState<P: TransportProtocol> {
     /// Number of invalid packets.
     #[read]
+    #[portable]
     drops: u64,
+    #[portable]
     by_fault: [u64; 3],
     reports: Vec<Fault>,
     protocol: PhantomData<P>,

@@ -87,9 +87,11 @@ pub enum CheckIP6HeaderExit {
 pub struct CheckIP6HeaderState {
     /// Number of valid packets.
     #[read]
+    #[portable]
     count: u64,
     /// Number of invalid packets.
     #[read]
+    #[portable]
     drops: u64,
     /// Whether the burst contains the first invalid packet, which is to be reported.
     report: bool,

@@ -23,6 +23,7 @@ pub struct DecIP6HLIM;
 pub struct DecIP6HLIMState {
     /// Number of packets whose hop limit has expired.
     #[read]
+    #[portable]
     drops: u64,
 }
 

@@ -60,9 +60,11 @@ pub enum IP6FragmenterExit {
 pub struct IP6FragmenterState {
     /// Number of fragments sent.
     #[read]
+    #[portable]
     fragments: u64,
     /// Number of packets that were too long but not fragmented.
     #[read]
+    #[portable]
     drops: u64,
 }
 

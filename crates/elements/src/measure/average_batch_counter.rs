@@ -1,6 +1,7 @@
 //! `AverageBatchCounter`: counts bursts and packets by interval.
 
 use castanet_element::handler::Sums;
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 
 /// Counts bursts and packets, in all and in the last whole interval.
@@ -47,6 +48,19 @@ struct Counts {
     bytes: u64,
 }
 
+/// Counts that are added.
+impl PortableState for Counts {
+    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
+        to.write(&(), &[self.batches, self.packets, self.bytes]);
+        None
+    }
+
+    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
+        let counts = record.value()?;
+        add_counts([&mut self.batches, &mut self.packets, &mut self.bytes], counts)
+    }
+}
+
 /// The counts of the current interval, the last whole one, and all.
 #[derive(Clone, Default, Local)]
 #[local(methods)]
@@ -57,6 +71,7 @@ pub struct AverageBatchCounterState {
     number: u64,
     current: Counts,
     last: Counts,
+    #[portable]
     total: Counts,
 }
 

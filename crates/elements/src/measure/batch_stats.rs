@@ -29,6 +29,7 @@ pub struct BatchStats;
 #[local(methods)]
 #[write(reset)]
 pub struct BatchStatsState {
+    #[portable]
     counts: Vec<u64>,
 }
 

@@ -94,6 +94,7 @@ impl CheckNumberPacket {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct CheckNumberPacketState {
+    #[portable]
     counts: Vec<u64>,
 }
 

@@ -103,10 +103,12 @@ pub struct CounterState {
     /// Number of packets.
     #[read]
     #[metric(metrics::PACKETS)]
+    #[portable]
     count: u64,
     /// Number of bytes.
     #[read]
     #[metric(metrics::BYTES)]
+    #[portable]
     byte_count: u64,
     packets: RateEwma,
     bytes: RateEwma<4, 4>,

@@ -1,5 +1,6 @@
 //! `MultiCounter`: counts packets and bytes by input.
 
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
@@ -41,6 +42,7 @@ struct InputCounts {
 /// The counts by input.
 #[derive(Default, Local)]
 #[local(methods)]
+#[portable(inputs)]
 pub struct MultiCounterState {
     inputs: Vec<InputCounts>,
 }
@@ -76,6 +78,24 @@ impl MultiCounterState {
     /// The list of a value of each input.
     fn list(&self, show: impl Fn(&InputCounts) -> String) -> String {
         self.inputs.iter().map(show).collect::<Vec<_>>().join(",")
+    }
+}
+
+/// Counts that are added, by input; rates begin anew.
+impl PortableState for MultiCounterState {
+    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
+        for (it, port) in self.inputs.iter().zip(0u8..) {
+            to.write(&port, &[it.count, it.byte_count]);
+        }
+        None
+    }
+
+    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
+        let (port, counts) = (usize::from(record.key::<u8>()?), record.value()?);
+        let inputs = self.inputs.len().max(port + 1);
+        self.inputs.resize(inputs, InputCounts::default());
+        let it = &mut self.inputs[port];
+        add_counts([&mut it.count, &mut it.byte_count], counts)
     }
 }
 

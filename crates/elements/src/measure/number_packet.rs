@@ -47,6 +47,7 @@ pub struct NumberPacketArgs {
 pub struct NumberPacketState {
     /// Number of packets that were numbered.
     #[read]
+    #[portable]
     count: u64,
 }
 

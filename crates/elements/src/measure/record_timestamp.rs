@@ -100,6 +100,7 @@ pub struct RecordTimestampState {
     next: u64,
     /// Number of packets whose time was not stored.
     #[read]
+    #[portable]
     missed: u64,
     net_order: bool,
 }

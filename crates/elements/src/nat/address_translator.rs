@@ -2,8 +2,10 @@
 
 use super::address_translator_args::{AddressTranslatorArgs, RefusalReports};
 use super::metrics;
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
 use castanet_kit::nat6::{self, Bindings, Config, Direction, Refusal};
+use std::sync::Arc;
 
 /// Translates addresses and ports of IPv6 packets, outward and inward.
 ///
@@ -51,13 +53,13 @@ use castanet_kit::nat6::{self, Bindings, Config, Direction, Refusal};
 #[derive(Element)]
 #[element(room = "nat", args = AddressTranslatorArgs, ports = "1-2/1-2", processing = "h/h", gives = "ip6")]
 pub struct AddressTranslator {
-    plan: Config,
+    plan: Arc<Config>,
 }
 
 impl Build for AddressTranslator {
     type Args = AddressTranslatorArgs;
     fn build(args: AddressTranslatorArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(AddressTranslator { plan: args.plan(setup.names)? })
+        Ok(AddressTranslator { plan: Arc::new(args.plan(setup.names)?) })
     }
 }
 
@@ -85,8 +87,11 @@ pub enum AddressTranslatorExit {
 /// Dynamic mappings, and reports that are due.
 #[derive(Default, Local)]
 #[local(methods)]
+#[portable(bindings)]
 pub struct AddressTranslatorState {
     bindings: Bindings,
+    /// The pool of the bindings, for those that come from another instance.
+    plan: Option<Arc<Config>>,
     reports: RefusalReports,
 }
 
@@ -100,6 +105,29 @@ impl AddressTranslatorState {
     }
 }
 
+/// The bindings, by their places in the pool.
+impl PortableState for AddressTranslatorState {
+    const IS_TABLE: bool = true;
+
+    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        self.bindings.export(from, |place, binding, used| {
+            let used = to.epoch.offset(used);
+            to.write(&place.to_be_bytes(), &(binding, used));
+        })
+    }
+
+    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
+        let (binding, used) = record.value()?;
+        let place = u32::from_be_bytes(record.key()?);
+        let used = record.epoch.nanos(used).min(cx.now().nanos());
+        let plan = self.plan.as_deref();
+        match plan.is_some_and(|plan| self.bindings.import(plan, place, binding, used)) {
+            true => Ok(()),
+            false => Err(ArgError::new("the pool is another one here")),
+        }
+    }
+}
+
 impl PerBatch for AddressTranslator {
     type On = on::Ipv6;
     type Local = AddressTranslatorState;
@@ -109,6 +137,15 @@ impl PerBatch for AddressTranslator {
 
     fn can_take_state(&self, before: &AddressTranslator) -> bool {
         self.plan.has_same_pool(&before.plan)
+    }
+
+    fn init(&self, state: &mut AddressTranslatorState, _: &mut Cx) -> Result<(), ArgError> {
+        state.plan = Some(self.plan.clone());
+        Ok(())
+    }
+
+    fn after_take_state(&self, state: &mut AddressTranslatorState, _: &mut Cx) {
+        state.plan = Some(self.plan.clone());
     }
 
     fn batch(&self, state: &mut AddressTranslatorState, port: usize, batch: Batch, cx: &mut Cx) {

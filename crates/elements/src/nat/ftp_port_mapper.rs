@@ -91,6 +91,7 @@ impl Build for FTPPortMapper {
 pub struct FTPPortMapperState {
     /// Number of commands that were changed.
     #[read]
+    #[portable]
     count: u64,
 }
 

@@ -31,6 +31,7 @@ pub struct MinBatch {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct MinBatchState {
+    #[portable]
     packets: Batch,
     due: Time,
 }
@@ -55,9 +56,12 @@ impl PerBatch for MinBatch {
         if state.packets.len() >= self.burst {
             return cx.emit_batch((), std::mem::take(&mut state.packets));
         }
-        if let Ok(timer) = u64::try_from(self.timer) {
-            state.due = cx.now() + Duration::from_micros(timer);
-            cx.set_timer(state.due);
+        self.schedule(state, cx);
+    }
+
+    fn after_take_state(&self, state: &mut MinBatchState, cx: &mut Cx) {
+        if !state.packets.is_empty() {
+            self.schedule(state, cx);
         }
     }
 
@@ -70,5 +74,15 @@ impl PerBatch for MinBatch {
 
     fn held(&self, state: &MinBatchState) -> usize {
         state.packets.len()
+    }
+}
+
+impl MinBatch {
+    /// Sets the time at which the packets go on.
+    fn schedule(&self, state: &mut MinBatchState, cx: &mut Cx) {
+        if let Ok(timer) = u64::try_from(self.timer) {
+            state.due = cx.now() + Duration::from_micros(timer);
+            cx.set_timer(state.due);
+        }
     }
 }

@@ -24,9 +24,11 @@ pub struct NotifierDebugState {
     active: bool,
     /// Packets that were pulled.
     #[read]
+    #[portable]
     count: u64,
     /// Number of pulls that returned no packet.
     #[read]
+    #[portable]
     empty: u64,
 }
 

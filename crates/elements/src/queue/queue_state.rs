@@ -1,6 +1,7 @@
 //! State of the queue elements: the stored packets and their counters.
 
 use castanet_element::packet::PacketQueue;
+use castanet_element::portable_state::Highest;
 use castanet_element::prelude::*;
 
 const HIGHWATER: Metric = Metric::gauge(
@@ -12,13 +13,16 @@ const HIGHWATER: Metric = Metric::gauge(
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct QueueState {
+    #[portable]
     pub(super) packets: PacketQueue,
     /// The highest number of packets that were in the queue at the same time.
     #[read]
     #[metric(HIGHWATER)]
-    highwater_length: usize,
+    #[portable]
+    highwater_length: Highest,
     /// Packets that were dropped because the queue was full.
     #[read]
+    #[portable]
     pub(super) drops: u64,
 }
 
@@ -38,7 +42,7 @@ impl QueueState {
     /// Resets `drops` to 0 and `highwater_length` to the current length.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
-        (self.drops, self.highwater_length) = (0, self.packets.len());
+        (self.drops, self.highwater_length) = (0, Highest(self.packets.len() as u64));
         Ok(())
     }
 }
@@ -85,7 +89,7 @@ impl QueueState {
 
     /// Updates the highest length. The caller has removed the packets in excess of the capacity.
     pub(super) fn update_highwater(&mut self) {
-        self.highwater_length = self.highwater_length.max(self.packets.len());
+        self.highwater_length.raise(self.packets.len());
     }
 
     /// Counts dropped packets, and reports the first drop.

@@ -120,6 +120,7 @@ pub struct REDState {
     length: usize,
     /// Packets dropped.
     #[read]
+    #[portable]
     drops: u64,
 }
 

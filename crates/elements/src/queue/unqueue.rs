@@ -45,6 +45,7 @@ pub struct Unqueue {
 pub struct UnqueueState {
     /// Number of packets pulled since the last reset.
     #[read]
+    #[portable]
     count: u64,
 }
 

@@ -54,6 +54,7 @@ impl Unqueue2 {
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct Unqueue2State {
+    #[portable]
     count: u64,
 }
 

@@ -44,6 +44,7 @@ pub struct BandwidthShaper {
 pub struct BandwidthShaperState {
     gap_rate: Option<GapRate>,
     #[flatten]
+    #[portable]
     shaped: ShapedTraffic,
 }
 

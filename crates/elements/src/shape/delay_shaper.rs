@@ -30,6 +30,7 @@ pub struct DelayShaper {
 /// The packet whose time has not come yet.
 #[derive(Default, Local)]
 pub struct DelayShaperState {
+    #[portable]
     packet: Option<Packet>,
 }
 

@@ -30,6 +30,7 @@ pub struct DelayUnqueue {
 /// The packet whose time has not come yet.
 #[derive(Default, Local)]
 pub struct DelayUnqueueState {
+    #[portable]
     packet: Option<Packet>,
 }
 

@@ -54,10 +54,15 @@ pub struct EXPUnqueueState {
     next: Time,
     /// Number of packets that are due.
     due: usize,
+    #[portable]
     runs: u64,
+    #[portable]
     empty_runs: u64,
+    #[portable]
     pushes: u64,
+    #[portable]
     failed_pulls: u64,
+    #[portable]
     packets: u64,
 }
 

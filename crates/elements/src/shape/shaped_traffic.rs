@@ -1,6 +1,7 @@
 //! The packets and bytes that a shaper has let through, as handlers and metrics.
 
 use super::rate_limit::RateLimitState;
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 
 const PACKETS: Metric = Metric::counter("shaper_packets", "Packets that a shaper has let through.");
@@ -12,6 +13,19 @@ const BYTES: Metric =
 pub(super) struct ShapedTraffic {
     packets: u64,
     bytes: u64,
+}
+
+/// Counts that are added.
+impl PortableState for ShapedTraffic {
+    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
+        to.write(&(), &[self.packets, self.bytes]);
+        None
+    }
+
+    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
+        let counts = record.value()?;
+        add_counts([&mut self.packets, &mut self.bytes], counts)
+    }
 }
 
 #[handlers]
@@ -45,5 +59,6 @@ impl ShapedTraffic {
 pub struct RatedUnqueueState {
     pub(super) limit: RateLimitState,
     #[flatten]
+    #[portable]
     pub(super) shaped: ShapedTraffic,
 }

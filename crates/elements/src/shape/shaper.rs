@@ -45,6 +45,7 @@ pub struct Shaper {
 pub struct ShaperState {
     gap_rate: Option<GapRate>,
     #[flatten]
+    #[portable]
     shaped: ShapedTraffic,
 }
 

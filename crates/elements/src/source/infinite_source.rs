@@ -94,6 +94,7 @@ pub struct InfiniteSource {
 pub struct InfiniteSourceState {
     /// Number of packets made since the last reset.
     #[read]
+    #[portable]
     count: u64,
     pattern: Pattern,
     end_action: EndAction,

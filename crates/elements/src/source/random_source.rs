@@ -41,6 +41,7 @@ pub struct RandomSource {
 pub struct RandomSourceState {
     /// Number of packets made since the last reset.
     #[read]
+    #[portable]
     count: u64,
     end_action: EndAction,
 }

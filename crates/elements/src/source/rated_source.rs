@@ -77,6 +77,7 @@ pub struct RatedSource {
 pub struct RatedSourceState {
     /// Number of packets made since the last reset.
     #[read]
+    #[portable]
     count: u64,
     pattern: Pattern,
     end_action: EndAction,

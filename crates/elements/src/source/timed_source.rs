@@ -51,6 +51,7 @@ pub struct TimedSource {
 pub struct TimedSourceState {
     /// Number of packets made since the last reset.
     #[read]
+    #[portable]
     count: u64,
     pattern: Pattern,
     end_action: EndAction,

@@ -93,6 +93,7 @@ impl RandomSample {
 pub struct RandomSampleState {
     /// Number of packets that did not pass.
     #[read]
+    #[portable]
     drops: u64,
 }
 

@@ -47,6 +47,7 @@ pub struct BalancedThreadSchedState {
     last: Option<Loads>,
     /// Number of tasks moved.
     #[read]
+    #[portable]
     moves: u64,
 }
 

@@ -1,6 +1,7 @@
 //! `CPUQueue`: stores the packets of each worker in its own queue.
 
 use castanet_element::packet::PacketQueue;
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
 
 /// Stores packets in one FIFO queue per worker that pushes them.
@@ -44,12 +45,14 @@ pub enum CPUQueueExit {
 /// The queues of the workers, and the counter of drops.
 #[derive(Default, Local)]
 #[local(methods)]
+#[portable(queues)]
 pub struct CPUQueueState {
     queues: Vec<PacketQueue>,
     /// Number of the worker from whose queue packets were pulled last.
     next: usize,
     /// Number of packets that were dropped because the queue of their worker was full.
     #[read]
+    #[portable]
     drops: u64,
 }
 
@@ -59,6 +62,33 @@ impl CPUQueueState {
     #[read]
     fn length(&self) -> usize {
         self.queues.iter().map(PacketQueue::len).sum()
+    }
+}
+
+/// The packets, by the worker that has queued them.
+impl PortableState for CPUQueueState {
+    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
+        const PART: usize = 256;
+        let first = usize::try_from(from).unwrap_or(usize::MAX);
+        let queued = self
+            .queues
+            .iter()
+            .zip(0u8..)
+            .flat_map(|(queue, worker)| queue.iter().map(move |packet| (worker, packet)));
+        for ((worker, packet), at) in queued.skip(first).take(PART).zip(from..) {
+            to.write_packet(&(worker, at.to_be_bytes()), packet);
+        }
+        let end = first.saturating_add(PART);
+        (end < self.length()).then_some(end as u64)
+    }
+
+    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
+        let (worker, _): (u8, [u8; 8]) = record.key()?;
+        let mut packet: Batch = [record.packet(cx)?].into_iter().collect();
+        let queues = self.queues.len().max(usize::from(worker) + 1);
+        self.queues.resize_with(queues, PacketQueue::default);
+        self.queues[usize::from(worker)].append(&mut packet);
+        Ok(())
     }
 }
 

@@ -87,9 +87,11 @@ pub struct PipelinerState {
     next: usize,
     /// Number of packets accepted.
     #[read]
+    #[portable]
     count: u64,
     /// Number of packets dropped.
     #[read]
+    #[portable]
     dropped: u64,
 }
 

@@ -38,6 +38,7 @@ pub struct Discard {
 pub struct DiscardState {
     /// Number of discarded packets.
     #[read]
+    #[portable]
     count: u64,
 }
 

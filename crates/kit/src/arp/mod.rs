@@ -264,6 +264,42 @@ impl<P, A: Address> ArpTable<P, A> {
         self.take_packets(at)
     }
 
+    /// Calls `each` with some of the addresses whose Ethernet address is known, with that and the time at
+    /// which it was confirmed, from position `from` on; returns the position behind them, if there are more.
+    pub fn export(&self, from: u64, mut each: impl FnMut(A, [u8; 6], u64)) -> Option<u64> {
+        let from = usize::try_from(from).unwrap_or(usize::MAX);
+        let end = from.saturating_add(ENTRIES_PER_PART).min(self.entries.len());
+        let entries = self.entries.get(from..end).unwrap_or_default();
+        for (at, entry) in (from..end).zip(entries) {
+            // The entry may be free.
+            if entry.known && self.index.get(&entry.ip) == Some(&(at as u32)) {
+                each(entry.ip, entry.ether, entry.live_at);
+            }
+        }
+        (end < self.entries.len()).then_some(end as u64)
+    }
+
+    /// Takes over the Ethernet address of `ip`, which was confirmed at `live_at`; returns the packets that
+    /// were queued for it, in order.
+    pub fn import(&mut self, ip: A, ether: [u8; 6], live_at: u64, now: u64) -> VecDeque<P> {
+        let packets = self.insert(ip, ether, now);
+        if let Some(&at) = self.index.get(&ip) {
+            let list = List::of_age(self.entries[at as usize].known);
+            self.unlink(list, at);
+            let live_at = live_at.min(now);
+            self.entries[at as usize].live_at = live_at;
+            self.link(list, at, self.insertion_point(list, live_at));
+        }
+        packets
+    }
+
+    /// Removes the entry of `ip`, and drops the packets that are queued for it.
+    pub fn forget(&mut self, ip: A) {
+        if let Some(&at) = self.index.get(&ip) {
+            self.remove(at);
+        }
+    }
+
     /// Queues a packet until the address of `ip` is known.
     pub fn enqueue(&mut self, ip: A, packet: P, now: u64) -> EnqueueResult<P> {
         let at = self.find_or_add(ip, now);
@@ -492,10 +528,15 @@ impl<P, A: Address> ArpTable<P, A> {
     }
 
     /// The entry after which one with `live_at` equal to `now` is inserted in a list by age: the
-    /// last, unless the clock was set back.
+    /// last, unless the clock was set back or the entry comes from another table. Only some entries
+    /// are looked at: one that is placed behind younger ones expires with them, at the latest.
     fn insertion_point(&self, list: List, now: u64) -> u32 {
+        const MOST: usize = 256;
         let mut after = self.ends[list as usize].previous;
-        while let Some(entry) = self.entries.get(after as usize).filter(|e| e.live_at > now) {
+        for _ in 0..MOST {
+            let Some(entry) = self.entries.get(after as usize).filter(|e| e.live_at > now) else {
+                break;
+            };
             after = entry.links[list.links()].previous;
         }
         after

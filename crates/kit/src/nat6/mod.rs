@@ -10,9 +10,10 @@ use std::collections::HashMap;
 use std::net::Ipv6Addr;
 
 use rapidhash::fast::RandomState;
+use serde::{Deserialize, Serialize};
 
 /// An address and a port, or an ICMPv6 identifier in place of the port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Endpoint {
     /// The address.
     pub address: Ipv6Addr,
@@ -45,6 +46,17 @@ pub enum Pool {
         /// The last port.
         high: u16,
     },
+}
+
+impl Pool {
+    /// How many addresses or ports there are.
+    fn len(&self) -> usize {
+        match self {
+            Pool::None => 0,
+            Pool::Addresses(pool) => pool.len(),
+            Pool::Ports { low, high, .. } => usize::from(high - low) + 1,
+        }
+    }
 }
 
 /// The configuration of a translator: static mappings and a pool.
@@ -108,7 +120,10 @@ pub enum Refusal {
 
 /// The key of a binding: the local endpoint and, where the pool is one of ports, the remote
 /// endpoint and the protocol.
-type BindingKey = (Endpoint, Option<(Endpoint, u8)>);
+pub type BindingKey = (Endpoint, Option<(Endpoint, u8)>);
+
+/// How many bindings one part of an export covers.
+const PART: usize = 256;
 
 /// The bindings of a pool's addresses or ports to local endpoints.
 #[derive(Debug, Default)]
@@ -218,12 +233,7 @@ impl Bindings {
 
     /// A slot for a new binding: an unused one, or the one that has been idle longest.
     fn find_slot(&mut self, config: &Config, now: u64) -> Option<usize> {
-        let size = match &config.pool {
-            Pool::None => 0,
-            Pool::Addresses(pool) => pool.len(),
-            Pool::Ports { low, high, .. } => usize::from(high - low) + 1,
-        };
-        if self.slots.len() < size {
+        if self.slots.len() < config.pool.len() {
             return Some(self.slots.len());
         }
         if now < self.full_until {
@@ -240,12 +250,40 @@ impl Bindings {
         Some(index)
     }
 
+    /// Calls `each` with some bindings, by their places in the pool from `from` on, and the time at which each
+    /// was used; returns the place behind them, if there are more.
+    pub fn export(&self, from: u64, mut each: impl FnMut(u32, BindingKey, u64)) -> Option<u64> {
+        let first = usize::try_from(from).unwrap_or(usize::MAX);
+        let end = first.saturating_add(PART).min(self.slots.len());
+        for (place, slot) in (from as u32..).zip(self.slots.get(first..end).unwrap_or_default()) {
+            each(place, (slot.local, slot.remote), slot.last_used);
+        }
+        (end < self.slots.len()).then_some(end as u64)
+    }
+
+    /// Takes over a binding of a place in the pool, which was used at some time; returns whether the pool has
+    /// this place, and a binding of this kind can have it. Bindings come in the order of their places.
+    pub fn import(&mut self, config: &Config, place: u32, key: BindingKey, used: u64) -> bool {
+        let place = usize::try_from(place).unwrap_or(usize::MAX);
+        let by_flow = matches!(config.pool, Pool::Ports { .. });
+        let fits = place < config.pool.len() && place <= self.slots.len();
+        if !fits || key.1.is_some() != by_flow {
+            return false;
+        }
+        self.bind(config, place, key, used);
+        true
+    }
+
     fn bind(&mut self, config: &Config, index: usize, key: BindingKey, now: u64) {
         let slot = Slot { local: key.0, remote: key.1, last_used: now };
         match self.slots.get_mut(index) {
             Some(place) => {
                 let old = std::mem::replace(place, slot);
-                self.by_key.remove(&(old.local, old.remote));
+                let old = (old.local, old.remote);
+                // Another place may have come with this key.
+                if self.by_key.get(&old) == Some(&index) {
+                    self.by_key.remove(&old);
+                }
             }
             None => self.slots.push(slot),
         }

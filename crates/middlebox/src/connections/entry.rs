@@ -75,6 +75,10 @@ impl<A: Address> ConntrackEntry<TupleKey<A>> {
         &self.state
     }
 
+    pub(super) fn state_mut(&mut self) -> &mut ConnectionState {
+        &mut self.state
+    }
+
     /// Returns the original tuple and the translated one, both in the original direction.
     #[inline]
     pub(super) fn tuples(&self, first: &TupleKey<A>) -> (TupleKey<A>, TupleKey<A>) {
@@ -102,6 +106,17 @@ impl ConnectionState {
     #[inline]
     pub(super) fn flags(&self) -> [u8; 2] {
         self.flags.each_ref().map(|flags| flags.load(Relaxed))
+    }
+
+    /// Whether a reply has been seen.
+    pub(super) fn has_reply(&self) -> bool {
+        self.has(HAS_REPLY)
+    }
+
+    /// Sets what was seen of a connection that comes from another instance.
+    pub(super) fn set_seen(&self, flags: [u8; 2], has_reply: bool) {
+        self.flags.iter().zip(flags).for_each(|(place, flags)| place.store(flags, Relaxed));
+        self.bits.fetch_or(if has_reply { HAS_REPLY } else { 0 }, Relaxed);
     }
 
     #[inline]

@@ -8,6 +8,7 @@ use castanet_kit::conntrack::{
 };
 use castanet_wire::tcp::flag;
 use castanet_wire::{Ipv4Header, Tcp};
+use serde::{Deserialize, Serialize};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Direction of a packet in its connection.
@@ -30,7 +31,7 @@ impl Direction {
 }
 
 /// Offsets that are added to fields of packets, modulo their size.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Offsets {
     /// Offset of sequence numbers in the original direction.
     pub(super) seq: u32,

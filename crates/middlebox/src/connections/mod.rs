@@ -10,6 +10,7 @@ mod listing;
 mod lookup;
 mod mapping;
 mod nat_request;
+mod record;
 mod rule_refs;
 mod seq_offsets;
 mod table;
@@ -19,5 +20,6 @@ mod tuple;
 
 pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};
+pub(crate) use record::{ConnectionKey, ConnectionRecord};
 pub(crate) use table::{Connections, LookupResult, PacketConnection, TupleRewrite, quotes};
 pub(crate) use tuple::read_any_tuple;

@@ -268,7 +268,7 @@ impl Connections {
         Some((self.hit(&tuple)?, quoted))
     }
 
-    fn hit(&self, tuple: &Tuple) -> Option<Hit> {
+    pub(super) fn hit(&self, tuple: &Tuple) -> Option<Hit> {
         fn find<A: Address>(table: &FamilyTable<A>, tuple: &Tuple) -> (Slot, bool) {
             let (key, swapped) = TupleKey::of_tuple(tuple).ordered();
             (table.find_slot(&key), swapped)
@@ -357,7 +357,11 @@ impl Connections {
 
     /// Removes a connection.
     pub(crate) fn remove(&mut self, connection: &PacketConnection) {
-        let Hit { id, is_ip6, .. } = connection.hit;
+        self.remove_hit(connection.hit);
+    }
+
+    /// Removes the connection that a lookup has found.
+    pub(super) fn remove_hit(&mut self, Hit { id, is_ip6, .. }: Hit) {
         release!(self, is_ip6, id, EndReason::ForcedEnd, .remove(id));
     }
 
@@ -494,7 +498,7 @@ impl Connections {
     }
 
     /// Makes room for one more connection: evicts one of the same family, or else of the other.
-    fn make_room(&mut self, is_ip6: bool) -> bool {
+    pub(super) fn make_room(&mut self, is_ip6: bool) -> bool {
         self.len() < self.ip4.limit() || self.evict(is_ip6) || self.evict(!is_ip6)
     }
 

@@ -52,6 +52,11 @@ impl RuleCounters {
         }
     }
 
+    /// The packets and bytes of a slot.
+    pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut [u64; 2]> {
+        self.all.get_mut(slot as usize)
+    }
+
     /// Returns the counter of a slot.
     pub(crate) fn of(&self, slot: usize) -> Count {
         let [packets, bytes] = self.all.get(slot).copied().unwrap_or(ZERO);

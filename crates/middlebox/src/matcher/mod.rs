@@ -3,6 +3,7 @@
 mod compile;
 mod counters;
 mod keys;
+mod rule_key;
 mod slots;
 mod tables;
 #[cfg(test)]
@@ -15,6 +16,8 @@ use castanet_packet::Packet;
 use std::sync::Arc;
 
 use counters::RuleCounters;
+use rule_key::RuleIndex;
+pub(crate) use rule_key::RuleKey;
 use slots::PackedRule;
 pub(crate) use slots::{ACCEPTS, CHANGES, DROPS, INEXACT, MAX_SLOTS, RuleRef, RuleSlots, STATEFUL};
 pub use tables::Tables;
@@ -34,6 +37,7 @@ struct Match {
 pub struct Matcher {
     tables: Arc<Tables>,
     counters: RuleCounters,
+    rule_index: RuleIndex,
     /// Keys of the burst; entries from `burst_len` on are left over from earlier bursts.
     keys: Vec<Key>,
     burst_len: usize,

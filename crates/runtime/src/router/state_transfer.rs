@@ -45,6 +45,13 @@ impl Router {
             .collect();
         let mut found = StatePlaces::default();
         let all: Arc<[(usize, String, usize)]> = elements.into();
+        // First, for records refer to what arguments say: connections to rules.
+        for (it, name, _) in all.iter() {
+            if self.config.rewritten[*it].is_some() {
+                let (element, field) = (name.clone(), ARGUMENTS.to_owned());
+                found.places.push(StatePlace { element, field, worker: 0, is_table: false });
+            }
+        }
         let asked = all.clone();
         let answers = self.workers.ask_all(move |worker| worker.state_fields(&asked));
         for (worker, answer) in answers.into_iter().enumerate() {
@@ -56,12 +63,6 @@ impl Router {
                     (element.name[prefix.len()..].to_owned(), element.class.spec.class)
                 });
                 found.others.extend(named);
-            }
-        }
-        for (it, name, _) in all.iter() {
-            if self.config.rewritten[*it].is_some() {
-                let (element, field) = (name.clone(), ARGUMENTS.to_owned());
-                found.places.push(StatePlace { element, field, worker: 0, is_table: false });
             }
         }
         Ok(found)

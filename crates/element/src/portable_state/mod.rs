@@ -4,10 +4,16 @@
 //! takes the place of one with the same key, and records are removed by their keys. The records of any other
 //! field are put, once, into the state of an element that has not run yet.
 
+mod counts;
+mod packets;
+
+pub use counts::{Highest, add_counts};
+
 use crate::cx::Cx;
 use crate::error::ArgError;
 use crate::time::Time;
-use castanet_packet::{Batch, Packet, PacketQueue, PacketType, anno};
+use castanet_packet::Packet;
+use packets::PacketRecord;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -53,6 +59,11 @@ impl RecordWriter<'_> {
             .and_then(|key| Ok(StateRecord { key, value: postcard::to_allocvec(value)? }));
         self.records.extend(encoded);
     }
+
+    /// Adds a record whose value is a packet.
+    pub fn write_packet<K: Serialize>(&mut self, key: &K, packet: &Packet) {
+        self.write(key, &PacketRecord::of(packet));
+    }
 }
 
 /// A record that comes into a field.
@@ -63,7 +74,7 @@ pub struct RecordReader<'a> {
 }
 
 impl<'a> RecordReader<'a> {
-    /// Reads a record.
+    /// A reader of a record.
     pub fn new(record: &'a StateRecord, epoch: StateEpoch) -> RecordReader<'a> {
         RecordReader { epoch, record }
     }
@@ -82,6 +93,15 @@ impl<'a> RecordReader<'a> {
     /// It is none of this type.
     pub fn value<V: DeserializeOwned>(&self) -> Result<V, ArgError> {
         decoded(&self.record.value)
+    }
+
+    /// The packet that is the value, in a frame of this router.
+    ///
+    /// # Errors
+    /// It is no packet, or there is no frame for it.
+    pub fn packet(&self, cx: &mut Cx) -> Result<Packet, ArgError> {
+        let record: PacketRecord = self.value()?;
+        record.packet(cx).ok_or_else(|| ArgError::new("there is no frame for a packet"))
     }
 }
 
@@ -129,93 +149,4 @@ pub struct StateField<L> {
     pub import: Import<L>,
     /// As [`PortableState::remove`].
     pub remove: Remove<L>,
-}
-
-/// A count: what comes in is added.
-impl PortableState for u64 {
-    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
-        if *self > 0 {
-            to.write(&(), self);
-        }
-        None
-    }
-
-    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
-        *self = self.wrapping_add(record.value()?);
-        Ok(())
-    }
-}
-
-/// The packets that a part of a queue's records has.
-const PACKETS: usize = 256;
-
-/// Packets, in their order.
-impl PortableState for PacketQueue {
-    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
-        let first = usize::try_from(from).unwrap_or(usize::MAX);
-        for (packet, at) in self.iter().skip(first).take(PACKETS).zip(from..) {
-            to.write(&at.to_be_bytes(), &PacketRecord::of(packet));
-        }
-        let next = first.saturating_add(PACKETS);
-        (next < self.len()).then_some(next as u64)
-    }
-
-    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
-        let record: PacketRecord = record.value()?;
-        if let Some(packet) = record.packet(cx) {
-            let mut batch = Batch::new();
-            batch.push(packet);
-            self.append(&mut batch);
-        }
-        Ok(())
-    }
-}
-
-/// A packet with its annotations.
-#[derive(Serialize, Deserialize)]
-struct PacketRecord {
-    bytes: Vec<u8>,
-    annotations: Vec<u8>,
-    timestamp: i64,
-    packet_type: u8,
-    /// Offsets of the link-layer, the network and the transport header.
-    headers: [Option<i32>; 3],
-    network_header_len: u16,
-}
-
-impl PacketRecord {
-    fn of(packet: &Packet) -> PacketRecord {
-        let offset = |offset: Option<isize>| offset.and_then(|offset| i32::try_from(offset).ok());
-        PacketRecord {
-            bytes: packet.bytes().to_vec(),
-            annotations: packet.annotations().to_vec(),
-            timestamp: packet.timestamp(),
-            packet_type: packet.packet_type() as u8,
-            headers: [
-                offset(packet.mac_offset()),
-                offset(packet.network_offset()),
-                offset(packet.transport_offset()),
-            ],
-            network_header_len: packet.network_header_len() as u16,
-        }
-    }
-
-    /// The packet in a frame of this router, if there is one.
-    fn packet(self, cx: &mut Cx) -> Option<Packet> {
-        let mut packet = cx.copy_in(&self.bytes)?;
-        if let Ok(annotations) = <[u8; anno::SIZE]>::try_from(self.annotations) {
-            packet.set_annotations(annotations);
-        }
-        packet.set_timestamp(self.timestamp);
-        packet.set_packet_type(PacketType::from_number(self.packet_type).unwrap_or_default());
-        let [mac, network, transport] = self.headers.map(|it| it.map(|offset| offset as isize));
-        let length = self.bytes.len() as isize;
-        let within = |offset: &isize| (0..=length).contains(offset);
-        if let Some(offset) = network.filter(within) {
-            packet.set_network_header(offset, usize::from(self.network_header_len));
-        }
-        transport.filter(within).into_iter().for_each(|it| packet.set_transport_header(it));
-        mac.filter(within).into_iter().for_each(|it| packet.set_mac_header(it));
-        Some(packet)
-    }
 }
