@@ -176,8 +176,8 @@ fn addresses_are_classified_and_sources_are_checked() {
     let shown = shared_part(&text, "FromDevice(eth1) -> ToDevice(eth1);");
     for wanted in [
         "wan/frames :: Classifier(12/0806 38/0a090005, 12/0800 30/0a090005, -);",
-        "wan/a/eth1/source :: Classifier(12/0806 28/0a090005, 12/0800 26/0a090005, -);",
-        "wan/a/eth1/source [2] -> wan/a/eth1/spoofed;",
+        "wan/a/eth1/source :: Classifier(12/0806 28/0a090005, 12/0800 26/0a090005, 12/8035 20/0003 28/00000000 38/00000000, -);",
+        "wan/a/eth1/source [3] -> wan/a/eth1/spoofed;",
     ] {
         assert!(shown.contains(wanted), "{wanted} not in {shown}");
     }
@@ -270,4 +270,35 @@ t [1] -> Queue@4
     assert!(process.starts_with(keywords), "{process}");
     // Elements of the process are none of the coordinator's.
     assert_eq!(config("a/t"), "");
+}
+
+#[test]
+fn a_tenant_on_standby_needs_no_file_and_a_migration_needs_a_key() {
+    let text = ONE.replace("file = \"a.click\"", "standby = true");
+    let migration = "[migration]\nkey = \"move.key\"\nlisten = \"192.0.2.1:4790\"\n";
+    let (master, errors) = system(&format!("{migration}{text}"), &[""]);
+    assert_eq!(errors, "");
+    // The device stays open, and nobody sends.
+    assert!(print::flat(&master.graph).contains("wan/to"), "{}", print::flat(&master.graph));
+    let wrong = "[migration]\nlisten = \"here\"\nport = 7\n[tenant.b]\nstandby = 1\n";
+    let (_, errors) = system(&format!("{wrong}{text}"), &[]);
+    assert_eq!(
+        errors,
+        "\
+system.toml:3: `migration` has no key `port`
+system.toml:2: `listen` of `migration` is not an address such as \"192.0.2.1:4790\"
+system.toml:1: `migration` has no key
+system.toml:5: `standby` of tenant `b` is not true or false
+system.toml:4: tenant `b` has no configuration
+"
+    );
+}
+
+#[test]
+fn a_device_is_open_while_its_only_tenant_runs_nothing() {
+    let text = "[device.lan]\n[tenant.a]\nfile = \"a\"\n[tenant.a.device.eth1]\ndevice = \"lan\"\n";
+    let (master, errors) = system(text, &[""]);
+    assert_eq!(errors, "");
+    let flat = print::flat(&master.graph);
+    assert!(flat.contains("lan/no_sender :: Idle"), "{flat}");
 }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Parts of a tenant's state that one request reads.
-const PARTS: usize = 4;
+const PARTS: usize = 16;
 
 /// The moves of tenants from and to this instance.
 pub(super) struct TenantMoves {

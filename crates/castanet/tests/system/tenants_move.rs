@@ -249,8 +249,10 @@ fn a_move_that_fails_leaves_the_tenant_where_it_is() {
     let id = nix::unistd::Pid::from_raw(it.processes[1].id().cast_signed());
     nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGSTOP).unwrap();
     let waiting = it.tenants(0, &["move", "red", &listen(1)]).spawn().unwrap();
-    let again = || it.tenants(0, &["move", "red", &listen(1)]).output().unwrap();
-    until("the move did not begin", || again().stderr.contains("tenant red is being moved"));
+    let phase = || it.ctl(0, &["read", "tenant_moves"]).stdout;
+    until("the move did not begin", || phase().contains("\"phase\":\"offer\""));
+    let again = it.tenants(0, &["move", "red", &listen(1)]).output().unwrap();
+    assert!(again.stderr.contains("tenant red is being moved"), "{}", again.printed());
     let reload = it.ctl(0, &["reload"]);
     assert!(reload.stderr.contains("a tenant is being moved"), "{}", reload.printed());
     it.processes[1].kill();
@@ -272,8 +274,14 @@ fn a_tenant_that_has_moved_stays_there_through_kill_and_comes_back() {
     it.ping_red();
     let mappings = it.read(0, "red/pings.table_size");
     assert!(mappings > 0);
+    let inside = it.client.capture_arriving("eth0", "rarp").unwrap();
+    let outside = it.server.capture_arriving("eth0", "rarp").unwrap();
     let moved = it.move_red(0, 1);
     assert!(moved.success(), "{}", moved.printed());
+    // Switches learn where its addresses are.
+    for (mut capture, mac) in [(inside, "02:00:00:00:01:01"), (outside, "02:00:00:00:02:01")] {
+        capture.wait_for(&format!("Reverse Request who-is {mac} tell {mac}"), SOON).unwrap();
+    }
     it.ping_red();
     assert!(it.read(1, "red/pings.table_size") > mappings);
     // Neither box forgets who has it.

@@ -83,3 +83,32 @@ pub(super) fn announcement(source: MacAddr) -> [u8; SHORTEST] {
     rest[..Arp::LEN].copy_from_slice(message.bytes());
     frame
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_latest_addresses_are_kept_and_none_of_a_group() {
+        let mut sources = SourceAddresses::default();
+        let address = |n: u8| MacAddr([2, 0, 0, 0, 0, n]);
+        for n in (0..20).chain([9, 9]) {
+            sources.note(address(n));
+        }
+        sources.note(MacAddr([1, 0, 0, 0, 0, 1]));
+        let kept: Vec<u8> = sources.iter().map(|it| it.0[5]).collect();
+        assert_eq!(kept, [4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 9]);
+        assert!(!sources.has_announcement() && sources.announce().is_none());
+    }
+
+    #[test]
+    fn an_announcement_is_a_rarp_request() {
+        let frame = announcement(MacAddr([2, 0, 0, 0, 0, 7]));
+        let (ethernet, rest) = Ethernet::from_prefix(&frame).expect("a header");
+        assert_eq!((ethernet.dst(), ethernet.ether_type()), (MacAddr::BROADCAST, 0x8035));
+        let (message, _) = Arp::from_prefix(rest).expect("a message");
+        assert!(message.is_ethernet_ipv4());
+        assert_eq!((message.operation(), message.sender_mac().0[5]), (3, 7));
+        assert_eq!(message.target_mac(), ethernet.src());
+    }
+}
