@@ -55,6 +55,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "setup",
             "exec",
             "cx",
+            "portable_state",
             "fragment",
             "element",
             "node",

@@ -1,5 +1,6 @@
 //! `IPFragmenter`: fragments IPv4 packets that are longer than the MTU.
 
+use super::ip_fragmenter_state::IPFragmenterState;
 use castanet_element::prelude::*;
 use castanet_kit::fragment;
 
@@ -59,19 +60,6 @@ pub enum IPFragmenterExit {
     /// Packets that may not or cannot be fragmented, for an `ICMPError`. Raise MTU if the link can.
     #[optional]
     Large,
-}
-
-/// Counters of one worker.
-#[derive(Default, Local)]
-pub struct IPFragmenterState {
-    /// Number of fragments sent.
-    #[read]
-    #[portable]
-    fragments: u64,
-    /// Number of packets that were too long but not fragmented.
-    #[read]
-    #[portable]
-    drops: u64,
 }
 
 impl PerBatch for IPFragmenter {

@@ -9,6 +9,7 @@ pub mod get_ip_address;
 mod header_checks;
 pub mod ip_encap;
 pub mod ip_fragmenter;
+pub mod ip_fragmenter_state;
 pub mod ip_gw_options;
 pub mod ip_input_combo;
 pub mod ip_mirror;

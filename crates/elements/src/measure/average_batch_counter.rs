@@ -1,7 +1,7 @@
 //! `AverageBatchCounter`: counts bursts and packets by interval.
 
+use super::batch_counts::Counts;
 use castanet_element::handler::Sums;
-use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 
 /// Counts bursts and packets, in all and in the last whole interval.
@@ -38,27 +38,6 @@ pub struct AverageBatchCounter {
     /// Whether to add up packet lengths; no `AggregateLength` is needed for that.
     #[arg(keyword, default = false)]
     length_stats: bool,
-}
-
-/// The counts of a period.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    batches: u64,
-    packets: u64,
-    bytes: u64,
-}
-
-/// Counts that are added.
-impl PortableState for Counts {
-    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
-        to.write(&(), &[self.batches, self.packets, self.bytes]);
-        None
-    }
-
-    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
-        let counts = record.value()?;
-        add_counts([&mut self.batches, &mut self.packets, &mut self.bytes], counts)
-    }
 }
 
 /// The counts of the current interval, the last whole one, and all.

@@ -120,8 +120,7 @@ impl CheckNumberPacketState {
     #[read]
     fn dump(&self) -> Value {
         self.summarize(|counts| {
-            let line = |(n, count)| format!("{n}: {count}\n");
-            counts.iter().enumerate().map(line).collect()
+            counts.iter().enumerate().map(|(n, count)| format!("{n}: {count}\n")).collect()
         })
     }
     /// Applies a function to the counts.

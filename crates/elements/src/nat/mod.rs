@@ -2,6 +2,7 @@
 
 pub mod address_translator;
 mod address_translator_args;
+pub mod address_translator_state;
 mod burst;
 mod fragments;
 pub mod ftp_port_mapper;
@@ -13,6 +14,7 @@ pub mod ip_rewriter;
 pub mod ip_rewriter_patterns;
 mod metrics;
 pub mod name_resolution;
+mod portable_mappings;
 mod protocol_translation;
 pub mod protocol_translator46;
 pub mod protocol_translator64;

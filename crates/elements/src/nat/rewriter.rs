@@ -7,13 +7,12 @@ use super::rewriter_args::RewriterArgs;
 use castanet_element::fate::{DROP, FateKind, FateSpec};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{HandlerMethods, ReadHandler, StateHandler, TextChunk};
-use castanet_element::portable_state::{RecordReader, RecordWriter, StateField};
+use castanet_element::portable_state::StateField;
 use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
 use castanet_kit::conntrack::Tuple4;
 use castanet_kit::nat::{
-    FlowKey, InputSpec, MappingRecord, Refusal, RewriterConfig, RewriterKind, Table, Timeouts,
-    Translation,
+    InputSpec, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
 };
 use std::marker::PhantomData;
 
@@ -341,9 +340,9 @@ pub trait TableHandlers: Sized + Send + 'static {
 }
 
 /// Data for the write handlers, which change the state of one worker.
-struct HandlerContext {
+pub(super) struct HandlerContext {
     names: Names,
-    outputs: usize,
+    pub(super) outputs: usize,
     kind: RewriterKind,
 }
 
@@ -354,7 +353,7 @@ pub struct RewriterState<K: TableHandlers> {
     pub(super) zone: u16,
     references: Vec<String>,
     /// Set on the one worker whose state handlers change.
-    handlers: Option<HandlerContext>,
+    pub(super) handlers: Option<HandlerContext>,
     /// Whether a wake-up is scheduled.
     pub(super) wake_pending: bool,
     pub(super) burst: BurstState,
@@ -488,36 +487,6 @@ impl<K: TableHandlers> RewriterState<K> {
             .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
         self.table.change(|table| table.set_input(self.zone, n, input));
         Ok(())
-    }
-
-    /// Writes some mappings, on one worker only, as all share the table.
-    fn export_mappings(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
-        let epoch = to.epoch;
-        let mut write = |key: FlowKey, until: u64, record: MappingRecord| {
-            to.write(&key, &(epoch.offset(until), record));
-        };
-        self.table.read(|table| match self.is_primary() {
-            true => table.export(self.zone, from, &mut write),
-            false => None,
-        })
-    }
-
-    /// Takes over a mapping.
-    fn import_mapping(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
-        let (offset, mapping): (i64, MappingRecord) = record.value()?;
-        let (key, times) = (record.key()?, (record.epoch.nanos(offset), cx.now().nanos()));
-        let outputs = self.handlers.as_ref().map_or(0, |handlers| handlers.outputs);
-        let place = (self.zone, outputs);
-        match self.table.change(|table| table.import(place, key, mapping, times)) {
-            true => Ok(()),
-            false => Err(ArgError::new("a mapping has no room here")),
-        }
-    }
-
-    fn remove_mapping(&mut self, record: &RecordReader) {
-        if let Ok(key) = record.key() {
-            self.table.change(|table| table.remove_flow(self.zone, key));
-        }
     }
 
     /// Whether this is the state, one of all workers', that handlers change.

@@ -2,7 +2,6 @@
 
 use super::shaped_traffic::ShapedTraffic;
 use castanet_element::packet::anno;
-use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
@@ -66,7 +65,7 @@ impl LinkUnqueue {
 #[portable(packets)]
 pub struct LinkUnqueueState {
     /// The packets, each with the time of its arrival.
-    packets: VecDeque<(Time, Packet)>,
+    pub(super) packets: VecDeque<(Time, Packet)>,
     /// Time at which the transmission of the next packet may begin.
     free: Time,
     /// Whether the pulls have found a packet ready each time since the last transmission ended.
@@ -87,27 +86,6 @@ impl LinkUnqueueState {
     #[write]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
         *self = LinkUnqueueState::default();
-        Ok(())
-    }
-}
-
-/// The packets on the link, each with the time of its arrival.
-impl PortableState for LinkUnqueueState {
-    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
-        const PART: usize = 256;
-        let first = usize::try_from(from).unwrap_or(usize::MAX);
-        for ((arrival, packet), at) in self.packets.iter().skip(first).take(PART).zip(from..) {
-            let arrival = to.epoch.offset(arrival.nanos());
-            to.write_packet(&(at.to_be_bytes(), arrival), packet);
-        }
-        let end = first.saturating_add(PART);
-        (end < self.packets.len()).then_some(end as u64)
-    }
-
-    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
-        let (_, arrival): ([u8; 8], i64) = record.key()?;
-        let arrival = Time::from_nanos(record.epoch.nanos(arrival));
-        self.packets.push_back((arrival, record.packet(cx)?));
         Ok(())
     }
 }

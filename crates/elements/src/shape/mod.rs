@@ -9,6 +9,7 @@ pub mod burster;
 pub mod delay_shaper;
 pub mod delay_unqueue;
 pub mod exp_unqueue;
+mod link_packets;
 pub mod link_unqueue;
 pub mod meter;
 mod rate_limit;

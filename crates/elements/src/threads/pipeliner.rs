@@ -102,9 +102,6 @@ impl PipelinerState {
     fn length(&self) -> usize {
         self.rings.iter().flatten().map(Batch::len).sum()
     }
-}
-
-impl PipelinerState {
     /// The ring of the worker with this number.
     fn ring_of(&mut self, worker: usize) -> &mut VecDeque<Batch> {
         if self.rings.len() <= worker {

@@ -19,7 +19,7 @@ pub(crate) struct ConnectionKey {
 /// A connection without its key and its expiry.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ConnectionRecord {
-    /// What it is translated to; `None` without translation.
+    /// The translated tuple; `None` without translation.
     to: Option<ConnectionKey>,
     offsets: Offsets,
     /// TCP flags seen, in both directions.
