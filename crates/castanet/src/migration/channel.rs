@@ -34,7 +34,7 @@ pub(super) struct SecureChannel {
     noise: TransportState,
     /// Bytes that were sent and received.
     pub(super) bytes: u64,
-    /// What has come of the next message.
+    /// The bytes that have come of the next message.
     received: Vec<u8>,
 }
 

@@ -234,7 +234,7 @@ fn a_move_that_fails_leaves_the_tenant_where_it_is() {
     };
     expect(&it, "172.16.0.2:4791", "172.16.0.2:4791: Connection refused");
     expect(&it, "nonsense", "`nonsense` is no address such as 192.0.2.1:4790");
-    // Whoever has no key gets no answer.
+    // A client without the key gets no answer.
     for length in ["1", "50", "70000"] {
         let command = it.boxes[0].command("python3").args(["-c", GARBAGE, length]);
         command.timeout(LATER).check().unwrap();
