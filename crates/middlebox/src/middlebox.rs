@@ -122,6 +122,8 @@ use castanet_element::prelude::*;
 /// = m.connection_events 2\tadded\n1\texpired\n0\tevicted\n0\trefused
 /// ! m.timeout udp 30
 /// = m.timeouts udp 30\ntcp-established 14400\ntcp-transient 120
+/// ! m.timeouts udp 60
+/// = m.timeouts udp 60\ntcp-established 14400\ntcp-transient 120
 /// ```
 ///
 /// `test` shows which rules and connection would apply to a packet, and where it would leave. It
