@@ -44,11 +44,11 @@ use std::time::Duration;
 /// = account.delay 0.001
 /// ! account.held true
 /// = account.held true
-/// > in  1.0.0.1 > 2.0.0.2 udp sport 2
+/// > in  1.0.0.1:2 > 2.0.0.2:3 udp
 /// + 10ms
 /// ! account.held false
 /// + 10ms
-/// < out 1.0.0.1 > 2.0.0.2 udp sport 2
+/// < out 1.0.0.1:2 > 2.0.0.2:3 udp
 /// ! account.reset_counts
 /// = account.runs 0
 /// = account.cpu_time 0.000000
