@@ -426,3 +426,43 @@ impl Random {
         }
     }
 }
+
+#[test]
+fn arguments_that_handlers_have_changed_go_along() {
+    let text = "
+        t1 :: {
+            Idle -> q :: Queue(3) -> Idle; Idle -> untouched :: Queue(4) -> Idle;
+            Idle -> r :: RadixIPLookup(1.0.0.0/8 0, 2.0.0.0/8 1) -> Discard; r[1] -> Discard;
+            Idle -> a :: ARPResponder(1.0.0.1 0:0:0:0:0:1) -> Discard;
+            Idle -> f :: IPClassifier(tcp, udp) -> Discard; f[1] -> Discard;
+        };";
+    let (mut a, mut b) = (build_simulated(text, 1), build_simulated(text, 1));
+    let (places, _) = hand_over(&mut a, &mut b);
+    for (handler, value) in [
+        ("t1/q.capacity", "7"),
+        ("t1/r.add", "3.0.0.0/8 9.9.9.9 1"),
+        ("t1/r.remove", "1.0.0.0/8"),
+        ("t1/a.add", "2.0.0.0/8 0:0:0:0:0:2"),
+        ("t1/f.pattern1", "icmp"),
+    ] {
+        a.write(handler, value).unwrap();
+    }
+    b.write("t1/untouched.capacity", "5").unwrap();
+    // Places that were named before the changes have them.
+    let here = epoch(&a);
+    let (mut changes, mut next) = (Vec::new(), Some(StatePosition::default()));
+    while let Some(from) = next {
+        let (part, behind) = a.export_state("t1", &places.places, true, here, from).unwrap();
+        changes.extend(part);
+        next = behind;
+    }
+    let there = epoch(&b);
+    let failed = b.import_state("t1", &places.places, changes, there).unwrap();
+    assert!(failed.is_empty(), "{failed:?}");
+    for handler in ["q.capacity", "r.table", "a.table", "f.pattern0", "f.pattern1"] {
+        let handler = format!("t1/{handler}");
+        assert_eq!(b.read(&handler).unwrap(), a.read(&handler).unwrap(), "{handler}");
+    }
+    assert_eq!(b.read("t1/f.pattern1").unwrap().trim(), "icmp");
+    assert_eq!(b.read("t1/untouched.capacity").unwrap().trim(), "5");
+}

@@ -4,7 +4,8 @@ use super::service::{InstanceService, MOST_OF_A_STEP};
 use super::tenants::{InstanceTenants, TenantChange, no_tenants};
 use crate::control_queue::{ControlQueue, ControlSender};
 use crate::migration::{Departure, MigrationKey, MigrationListener, MovePhase, MoveProgress};
-use crate::tenants::TenantConfigurations;
+use crate::replace::ReplacementReader;
+use crate::tenants::{LoadedSystem, TenantConfigurations};
 use crate::terminal::{complain, inform};
 use castanet_element::error::ArgError;
 use castanet_element::portable_state::StateEpoch;
@@ -102,6 +103,24 @@ impl InstanceTenants {
         let departure = Departure::start(tenant.to_owned(), to.to_owned(), key, control);
         let departure = departure.map_err(ArgError::new)?;
         self.moves.departures.insert(tenant.to_owned(), departure);
+        Ok(())
+    }
+
+    /// Prepares the configuration of a tenant whose state is yet to come, which is held; or none, where it does
+    /// not come after all. The store learns nothing of it.
+    fn put_arrival(
+        &mut self,
+        router: &mut Router,
+        reader: &ReplacementReader,
+        number: usize,
+        text: &str,
+    ) -> Result<(), String> {
+        let next = self.configurations.with_hold(number, !text.is_empty());
+        let LoadedSystem { configuration, configurations: next, .. } =
+            next.with_text(number, text, None, &reader.library);
+        let prepared = router.replace_with(|build| reader.build(configuration, None, build));
+        prepared.map_err(|error| error.to_string())?;
+        self.configurations = next;
         Ok(())
     }
 
@@ -271,12 +290,7 @@ impl InstanceService {
             return Err("it runs here; `castanet tenants remove` makes room".to_owned());
         }
         tenants.check_stays(tenant).map_err(|error| error.to_string())?;
-        let held = tenants.configurations.with_hold(number, true);
-        let loaded = held.with_text(number, text, None, &reader.library);
-        let next = loaded.configurations.clone();
-        let prepared = router.replace_with(|build| reader.build(loaded.configuration, None, build));
-        prepared.map_err(|error| error.to_string())?;
-        tenants.configurations = next;
+        tenants.put_arrival(router, &reader, number, text)?;
         tenants.moves.arrivals.insert(tenant.to_owned());
         Ok(())
     }
@@ -338,12 +352,6 @@ impl InstanceService {
             return Ok(());
         }
         let number = tenants.number_of(tenant).map_err(|error| error.to_string())?;
-        tenants.configurations = tenants.configurations.with_hold(number, false);
-        let loaded = tenants.configurations.with_text(number, "", None, &reader.library);
-        let next = loaded.configurations.clone();
-        let prepared = router.replace_with(|build| reader.build(loaded.configuration, None, build));
-        prepared.map_err(|error| error.to_string())?;
-        tenants.configurations = next;
-        Ok(())
+        tenants.put_arrival(router, &reader, number, "")
     }
 }

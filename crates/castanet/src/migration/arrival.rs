@@ -1,11 +1,12 @@
 //! A tenant that comes from another instance: the thread that receives it.
 
+use super::TenantControl;
 use super::channel::SecureChannel;
 use super::message::{ArrivalMessage, ArrivalReport, DepartureMessage, Offer};
 use crate::control_queue::ControlSender;
 use crate::instance::InstanceService;
 use castanet_element::portable_state::StateEpoch;
-use castanet_runtime::router::{Router, StateChange, StatePlace};
+use castanet_runtime::router::{StateChange, StatePlace};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,8 +18,7 @@ const MOST_LOST: usize = 100;
 /// The arrival of a tenant.
 pub(super) struct Arrival {
     channel: SecureChannel,
-    control: ControlSender<InstanceService>,
-    tenant: String,
+    tenant: TenantControl,
     places: Arc<[StatePlace]>,
     epoch: StateEpoch,
     /// By place and key, in order: the records of all fields but tables, which come in place at the end.
@@ -38,51 +38,38 @@ pub(super) fn receive(
         return Err("it does not say which tenant is to come".to_owned());
     };
     let Offer { version, tenant, text, places } = offer;
-    let name = tenant.clone();
-    let begun = control.wait(move |service, router| {
+    let tenant = TenantControl { tenant, control };
+    let begun = tenant.ask(move |service, router, tenant| {
         let epoch = StateEpoch(router.clock().now());
-        service.begin_arrival(router, &name, &text, &version).map(|()| epoch)
+        service.begin_arrival(router, tenant, &text, &version).map(|()| epoch)
     });
-    let epoch = match begun.unwrap_or_else(|| Err(NO_ANSWER.to_owned())) {
+    let epoch = match begun {
         Ok(epoch) => epoch,
         Err(reason) => {
             channel.send(&ArrivalMessage::Refused(reason.clone()))?;
-            return Err(format!("tenant {tenant}: {reason}"));
+            return Err(format!("tenant {}: {reason}", tenant.tenant));
         }
     };
     let (staged, lost) = (BTreeMap::new(), BTreeMap::new());
-    let mut arrival =
-        Arrival { channel, control, tenant, places: places.into(), epoch, staged, lost };
+    let mut arrival = Arrival { channel, tenant, places: places.into(), epoch, staged, lost };
     match arrival.run() {
         Ok(line) => Ok(line),
         Err(reason) => {
-            let cancelled =
-                arrival.ask(|service, router, tenant| service.cancel_arrival(router, tenant));
+            let cancelled = arrival
+                .tenant
+                .ask(|service, router, tenant| service.cancel_arrival(router, tenant));
             // The other instance may be gone, which is a reason of its own.
             _ = arrival.channel.send(&ArrivalMessage::Refused(reason.clone()));
             let more = cancelled.err().map(|error| format!("; {error}")).unwrap_or_default();
-            Err(format!("tenant {}: {reason}{more}", arrival.tenant))
+            Err(format!("tenant {}: {reason}{more}", arrival.tenant.tenant))
         }
     }
 }
 
-const NO_ANSWER: &str = "the control thread does not answer";
-
 impl Arrival {
-    fn ask<T: Send + 'static>(
-        &self,
-        request: impl FnOnce(&mut InstanceService, &mut Router, &str) -> Result<T, String>
-        + Send
-        + 'static,
-    ) -> Result<T, String> {
-        let tenant = self.tenant.clone();
-        let answer = self.control.wait(move |service, router| request(service, router, &tenant));
-        answer.unwrap_or_else(|| Err(NO_ANSWER.to_owned()))
-    }
-
     fn run(&mut self) -> Result<String, String> {
         // The configuration is in place when the control thread answers again.
-        self.ask(|service, router, tenant| service.check_arrival(router, tenant))?;
+        self.tenant.ask(|service, router, tenant| service.check_arrival(router, tenant))?;
         self.channel.send(&ArrivalMessage::Ready)?;
         let mut count = 0;
         loop {
@@ -99,9 +86,10 @@ impl Arrival {
         let staged: Vec<StateChange> = std::mem::take(&mut self.staged).into_values().collect();
         self.import(staged)?;
         let places = self.places.clone();
-        self.ask(move |service, router, tenant| service.end_arrival(router, tenant, &places))?;
+        self.tenant
+            .ask(move |service, router, tenant| service.end_arrival(router, tenant, &places))?;
         let lost: Vec<(String, String)> = std::mem::take(&mut self.lost).into_iter().collect();
-        let tenant = &self.tenant;
+        let tenant = &self.tenant.tenant;
         let line = format!("tenant {tenant} has come from another instance, with {count} records");
         // The tenant runs here, whether the other instance hears of it or not.
         let told = self.channel.send(&ArrivalMessage::Running(ArrivalReport { lost }));
@@ -129,7 +117,7 @@ impl Arrival {
         let epoch = self.epoch;
         for part in changes.chunks(PART) {
             let (part, places) = (part.to_vec(), self.places.clone());
-            let failed = self.ask(move |_, router, tenant| {
+            let failed = self.tenant.ask(move |_, router, tenant| {
                 let failed = router.import_state(tenant, &places, part, epoch);
                 failed.map_err(|error| error.to_string())
             });

@@ -1,5 +1,6 @@
 //! A tenant that moves to another instance: the thread that sends it.
 
+use super::TenantControl;
 use super::channel::SecureChannel;
 use super::key::MigrationKey;
 use super::message::{ArrivalMessage, ArrivalReport, DepartureMessage, Offer};
@@ -7,7 +8,7 @@ use super::progress::{MovePhase, MoveProgress, SharedProgress};
 use crate::control_queue::ControlSender;
 use crate::instance::{DepartingTenant, InstanceService};
 use castanet_element::portable_state::StateEpoch;
-use castanet_runtime::router::{Router, StateChange, StatePosition};
+use castanet_runtime::router::{StateChange, StatePosition};
 use std::collections::HashMap;
 use std::collections::hash_map::{Entry, RandomState};
 use std::hash::BuildHasher;
@@ -43,10 +44,9 @@ impl Departure {
         let progress = SharedProgress::default();
         progress.change(|it| (it.tenant, it.to) = (tenant.clone(), to.clone()));
         let run = DepartureRun {
-            tenant,
+            tenant: TenantControl { tenant, control },
             to,
             key,
-            control,
             progress: progress.clone(),
             begun: Instant::now(),
             sent: HashMap::new(),
@@ -80,10 +80,9 @@ impl From<String> for Failure {
 
 /// The work of the thread.
 struct DepartureRun {
-    tenant: String,
+    tenant: TenantControl,
     to: String,
     key: MigrationKey,
-    control: ControlSender<InstanceService>,
     progress: SharedProgress,
     begun: Instant,
     /// By place and key of a table's record: the hash of its value as it was sent, and the round in which it was seen.
@@ -101,45 +100,27 @@ impl DepartureRun {
             Err(Failure::Here(error)) => (MovePhase::Failed, Some(error)),
             Err(Failure::Unknown(error)) => (MovePhase::Unknown, Some(error)),
         };
-        let tenant = self.tenant.clone();
-        let end = move |service: &mut InstanceService, router: &mut Router| {
-            service.end_departure(router, &tenant, phase)
-        };
-        let removed = self.control.wait(end);
+        let ended = self
+            .tenant
+            .ask(move |service, router, tenant| service.end_departure(router, tenant, phase));
         self.progress.change(|it| {
-            let unfinished = match removed {
-                Some(Ok(())) => None,
-                Some(Err(error)) => Some(error.to_string()),
-                None => Some("the control thread does not answer".to_owned()),
-            };
-            (it.phase, it.seconds, it.error) = (phase, seconds, error.or(unfinished));
+            (it.phase, it.seconds, it.error) = (phase, seconds, error.or(ended.err()));
         });
-    }
-
-    /// Has the control thread do something about the tenant.
-    fn ask<T: Send + 'static>(
-        &self,
-        request: impl FnOnce(&mut InstanceService, &mut Router, &str) -> Result<T, String>
-        + Send
-        + 'static,
-    ) -> Result<T, String> {
-        let tenant = self.tenant.clone();
-        let answer = self.control.wait(move |service, router| request(service, router, &tenant));
-        answer.unwrap_or_else(|| Err("the control thread does not answer".to_owned()))
     }
 
     fn move_tenant(&mut self) -> Result<(), Failure> {
         let mut channel = SecureChannel::connect(&self.to, &self.key)?;
-        let it = self.ask(|service, router, tenant| service.departing_tenant(router, tenant))?;
+        let it =
+            self.tenant.ask(|service, router, tenant| service.departing_tenant(router, tenant))?;
         self.progress.change(|progress| progress.anew.clone_from(&it.anew));
         channel.send(&DepartureMessage::Offer(Offer {
             version: crate::program::version().to_owned(),
-            tenant: self.tenant.clone(),
+            tenant: self.tenant.tenant.clone(),
             text: it.text.clone(),
             places: it.places.to_vec(),
         }))?;
         let it = Arc::new(it);
-        let epoch = self.ask(|_, router, _| Ok(StateEpoch(router.clock().now())))?;
+        let epoch = self.tenant.ask(|_, router, _| Ok(StateEpoch(router.clock().now())))?;
         ready(&mut channel)?;
         self.copy(&mut channel, &it, epoch)?;
         self.hand_over(&mut channel, &it, epoch)
@@ -174,7 +155,7 @@ impl DepartureRun {
         epoch: StateEpoch,
     ) -> Result<(), Failure> {
         let stopped = Instant::now();
-        self.ask(|service, router, tenant| service.hold_tenant(router, tenant, true))?;
+        self.tenant.ask(|service, router, tenant| service.hold_tenant(router, tenant, true))?;
         self.progress.change(|progress| progress.phase = MovePhase::Stop);
         let last = self.send_changes(channel, it, true, epoch)?;
         channel.send(&DepartureMessage::Commit)?;
@@ -207,7 +188,7 @@ impl DepartureRun {
         let (mut changes, mut sent) = (Vec::new(), 0);
         while let Some(position) = from {
             let places = it.clone();
-            let part = self.ask(move |service, router, tenant| {
+            let part = self.tenant.ask(move |service, router, tenant| {
                 service.export_tenant(router, tenant, &places.places, all, epoch, position)
             });
             let (part, next) = part?;

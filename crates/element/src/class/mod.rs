@@ -175,6 +175,8 @@ pub struct Factory {
     /// Makes a changed configuration, by a write handler of configurations; `None` if there is
     /// none of that name.
     pub write_config: WriteConfig,
+    /// The handlers that read a part of the configuration and write it.
+    pub argument_handlers: fn() -> Vec<&'static str>,
     /// For devices: names the device and the queues that the element wants, without opening it.
     pub device: Option<FindDevice>,
     /// For elements that open something: names the resources that they need, without opening them.
@@ -216,6 +218,12 @@ fn writes<E: Describe, L: Local>() -> Vec<HandlerDoc> {
     let doc = |name, doc| HandlerDoc { name, doc };
     let config = E::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc));
     config.chain(L::WRITES.iter().copied().flatten().map(|h| doc(h.name, h.doc))).collect()
+}
+
+fn argument_handlers<E: Describe>() -> Vec<&'static str> {
+    let reads = |name: &str| E::READS.iter().copied().flatten().any(|read| read.name == name);
+    let writes = E::WRITES.iter().copied().flatten().map(|write| write.name);
+    writes.filter(|name| reads(name)).collect()
 }
 
 fn build<E: Build>(text: &str, setup: &Setup) -> Result<E, Vec<ArgError>> {
@@ -285,6 +293,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             declare: None,
             read_config: read_config::<E>,
             write_config: write_config::<E>,
+            argument_handlers: argument_handlers::<E>,
             device: None,
             resources: None,
             watch: None,

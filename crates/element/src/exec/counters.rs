@@ -35,6 +35,14 @@ impl Counters {
         let left = self.output + self.consumed + self.lost();
         (self.input + self.made).saturating_sub(left)
     }
+    /// Whether counts that have come from outside are so low that sums of them do not overflow.
+    pub fn is_plausible(&self) -> bool {
+        /// Outputs that an element may have, at the most.
+        const MOST_OPEN: usize = 256;
+        let all = [self.input, self.made, self.output, self.consumed];
+        let counts = all.iter().chain(&self.drops).chain(&self.open);
+        self.open.len() <= MOST_OPEN && counts.into_iter().all(|count| *count <= u64::MAX >> 16)
+    }
     /// Adds another worker's counts.
     pub fn add(&mut self, other: &Counters) {
         self.input += other.input;

@@ -30,6 +30,8 @@ use castanet_kit::prefixes::PrefixList;
 /// = r.lookup(3.0.0.1) 00-00-00-00-00-03
 /// = r.lookup(2.0.0.9) 00-00-00-00-00-01
 /// = r.lookup(4.0.0.1)
+/// ! r.table 5.0.0.0/8 00-00-00-00-00-07
+/// = r.table 5.0.0.0/8 00-00-00-00-00-07
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "arp", args = ARPResponderArgs, gives = "ether", methods)]
@@ -76,6 +78,15 @@ impl ARPResponder {
     #[read]
     fn table(&self) -> String {
         self.entries.listing()
+    }
+
+    /// Puts entries in place of all, or does nothing: a line each, as the handler shows them.
+    #[write(table)]
+    fn set_table(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        lines.try_fold(ARPResponder { entries: Default::default() }, |new, line| {
+            Ok(new.with(ResponderEntry::from_arg(line, names)?))
+        })
     }
 
     /// Ethernet address that the element answers for an IPv4 address; empty if there is none.

@@ -33,6 +33,8 @@ use castanet_kit::lpm::Route;
 /// = r.lookup(1::1) -1
 /// ! r.flush
 /// = r.table
+/// ! r.table 5::/16 - 1
+/// = r.table 5::/16\t\t-\t\t1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "lookup", args = LookupIP6RouteArgs)]

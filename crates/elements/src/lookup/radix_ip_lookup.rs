@@ -32,6 +32,8 @@ use castanet_kit::lpm::{Route, RouteError};
 /// = r.lookup(1.2.3.4) -1
 /// ! r.flush
 /// = r.table
+/// ! r.table 5.0.0.0/8 - 1
+/// = r.table 5.0.0.0/8\t\t-\t\t1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "lookup", args = RadixIPLookupArgs)]

@@ -47,6 +47,13 @@ impl<A: Address> RouteTable<A> {
     fn table(&self) -> String {
         self.routes.listing()
     }
+    /// Puts routes in place of all, or does nothing: a line each, as the handler shows them.
+    #[write(table)]
+    fn set_table(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let lines = text.lines().filter(|line| !line.trim().is_empty());
+        let commands: String = lines.map(|line| format!("add {line}\n")).collect();
+        self.flush("", names)?.ctrl(&commands, names)
+    }
     /// Output and gateway for the address in the parameter; -1 if there is no route.
     #[read]
     fn lookup(&self, ask: &ReadRequest) -> String {

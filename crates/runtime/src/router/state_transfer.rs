@@ -47,9 +47,12 @@ impl Router {
         let all: Arc<[(usize, String, usize)]> = elements.into();
         // First, for records refer to what arguments say: connections to rules.
         for (it, name, _) in all.iter() {
-            if self.config.rewritten[*it].is_some() {
+            let class = self.config.graph.elements[*it].class;
+            if !(class.factory.argument_handlers)().is_empty() {
                 let (element, field) = (name.clone(), ARGUMENTS.to_owned());
                 found.places.push(StatePlace { element, field, worker: 0, is_table: false });
+            } else if self.config.rewritten[*it].is_some() {
+                found.others.push((name.clone(), class.spec.class));
             }
         }
         let asked = all.clone();
@@ -87,8 +90,17 @@ impl Router {
         let first = from.place + skipped;
         let place = &places[first];
         if place.field == ARGUMENTS {
-            let changes = self.changed_arguments(compound, place, first)?;
-            return Ok((changes, Some(StatePosition { place: first + 1, from: 0 })));
+            let mut changes = Vec::new();
+            let arguments = places[first..].iter().take_while(|it| it.field == ARGUMENTS);
+            let mut behind = first;
+            for place in arguments {
+                changes.extend(self.changed_arguments(compound, place, behind));
+                behind += 1;
+                if changes.len() >= STATE_PART {
+                    break;
+                }
+            }
+            return Ok((changes, Some(StatePosition { place: behind, from: 0 })));
         }
         let is_next =
             |it: &&StatePlace| it.worker == place.worker && it.field != ARGUMENTS && is_wanted(it);
@@ -108,27 +120,34 @@ impl Router {
         Ok((changes, Some(next)))
     }
 
-    /// The arguments that handlers have changed and can be read by handlers of the same names.
+    /// The arguments of an element that handlers have changed and can read.
     fn changed_arguments(
         &mut self,
         compound: &str,
         place: &StatePlace,
         number: usize,
-    ) -> Result<Vec<StateChange>, ArgError> {
+    ) -> Vec<StateChange> {
         let name = format!("{compound}/{}", place.element);
-        let Some(it) = self.config.graph.find(&name) else { return Ok(Vec::new()) };
-        let class = self.config.graph.elements[it].class;
-        let (reads, mut both) = ((class.reads)(), (class.writes)());
-        both.retain(|doc| reads.iter().any(|it| it.name == doc.name));
-        let mut changes = Vec::new();
-        for doc in both {
-            let value = self.read(&format!("{name}.{}", doc.name))?;
-            let mut records = Vec::new();
-            let epoch = StateEpoch(self.control.clock.now());
-            RecordWriter { epoch, records: &mut records }.write(&doc.name, &value);
-            changes.extend(records.into_iter().map(|record| StateChange::put(number, record)));
+        let Some(it) = self.config.graph.find(&name) else { return Vec::new() };
+        if self.config.rewritten[it].is_none() {
+            return Vec::new();
         }
-        Ok(changes)
+        let element = &self.config.graph.elements[it];
+        let ports = element.inputs.len().max(element.outputs.len());
+        let handlers = (element.class.factory.argument_handlers)().into_iter();
+        // `pattern_` stands for `pattern0`, `pattern1` and so on, one for each port.
+        let names = handlers.flat_map(|it| match it.strip_suffix('_') {
+            Some(base) => (0..ports).map(|n| format!("{base}{n}")).collect(),
+            None => vec![it.to_owned()],
+        });
+        let epoch = StateEpoch(self.control.clock.now());
+        let mut records = Vec::new();
+        for handler in names.collect::<Vec<_>>() {
+            if let Ok(value) = self.read(&format!("{name}.{handler}")) {
+                RecordWriter { epoch, records: &mut records }.write(&handler, &value);
+            }
+        }
+        records.into_iter().map(|record| StateChange::put(number, record)).collect()
     }
 
     /// Puts changes of places of a compound into its elements; returns what could not be put, by element, with
