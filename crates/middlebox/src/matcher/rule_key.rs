@@ -46,7 +46,7 @@ pub(super) struct RuleIndex {
     by_text: HashMap<u64, RuleRef>,
 }
 
-/// The most rules that are indexed, which takes a worker about 50 ms.
+/// The most rules that are indexed: the worker does nothing else meanwhile.
 const MOST_INDEXED: usize = 1 << 16;
 
 impl Matcher {
