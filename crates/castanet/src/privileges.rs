@@ -50,13 +50,23 @@ impl Privileges {
         all
     }
 
-    /// The same with the control sockets of tenants.
+    /// The same with the control sockets of tenants, and what they need to move.
     pub(crate) fn with_tenants(mut self, tenants: &TenantConfigurations) -> Privileges {
         for tenant in &tenants.system().tenants {
             let Some(control) = &tenant.control else { continue };
             let name = format!("UNIX {}", tenants.path(&control.value.socket).display());
             let why = format!("answers clients of tenant {} there", tenant.name);
             self.add(Resource::new(ResourceKind::Socket, name, why), "castanet".into());
+        }
+        if let Some(migration) = &tenants.system().migration {
+            let name = tenants.path(&migration.key.value).display().to_string();
+            let why = "proves that an instance may hand tenants over";
+            self.add(Resource::new(ResourceKind::ReadFile, name, why), "castanet".into());
+            if let Some(address) = &migration.listen {
+                let name = format!("TCP {}", address.value);
+                let why = "takes tenants in from other instances";
+                self.add(Resource::new(ResourceKind::Socket, name, why), "castanet".into());
+            }
         }
         self.sort();
         self

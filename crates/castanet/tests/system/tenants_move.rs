@@ -91,7 +91,8 @@ impl MoveNetwork {
         let key = it.boxes[0].command(program()).args(["tenants", "key"]);
         key.arg(it.lab.directory().join("move.key")).check().unwrap();
         for number in 0..2 {
-            _ = std::fs::create_dir(it.lab.directory().join(format!("store{number}")));
+            std::fs::create_dir(it.lab.directory().join(format!("store{number}"))).unwrap();
+            std::fs::create_dir(it.runtime(number)).unwrap();
             it.processes.push(it.start(number, begin));
         }
         it
@@ -107,14 +108,21 @@ impl MoveNetwork {
         std::fs::write(self.system_path(number), system(number, &begin)).unwrap();
         let command = self.boxes[number].command(program()).args(["tenants", "run"]);
         let command = command.arg(self.system_path(number)).args(["--threads", "2"]);
-        let control = self.control(number);
-        let mut process = command.arg("--control").arg(control).spawn().unwrap();
+        // A confined instance takes tenants in and hands them over like any other.
+        let confined: &[&str] = if number == 1 { &["--confine"] } else { &[] };
+        let command = command.args(confined).env("RUNTIME_DIRECTORY", self.runtime(number));
+        let mut process = command.spawn().unwrap();
         process.wait_for(Router::READY, SOON).unwrap();
         process
     }
 
+    /// The folder of a box's control socket.
+    fn runtime(&self, number: usize) -> PathBuf {
+        self.lab.directory().join(format!("run{number}"))
+    }
+
     fn control(&self, number: usize) -> PathBuf {
-        self.lab.directory().join(format!("control{number}"))
+        self.runtime(number).join(format!("system{number}.sock"))
     }
 
     /// A command about the tenants of a box.

@@ -1,7 +1,7 @@
 //! `ARPResponder`: answers ARP requests for configured addresses.
 
+use super::reply_annotations::reset_annotations;
 use super::responder_entry::{ResponderEntry, host_or_net};
-use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use castanet_element::wire::{Arp, Ethernet, arp, ether_type};
 use castanet_kit::prefixes::PrefixList;
@@ -154,20 +154,4 @@ impl ARPResponder {
         let mac = *self.entries.get(message.target_ip().to_bits()).filter(|_| asks)?;
         Some((mac, message.reply(mac)))
     }
-}
-
-/// Resets the annotations of a reply, except the device and the VLAN of the request. Marks its
-/// headers; `len` is the length of the network header.
-pub(crate) fn reset_annotations(packet: &mut Packet, len: usize) {
-    let vlan = packet.anno_u16(anno::VLAN_TCI);
-    packet.clear_annotations();
-    if vlan != 0 {
-        packet.set_anno_u16(anno::VLAN_TCI, vlan);
-    }
-    if packet.timestamp() != 0 {
-        packet.set_timestamp(0);
-    }
-    packet.set_packet_type(PacketType::Host);
-    packet.set_mac_header(0);
-    packet.set_network_header(Ethernet::LEN as isize, len);
 }

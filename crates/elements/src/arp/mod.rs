@@ -7,6 +7,7 @@ pub mod arp_responder;
 pub mod arp_table;
 pub mod neighbour_cache;
 pub mod neighbour_state;
+pub(crate) mod reply_annotations;
 pub(crate) mod resolver;
 pub mod responder_entry;
 

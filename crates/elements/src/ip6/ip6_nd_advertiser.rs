@@ -1,6 +1,6 @@
 //! `IP6NDAdvertiser`: answers neighbour solicitations for configured IPv6 addresses.
 
-use crate::arp::arp_responder::reset_annotations;
+use crate::arp::reply_annotations::reset_annotations;
 use castanet_element::prelude::*;
 use castanet_element::wire::icmp6::{self, LinkAddress, Neighbor};
 use castanet_element::wire::nd;

@@ -146,12 +146,13 @@ impl Worker {
             let record = RecordReader::new(&it.record, epoch);
             self.bill(it.element);
             let done = match it.field.as_str() {
-                COUNTERS => {
-                    record.value().and_then(|counters: Counters| match counters.is_plausible() {
-                        true => Ok(self.exec.counters[it.element].add(&counters)),
-                        false => Err(ArgError::new("no counter counts that far")),
-                    })
-                }
+                COUNTERS => record.value().and_then(|counters: Counters| {
+                    if !counters.is_plausible() {
+                        return Err(ArgError::new("no counter counts that far"));
+                    }
+                    self.exec.counters[it.element].add(&counters);
+                    Ok(())
+                }),
                 // The home worker has the state that all share.
                 field if it.home == self.index || !self.shares_state(it.element) => {
                     self.import_record(it.element, field, &record, it.removes)
