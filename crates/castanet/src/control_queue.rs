@@ -2,6 +2,8 @@
 
 use castanet_element::control::ControlWaker;
 use castanet_runtime::router::Router;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -10,6 +12,9 @@ use tokio::time::timeout;
 /// Time after which a client is told that there is no answer: the control thread may wait for a worker
 /// that is stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The same for threads that have a configuration prepared, which may take seconds.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
 
 /// A function that the control thread calls with the service that has the queue.
 type ControlRequest<S> = Box<dyn FnOnce(&mut S, &mut Router) + Send>;
@@ -63,18 +68,24 @@ impl<S: 'static> ControlSender<S> {
         timeout(PATIENCE, answered).await.ok()?.ok()
     }
 
-    /// The same for a thread that waits.
+    /// The same for a thread that waits, and longer. A request whose time is over before its turn is not made.
     pub(crate) fn wait<T: Send + 'static>(
         &self,
         request: impl FnOnce(&mut S, &mut Router) -> T + Send + 'static,
     ) -> Option<T> {
         let (answer, answered) = sync_channel(1);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let was_over = is_over.clone();
         let request = move |service: &mut S, router: &mut Router| {
-            // Without a receiver the time is over.
-            _ = answer.send(request(service, router));
+            if !was_over.load(Ordering::Relaxed) {
+                // Without a receiver the time is over.
+                _ = answer.send(request(service, router));
+            }
         };
         self.requests.send(Box::new(request)).ok()?;
         self.waker.wake();
-        answered.recv_timeout(PATIENCE).ok()
+        let answer = answered.recv_timeout(LONG_PATIENCE).ok();
+        is_over.store(true, Ordering::Relaxed);
+        answer
     }
 }

@@ -52,6 +52,8 @@ pub(crate) struct Check<'a> {
     pub(crate) tenant: &'a Tenant,
     pub(crate) graph: &'a FlatGraph,
     pub(crate) library: &'a Library,
+    /// Another tenant that was promised a delay, with that, if there is one.
+    pub(crate) promised: Option<(&'a str, &'a str)>,
     pub(crate) found: &'a mut Diagnostics,
 }
 
@@ -151,10 +153,29 @@ impl Check<'_> {
         if allowed(&it.class) || allowed(class.spec.class) {
             return;
         }
+        self.check_time(it, class);
         let Some(reach) = reach(it, class, names) else { return };
         let message = format!("{} {reach}, which tenant `{}` may not", it.class, self.tenant.name);
         let help = format!("`allow = [\"{}\"]` of the tenant allows it", it.class);
         self.error(it, message, help);
+    }
+
+    /// Reports an element that may keep others waiting for longer than they were promised.
+    fn check_time(&mut self, it: &FlatElement, class: &Class) {
+        let Some((other, delay)) = self.promised.filter(|_| self.tenant.process.is_none()) else {
+            return;
+        };
+        if class.has_unbounded_time {
+            let message = format!(
+                "{} may take any time for one packet, and tenant `{other}` was promised a delay of {delay}",
+                it.class
+            );
+            let help = format!(
+                "give tenant `{}` a process of its own, `isolation = \"process\"`, or break the promise with `allow = [\"{}\"]`",
+                self.tenant.name, it.class
+            );
+            self.error(it, message, help);
+        }
     }
 
     /// Reports handlers that an element calls outside of the tenant.
@@ -244,7 +265,8 @@ pub fn check_write(
     let mut changed = graph.clone();
     changed.elements[own].config = value.to_owned();
     let mut found = Diagnostics::new();
-    Check { tenant, graph: &changed, library, found: &mut found }.run();
+    // The class was looked at when the configuration was installed.
+    Check { tenant, graph: &changed, library, promised: None, found: &mut found }.run();
     let errors: Vec<&str> = found.iter().map(|it| it.message.as_str()).collect();
     if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
 }

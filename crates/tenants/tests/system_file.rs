@@ -302,3 +302,40 @@ fn a_device_is_open_while_its_only_tenant_runs_nothing() {
     let flat = print::flat(&master.graph);
     assert!(flat.contains("lan/no_sender :: Idle"), "{flat}");
 }
+
+#[test]
+fn elements_that_take_any_time_are_refused_where_a_delay_was_promised() {
+    let text = "\
+[device.lan]
+[device.wan]
+[tenant.a]
+file = \"a.click\"
+[tenant.a.device.eth1]
+device = \"lan\"
+[tenant.b]
+file = \"b.click\"
+cpu = { delay = \"100us\" }
+[tenant.b.device.eth1]
+device = \"wan\"
+";
+    let graphs = ["FromDevice(eth1) -> WorkPackage(1) -> Discard;\nBlockThread;", ""];
+    let (_, errors) = system(text, &graphs);
+    assert_eq!(
+        errors,
+        "\
+a.click:1: WorkPackage may take any time for one packet, and tenant `b` was promised a delay of 100us
+a.click:2: BlockThread may take any time for one packet, and tenant `b` was promised a delay of 100us
+"
+    );
+    let allowed = "file = \"a.click\"\nallow = [\"WorkPackage\", \"BlockThread\"]";
+    let process = "file = \"a.click\"\nisolation = \"process\"";
+    for other in [allowed, process] {
+        let (_, errors) = system(&text.replace("file = \"a.click\"", other), &graphs);
+        assert_eq!(errors, "", "{other}");
+    }
+    // To oneself nothing is promised.
+    let (_, errors) = system(&text.replace("cpu = { delay = \"100us\" }", ""), &graphs);
+    assert_eq!(errors, "");
+    let (_, errors) = system(text, &["", graphs[0]]);
+    assert_eq!(errors, "");
+}

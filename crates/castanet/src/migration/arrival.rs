@@ -5,6 +5,7 @@ use super::channel::SecureChannel;
 use super::message::{ArrivalMessage, ArrivalReport, DepartureMessage, Offer};
 use crate::control_queue::ControlSender;
 use crate::instance::InstanceService;
+use crate::terminal::complain;
 use castanet_element::portable_state::StateEpoch;
 use castanet_runtime::router::{StateChange, StatePlace};
 use std::collections::BTreeMap;
@@ -24,6 +25,8 @@ pub(super) struct Arrival {
     /// By place and key, in order: the records of all fields but tables, which come in place at the end.
     staged: BTreeMap<(u32, Vec<u8>), StateChange>,
     lost: BTreeMap<String, String>,
+    /// Whether the tenant runs here.
+    has_come: bool,
 }
 
 /// Receives a tenant over a connection; returns a line about it.
@@ -51,17 +54,25 @@ pub(super) fn receive(
         }
     };
     let (staged, lost) = (BTreeMap::new(), BTreeMap::new());
-    let mut arrival = Arrival { channel, tenant, places: places.into(), epoch, staged, lost };
-    match arrival.run() {
-        Ok(line) => Ok(line),
-        Err(reason) => {
-            let cancelled = arrival
-                .tenant
-                .ask(|service, router, tenant| service.cancel_arrival(router, tenant));
-            // The other instance may be gone, which is a reason of its own.
-            _ = arrival.channel.send(&ArrivalMessage::Refused(reason.clone()));
-            let more = cancelled.err().map(|error| format!("; {error}")).unwrap_or_default();
-            Err(format!("tenant {}: {reason}{more}", arrival.tenant.tenant))
+    let (places, has_come) = (places.into(), false);
+    let mut arrival = Arrival { channel, tenant, places, epoch, staged, lost, has_come };
+    arrival.run().map_err(|reason| {
+        // The other instance may be gone, which is a reason of its own.
+        _ = arrival.channel.send(&ArrivalMessage::Refused(reason.clone()));
+        format!("tenant {}: {reason}", arrival.tenant.tenant)
+    })
+}
+
+/// Removes a tenant that has not come, after a panic too.
+impl Drop for Arrival {
+    fn drop(&mut self) {
+        if self.has_come {
+            return;
+        }
+        let cancelled =
+            self.tenant.ask(|service, router, tenant| service.cancel_arrival(router, tenant));
+        if let Err(error) = cancelled {
+            complain(format_args!("castanet: tenant {}: {error}", self.tenant.tenant));
         }
     }
 }
@@ -88,6 +99,7 @@ impl Arrival {
         let places = self.places.clone();
         self.tenant
             .ask(move |service, router, tenant| service.end_arrival(router, tenant, &places))?;
+        self.has_come = true;
         let lost: Vec<(String, String)> = std::mem::take(&mut self.lost).into_iter().collect();
         let tenant = &self.tenant.tenant;
         let line = format!("tenant {tenant} has come from another instance, with {count} records");

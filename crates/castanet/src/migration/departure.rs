@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// Rounds of copying before the tenant stands still.
 const MOST_ROUNDS: u32 = 8;
-/// Changes of a round with which the tenant stands still: to send them takes less than a millisecond.
+/// Changes of a round with which the tenant stands still: few, beside its other state.
 const FEW_CHANGES: u64 = 64;
 /// Changes of one message.
 const MESSAGE: usize = 4096;
@@ -27,7 +27,7 @@ const MESSAGE: usize = 4096;
 pub(crate) struct Departure {
     progress: SharedProgress,
     /// The thread, which ends by itself.
-    _thread: JoinHandle<()>,
+    thread: JoinHandle<()>,
 }
 
 impl Departure {
@@ -55,12 +55,18 @@ impl Departure {
         };
         let thread = std::thread::Builder::new().name("castanet-move".to_owned());
         let thread = thread.spawn(move || run.run()).map_err(|error| error.to_string())?;
-        Ok(Departure { progress, _thread: thread })
+        Ok(Departure { progress, thread })
     }
 
     /// The progress.
     pub(crate) fn progress(&self) -> MoveProgress {
-        self.progress.get()
+        let is_gone = self.thread.is_finished();
+        let mut progress = self.progress.get();
+        if is_gone && !progress.is_over() {
+            progress.phase = MovePhase::Unknown;
+            progress.error = Some("the thread of the move was lost to a panic".to_owned());
+        }
+        progress
     }
 }
 

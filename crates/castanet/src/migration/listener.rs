@@ -10,7 +10,7 @@ use crate::terminal::{complain, inform};
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -79,7 +79,8 @@ fn accept(
     control: &ControlSender<InstanceService>,
     ends: &AtomicBool,
 ) {
-    let connections = Arc::new(AtomicUsize::new(0));
+    // Each connection has a clone.
+    let connections = Arc::new(());
     loop {
         let accepted = listener.accept();
         if ends.load(Ordering::Relaxed) {
@@ -89,22 +90,20 @@ fn accept(
             std::thread::sleep(PAUSE);
             continue;
         };
-        if connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-            connections.fetch_sub(1, Ordering::Relaxed);
+        if Arc::strong_count(&connections) > MOST_CONNECTIONS {
             continue;
         }
         let (key, control, open) = (key.clone(), control.clone(), connections.clone());
         let receive = move || {
+            let _open = open;
             let channel = SecureChannel::accept(stream, &key);
             match channel.and_then(|channel| arrival::receive(channel, control)) {
                 Ok(line) => inform(format_args!("castanet: {line}")),
                 Err(reason) => complain(format_args!("castanet: from {from}: {reason}")),
             }
-            open.fetch_sub(1, Ordering::Relaxed);
         };
         let thread = std::thread::Builder::new().name("castanet-arrival".to_owned());
-        if thread.spawn(receive).is_err() {
-            connections.fetch_sub(1, Ordering::Relaxed);
-        }
+        // Without a thread the connection is closed.
+        _ = thread.spawn(receive);
     }
 }

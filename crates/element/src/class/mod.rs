@@ -147,6 +147,8 @@ pub struct Description {
     pub per_worker: bool,
     /// The output whose packets go on before those of all others.
     pub first_output: u8,
+    /// Whether its elements may take any time for one packet or one handler.
+    pub has_unbounded_time: bool,
     /// How workers share its state.
     pub sharing: StateSharing,
     /// For `Store`: whether sources that push into it wait while it is full.
@@ -280,6 +282,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             called_by: &[],
             per_worker: false,
             first_output: 0,
+            has_unbounded_time: false,
             sharing: StateSharing::PerWorker,
             notifies: false,
             checksums: Checksums::Right,

@@ -97,6 +97,12 @@ impl Class {
         self
     }
 
+    /// The same class, for elements that may take any time for one packet or one handler.
+    pub const fn with_unbounded_time(mut self) -> Class {
+        self.description.has_unbounded_time = true;
+        self
+    }
+
     /// The same class, for elements of which one output comes before output 0: where a burst has
     /// packets for both, those of this one go on first.
     pub const fn with_first_output(mut self, output: u8) -> Class {

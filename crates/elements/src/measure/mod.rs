@@ -32,5 +32,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<number_packet::NumberPacket>(),
     per_batch::<record_timestamp::RecordTimestamp>(),
     per_batch::<timestamp_diff::TimestampDiff>(),
-    per_packet::<work_package::WorkPackage>().with_checksums(Checksums::Pass),
+    per_packet::<work_package::WorkPackage>().with_checksums(Checksums::Pass).with_unbounded_time(),
 ];

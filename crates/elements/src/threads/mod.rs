@@ -16,7 +16,7 @@ use castanet_element::class::*;
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     control::<balanced_thread_sched::BalancedThreadSched>().moves_tasks(),
-    per_batch::<block_thread::BlockThread>(),
+    per_batch::<block_thread::BlockThread>().with_unbounded_time(),
     info::<cpu_account::CPUAccount>(),
     store::<cpu_queue::CPUQueue>(),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),

@@ -96,7 +96,8 @@ pub fn master_graph(
     let mut processes = Vec::new();
     for (tenant, it) in system.tenants.iter().zip(tenants) {
         let graph = &it.graph;
-        let found_ends = Check { tenant, graph, library, found }.run();
+        let found_ends =
+            Check { tenant, graph, library, promised: promised(system, tenant), found }.run();
         elements.push(graph.elements.len());
         // A process without elements would have nothing to do.
         let process = tenant.process.as_ref().filter(|_| !graph.elements.is_empty());
@@ -127,6 +128,13 @@ pub fn master_graph(
     let mut graph = builder.graph;
     graph.connections.sort_by_key(|it| (it.to, it.from));
     MasterGraph { graph, elements, processes }
+}
+
+/// The first other tenant that was promised a delay, with that.
+fn promised<'a>(system: &'a System, tenant: &Tenant) -> Option<(&'a str, &'a str)> {
+    let others = system.tenants.iter().filter(|other| other.name != tenant.name);
+    let delay = |it: &'a Tenant| Some((it.name.as_str(), it.cpu.as_ref()?.value.delay.as_deref()?));
+    others.filter_map(delay).next()
 }
 
 impl Builder {

@@ -106,6 +106,9 @@ fn report(progress: &MoveProgress) -> String {
     for (element, reason) in &progress.lost {
         _ = writeln!(text, "lost state of {element}: {reason}");
     }
+    if let Some(error) = &progress.error {
+        _ = writeln!(text, "it could not be removed here: {error}");
+    }
     text
 }
 
