@@ -13,7 +13,7 @@ mod web_site;
 pub(crate) use directory::{RuntimeDirectory, is_name};
 pub(crate) use handlers::{CONTROL_VERSION, INSTANCE, InstanceDescription, METRICS};
 pub(crate) use http_arguments::{HttpAccess, HttpArguments};
-pub(crate) use moves::DepartingTenant;
+pub(crate) use moves::TenantExport;
 pub(crate) use service::{InstanceService, default_name};
 pub(crate) use tenants::tenant_handlers;
 

@@ -32,7 +32,7 @@ pub(super) struct TenantMoves {
 }
 
 /// A tenant as the other instance needs it.
-pub(crate) struct DepartingTenant {
+pub(crate) struct TenantExport {
     /// Its configuration.
     pub(crate) text: String,
     /// The fields of its state.
@@ -65,15 +65,14 @@ impl TenantMoves {
     }
 
     /// Whether a tenant is on its way to or from this instance.
-    pub(super) fn is_moving(&self, tenant: &str) -> bool {
+    fn is_moving(&self, tenant: &str) -> bool {
         let leaves = |it: &Departure| !it.progress().is_over();
         self.arrivals.contains(tenant) || self.departures.get(tenant).is_some_and(leaves)
     }
 
     /// Whether any tenant is.
     pub(super) fn has_moves(&self) -> bool {
-        let leaves = |it: &Departure| !it.progress().is_over();
-        !self.arrivals.is_empty() || self.departures.values().any(leaves)
+        !self.arrivals.is_empty() || self.departures.keys().any(|tenant| self.is_moving(tenant))
     }
 
     /// The last move of each tenant to another instance.
@@ -190,17 +189,17 @@ impl InstanceService {
     ///
     /// # Errors
     /// There is no such tenant, or a worker is stuck.
-    pub(crate) fn departing_tenant(
+    pub(crate) fn tenant_export(
         &mut self,
         router: &mut Router,
         tenant: &str,
-    ) -> Result<DepartingTenant, String> {
+    ) -> Result<TenantExport, String> {
         let tenants = self.its_tenants()?;
         let number = tenants.number_of(tenant).map_err(|error| error.to_string())?;
         let text = tenants.text_to_send(number);
         let found = router.state_places(tenant).map_err(|error| error.to_string())?;
         let anew = found.others.into_iter().map(|(name, class)| (name, class.to_owned()));
-        Ok(DepartingTenant { text, places: found.places.into(), anew: anew.collect() })
+        Ok(TenantExport { text, places: found.places.into(), anew: anew.collect() })
     }
 
     /// Reads some of a tenant's state from a position on; returns the position behind it, if there is more.
@@ -257,7 +256,7 @@ impl InstanceService {
                 let tenants = self.its_tenants()?;
                 let number = tenants.number_of(tenant).map_err(|error| error.to_string())?;
                 let removed =
-                    tenants.change_anyway(router, &reader, number, TenantChange::Remove, None);
+                    tenants.prepare_change(router, &reader, number, TenantChange::Remove, None);
                 removed.map_err(|error| error.to_string())
             }
             MovePhase::Failed => self.hold_tenant(router, tenant, false),

@@ -126,7 +126,7 @@ impl InstanceTenants {
         Err(ArgError::new(format!("there is no tenant '{name}'{help}")))
     }
 
-    /// As [`InstanceTenants::change_anyway`], for a tenant that does not move.
+    /// As [`InstanceTenants::prepare_change`], for a tenant that does not move.
     fn prepare(
         &mut self,
         router: &mut Router,
@@ -136,13 +136,13 @@ impl InstanceTenants {
         own_quota: Option<u32>,
     ) -> Result<(), ArgError> {
         self.check_stays(&self.configurations.system().tenants[tenant].name)?;
-        self.change_anyway(router, reader, tenant, change, own_quota)
+        self.prepare_change(router, reader, tenant, change, own_quota)
     }
 
     /// Prepares the change of a configuration. `own_quota` is as many elements as
     /// configurations of the tenant's own clients may have, who get errors about its own text only; `None` for the
     /// operator.
-    pub(super) fn change_anyway(
+    pub(super) fn prepare_change(
         &mut self,
         router: &mut Router,
         reader: &ReplacementReader,

@@ -6,7 +6,7 @@ use super::key::MigrationKey;
 use super::message::{ArrivalMessage, ArrivalReport, DepartureMessage, Offer};
 use super::progress::{MovePhase, MoveProgress, SharedProgress};
 use crate::control_queue::ControlSender;
-use crate::instance::{DepartingTenant, InstanceService};
+use crate::instance::{InstanceService, TenantExport};
 use castanet_element::portable_state::StateEpoch;
 use castanet_runtime::router::{StateChange, StatePosition};
 use std::collections::HashMap;
@@ -117,7 +117,7 @@ impl DepartureRun {
     fn move_tenant(&mut self) -> Result<(), Failure> {
         let mut channel = SecureChannel::connect(&self.to, &self.key)?;
         let it =
-            self.tenant.ask(|service, router, tenant| service.departing_tenant(router, tenant))?;
+            self.tenant.ask(|service, router, tenant| service.tenant_export(router, tenant))?;
         self.progress.change(|progress| progress.anew.clone_from(&it.anew));
         channel.send(&DepartureMessage::Offer(Offer {
             version: crate::program::version().to_owned(),
@@ -136,7 +136,7 @@ impl DepartureRun {
     fn copy(
         &mut self,
         channel: &mut SecureChannel,
-        it: &Arc<DepartingTenant>,
+        it: &Arc<TenantExport>,
         epoch: StateEpoch,
     ) -> Result<(), String> {
         let mut before = u64::MAX;
@@ -157,7 +157,7 @@ impl DepartureRun {
     fn hand_over(
         &mut self,
         channel: &mut SecureChannel,
-        it: &Arc<DepartingTenant>,
+        it: &Arc<TenantExport>,
         epoch: StateEpoch,
     ) -> Result<(), Failure> {
         let stopped = Instant::now();
@@ -185,7 +185,7 @@ impl DepartureRun {
     fn send_changes(
         &mut self,
         channel: &mut SecureChannel,
-        it: &Arc<DepartingTenant>,
+        it: &Arc<TenantExport>,
         all: bool,
         epoch: StateEpoch,
     ) -> Result<u64, String> {
@@ -234,7 +234,7 @@ impl DepartureRun {
     }
 
     /// Whether a record differs from what was sent.
-    fn is_news(&mut self, it: &DepartingTenant, change: &StateChange) -> bool {
+    fn is_news(&mut self, it: &TenantExport, change: &StateChange) -> bool {
         if !it.places.get(change.place as usize).is_some_and(|place| place.is_table) {
             return true;
         }

@@ -307,7 +307,7 @@ impl<E: Entry> Table<E> {
     }
 }
 
-/// How many slots one part of a listing covers: about 200 µs.
+/// How many slots one part of a listing or of an export covers; of a listing, that takes about 200 µs.
 pub const TABLE_PART: usize = 256;
 /// How many keys are looked up together.
 const BURST: usize = 32;
