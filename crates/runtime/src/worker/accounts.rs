@@ -22,6 +22,7 @@ use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
 use castanet_packet::HeapPayment;
 use crossings::Crossings;
 use cut_runs::CutRun;
+use memory::KeptCount;
 use nix::time::{ClockId, clock_gettime};
 use run_bound::RunBound;
 use std::time::Duration;
@@ -44,10 +45,7 @@ pub(crate) struct Accounts {
     plans: Vec<AccountPlan>,
     /// The payment for memory on the heap while a command runs.
     payment: Option<HeapPayment>,
-    /// The time at which kept packets are counted next.
-    count_due: Time,
-    /// Whether nothing was charged since they were counted.
-    is_counted: bool,
+    kept_count: KeptCount,
     /// Shares in ticks.
     shares: CpuShares,
     counter: TickCounter,
@@ -56,6 +54,8 @@ pub(crate) struct Accounts {
     usage: Vec<AccountUsage>,
     /// By account: how long its runs may take.
     bounds: Vec<RunBound>,
+    /// The shortest delay that an account was promised, in ticks.
+    least_delay: u64,
     /// By account: the remainder of a run that was too long.
     cut_runs: Vec<CutRun>,
     crossings: Crossings,
@@ -96,6 +96,13 @@ struct Arrivals {
     packets: u64,
     /// Runs of others since the first of them.
     waits: u32,
+}
+
+/// The timers of one turn of a worker.
+#[derive(Default)]
+pub(super) struct TimerTurn {
+    /// Ticks that they have taken.
+    ticks: u64,
 }
 
 /// Counts ticks: of the time-stamp counter, or nanoseconds of simulated time.
@@ -167,14 +174,14 @@ impl Accounts {
             of: plan.elements.iter().map(|it| it.account).collect(),
             usage: vec![AccountUsage::default(); shares.len()],
             bounds: vec![RunBound::new(per_visit); shares.len()],
+            least_delay: u64::MAX,
             cut_runs: shares.iter().map(|_| CutRun::default()).collect(),
             crossings: Crossings::new(graph, plan),
             arrivals: vec![Arrivals::default(); shares.len()],
             is_backlogged: false,
             plans: plan.accounts.clone(),
             payment: None,
-            count_due: Time::default(),
-            is_counted: true,
+            kept_count: KeptCount::default(),
             payer: OWN,
             mark,
             rests: true,
@@ -191,9 +198,10 @@ impl Accounts {
         for account in 0..self.plans.len() {
             let others = self.plans.iter().enumerate().filter(|&(other, _)| other != account);
             let most = others.filter_map(|(_, plan)| plan.delay).min();
-            self.bounds[account].most = most.map(|most| self.counter.ticks(most));
-            self.bounds[account].adapt();
+            self.bounds[account].set_most(most.map(|most| self.counter.ticks(most)));
         }
+        let least = self.plans.iter().filter_map(|plan| plan.delay).min();
+        self.least_delay = least.map_or(u64::MAX, |least| self.counter.ticks(least));
     }
 
     /// The account of an element.
@@ -246,7 +254,7 @@ impl Accounts {
     }
 
     fn note_use(&mut self, account: usize, ticks: u64) {
-        self.is_counted = false;
+        self.kept_count.is_stale = true;
         let usage = &mut self.usage[account];
         usage.ticks += ticks;
         usage.fresh += ticks;
@@ -269,10 +277,11 @@ impl Accounts {
         (self.payer, self.payment) = (OWN, None);
     }
 
-    /// Charges the timer of an element.
-    fn charge_timer(&mut self, element: usize, now: Time, visits: u32) {
-        let ticks = self.elapsed(now, visits);
-        self.charge(self.of(element), ticks);
+    /// Charges the timer of an element; returns the ticks that it took.
+    fn charge_timer(&mut self, element: usize, now: Time, visits: u32) -> u64 {
+        let (account, ticks) = (self.of(element), self.elapsed(now, visits));
+        self.charge(account, ticks);
+        ticks
     }
 
     /// Charges a run of a task.
@@ -297,7 +306,7 @@ impl Accounts {
         *runs += 1;
         *longest = ticks.max(*longest);
         *overruns += u64::from(packets <= 1 && ticks > most);
-        self.bounds[run.account].observe(ticks, packets, run.visits);
+        self.bounds[run.account].observe(ticks, packets, run);
     }
 
     /// Charges a run of the router's own to the accounts whose packets it moved; returns what they
@@ -469,6 +478,8 @@ struct AccountRun {
     /// Packets that it might have moved.
     burst: usize,
     visits: u32,
+    /// Whether a remainder of it is left.
+    is_cut: bool,
 }
 
 /// Packets that a task has moved in all.
@@ -510,12 +521,13 @@ impl Worker {
         true
     }
 
-    /// Charges the timer of an element that has just run.
-    pub(super) fn charge_timer(&mut self, element: usize) {
-        if let Some(accounts) = &mut self.accounts {
-            accounts.charge_timer(element, self.exec.now, self.graph.hops);
-            self.exec.store_inputs.iter_mut().for_each(Vec::clear);
-        }
+    /// Charges the timer of an element that has just run. Returns whether tasks have to run before other timers:
+    /// those of a turn take no longer than the shortest delay that an account was promised.
+    pub(super) fn charge_timer(&mut self, element: usize, timers: &mut TimerTurn) -> bool {
+        let Some(accounts) = &mut self.accounts else { return false };
+        timers.ticks += accounts.charge_timer(element, self.exec.now, self.graph.hops);
+        self.exec.store_inputs.iter_mut().for_each(Vec::clear);
+        timers.ticks >= accounts.least_delay
     }
 
     /// Runs the next task of an account, for a burst of this length; returns the number of packets that it moved,
@@ -556,13 +568,14 @@ impl Worker {
             }
             false => self.run_task(account, burst),
         };
+        let is_cut = self.graph.is_cut;
         self.set_remainder_aside(account);
         drop(payment);
         let Some(packets) = moved else { return (false, None) };
-        let run = AccountRun { account, burst, visits: self.graph.hops };
+        let run = AccountRun { account, burst, visits: self.graph.hops, is_cut };
         if let Some(accounts) = &mut self.accounts {
             accounts.charge_run(&run, packets, &mut self.exec);
-            if accounts.count_due <= self.exec.now {
+            if accounts.kept_count.is_due(self.exec.now) {
                 self.count_kept();
             }
         }

@@ -28,6 +28,7 @@ pub(crate) mod transfer;
 
 pub use accounts::AccountReport;
 pub(crate) use accounts::Accounts;
+use accounts::TimerTurn;
 pub(crate) use inbox::{Inbox, WorkerHandle};
 pub(crate) use meter::TaskMeter;
 pub(crate) use sampler::Sampler;
@@ -153,6 +154,7 @@ impl Worker {
         if self.is_calling() {
             return TurnOutcome::Calls;
         }
+        let mut timers = TimerTurn::default();
         // A timer that is set for this very moment waits for the next turn.
         for _ in 0..self.graph.slots.len() {
             let Some(me) = self.exec.timers.pop(self.exec.now) else { break };
@@ -167,11 +169,14 @@ impl Worker {
             });
             self.set_remainder_aside(account);
             drop(payment);
-            self.charge_timer(me);
+            let is_over = self.charge_timer(me, &mut timers);
             ran = true;
             if self.is_calling() {
                 self.after();
                 return TurnOutcome::Calls;
+            }
+            if is_over {
+                break;
             }
         }
         self.tasks.wake_due(self.exec.now);
@@ -180,8 +185,8 @@ impl Worker {
         match ran | ran_task {
             true if self.is_calling() => TurnOutcome::Calls,
             true => TurnOutcome::Ran,
+            false if !self.rest() => TurnOutcome::Idle(Some(self.exec.now)),
             false => {
-                self.rest();
                 let next = earlier(self.exec.timers.earliest(), self.tasks.next_time());
                 TurnOutcome::Idle(earlier(next, until))
             }
@@ -205,15 +210,25 @@ impl Worker {
 
     fn run<const TIMED: bool>(&mut self, task: usize) {
         self.exec.retry = None;
-        self.graph.progress = 0;
+        (self.graph.progress, self.graph.is_drained) = (0, false);
         self.exec.pulls = 0;
         let kind = self.tasks.kind(task);
         let asked = match self.graph.slots[kind.element()].single {
             false => self.work::<TIMED>(kind),
             true => self.work_singly::<TIMED>(kind),
         };
+        if asked == NextRun::Again && self.graph.is_drained && self.is_drained(kind) {
+            // More packets wake it.
+            return self.tasks.wait(task);
+        }
         let (retry, moved) = (self.exec.retry, self.graph.progress > 0);
         self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.inbox);
+    }
+
+    /// Whether all packets of a task come from the store that it has pulled last.
+    fn is_drained(&self, kind: TaskKind) -> bool {
+        matches!(kind, TaskKind::Store(_))
+            || transfer::has_nothing_else(&self.graph, kind.element())
     }
 
     /// Runs a task for one packet.

@@ -117,6 +117,8 @@ pub struct WorkerGraph {
     pub(crate) is_cut: bool,
     /// Packets that the present task has taken out of stores or pulled.
     pub(crate) progress: u64,
+    /// Whether the last pull has left nothing that could be pulled by the same way.
+    pub(crate) is_drained: bool,
     /// The most packets that a pull may bring.
     pub(crate) most: usize,
     /// Packets that left a fused chain before its end, while they are grouped by where they go.
@@ -147,6 +149,7 @@ impl WorkerGraph {
             most_hops: MAX_HOPS,
             is_cut: false,
             progress: 0,
+            is_drained: false,
             most: usize::MAX,
             exit_groups: Vec::new(),
             woken: Vec::new(),

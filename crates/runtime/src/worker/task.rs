@@ -318,6 +318,11 @@ impl Tasks {
         }
     }
 
+    /// Notes that a task has run, and rests until it is woken.
+    pub(crate) fn wait(&mut self, task: usize) {
+        self.rest(task, TaskState::Waiting, None);
+    }
+
     #[inline]
     fn again(&mut self, task: usize) {
         let it = &mut self.tasks[task];

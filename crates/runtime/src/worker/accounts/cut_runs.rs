@@ -64,7 +64,7 @@ impl Worker {
         let CutRun { batches, visits } = std::mem::take(&mut accounts.cut_runs[account]);
         (self.graph.progress, self.exec.pulls) = (0, 0);
         if visits > MAX_HOPS {
-            return self.drop_batches(batches);
+            return self.drop_in_part(account, CutRun { batches, visits });
         }
         self.graph.stack = batches;
         transfer::drain_all(&mut self.graph, &mut self.exec);
@@ -72,6 +72,19 @@ impl Worker {
             && let Some(accounts) = &mut self.accounts
         {
             accounts.cut_runs[account].visits = visits;
+        }
+    }
+
+    /// Drops as many batches of a remainder as a run may visit elements.
+    fn drop_in_part(&mut self, account: usize, mut remainder: CutRun) {
+        let most = usize::try_from(self.graph.most_hops).unwrap_or(usize::MAX);
+        let dropped = remainder.batches.len().min(most);
+        let rest = remainder.batches.len() - dropped;
+        self.graph.hops = dropped as u32;
+        let dropped = remainder.batches.split_off(rest);
+        self.drop_batches(dropped);
+        if let Some(accounts) = &mut self.accounts {
+            accounts.cut_runs[account] = remainder;
         }
     }
 

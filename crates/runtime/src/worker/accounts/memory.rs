@@ -2,10 +2,39 @@
 
 use super::{Accounts, SETTLEMENT};
 use crate::worker::{Worker, slot};
+use castanet_element::time::Time;
 use castanet_packet::HeapPayment;
 
 /// The inverse of the part of the time that counts of kept packets may take.
 const MOST_COUNTING: u32 = 50;
+/// Elements whose packets are counted between two runs.
+const COUNTED_AT_ONCE: usize = 256;
+
+/// The count of the packets that elements keep, which goes on from run to run.
+#[derive(Default)]
+pub(super) struct KeptCount {
+    /// The element that is counted next.
+    next: usize,
+    /// The time at which it begins again.
+    due: Time,
+    /// Ticks that it has taken since it began.
+    ticks: u64,
+    /// Whether something was charged since it began.
+    pub(super) is_stale: bool,
+}
+
+impl KeptCount {
+    /// Whether it has begun, or is due.
+    #[inline]
+    pub(super) fn is_due(&self, now: Time) -> bool {
+        self.next > 0 || self.due <= now
+    }
+
+    /// Whether it tells what elements keep at present.
+    fn is_complete(&self) -> bool {
+        self.next == 0 && !self.is_stale
+    }
+}
 
 impl Accounts {
     /// Has an account pay for memory that this thread allocates, until the result is dropped.
@@ -22,34 +51,46 @@ impl Worker {
         accounts.payment(accounts.of(element))
     }
 
-    /// Begins a rest: the worker sleeps, or its thread ends.
-    pub(in crate::worker) fn rest(&mut self) {
-        if let Some(accounts) = &mut self.accounts
-            && !std::mem::replace(&mut accounts.rests, true)
-            && !accounts.is_counted
-        {
+    /// Begins a rest: the worker sleeps, or its thread ends. Returns whether it may sleep long: kept packets are
+    /// counted first.
+    pub(in crate::worker) fn rest(&mut self) -> bool {
+        let Some(accounts) = &mut self.accounts else { return true };
+        accounts.rests = true;
+        if !accounts.kept_count.is_complete() {
             self.count_kept();
         }
+        self.accounts.as_ref().is_none_or(|accounts| accounts.kept_count.is_complete())
     }
 
-    /// Counts the packets that elements keep, for their accounts.
+    /// Counts the packets that the next elements keep, for their accounts.
     #[inline(never)]
     pub(super) fn count_kept(&mut self) {
+        let Some(accounts) = &mut self.accounts else { return };
         let now = self.exec.now;
-        let begun = self.accounts.as_ref().map(|accounts| accounts.counter.now(now));
-        for (element, kept) in self.exec.kept.iter().enumerate() {
-            let (Some(kept), Some(node)) = (kept, slot::at(&self.graph.slots, element)) else {
+        let begun = accounts.counter.now(now);
+        let KeptCount { next, ticks, .. } = accounts.kept_count;
+        if next == 0 {
+            accounts.kept_count = KeptCount::default();
+        }
+        let end = self.exec.kept.len().min(next + COUNTED_AT_ONCE);
+        for element in next..end {
+            let (Some(kept), Some(node)) =
+                (&self.exec.kept[element], slot::at(&self.graph.slots, element))
+            else {
                 continue;
             };
             if !node.is_shared() || self.exec.at_home[element] {
                 kept.count(node.held());
             }
         }
-        if let (Some(accounts), Some(begun)) = (&mut self.accounts, begun) {
-            let spent = accounts.counter.now(now).saturating_sub(begun);
+        let ticks = ticks + accounts.counter.now(now).saturating_sub(begun);
+        let count = &mut accounts.kept_count;
+        if end < self.exec.kept.len() {
+            (count.next, count.ticks) = (end, ticks);
+        } else {
             // With very many elements, less often: it takes a small part of the time.
-            let pause = SETTLEMENT.max(accounts.counter.time(spent) * MOST_COUNTING);
-            (accounts.count_due, accounts.is_counted) = (now + pause, true);
+            let pause = SETTLEMENT.max(accounts.counter.time(ticks) * MOST_COUNTING);
+            (count.next, count.ticks, count.due) = (0, 0, now + pause);
         }
     }
 }
