@@ -9,6 +9,7 @@ mod crossings;
 mod cut_runs;
 mod memory;
 mod run_bound;
+mod tick_counter;
 
 use super::meter::VISIT;
 use super::{Tasks, Worker};
@@ -26,6 +27,7 @@ use memory::KeptCount;
 use nix::time::{ClockId, clock_gettime};
 use run_bound::RunBound;
 use std::time::Duration;
+use tick_counter::TickCounter;
 
 /// Time at full speed for which an account with a limit may save up while it has no work.
 const SAVED: Duration = Duration::from_millis(2);
@@ -105,12 +107,6 @@ pub(super) struct TimerTurn {
     ticks: u64,
 }
 
-/// Counts ticks: of the time-stamp counter, or nanoseconds of simulated time.
-struct TickCounter {
-    counter: Option<quanta::Clock>,
-    per_second: f64,
-}
-
 /// Use of one account.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AccountReport {
@@ -128,31 +124,6 @@ pub struct AccountReport {
     pub overruns: u64,
     /// Packets that a run may take.
     pub burst: usize,
-}
-
-impl TickCounter {
-    fn new(clock: &Clock) -> TickCounter {
-        let counter = (!clock.is_simulated()).then(quanta::Clock::new);
-        let seconds = |counter: &quanta::Clock| counter.delta_as_nanos(0, 1 << 40) as f64 / 1e9;
-        let per_second = counter.as_ref().map_or(1e9, |it| (1u64 << 40) as f64 / seconds(it));
-        TickCounter { counter, per_second }
-    }
-
-    #[inline]
-    fn now(&self, time: Time) -> u64 {
-        match &self.counter {
-            Some(counter) => counter.raw(),
-            None => time.nanos(),
-        }
-    }
-
-    fn ticks(&self, time: Duration) -> u64 {
-        (time.as_secs_f64() * self.per_second) as u64
-    }
-
-    fn time(&self, ticks: u64) -> Duration {
-        Duration::from_nanos((ticks as f64 / self.per_second * 1e9) as u64)
-    }
 }
 
 impl Accounts {
@@ -522,12 +493,12 @@ impl Worker {
     }
 
     /// Charges the timer of an element that has just run. Returns whether tasks have to run before other timers:
-    /// those of a turn take no longer than the shortest delay that an account was promised.
+    /// those of a turn take no longer than runs may take beside the shortest delay that an account was promised.
     pub(super) fn charge_timer(&mut self, element: usize, timers: &mut TimerTurn) -> bool {
         let Some(accounts) = &mut self.accounts else { return false };
         timers.ticks += accounts.charge_timer(element, self.exec.now, self.graph.hops);
         self.exec.store_inputs.iter_mut().for_each(Vec::clear);
-        timers.ticks >= accounts.least_delay
+        timers.ticks >= accounts.least_delay / 2
     }
 
     /// Runs the next task of an account, for a burst of this length; returns the number of packets that it moved,

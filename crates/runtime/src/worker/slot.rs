@@ -1,7 +1,7 @@
 //! The elements of one worker.
 
 use super::chain::FusedChain;
-use super::transfer::limits::MAX_HOPS;
+use super::transfer::limits::{Deadline, MAX_HOPS};
 use crate::graph::target::Target;
 use crate::graph::task::TaskRef;
 use castanet_element::class::Role;
@@ -111,8 +111,11 @@ pub struct WorkerGraph {
     pub(crate) pulled: Vec<PendingBatch>,
     /// Elements that the present burst has visited.
     pub(crate) hops: u32,
-    /// Elements that it may visit. With fewer than `MAX_HOPS`, it is cut there.
+    /// Elements that it may visit, until the next look at the time if there is a deadline. With fewer than
+    /// `MAX_HOPS`, it is cut there.
     pub(crate) most_hops: u32,
+    /// When the present run is cut.
+    pub(in crate::worker) deadline: Option<Deadline>,
     /// Whether it was cut: its batches wait on the stack.
     pub(crate) is_cut: bool,
     /// Packets that the present task has taken out of stores or pulled.
@@ -147,6 +150,7 @@ impl WorkerGraph {
             pulled: Vec::new(),
             hops: 0,
             most_hops: MAX_HOPS,
+            deadline: None,
             is_cut: false,
             progress: 0,
             is_drained: false,

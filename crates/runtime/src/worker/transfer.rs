@@ -21,7 +21,7 @@ use castanet_element::exec::{Destination, ExecState, Next, RunKind};
 use castanet_element::fate::PANICKED;
 use castanet_element::node::{Node, PushRole, RoleNode};
 use castanet_packet::Batch;
-use limits::{MAX_DEPTH, drop_looped, is_in_circles};
+use limits::{MAX_DEPTH, drop_looped, is_in_circles, may_go_on};
 use pull::take;
 pub(super) use pull::{has_nothing_else, pull_input};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -123,7 +123,7 @@ fn follow<const TIMED: bool>(
 fn travel<const TIMED: bool>(graph: &mut WorkerGraph, exec: &mut ExecState, it: &mut Journey) {
     loop {
         let me = it.me;
-        if it.depth > MAX_DEPTH || graph.hops > graph.most_hops {
+        if (it.depth > MAX_DEPTH || graph.hops > graph.most_hops) && !may_go_on(graph, it.depth) {
             return stop(graph, exec, it);
         }
         graph.hops += 1;

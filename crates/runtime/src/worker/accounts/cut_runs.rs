@@ -1,9 +1,14 @@
-//! Runs that are cut because they visit too many elements: the remainder waits for the account's next turn.
+//! Runs that are cut because they take too long: the remainder waits for the account's next turn.
 
 use crate::graph::assign::accounts::OWN;
 use crate::worker::Worker;
+use crate::worker::meter::VISIT;
 use crate::worker::slot::PendingBatch;
-use crate::worker::transfer::{self, limits::MAX_HOPS};
+use crate::worker::transfer;
+use crate::worker::transfer::limits::{Deadline, MAX_HOPS};
+
+/// Elements that any run may visit in simulated time.
+const LEAST_VISITS: u64 = 64;
 
 /// The remainder of an account's run.
 #[derive(Default)]
@@ -23,13 +28,22 @@ impl CutRun {
 }
 
 impl Worker {
-    /// Bounds the elements that the run of an account may visit before it is cut.
+    /// Sets the time at which the run of an account is cut, or the elements that it may visit.
     #[inline]
     pub(in crate::worker) fn bound_visits(&mut self, account: usize) {
-        if let Some(accounts) = &self.accounts
-            && account != OWN
-        {
-            self.graph.most_hops = accounts.bounds[account].visits;
+        let Some(accounts) = &self.accounts else { return };
+        let bound = &accounts.bounds[account];
+        let (true, Some(aim)) = (account != OWN, bound.aim()) else { return };
+        match &accounts.counter.counter {
+            Some(counter) => {
+                let (counter, at) = (counter.clone(), accounts.mark + aim);
+                self.graph.most_hops = bound.step;
+                self.graph.deadline = Some(Deadline { counter, at, step: bound.step });
+            }
+            // Simulated time stands still during a run.
+            None => {
+                self.graph.most_hops = (aim / VISIT).clamp(LEAST_VISITS, MAX_HOPS.into()) as u32
+            }
         }
     }
 
@@ -37,7 +51,7 @@ impl Worker {
     /// after the call instead.
     #[inline]
     pub(in crate::worker) fn set_remainder_aside(&mut self, account: usize) {
-        self.graph.most_hops = MAX_HOPS;
+        (self.graph.most_hops, self.graph.deadline) = (MAX_HOPS, None);
         if std::mem::take(&mut self.graph.is_cut) {
             self.keep_remainder(account);
         }
@@ -75,7 +89,7 @@ impl Worker {
         }
     }
 
-    /// Drops as many batches of a remainder as a run may visit elements.
+    /// Drops as many batches of a remainder as a run visits elements between two looks at the clock.
     fn drop_in_part(&mut self, account: usize, mut remainder: CutRun) {
         let most = usize::try_from(self.graph.most_hops).unwrap_or(usize::MAX);
         let dropped = remainder.batches.len().min(most);

@@ -16,6 +16,30 @@ pub(in crate::worker) fn is_in_circles(graph: &WorkerGraph, depth: u32) -> bool 
     depth > MAX_DEPTH || graph.hops > MAX_HOPS
 }
 
+/// The time at which a run is cut.
+pub(in crate::worker) struct Deadline {
+    pub(in crate::worker) counter: quanta::Clock,
+    /// In ticks of the counter.
+    pub(in crate::worker) at: u64,
+    /// Elements that are visited between two looks at the counter.
+    pub(in crate::worker) step: u32,
+}
+
+/// Whether a batch may go on that has visited as many elements as its run may: until the next look at
+/// the time, if there is a deadline.
+#[inline(never)]
+pub(super) fn may_go_on(graph: &mut WorkerGraph, depth: u32) -> bool {
+    if is_in_circles(graph, depth) {
+        return false;
+    }
+    let Some(Deadline { counter, at, step }) = &graph.deadline else { return false };
+    let goes_on = counter.raw() < *at;
+    if goes_on {
+        graph.most_hops = graph.hops.saturating_add(*step);
+    }
+    goes_on
+}
+
 /// Drops a batch that goes in circles.
 #[cold]
 pub(in crate::worker) fn drop_looped(exec: &mut ExecState, me: usize, batch: &mut Batch) {
