@@ -10,6 +10,7 @@ use castanet_element::declaration::ElementDeclarations;
 use castanet_element::fate::LossReason;
 use castanet_element::flow::Flow;
 use castanet_element::setup::{Configuration, PeerElement};
+use std::collections::HashMap;
 
 pub mod assign;
 pub mod carries;
@@ -103,6 +104,8 @@ pub struct Graph {
     pub elements: Vec<Element>,
     /// The connections.
     pub edges: Vec<Edge>,
+    /// By name: the element.
+    numbers: HashMap<String, usize>,
     /// By element: indices of the edges that leave it.
     pub(crate) leaving: Vec<Vec<usize>>,
     /// By element: indices of the edges that enter it.
@@ -120,7 +123,7 @@ impl Graph {
 
     /// The element of that name.
     pub fn find(&self, name: &str) -> Option<usize> {
-        self.elements.iter().position(|e| e.name == name)
+        self.numbers.get(name).copied()
     }
 
     /// `name :: Class`, for messages: with the name of the class that the configuration uses.
@@ -162,6 +165,8 @@ impl Graph {
 
     /// Computes the edges that leave and enter each element.
     pub(crate) fn link(&mut self) {
+        let numbers = self.elements.iter().enumerate();
+        self.numbers = numbers.map(|(number, it)| (it.name.clone(), number)).collect();
         self.leaving = vec![Vec::new(); self.elements.len()];
         self.entering = vec![Vec::new(); self.elements.len()];
         for (i, edge) in self.edges.iter().enumerate() {

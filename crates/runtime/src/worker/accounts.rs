@@ -498,7 +498,7 @@ impl Worker {
         let Some(accounts) = &mut self.accounts else { return false };
         timers.ticks += accounts.charge_timer(element, self.exec.now, self.graph.hops);
         self.exec.store_inputs.iter_mut().for_each(Vec::clear);
-        timers.ticks >= accounts.least_delay / 2
+        timers.ticks >= accounts.least_delay / 4
     }
 
     /// Runs the next task of an account, for a burst of this length; returns the number of packets that it moved,

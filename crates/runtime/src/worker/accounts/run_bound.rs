@@ -25,10 +25,10 @@ impl RunBound {
         RunBound { most: None, per_packet: None, burst: usize::MAX, per_visit, step: 1 }
     }
 
-    /// The ticks after which a run is cut, and those of a burst: half of what was promised, because a packet or a visit
-    /// may take longer than those before it.
+    /// The ticks after which a run is cut, and those of a burst: a quarter of what was promised. A packet or a visit
+    /// may take longer than those before it, and a packet of others that has waited for a run waits for theirs, too.
     pub(super) fn aim(&self) -> Option<u64> {
-        Some(self.most? / 2)
+        Some(self.most? / 4)
     }
 
     /// Sets the longest run, in ticks.
