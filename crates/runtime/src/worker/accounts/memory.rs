@@ -7,8 +7,10 @@ use castanet_packet::HeapPayment;
 
 /// The inverse of the part of the time that counts of kept packets may take.
 const MOST_COUNTING: u32 = 50;
-/// Elements whose packets are counted between two runs.
-const COUNTED_AT_ONCE: usize = 256;
+/// Elements whose packets are counted between two runs: each may miss the caches several times.
+const COUNTED_AT_ONCE: usize = 32;
+/// Elements of which is asked between two runs whether they keep packets.
+const SEEN_AT_ONCE: usize = 4096;
 
 /// The count of the packets that elements keep, which goes on from run to run.
 #[derive(Default)]
@@ -72,17 +74,13 @@ impl Worker {
         if next == 0 {
             accounts.kept_count = KeptCount::default();
         }
-        let end = self.exec.kept.len().min(next + COUNTED_AT_ONCE);
-        for element in next..end {
-            let (Some(kept), Some(node)) =
-                (&self.exec.kept[element], slot::at(&self.graph.slots, element))
-            else {
-                continue;
-            };
-            if !node.is_shared() || self.exec.at_home[element] {
-                kept.count(node.held());
-            }
+        let (mut end, mut counted) = (next, 0);
+        let most = self.exec.kept.len().min(next + SEEN_AT_ONCE);
+        while end < most && counted < COUNTED_AT_ONCE {
+            counted += usize::from(self.count_of(end));
+            end += 1;
         }
+        let Some(accounts) = &mut self.accounts else { return };
         let ticks = ticks + accounts.counter.now(now).saturating_sub(begun);
         let count = &mut accounts.kept_count;
         if end < self.exec.kept.len() {
@@ -92,5 +90,17 @@ impl Worker {
             let pause = SETTLEMENT.max(accounts.counter.time(ticks) * MOST_COUNTING);
             (count.next, count.ticks, count.due) = (0, 0, now + pause);
         }
+    }
+
+    /// Counts the packets that an element keeps, if it may keep any; returns whether it may.
+    #[inline]
+    fn count_of(&self, element: usize) -> bool {
+        let Some(kept) = &self.exec.kept[element] else { return false };
+        if let Some(node) = slot::at(&self.graph.slots, element)
+            && (!node.is_shared() || self.exec.at_home[element])
+        {
+            kept.count(node.held());
+        }
+        true
     }
 }

@@ -12,6 +12,7 @@ use castanet_packet::Batch;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Pulls up to `n` packets for input `input` of element `me`.
+#[inline]
 pub(crate) fn pull_input<const TIMED: bool>(
     graph: &mut WorkerGraph,
     exec: &mut ExecState,
@@ -66,7 +67,7 @@ fn pull<const TIMED: bool>(
             if let Some(&Some(up)) = graph.slots[me].upstream.get(side) {
                 pull::<TIMED>(graph, exec, up, n, &mut batch);
             }
-            graph.is_drained &= has_nothing_else(graph, me);
+            graph.is_drained = graph.is_drained && has_nothing_else(graph, me);
             if !batch.is_empty() {
                 exec.requested_output = from.port;
                 if graph.sees_all {
@@ -86,6 +87,7 @@ fn pull<const TIMED: bool>(
 }
 
 /// Takes up to `n` packets out of a store.
+#[inline]
 pub(super) fn take(
     graph: &mut WorkerGraph,
     exec: &mut ExecState,
@@ -100,8 +102,11 @@ pub(super) fn take(
         if catch_unwind(AssertUnwindSafe(|| store.dequeue(n, into, &mut cx))).is_err() {
             exec.panics += 1;
         }
-        // Where workers share its packets, others may come at any time.
-        graph.is_drained = store.held() == 0 && (store.is_at_home() || !store.is_shared());
+        // Where workers share its packets, others may come at any time. Without accounts, tasks have their turns
+        // one after another, and looking again costs less than a rest.
+        graph.is_drained = exec.store_inputs.is_some()
+            && store.held() == 0
+            && (store.is_at_home() || !store.is_shared());
     }
     let taken = (into.len() - before) as u64;
     exec.counters[me].output += taken;
