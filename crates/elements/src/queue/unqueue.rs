@@ -67,6 +67,6 @@ impl Source for Unqueue {
         }
         state.count += batch.len() as u64;
         cx.emit_batch((), batch);
-        NextRun::Again
+        NextRun::More
     }
 }

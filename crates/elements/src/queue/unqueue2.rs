@@ -82,6 +82,6 @@ impl Source for Unqueue2 {
         }
         state.count += batch.len() as u64;
         cx.emit_batch((), batch);
-        NextRun::Again
+        NextRun::More
     }
 }

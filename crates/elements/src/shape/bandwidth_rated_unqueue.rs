@@ -98,6 +98,6 @@ impl Source for BandwidthRatedUnqueue {
             cx.emit_batch((), batch);
             sent += 1;
         }
-        if sent == 0 { NextRun::Empty } else { NextRun::Again }
+        if sent == 0 { NextRun::Empty } else { NextRun::More }
     }
 }

@@ -74,6 +74,6 @@ impl Source for RatedUnqueue {
         bucket.remove(batch.len() as u64);
         state.shaped.add(&batch);
         cx.emit_batch((), batch);
-        NextRun::Again
+        NextRun::More
     }
 }

@@ -217,7 +217,7 @@ impl Worker {
             false => self.work::<TIMED>(kind),
             true => self.work_singly::<TIMED>(kind),
         };
-        if asked == NextRun::Again && self.graph.is_drained && self.is_drained(kind) {
+        if asked == NextRun::More && self.graph.is_drained && self.is_drained(kind) {
             // More packets wake it.
             return self.tasks.wait(task);
         }
@@ -278,7 +278,7 @@ impl Worker {
             calls::stack_pulled(&mut self.graph);
         }
         transfer::drain::<TIMED>(&mut self.graph, &mut self.exec);
-        if got > 0 { NextRun::Again } else { NextRun::Empty }
+        if got > 0 { NextRun::More } else { NextRun::Empty }
     }
 
     /// Sends on what elements have left after a call: wake-ups, stop requests, lines.

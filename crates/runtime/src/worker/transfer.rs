@@ -411,7 +411,7 @@ pub(crate) fn run_store<const TIMED: bool>(
         graph.stack.push(PendingBatch::new(node, port, 0, batch));
     }
     drain::<TIMED>(graph, exec);
-    if taken { NextRun::Again } else { NextRun::Empty }
+    if taken { NextRun::More } else { NextRun::Empty }
 }
 
 /// Has `me` produce for an output; it may pull its inputs meanwhile.

@@ -67,7 +67,6 @@ fn pull<const TIMED: bool>(
             if let Some(&Some(up)) = graph.slots[me].upstream.get(side) {
                 pull::<TIMED>(graph, exec, up, n, &mut batch);
             }
-            graph.is_drained = graph.is_drained && has_nothing_else(graph, me);
             if !batch.is_empty() {
                 exec.requested_output = from.port;
                 if graph.sees_all {
@@ -78,6 +77,7 @@ fn pull<const TIMED: bool>(
                     emit_rest(exec, next, &mut batch);
                 }
             }
+            graph.is_drained = graph.is_drained && has_nothing_else(graph, me);
         }
     }
     collect(graph, exec, from, mark, into);
