@@ -23,9 +23,9 @@ use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
 use castanet_packet::HeapPayment;
 use crossings::Crossings;
 use cut_runs::CutRun;
-use memory::KeptCount;
+use memory::KeptRound;
 use nix::time::{ClockId, clock_gettime};
-use run_bound::RunBound;
+use run_bound::{RunBound, aim};
 use std::time::Duration;
 use tick_counter::TickCounter;
 
@@ -47,7 +47,7 @@ pub(crate) struct Accounts {
     plans: Vec<AccountPlan>,
     /// The payment for memory on the heap while a command runs.
     payment: Option<HeapPayment>,
-    kept_count: KeptCount,
+    kept_round: KeptRound,
     /// Shares in ticks.
     shares: CpuShares,
     counter: TickCounter,
@@ -56,8 +56,8 @@ pub(crate) struct Accounts {
     usage: Vec<AccountUsage>,
     /// By account: how long its runs may take.
     bounds: Vec<RunBound>,
-    /// The shortest delay that an account was promised, in ticks.
-    least_delay: u64,
+    /// Ticks that the timers of one turn may take.
+    most_of_timers: u64,
     /// By account: the remainder of a run that was too long.
     cut_runs: Vec<CutRun>,
     crossings: Crossings,
@@ -100,13 +100,6 @@ struct Arrivals {
     waits: u32,
 }
 
-/// The timers of one turn of a worker.
-#[derive(Default)]
-pub(super) struct TimerTurn {
-    /// Ticks that they have taken.
-    ticks: u64,
-}
-
 /// Use of one account.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AccountReport {
@@ -145,14 +138,14 @@ impl Accounts {
             of: plan.elements.iter().map(|it| it.account).collect(),
             usage: vec![AccountUsage::default(); shares.len()],
             bounds: vec![RunBound::new(per_visit); shares.len()],
-            least_delay: u64::MAX,
+            most_of_timers: u64::MAX,
             cut_runs: shares.iter().map(|_| CutRun::default()).collect(),
             crossings: Crossings::new(graph, plan),
             arrivals: vec![Arrivals::default(); shares.len()],
             is_backlogged: false,
             plans: plan.accounts.clone(),
             payment: None,
-            kept_count: KeptCount::default(),
+            kept_round: KeptRound::default(),
             payer: OWN,
             mark,
             rests: true,
@@ -172,7 +165,7 @@ impl Accounts {
             self.bounds[account].set_most(most.map(|most| self.counter.ticks(most)));
         }
         let least = self.plans.iter().filter_map(|plan| plan.delay).min();
-        self.least_delay = least.map_or(u64::MAX, |least| self.counter.ticks(least));
+        self.most_of_timers = least.map_or(u64::MAX, |least| aim(self.counter.ticks(least)));
     }
 
     /// The account of an element.
@@ -225,7 +218,7 @@ impl Accounts {
     }
 
     fn note_use(&mut self, account: usize, ticks: u64) {
-        self.kept_count.is_stale = true;
+        self.kept_round.is_stale = true;
         let usage = &mut self.usage[account];
         usage.ticks += ticks;
         usage.fresh += ticks;
@@ -492,13 +485,13 @@ impl Worker {
         true
     }
 
-    /// Charges the timer of an element that has just run. Returns whether tasks have to run before other timers:
-    /// those of a turn take no longer than runs may take beside the shortest delay that an account was promised.
-    pub(super) fn charge_timer(&mut self, element: usize, timers: &mut TimerTurn) -> bool {
+    /// Charges the timer of an element that has just run, and adds its ticks to those of the turn's timers. Returns
+    /// whether tasks have to run before other timers.
+    pub(super) fn charge_timer(&mut self, element: usize, ticks: &mut u64) -> bool {
         let Some(accounts) = &mut self.accounts else { return false };
-        timers.ticks += accounts.charge_timer(element, self.exec.now, self.graph.hops);
+        *ticks += accounts.charge_timer(element, self.exec.now, self.graph.hops);
         self.exec.store_inputs.iter_mut().for_each(Vec::clear);
-        timers.ticks >= accounts.least_delay / 4
+        *ticks >= accounts.most_of_timers
     }
 
     /// Runs the next task of an account, for a burst of this length; returns the number of packets that it moved,
@@ -531,7 +524,7 @@ impl Worker {
         let burst = accounts.bounds[account].burst.min(self.exec.burst);
         let payment = accounts.payment(account);
         let has_remainder = accounts.cut_runs[account].is_some();
-        self.bound_visits(account);
+        self.bound_run(account);
         let moved = match has_remainder {
             true => {
                 self.run_remainder(account);
@@ -546,7 +539,7 @@ impl Worker {
         let run = AccountRun { account, burst, visits: self.graph.hops, is_cut };
         if let Some(accounts) = &mut self.accounts {
             accounts.charge_run(&run, packets, &mut self.exec);
-            if accounts.kept_count.is_due(self.exec.now) {
+            if accounts.kept_round.is_due(self.exec.now) {
                 self.count_kept();
             }
         }

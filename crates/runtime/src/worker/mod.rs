@@ -28,7 +28,6 @@ pub(crate) mod transfer;
 
 pub use accounts::AccountReport;
 pub(crate) use accounts::Accounts;
-use accounts::TimerTurn;
 pub(crate) use inbox::{Inbox, WorkerHandle};
 pub(crate) use meter::TaskMeter;
 pub(crate) use sampler::Sampler;
@@ -154,7 +153,7 @@ impl Worker {
         if self.is_calling() {
             return TurnOutcome::Calls;
         }
-        let mut timers = TimerTurn::default();
+        let mut timer_ticks = 0;
         // A timer that is set for this very moment waits for the next turn.
         for _ in 0..self.graph.slots.len() {
             let Some(me) = self.exec.timers.pop(self.exec.now) else { break };
@@ -163,13 +162,13 @@ impl Worker {
             }
             let payment = self.payment(me);
             let account = self.account_of(me);
-            self.bound_visits(account);
+            self.bound_run(account);
             self.charged(me, RunKind::Timer, |worker| {
                 transfer::wake(&mut worker.graph, &mut worker.exec, me);
             });
             self.set_remainder_aside(account);
             drop(payment);
-            let is_over = self.charge_timer(me, &mut timers);
+            let is_over = self.charge_timer(me, &mut timer_ticks);
             ran = true;
             if self.is_calling() {
                 self.after();

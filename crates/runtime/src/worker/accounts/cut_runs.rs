@@ -30,10 +30,10 @@ impl CutRun {
 impl Worker {
     /// Sets the time at which the run of an account is cut, or the elements that it may visit.
     #[inline]
-    pub(in crate::worker) fn bound_visits(&mut self, account: usize) {
+    pub(in crate::worker) fn bound_run(&mut self, account: usize) {
         let Some(accounts) = &self.accounts else { return };
         let bound = &accounts.bounds[account];
-        let (true, Some(aim)) = (account != OWN, bound.aim()) else { return };
+        let Some(aim) = bound.aim().filter(|_| account != OWN) else { return };
         match &accounts.counter.counter {
             Some(counter) => {
                 let (counter, at) = (counter.clone(), accounts.mark + aim);
@@ -111,7 +111,7 @@ impl Worker {
             if !accounts.is_some_and(|accounts| accounts.cut_runs[account].is_some()) {
                 continue;
             }
-            self.bound_visits(account);
+            self.bound_run(account);
             self.run_remainder(account);
             self.set_remainder_aside(account);
             if let Some(accounts) = &mut self.accounts {

@@ -12,9 +12,9 @@ const COUNTED_AT_ONCE: usize = 32;
 /// Elements of which is asked between two runs whether they keep packets.
 const SEEN_AT_ONCE: usize = 4096;
 
-/// The count of the packets that elements keep, which goes on from run to run.
+/// A round over all elements, which counts the packets that they keep and goes on from run to run.
 #[derive(Default)]
-pub(super) struct KeptCount {
+pub(super) struct KeptRound {
     /// The element that is counted next.
     next: usize,
     /// The time at which it begins again.
@@ -25,7 +25,7 @@ pub(super) struct KeptCount {
     pub(super) is_stale: bool,
 }
 
-impl KeptCount {
+impl KeptRound {
     /// Whether it has begun, or is due.
     #[inline]
     pub(super) fn is_due(&self, now: Time) -> bool {
@@ -58,10 +58,10 @@ impl Worker {
     pub(in crate::worker) fn rest(&mut self) -> bool {
         let Some(accounts) = &mut self.accounts else { return true };
         accounts.rests = true;
-        if !accounts.kept_count.is_complete() {
+        if !accounts.kept_round.is_complete() {
             self.count_kept();
         }
-        self.accounts.as_ref().is_none_or(|accounts| accounts.kept_count.is_complete())
+        self.accounts.as_ref().is_none_or(|accounts| accounts.kept_round.is_complete())
     }
 
     /// Counts the packets that the next elements keep, for their accounts.
@@ -70,9 +70,9 @@ impl Worker {
         let Some(accounts) = &mut self.accounts else { return };
         let now = self.exec.now;
         let begun = accounts.counter.now(now);
-        let KeptCount { next, ticks, .. } = accounts.kept_count;
+        let KeptRound { next, ticks, .. } = accounts.kept_round;
         if next == 0 {
-            accounts.kept_count = KeptCount::default();
+            accounts.kept_round = KeptRound::default();
         }
         let (mut end, mut counted) = (next, 0);
         let most = self.exec.kept.len().min(next + SEEN_AT_ONCE);
@@ -82,7 +82,7 @@ impl Worker {
         }
         let Some(accounts) = &mut self.accounts else { return };
         let ticks = ticks + accounts.counter.now(now).saturating_sub(begun);
-        let count = &mut accounts.kept_count;
+        let count = &mut accounts.kept_round;
         if end < self.exec.kept.len() {
             (count.next, count.ticks) = (end, ticks);
         } else {

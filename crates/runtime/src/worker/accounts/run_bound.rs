@@ -19,16 +19,21 @@ pub(super) struct RunBound {
     pub(super) step: u32,
 }
 
+/// The ticks that a run is to take where so many were promised: a quarter. A packet or a visit may take longer than
+/// those before it, and a packet of others that has waited for a run waits for theirs, too.
+pub(super) fn aim(promised: u64) -> u64 {
+    promised / 4
+}
+
 impl RunBound {
     /// No bound, where a visit of an element takes so long until one has been seen.
     pub(super) fn new(per_visit: u64) -> RunBound {
         RunBound { most: None, per_packet: None, burst: usize::MAX, per_visit, step: 1 }
     }
 
-    /// The ticks after which a run is cut, and those of a burst: a quarter of what was promised. A packet or a visit
-    /// may take longer than those before it, and a packet of others that has waited for a run waits for theirs, too.
+    /// The ticks after which a run is cut, and those of a burst.
     pub(super) fn aim(&self) -> Option<u64> {
-        Some(self.most? / 4)
+        self.most.map(aim)
     }
 
     /// Sets the longest run, in ticks.
