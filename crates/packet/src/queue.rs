@@ -9,11 +9,14 @@ use crate::raw::RawPacket;
 
 /// A double-ended queue of packets, which elements use to store them.
 ///
-/// A batch moves in by one copy of its descriptors, and out by one or two. A
+/// A batch that comes into an empty queue stays as it is, and leaves as it is if as many packets are
+/// taken. Any other moves in by one copy of its descriptors, and out by one or two. A
 /// `VecDeque<Packet>` moves packets one by one, which takes eighty instructions
 /// for each instead of ten.
 #[derive(Default)]
 pub struct PacketQueue {
+    /// The batch before all others.
+    front: Batch,
     /// Each is a packet that the queue owns.
     packets: VecDeque<RawPacket>,
 }
@@ -27,18 +30,21 @@ impl PacketQueue {
     /// Number of packets.
     #[inline]
     pub fn len(&self) -> usize {
-        self.packets.len()
+        self.front.len() + self.packets.len()
     }
 
     /// Whether the queue has no packets.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.packets.is_empty()
+        self.len() == 0
     }
 
     /// Moves the packets of `batch` to the end.
     #[inline]
     pub fn append(&mut self, batch: &mut Batch) {
+        if self.is_empty() {
+            return std::mem::swap(&mut self.front, batch);
+        }
         // Before the descriptors are copied: an allocation may fail.
         self.packets.reserve(batch.len());
         self.packets.extend(batch.as_raw());
@@ -48,7 +54,23 @@ impl PacketQueue {
     /// Moves up to `n` packets from the front to the end of `batch`, in order.
     #[inline]
     pub fn take(&mut self, n: usize, batch: &mut Batch) {
-        let n = n.min(self.len());
+        let whole = self.front.len();
+        if n < whole {
+            self.dissolve_front();
+        } else if batch.is_empty() {
+            std::mem::swap(&mut self.front, batch);
+        } else {
+            batch.append(&mut self.front);
+        }
+        let n = if n < whole { n } else { n - whole };
+        if n > 0 && !self.packets.is_empty() {
+            self.copy_out(n, batch);
+        }
+    }
+
+    /// Moves up to `n` packets behind the front to the end of `batch`.
+    fn copy_out(&mut self, n: usize, batch: &mut Batch) {
+        let n = n.min(self.packets.len());
         let (first, second) = self.packets.as_slices();
         let first = &first[..n.min(first.len())];
         let second = &second[..n - first.len()];
@@ -65,15 +87,25 @@ impl PacketQueue {
         self.packets.drain(..n);
     }
 
+    /// Moves the packets of the front to the others.
+    #[cold]
+    fn dissolve_front(&mut self) {
+        self.packets.reserve(self.front.len());
+        let front = self.front.as_raw().iter().rev();
+        front.for_each(|&raw| self.packets.push_front(raw));
+        self.front.forget_all();
+    }
+
     /// Puts a packet before all others.
     pub fn push_front(&mut self, packet: Packet) {
-        self.packets.reserve(1);
+        self.packets.reserve(1 + self.front.len());
+        self.dissolve_front();
         self.packets.push_front(RawPacket::of(&ManuallyDrop::new(packet)));
     }
 
     /// Removes the last packet and returns it.
     pub fn pop_back(&mut self) -> Option<Packet> {
-        let raw = self.packets.pop_back()?;
+        let Some(raw) = self.packets.pop_back() else { return self.front.pop() };
         // SAFETY: the words are those of a packet that the queue owned until now.
         Some(unsafe { raw.into_packet() })
     }
@@ -87,7 +119,7 @@ impl PacketQueue {
 
     /// The packets, from the front on.
     pub fn iter(&self) -> impl Iterator<Item = &Packet> {
-        self.packets.iter().map(RawPacket::as_packet)
+        self.front.iter().chain(self.packets.iter().map(RawPacket::as_packet))
     }
 
     /// Drops all packets.

@@ -144,10 +144,11 @@ proptest! {
                     prop_assert!(batch.is_empty());
                 }
                 2 => {
-                    let mut batch = batch_of(&pool, 2);
+                    let mut batch = batch_of(&pool, n % 3);
+                    let before = numbers(&batch);
                     queue.take(n, &mut batch);
                     let taken = model.drain(..n.min(model.len()));
-                    prop_assert_eq!(numbers(&batch), [0, 1].into_iter().chain(taken).collect::<Vec<_>>());
+                    prop_assert_eq!(numbers(&batch), before.into_iter().chain(taken).collect::<Vec<_>>());
                 }
                 3 => {
                     queue.push_front(pool.copy_in(&[n as u8]).unwrap());
@@ -162,6 +163,8 @@ proptest! {
                 }
             }
             prop_assert_eq!((queue.len(), queue.is_empty()), (model.len(), model.is_empty()));
+            let listed: VecDeque<u8> = queue.iter().map(|packet| packet.bytes()[0]).collect();
+            prop_assert_eq!(listed, model.clone());
             prop_assert_eq!(pool.in_use(), model.len());
         }
         let mut half = Batch::new();
