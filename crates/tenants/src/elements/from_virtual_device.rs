@@ -1,8 +1,8 @@
 //! `FromVirtualDevice`: emits the frames of a tenant's virtual device, in a task of its own.
 
+use super::link_header::mark_ethernet;
 use castanet_element::packet::PacketQueue;
 use castanet_element::prelude::*;
-use castanet_wire::Ethernet;
 
 /// Emits the Ethernet frames that the demultiplexer pushes for a tenant's virtual device.
 ///
@@ -95,17 +95,15 @@ impl FromVirtualDeviceState {
     }
 }
 
-/// Marks the header of an Ethernet frame; returns whether it has one.
-fn mark(packet: &mut Packet) -> bool {
-    let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return false };
-    let kind = match header.dst() {
-        MacAddr::BROADCAST => PacketType::Broadcast,
-        dst if dst.is_multicast() => PacketType::Multicast,
-        _ => PacketType::Host,
-    };
-    packet.set_packet_type(kind);
-    packet.set_mac_header(0);
-    true
+/// Takes out packets without an Ethernet header.
+#[cold]
+fn drop_short(batch: &mut Batch, cx: &mut Cx) {
+    for mut packet in std::mem::take(batch).drain() {
+        match mark_ethernet(&mut packet) {
+            true => batch.push(packet),
+            false => cx.emit(FromVirtualDeviceExit::Short, packet),
+        }
+    }
 }
 
 impl Store for FromVirtualDevice {
@@ -113,16 +111,16 @@ impl Store for FromVirtualDevice {
     type Fate = FromVirtualDeviceExit;
 
     fn enqueue(&self, state: &mut FromVirtualDeviceState, mut batch: Batch, cx: &mut Cx) {
-        let mut frames = Batch::new();
-        for mut packet in batch.drain() {
-            match mark(&mut packet) {
-                true => frames.push(packet),
-                false => cx.emit(FromVirtualDeviceExit::Short, packet),
-            }
+        let marked = batch.iter_mut().map(mark_ethernet).filter(|&is_marked| is_marked).count();
+        if marked < batch.len() {
+            drop_short(&mut batch, cx);
         }
-        let excess = frames.split_off(self.room(state));
-        state.waiting.append(&mut frames);
-        cx.emit_batch(FromVirtualDeviceExit::Full, excess);
+        let room = self.room(state);
+        if batch.len() > room {
+            let excess = batch.split_off(room);
+            cx.emit_batch(FromVirtualDeviceExit::Full, excess);
+        }
+        state.waiting.append(&mut batch);
     }
 
     fn dequeue(&self, state: &mut FromVirtualDeviceState, n: usize, into: &mut Batch, _: &mut Cx) {

@@ -2,6 +2,7 @@
 
 #[allow(missing_docs)] // the manual says it
 pub mod from_virtual_device;
+mod link_header;
 mod source_addresses;
 #[allow(missing_docs)] // the manual says it
 pub mod tenant_process;

@@ -70,7 +70,6 @@ pub struct ToVirtualDeviceState {
     byte_count: u64,
     #[portable]
     sources: SourceAddresses,
-    fates: Vec<u8>,
 }
 
 #[handlers]
@@ -83,7 +82,30 @@ impl ToVirtualDeviceState {
     }
 }
 
+impl ToVirtualDeviceState {
+    fn note_sent(&mut self, batch: &Batch) {
+        self.count += batch.len() as u64;
+        self.byte_count += batch.byte_count();
+        // One frame of a burst tells enough.
+        let last = batch.as_slice().last().and_then(|it| Ethernet::from_prefix(it.bytes()));
+        if let Some((header, _)) = last {
+            self.sources.note(header.src());
+        }
+    }
+}
+
 impl ToVirtualDevice {
+    /// Takes out packets that are not sent.
+    #[cold]
+    fn sort_out(&self, batch: &mut Batch, cx: &mut Cx) {
+        for packet in std::mem::take(batch).drain() {
+            match self.check(&packet) {
+                ToVirtualDeviceExit::Sent => batch.push(packet),
+                exit => cx.emit(exit, packet),
+            }
+        }
+    }
+
     fn check(&self, packet: &Packet) -> ToVirtualDeviceExit {
         let Some(length) = packet.len().checked_sub(Ethernet::LEN) else {
             return ToVirtualDeviceExit::Short;
@@ -101,23 +123,13 @@ impl PerBatch for ToVirtualDevice {
     type Local = ToVirtualDeviceState;
     type Fate = ToVirtualDeviceExit;
 
-    fn batch(&self, it: &mut ToVirtualDeviceState, _: usize, batch: Batch, cx: &mut Cx) {
-        it.fates.clear();
-        let mut last = None;
-        for packet in batch.iter() {
-            let exit = self.check(packet);
-            if matches!(exit, ToVirtualDeviceExit::Sent) {
-                it.count += 1;
-                it.byte_count += packet.len() as u64;
-                last = Some(packet);
-            }
-            it.fates.push(exit.index());
+    fn batch(&self, it: &mut ToVirtualDeviceState, _: usize, mut batch: Batch, cx: &mut Cx) {
+        let fitting = Ethernet::LEN..=self.mtu.saturating_add(Ethernet::LEN);
+        if !batch.iter().all(|packet| fitting.contains(&packet.len())) {
+            self.sort_out(&mut batch, cx);
         }
-        // One frame of a burst tells enough.
-        if let Some((header, _)) = last.and_then(|packet| Ethernet::from_prefix(packet.bytes())) {
-            it.sources.note(header.src());
-        }
-        cx.route(batch, &mut it.fates);
+        it.note_sent(&batch);
+        cx.emit_batch(ToVirtualDeviceExit::Sent, batch);
     }
 
     fn after_take_state(&self, it: &mut ToVirtualDeviceState, cx: &mut Cx) {

@@ -1,0 +1,24 @@
+//! The link header of frames that reach a virtual device.
+
+use castanet_element::packet::{Packet, PacketType};
+use castanet_wire::{Ethernet, MacAddr};
+
+/// Marks the header of an Ethernet frame, and sets the packet type annotation by its destination
+/// address; returns `false` if the packet is too short for one.
+#[inline]
+pub(super) fn mark_ethernet(packet: &mut Packet) -> bool {
+    let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return false };
+    // Apart: nearly all frames are for one station.
+    let kind = if header.dst().is_multicast() { group_type(header) } else { PacketType::Host };
+    packet.set_packet_type(kind);
+    packet.set_mac_header(0);
+    true
+}
+
+#[cold]
+fn group_type(header: &Ethernet) -> PacketType {
+    match header.dst() {
+        MacAddr::BROADCAST => PacketType::Broadcast,
+        _ => PacketType::Multicast,
+    }
+}
