@@ -4,6 +4,9 @@ use super::traffic::{FLOWS, FRAME, Frames, Traffic, frames};
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
+/// Time after which a ring looks again whether packets have come back.
+const PAUSE: Duration = Duration::from_micros(1);
+
 /// Replays packets from memory and takes back what comes round.
 ///
 /// Frames go round in turn, so that as many are in use as are asked for;
@@ -78,7 +81,10 @@ impl Source for BenchRing {
             return NextRun::Done;
         }
         let Some(templates) = &ring.templates else { return NextRun::Done };
-        let Some(mut batch) = ring.waiting.pop_front() else { return NextRun::Empty };
+        let Some(mut batch) = ring.waiting.pop_front() else {
+            // What comes back wakes no source.
+            return NextRun::At(cx.now() + PAUSE);
+        };
         // Apart, as the length of short ones is a constant, and the copy a few instructions.
         match ring.long.is_empty() {
             true => receive(&mut batch, &templates[..], ring.next),

@@ -113,18 +113,48 @@ pub struct Plan {
 enum Sharing {
     /// One router, and nothing between it and the device.
     None,
-    /// A switch and queues.
-    Queues,
+    /// A switch and virtual devices.
+    Devices,
     /// The same, with an account for each router.
     Accounts,
+    /// The same, where each frame goes out and in with a VLAN tag.
+    Vlan,
+    /// The same in VXLAN over UDP and IPv4 instead.
+    Vxlan,
+    /// A switch, queues of which bursts of any length are taken, and an account for each router.
+    Queues,
 }
 
 impl Sharing {
     fn name(self) -> &'static str {
         match self {
             Sharing::None => "no sharing",
-            Sharing::Queues => "switch, queues",
-            Sharing::Accounts => "switch, queues, accounts",
+            Sharing::Devices => "virtual devices",
+            Sharing::Accounts => "virtual devices, accounts",
+            Sharing::Vlan => "virtual devices, accounts, VLAN",
+            Sharing::Vxlan => "virtual devices, accounts, VXLAN",
+            Sharing::Queues => "queues, accounts",
+        }
+    }
+
+    /// The elements of the way out and of the way in, which `castanet tenants` makes.
+    fn transport(self) -> &'static str {
+        match self {
+            Sharing::None | Sharing::Devices | Sharing::Accounts | Sharing::Queues => "",
+            Sharing::Vlan => {
+                "-> VLANEncap(VLAN_ID 11)
+                 -> frames :: Classifier(12/8100 14/000b%0fff, -) -> VLANDecap(false)"
+            }
+            Sharing::Vxlan => {
+                "-> VXLANEncap(10) -> UDPIPEncap(10.9.0.1, 49152, 10.9.0.2, 4789, false)
+                 -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2)
+                 -> frames :: Classifier(12/0800 30/0a090002, -)
+                 -> HostEtherFilter(2:0:0:0:0:2) -> Strip(14) -> CheckIPHeader
+                 -> tunnels :: IPClassifier(src host 10.9.0.1 and udp dst port 4789, -)
+                 -> CheckUDPHeader -> StripIPHeader -> Strip(8) -> length :: CheckLength(7);
+                 tunnels[1] -> Discard; length[0] -> Discard; length[1]
+                 -> networks :: Classifier(4/00000a, -) -> VXLANDecap(10)"
+            }
         }
     }
 }
@@ -135,14 +165,23 @@ fn configuration(sharing: Sharing, routers: usize, burst: usize) -> String {
     if sharing == Sharing::None {
         return ring + ";" + &path(0, 4, "r", "r");
     }
-    let inner = path(0, 4, "u", "output");
+    let inner = path(0, 4, "from", "to");
+    let (from, to) = match sharing {
+        Sharing::Queues => (format!("Queue({FRAMES}) -> from :: Unqueue(BURST {burst})"), "Null"),
+        _ => {
+            (format!("from :: FromVirtualDevice(eth0, CAPACITY {FRAMES})"), "ToVirtualDevice(eth0)")
+        }
+    };
+    let transport = sharing.transport();
     let mut text = format!(
-        "elementclass VirtualRouter {{ input -> Queue({FRAMES}) -> u :: Unqueue(BURST {burst}); {inner} }}
-         {ring} -> switch :: RoundRobinSwitch;\n"
+        "elementclass VirtualRouter {{ input -> {from}; to :: {to} -> output; {inner} }}
+         {ring} {transport} -> switch :: RoundRobinSwitch;\n"
     );
+    let others = ["frames", "networks"].into_iter().filter(|it| transport.contains(it));
+    others.for_each(|it| text += &format!("{it}[1] -> Discard;\n"));
     for n in 0..routers {
         text += &format!("switch[{n}] -> v{n} :: VirtualRouter -> r;\n");
-        if sharing == Sharing::Accounts {
+        if sharing != Sharing::Devices {
             // A fifth is for the device.
             text += &format!("CPUAccount(v{n}, GUARANTEE {:.3}%);\n", 80.0 / routers as f64);
         }
@@ -237,7 +276,7 @@ pub fn run(
     library: &Library,
     on_record: &mut dyn FnMut(Record),
 ) -> Result<(), String> {
-    use Sharing::{Accounts, None, Queues};
+    use Sharing::{Accounts, Devices, None, Queues, Vlan, Vxlan};
     let wanted = |case: &str| is_selected(&plan.cases, case);
     if wanted("targets") {
         targets(plan, library, on_record)?;
@@ -246,13 +285,14 @@ pub fn run(
         container(plan, library, on_record)?;
     }
     if wanted("overhead") {
-        let sides = [(None, 1, 64), (Queues, 1, 64), (Accounts, 1, 64), (Accounts, 4, 64)];
+        let one = [None, Devices, Accounts, Vlan, Vxlan].map(|sharing| (sharing, 1, 64));
+        let sides = [&one[..], &[(Accounts, 4, 64)]].concat();
         let what = ("overhead", Option::None, "");
         rate_records(what, &sides, plan, library, on_record)?;
     }
     if wanted("bursts") {
         for routers in FEW {
-            let sides = BURSTS.map(|burst| (Accounts, routers, burst));
+            let sides = BURSTS.map(|burst| (Queues, routers, burst));
             let paper = "there is an optimal number of packets, which is higher for more routers";
             rate_records(("bursts", Some(9), paper), &sides, plan, library, on_record)?;
         }

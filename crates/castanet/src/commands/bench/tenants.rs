@@ -20,7 +20,8 @@ the paper \"Data plane virtualisation\".
              process each (docs/tenants.md), over slot channels; rate, and delay of
              a packet that is alone
   container  figure 8: a process and a sandboxed process, polled and sleeping
-  overhead   one router without sharing, and with a switch, queues and accounts
+  overhead   one router without sharing; with a switch and virtual devices; with
+             accounts; with a VLAN tag or VXLAN around each frame
   bursts     figure 9: packets that a router takes before the next has its turn
   routers    figure 10: the rate of one to ten routers together
   limit      figures 11 and 12: the share of an account that may have 15 % of the
