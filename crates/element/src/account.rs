@@ -126,10 +126,15 @@ impl AccountMemory {
 
     /// How many more packets its elements may keep: none while its heap is at the limit.
     pub fn room(&self) -> usize {
+        self.room_beside(self.packets())
+    }
+
+    /// The same where its elements keep so many.
+    fn room_beside(&self, packets: usize) -> usize {
         if self.heap_bytes() >= self.heap_limit.load(Ordering::Relaxed) {
             return 0;
         }
-        self.packet_limit.load(Ordering::Relaxed).saturating_sub(self.packets())
+        self.packet_limit.load(Ordering::Relaxed).saturating_sub(packets)
     }
 
     /// The message that a limit was reached; `None` if that was said before.
@@ -183,15 +188,21 @@ impl KeptPackets {
     }
 
     /// Has the account count so many packets of the element.
+    #[inline]
     pub fn count(&self, held: usize) {
-        let before = self.0.packets.swap(held, Ordering::Relaxed);
-        self.0.memory.packets.fetch_add(held.wrapping_sub(before), Ordering::Relaxed);
+        // Most elements that keep packets for a moment only keep as many each time.
+        if self.0.packets.load(Ordering::Relaxed) != held {
+            let before = self.0.packets.swap(held, Ordering::Relaxed);
+            self.0.memory.packets.fetch_add(held.wrapping_sub(before), Ordering::Relaxed);
+        }
     }
 
     /// How many of `n` packets the element may keep beside the `held` that it has; counts them.
+    #[inline]
     pub fn admit(&self, held: usize, n: usize) -> usize {
-        self.count(held);
-        let stay = n.min(self.0.memory.room());
+        let (memory, before) = (&self.0.memory, self.0.packets.load(Ordering::Relaxed));
+        let packets = (memory.packets() + held).saturating_sub(before);
+        let stay = n.min(memory.room_beside(packets));
         self.count(held + stay);
         stay
     }

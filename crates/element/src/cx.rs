@@ -287,8 +287,9 @@ impl Cx<'_> {
             self.store(batch, held);
         }
         let Some(Some(kept)) = self.exec.kept.get(self.me) else { return };
-        let excess = batch.split_off(kept.admit(held, batch.len()));
-        if !excess.is_empty() {
+        let stay = kept.admit(held, batch.len());
+        if stay < batch.len() {
+            let excess = batch.split_off(stay);
             self.drop_unaffordable(excess);
         }
     }

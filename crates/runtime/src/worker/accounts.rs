@@ -5,6 +5,7 @@
 //! while the system runs another thread on the core. So about every millisecond the charges are
 //! compared with the processor time of the thread, and what was charged too much is given back.
 
+mod account_state;
 mod crossings;
 mod cut_runs;
 mod memory;
@@ -17,15 +18,15 @@ use crate::graph::Graph;
 use crate::graph::assign::accounts::OWN;
 use crate::graph::assign::{AccountPlan, Assignment};
 use crate::graph::task::TaskKind;
+use account_state::{AccountState, Arrivals};
 use castanet_element::exec::{Counters, ExecState};
 use castanet_element::time::{Clock, Time};
 use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
 use castanet_packet::HeapPayment;
 use crossings::Crossings;
-use cut_runs::CutRun;
 use memory::KeptRound;
 use nix::time::{ClockId, clock_gettime};
-use run_bound::{RunBound, aim};
+use run_bound::aim;
 use std::time::Duration;
 use tick_counter::TickCounter;
 
@@ -39,12 +40,10 @@ const VISIT_TIME: Duration = Duration::from_nanos(200);
 const LEAST_OWN: f64 = 0.1;
 /// Time after which a timer that is due is looked at again, while its account is held.
 const HELD_TIMER: Duration = Duration::from_millis(10);
-/// Runs of others for which an account with less than a burst waits for more packets.
-const MOST_WAITS: u32 = 16;
 
 /// The accounts of one worker.
 pub(crate) struct Accounts {
-    plans: Vec<AccountPlan>,
+    states: Vec<AccountState>,
     /// The payment for memory on the heap while a command runs.
     payment: Option<HeapPayment>,
     kept_round: KeptRound,
@@ -53,16 +52,13 @@ pub(crate) struct Accounts {
     counter: TickCounter,
     /// By element: its account.
     of: Vec<usize>,
-    usage: Vec<AccountUsage>,
-    /// By account: how long its runs may take.
-    bounds: Vec<RunBound>,
     /// Ticks that the timers of one turn may take.
     most_of_timers: u64,
-    /// By account: the remainder of a run that was too long.
-    cut_runs: Vec<CutRun>,
     crossings: Crossings,
-    /// By account: the packets that have come in since its last run.
-    arrivals: Vec<Arrivals>,
+    /// Runs of all accounts.
+    runs: u64,
+    /// Whether packets have come into an account with the last run, in real time.
+    has_arrivals: bool,
     /// Whether the last run of the router's own tasks moved a whole burst, so that more packets wait
     /// outside.
     is_backlogged: bool,
@@ -75,29 +71,6 @@ pub(crate) struct Accounts {
     /// The counter and the processor time of the thread at the last settlement, without the rests since.
     settled: Option<(u64, Duration)>,
     settlement: u64,
-}
-
-/// The use that one account has made of a worker, in ticks.
-#[derive(Clone, Copy, Debug, Default)]
-struct AccountUsage {
-    ticks: u64,
-    device_ticks: u64,
-    runs: u64,
-    longest: u64,
-    overruns: u64,
-    limited: u64,
-    /// The time until which its reached limit is counted.
-    limited_until: u64,
-    /// Ticks since the last settlement.
-    fresh: u64,
-}
-
-/// Packets that have come into an account.
-#[derive(Clone, Copy, Debug, Default)]
-struct Arrivals {
-    packets: u64,
-    /// Runs of others since the first of them.
-    waits: u32,
 }
 
 /// Use of one account.
@@ -136,14 +109,12 @@ impl Accounts {
         let mut accounts = Accounts {
             shares: CpuShares::new(&shares, counter.ticks(SAVED), mark),
             of: plan.elements.iter().map(|it| it.account).collect(),
-            usage: vec![AccountUsage::default(); shares.len()],
-            bounds: vec![RunBound::new(per_visit); shares.len()],
+            states: plan.accounts.iter().map(|it| AccountState::new(it, per_visit)).collect(),
             most_of_timers: u64::MAX,
-            cut_runs: shares.iter().map(|_| CutRun::default()).collect(),
             crossings: Crossings::new(graph, plan),
-            arrivals: vec![Arrivals::default(); shares.len()],
+            runs: 0,
+            has_arrivals: false,
             is_backlogged: false,
-            plans: plan.accounts.clone(),
             payment: None,
             kept_round: KeptRound::default(),
             payer: OWN,
@@ -159,12 +130,12 @@ impl Accounts {
 
     /// Sets the longest runs: each account's by the delays that all others may have.
     fn bound_runs(&mut self) {
-        for account in 0..self.plans.len() {
-            let others = self.plans.iter().enumerate().filter(|&(other, _)| other != account);
-            let most = others.filter_map(|(_, plan)| plan.delay).min();
-            self.bounds[account].set_most(most.map(|most| self.counter.ticks(most)));
+        for account in 0..self.states.len() {
+            let others = self.states.iter().enumerate().filter(|&(other, _)| other != account);
+            let most = others.filter_map(|(_, it)| it.plan.delay).min();
+            self.states[account].bound.set_most(most.map(|most| self.counter.ticks(most)));
         }
-        let least = self.plans.iter().filter_map(|plan| plan.delay).min();
+        let least = self.states.iter().filter_map(|it| it.plan.delay).min();
         self.most_of_timers = least.map_or(u64::MAX, |least| aim(self.counter.ticks(least)));
     }
 
@@ -176,7 +147,7 @@ impl Accounts {
     /// Has the account of `element` pay for the command that runs.
     pub(crate) fn set_payer(&mut self, element: usize) {
         self.payer = self.of(element);
-        self.payment = self.payment(self.payer);
+        self.payment = self.states[self.payer].payment();
     }
 
     /// Goes on behind a rest, in which no time is charged.
@@ -211,6 +182,7 @@ impl Accounts {
         }
     }
 
+    #[inline]
     fn charge(&mut self, account: usize, ticks: u64) {
         self.note_use(account, ticks);
         self.shares.charge(account, ticks);
@@ -219,7 +191,7 @@ impl Accounts {
 
     fn note_use(&mut self, account: usize, ticks: u64) {
         self.kept_round.is_stale = true;
-        let usage = &mut self.usage[account];
+        let usage = &mut self.states[account].usage;
         usage.ticks += ticks;
         usage.fresh += ticks;
     }
@@ -227,7 +199,7 @@ impl Accounts {
     /// Notes whether an account that was charged has reached its limit.
     fn note_limit(&mut self, account: usize) {
         if let Some(due) = self.shares.reached(account, self.mark) {
-            let usage = &mut self.usage[account];
+            let usage = &mut self.states[account].usage;
             let from = usage.limited_until.max(self.mark);
             usage.limited += due.saturating_sub(from);
             usage.limited_until = usage.limited_until.max(due);
@@ -249,6 +221,7 @@ impl Accounts {
     }
 
     /// Charges a run of a task.
+    #[inline]
     fn charge_run(&mut self, run: &AccountRun, packets: u64, exec: &mut ExecState) {
         let ticks = self.elapsed(exec.now, run.visits);
         let own = match run.account {
@@ -256,54 +229,47 @@ impl Accounts {
             _ => ticks,
         };
         exec.store_inputs.iter_mut().for_each(Vec::clear);
-        self.note_arrivals(run, packets);
         // Others pay for the rest. It counts for whose turn it is all the same: else a flood of packets
         // would leave no time for the work on them.
         self.note_use(run.account, own);
         self.shares.charge(run.account, ticks);
         self.note_limit(run.account);
-        let most = self.bounds[run.account].most.unwrap_or(u64::MAX);
-        let is_long = ticks > most.min(self.usage[run.account].longest);
+        self.runs += 1;
+        let (runs, state) = (self.runs, &mut self.states[run.account]);
+        match run.account {
+            OWN => self.is_backlogged = packets >= run.burst as u64,
+            _ => state.arrivals.leave(packets, runs),
+        }
+        let most = state.bound.most.unwrap_or(u64::MAX);
+        let is_long = ticks > most.min(state.usage.longest);
         // A long run may have been interrupted.
         let ticks = ticks.saturating_sub(self.settle(is_long));
-        let AccountUsage { runs, longest, overruns, .. } = &mut self.usage[run.account];
-        *runs += 1;
-        *longest = ticks.max(*longest);
-        *overruns += u64::from(packets <= 1 && ticks > most);
-        self.bounds[run.account].observe(ticks, packets, run);
+        self.states[run.account].note_run(ticks, packets, run);
     }
 
     /// Charges a run of the router's own to the accounts whose packets it moved; returns what they
     /// pay.
     fn charge_crossings(&mut self, ticks: u64, packets: u64, exec: &mut ExecState) -> u64 {
-        let mut crossings = std::mem::take(&mut self.crossings);
-        let found = crossings.take(exec);
-        let crossed: u64 = found.iter().map(|it| it.packets).sum();
+        let crossed = self.crossings.take(exec);
         let all = crossed.max(packets).max(1);
         let mut paid = 0;
-        for it in found {
-            let part = ticks.saturating_mul(it.packets) / all;
-            let arrived = if it.comes_in { it.packets } else { 0 };
-            self.arrivals[it.account].packets += arrived;
+        for at in 0..self.crossings.found.len() {
+            let it = self.crossings.found[at];
+            // Mostly a burst is for one account.
+            let part = match it.packets == all {
+                true => ticks,
+                false => ticks.saturating_mul(it.packets) / all,
+            };
+            let state = &mut self.states[it.account];
+            if it.comes_in {
+                state.arrivals.come(it.packets, self.runs);
+                self.has_arrivals = self.counter.counter.is_some();
+            }
             paid += part;
-            self.usage[it.account].device_ticks += part;
+            state.usage.device_ticks += part;
             self.charge(it.account, part);
         }
-        self.crossings = crossings;
         paid
-    }
-
-    /// Notes whether more packets wait outside, and which accounts wait for them.
-    fn note_arrivals(&mut self, run: &AccountRun, packets: u64) {
-        if run.account == OWN {
-            self.is_backlogged = packets >= run.burst as u64;
-        } else {
-            let arrivals = &mut self.arrivals[run.account];
-            *arrivals = Arrivals { packets: arrivals.packets.saturating_sub(packets), waits: 0 };
-        }
-        for (account, it) in self.arrivals.iter_mut().enumerate() {
-            it.waits += u32::from(it.packets > 0 && account != run.account);
-        }
     }
 
     /// Compares the charges since the last settlement with the processor time of the thread, and
@@ -324,14 +290,14 @@ impl Accounts {
         }
         let Some(now) = thread_time() else { return 0 };
         let Some((begun, spent)) = self.settled.replace((self.mark, now)) else {
-            self.usage.iter_mut().for_each(|usage| usage.fresh = 0);
+            self.states.iter_mut().for_each(|it| it.usage.fresh = 0);
             return 0;
         };
         let elapsed = self.mark.saturating_sub(begun);
         let used = self.counter.ticks(now.saturating_sub(spent));
-        let fresh: u64 = self.usage.iter().map(|usage| usage.fresh).sum();
+        let fresh: u64 = self.states.iter().map(|it| it.usage.fresh).sum();
         let lost = elapsed.saturating_sub(used).min(fresh);
-        for (account, usage) in self.usage.iter_mut().enumerate() {
+        for (account, AccountState { usage, .. }) in self.states.iter_mut().enumerate() {
             let part = u128::from(usage.fresh) * u128::from(lost) / u128::from(fresh.max(1));
             let part = part as u64;
             usage.ticks = usage.ticks.saturating_sub(part);
@@ -345,26 +311,22 @@ impl Accounts {
 
     /// The account that runs next, with bursts of at most `burst` packets. While packets wait outside, an
     /// account without a bound on its delay waits until it has a whole burst of them: what a run costs besides its
-    /// packets is then shared by more.
+    /// packets is then shared by more. The router's own tasks do not wait for an account that has one: packets of
+    /// others may be among those outside.
+    #[inline]
     fn choose(&mut self, tasks: &Tasks, burst: usize) -> CpuChoice {
-        let Accounts { arrivals, bounds, shares, plans, cut_runs, .. } = self;
         let collects = self.is_backlogged && tasks.has_ready(OWN);
-        let waits = |account: usize| {
-            let it = arrivals[account];
-            let burst = bounds[account].burst.min(burst) as u64;
-            let may_wait = collects && it.waits < MOST_WAITS && plans[account].delay.is_none();
-            may_wait && (1..burst).contains(&it.packets)
-        };
+        let Accounts { states, shares, runs, .. } = self;
         shares.choose(self.mark, |account| {
-            let has_work =
-                cut_runs[account].is_some() || tasks.has_ready(account) && !waits(account);
-            has_work && !plans[account].held
+            let state = &states[account];
+            let may_run = || tasks.has_ready(account) && !(collects && state.waits(burst, *runs));
+            (state.cut_run.is_some() || may_run()) && !state.plan.held
         })
     }
 
     /// The time at which the timer of an element may run, if its account is held or has reached its limit.
     fn postponed(&mut self, element: usize, now: Time) -> Option<Time> {
-        if self.plans[self.of(element)].held {
+        if self.states[self.of(element)].plan.held {
             return Some(now + HELD_TIMER);
         }
         let due = self.shares.reached(self.of(element), self.mark)?;
@@ -377,7 +339,7 @@ impl Accounts {
 
     /// The use of an account on a worker with bursts of at most `burst` packets.
     pub(crate) fn report(&self, account: usize, burst: usize) -> AccountReport {
-        let usage = &self.usage[account];
+        let AccountState { usage, bound, .. } = &self.states[account];
         let time = |ticks| self.counter.time(ticks);
         AccountReport {
             cpu_time: time(usage.ticks),
@@ -386,20 +348,18 @@ impl Accounts {
             longest_run: time(usage.longest),
             runs: usage.runs,
             overruns: usage.overruns,
-            burst: self.bounds[account].burst.min(burst),
+            burst: bound.burst.min(burst),
         }
     }
 
     /// Sets the counts of an account to zero; its debts stay.
     pub(crate) fn reset(&mut self, account: usize) {
-        let usage = &mut self.usage[account];
-        let (limited_until, fresh) = (usage.limited_until, usage.fresh);
-        *usage = AccountUsage { limited_until, fresh, ..AccountUsage::default() };
+        self.states[account].usage.reset();
     }
 
     /// Gives an account the share, the delay and the hold of this plan.
     pub(crate) fn change(&mut self, account: usize, to: &AccountPlan) {
-        let plan = &mut self.plans[account];
+        let plan = &mut self.states[account].plan;
         (plan.share, plan.delay, plan.held) = (to.share, to.delay, to.held);
         let share = if account == OWN { own_share(to.share) } else { to.share };
         self.shares.set_share(account, share, self.mark);
@@ -409,17 +369,14 @@ impl Accounts {
     /// Goes on with the use and the debts of accounts of the same name, under shares that handlers
     /// may have changed.
     pub(crate) fn inherit(&mut self, before: &Accounts, plans: &[AccountPlan]) {
-        plans.clone_into(&mut self.plans);
-        for account in 0..self.plans.len() {
-            self.shares.set_share(account, self.plans[account].share, self.mark);
-            let name = &self.plans[account].name;
-            let Some(their) = before.plans.iter().position(|plan| plan.name == *name) else {
-                continue;
-            };
-            self.usage[account] = before.usage[their];
+        for (account, plan) in plans.iter().enumerate() {
+            let state = &mut self.states[account];
+            plan.clone_into(&mut state.plan);
+            self.shares.set_share(account, plan.share, self.mark);
+            let is_same = |it: &AccountState| it.plan.name == plan.name;
+            let Some(their) = before.states.iter().position(is_same) else { continue };
             self.shares.inherit(account, &before.shares, their);
-            self.bounds[account].per_packet = before.bounds[their].per_packet;
-            self.bounds[account].per_visit = before.bounds[their].per_visit;
+            state.inherit(&before.states[their]);
         }
         self.crossings.begin();
         self.bound_runs();
@@ -511,19 +468,33 @@ impl Worker {
         Some(moved(kind, &self.exec.counters) - before)
     }
 
+    /// Runs a task of the account whose turn it is; where packets have come into an account with that, also one of the
+    /// next account, mostly that one. Returns as [`Self::run_account`].
+    pub(super) fn run_accounts(&mut self) -> (bool, Option<Time>) {
+        let outcome = self.run_account();
+        let Some(accounts) = &mut self.accounts else { return outcome };
+        if std::mem::take(&mut accounts.has_arrivals) {
+            self.after();
+            if !self.is_calling() {
+                self.run_account();
+            }
+        }
+        outcome
+    }
+
     /// Runs a task of the account whose turn it is, or goes on with a run that was cut; returns whether there was
     /// one, and the time at which an account with work may run again.
     #[inline(never)]
-    pub(super) fn run_account(&mut self) -> (bool, Option<Time>) {
+    fn run_account(&mut self) -> (bool, Option<Time>) {
         let Some(accounts) = &mut self.accounts else { return (false, None) };
         let account = match accounts.choose(&self.tasks, self.exec.burst) {
             CpuChoice::Run(account) => account,
             CpuChoice::Wait(due) => return (false, Some(accounts.time_of(due, self.exec.now))),
             CpuChoice::Idle => return (false, None),
         };
-        let burst = accounts.bounds[account].burst.min(self.exec.burst);
-        let payment = accounts.payment(account);
-        let has_remainder = accounts.cut_runs[account].is_some();
+        let state = &accounts.states[account];
+        let burst = state.bound.burst.min(self.exec.burst);
+        let (payment, has_remainder) = (state.payment(), state.cut_run.is_some());
         self.bound_run(account);
         let moved = match has_remainder {
             true => {
@@ -536,9 +507,13 @@ impl Worker {
         self.set_remainder_aside(account);
         drop(payment);
         let Some(packets) = moved else { return (false, None) };
+        let has_more = self.tasks.has_ready(account);
         let run = AccountRun { account, burst, visits: self.graph.hops, is_cut };
         if let Some(accounts) = &mut self.accounts {
             accounts.charge_run(&run, packets, &mut self.exec);
+            if !has_more {
+                accounts.states[account].arrivals = Arrivals::default();
+            }
             if accounts.kept_round.is_due(self.exec.now) {
                 self.count_kept();
             }

@@ -197,7 +197,7 @@ impl Worker {
     #[inline]
     fn run_next(&mut self) -> (bool, Option<Time>) {
         if self.accounts.is_some() {
-            return self.run_account();
+            return self.run_accounts();
         }
         let Some(task) = self.tasks.next_ready(OWN) else { return (false, None) };
         match (&self.meter, &self.sampler) {

@@ -370,10 +370,7 @@ pub(crate) fn run_source<const TIMED: bool>(
     {
         // One batch, and no other waits: it need not wait either.
         exec.counters[me].output += batch.len() as u64;
-        count_traffic::<TIMED>(exec, me, &batch);
-        graph.hops = 0;
-        follow::<TIMED>(graph, exec, to, 0, batch, false);
-        run_down::<TIMED>(graph, exec);
+        send::<TIMED>(graph, exec, me, to, batch);
         return asked;
     }
     let stacked = graph.stack.len();
@@ -387,6 +384,21 @@ pub(crate) fn run_source<const TIMED: bool>(
     }
     drain::<TIMED>(graph, exec);
     asked
+}
+
+/// Sends the one batch of a task's run on its way, before those that wait.
+#[inline]
+fn send<const TIMED: bool>(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    to: Target,
+    batch: Batch,
+) {
+    count_traffic::<TIMED>(exec, me, &batch);
+    graph.hops = 0;
+    follow::<TIMED>(graph, exec, to, 0, batch, false);
+    run_down::<TIMED>(graph, exec);
 }
 
 /// Runs the task of a store: dequeues a burst and pushes it on.
@@ -404,14 +416,12 @@ pub(crate) fn run_store<const TIMED: bool>(
     exec.outputs.set_mark(exec.outputs.len());
     take(graph, exec, me, n, &mut batch);
     let Some(&Some(to)) = graph.slots[me].outputs.first() else { return NextRun::Done };
-    let taken = !batch.is_empty();
-    if taken {
-        count_traffic::<TIMED>(exec, me, &batch);
-        let (node, port) = (to.node, to.port);
-        graph.stack.push(PendingBatch::new(node, port, 0, batch));
+    if batch.is_empty() {
+        drain::<TIMED>(graph, exec);
+        return NextRun::Empty;
     }
-    drain::<TIMED>(graph, exec);
-    if taken { NextRun::More } else { NextRun::Empty }
+    send::<TIMED>(graph, exec, me, to, batch);
+    NextRun::More
 }
 
 /// Has `me` produce for an output; it may pull its inputs meanwhile.

@@ -15,7 +15,7 @@ pub(super) struct Crossings {
     /// All other places, at whose counters each run looks.
     others: Vec<BoundaryCount>,
     /// The packets that the present run has moved.
-    found: Vec<CrossingCount>,
+    pub(super) found: Vec<CrossingCount>,
 }
 
 /// Packets at a boundary.
@@ -50,11 +50,11 @@ impl Crossings {
         Crossings { stores, others, found: Vec::new() }
     }
 
-    /// The packets that have crossed in the run that has just ended.
+    /// Finds the packets that have crossed in the run that has just ended; returns how many.
     #[inline]
-    pub(super) fn take(&mut self, exec: &mut ExecState) -> &[CrossingCount] {
+    pub(super) fn take(&mut self, exec: &mut ExecState) -> u64 {
         self.found.clear();
-        for input in exec.store_inputs.iter_mut().flat_map(|inputs| inputs.drain(..)) {
+        for input in exec.store_inputs.iter().flatten() {
             let account = self.stores[input.element];
             if account != OWN {
                 self.found.push(CrossingCount { account, packets: input.packets, comes_in: true });
@@ -68,7 +68,7 @@ impl Crossings {
                 self.found.push(CrossingCount { account, packets, comes_in });
             }
         }
-        &self.found
+        self.found.iter().map(|it| it.packets).sum()
     }
 
     /// Counts packets from the next run on.

@@ -32,8 +32,15 @@ impl Worker {
     #[inline]
     pub(in crate::worker) fn bound_run(&mut self, account: usize) {
         let Some(accounts) = &self.accounts else { return };
-        let bound = &accounts.bounds[account];
-        let Some(aim) = bound.aim().filter(|_| account != OWN) else { return };
+        match accounts.states[account].bound.aim() {
+            Some(aim) if account != OWN => self.set_deadline(account, aim),
+            _ => {}
+        }
+    }
+
+    fn set_deadline(&mut self, account: usize, aim: u64) {
+        let Some(accounts) = &self.accounts else { return };
+        let bound = &accounts.states[account].bound;
         match &accounts.counter.counter {
             Some(counter) => {
                 let (counter, at) = (counter.clone(), accounts.mark + aim);
@@ -63,7 +70,7 @@ impl Worker {
         if self.graph.stack.iter().any(|it| it.call.is_some()) {
             return;
         }
-        let remainder = &mut accounts.cut_runs[account];
+        let remainder = &mut accounts.states[account].cut_run;
         remainder.visits = remainder.visits.saturating_add(self.graph.hops);
         // That of an earlier run comes first.
         let earlier =
@@ -75,7 +82,7 @@ impl Worker {
     #[cold]
     pub(super) fn run_remainder(&mut self, account: usize) {
         let Some(accounts) = &mut self.accounts else { return };
-        let CutRun { batches, visits } = std::mem::take(&mut accounts.cut_runs[account]);
+        let CutRun { batches, visits } = std::mem::take(&mut accounts.states[account].cut_run);
         (self.graph.progress, self.exec.pulls) = (0, 0);
         if visits > MAX_HOPS {
             return self.drop_in_part(account, CutRun { batches, visits });
@@ -85,7 +92,7 @@ impl Worker {
         if self.graph.is_cut
             && let Some(accounts) = &mut self.accounts
         {
-            accounts.cut_runs[account].visits = visits;
+            accounts.states[account].cut_run.visits = visits;
         }
     }
 
@@ -98,24 +105,24 @@ impl Worker {
         let dropped = remainder.batches.split_off(rest);
         self.drop_batches(dropped);
         if let Some(accounts) = &mut self.accounts {
-            accounts.cut_runs[account] = remainder;
+            accounts.states[account].cut_run = remainder;
         }
     }
 
     /// Goes on with the remainders of all accounts, each for a run that may not be longer than others, and drops what
     /// is left then: before another configuration takes the place of this one.
     pub(crate) fn finish_remainders(&mut self) {
-        let count = self.accounts.as_ref().map_or(0, |accounts| accounts.cut_runs.len());
+        let count = self.accounts.as_ref().map_or(0, |accounts| accounts.states.len());
         for account in 0..count {
             let accounts = self.accounts.as_ref();
-            if !accounts.is_some_and(|accounts| accounts.cut_runs[account].is_some()) {
+            if !accounts.is_some_and(|accounts| accounts.states[account].cut_run.is_some()) {
                 continue;
             }
             self.bound_run(account);
             self.run_remainder(account);
             self.set_remainder_aside(account);
             if let Some(accounts) = &mut self.accounts {
-                let remainder = std::mem::take(&mut accounts.cut_runs[account]);
+                let remainder = std::mem::take(&mut accounts.states[account].cut_run);
                 self.drop_batches(remainder.batches);
             }
         }

@@ -1,6 +1,6 @@
 //! Memory of accounts: who pays on a worker's thread, and how many packets elements keep.
 
-use super::{Accounts, SETTLEMENT};
+use super::SETTLEMENT;
 use crate::worker::{Worker, slot};
 use castanet_element::time::Time;
 use castanet_packet::HeapPayment;
@@ -38,19 +38,11 @@ impl KeptRound {
     }
 }
 
-impl Accounts {
-    /// Has an account pay for memory that this thread allocates, until the result is dropped.
-    #[inline]
-    pub(super) fn payment(&self, account: usize) -> Option<HeapPayment> {
-        Some(self.plans[account].memory.as_ref()?.heap()?.pay())
-    }
-}
-
 impl Worker {
     /// Has the account of an element pay for what this thread allocates, until the result is dropped.
     pub(in crate::worker) fn payment(&self, element: usize) -> Option<HeapPayment> {
         let accounts = self.accounts.as_ref()?;
-        accounts.payment(accounts.of(element))
+        accounts.states[accounts.of(element)].payment()
     }
 
     /// Begins a rest: the worker sleeps, or its thread ends. Returns whether it may sleep long: kept packets are

@@ -1,0 +1,117 @@
+//! One account on one worker.
+
+use super::AccountRun;
+use super::cut_runs::CutRun;
+use super::run_bound::RunBound;
+use crate::graph::assign::AccountPlan;
+use castanet_packet::HeapPayment;
+
+/// Runs of others for which an account with less than a burst waits for more packets.
+const MOST_WAITS: u64 = 16;
+
+/// An account, and what has become of it on one worker.
+pub(super) struct AccountState {
+    pub(super) plan: AccountPlan,
+    pub(super) usage: AccountUsage,
+    /// How long its runs may take.
+    pub(super) bound: RunBound,
+    /// The remainder of a run that was too long.
+    pub(super) cut_run: CutRun,
+    pub(super) arrivals: Arrivals,
+}
+
+/// The use that one account has made of a worker, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct AccountUsage {
+    pub(super) ticks: u64,
+    pub(super) device_ticks: u64,
+    pub(super) runs: u64,
+    pub(super) longest: u64,
+    pub(super) overruns: u64,
+    pub(super) limited: u64,
+    /// The time until which its reached limit is counted.
+    pub(super) limited_until: u64,
+    /// Ticks since the last settlement.
+    pub(super) fresh: u64,
+}
+
+/// The packets that have come into an account since its last run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrivals {
+    packets: u64,
+    /// Runs of all accounts before the first of them came.
+    since: u64,
+}
+
+impl Arrivals {
+    /// Notes that packets have come, in the run after so many.
+    #[inline]
+    pub(super) fn come(&mut self, packets: u64, runs: u64) {
+        if self.packets == 0 {
+            self.since = runs;
+        }
+        self.packets += packets;
+    }
+
+    /// Notes that the last of so many runs, one of the account, took packets. The wait of others begins
+    /// again.
+    #[inline]
+    pub(super) fn leave(&mut self, packets: u64, runs: u64) {
+        *self = Arrivals { packets: self.packets.saturating_sub(packets), since: runs };
+    }
+}
+
+impl AccountUsage {
+    /// Sets the counts to zero.
+    pub(super) fn reset(&mut self) {
+        let AccountUsage { limited_until, fresh, .. } = *self;
+        *self = AccountUsage { limited_until, fresh, ..AccountUsage::default() };
+    }
+}
+
+impl AccountState {
+    /// That of an account that has not run yet, where a visit of an element takes so many ticks until one has been
+    /// seen.
+    pub(super) fn new(plan: &AccountPlan, per_visit: u64) -> AccountState {
+        AccountState {
+            plan: plan.clone(),
+            usage: AccountUsage::default(),
+            bound: RunBound::new(per_visit),
+            cut_run: CutRun::default(),
+            arrivals: Arrivals::default(),
+        }
+    }
+
+    /// Whether it waits until a whole burst of at most `burst` packets has come, after so many runs of all accounts.
+    /// One whose delay is bounded does not.
+    #[inline]
+    pub(super) fn waits(&self, burst: usize, runs: u64) -> bool {
+        let Arrivals { packets, since } = self.arrivals;
+        let burst = self.bound.burst.min(burst) as u64;
+        self.plan.delay.is_none() && (1..burst).contains(&packets) && runs - since < MOST_WAITS
+    }
+
+    /// Has the account pay for memory that this thread allocates, until the result is dropped.
+    #[inline]
+    pub(super) fn payment(&self) -> Option<HeapPayment> {
+        Some(self.plan.memory.as_ref()?.heap()?.pay())
+    }
+
+    /// Notes a run that took so many ticks and moved so many packets.
+    #[inline]
+    pub(super) fn note_run(&mut self, ticks: u64, packets: u64, run: &AccountRun) {
+        let most = self.bound.most.unwrap_or(u64::MAX);
+        let AccountUsage { runs, longest, overruns, .. } = &mut self.usage;
+        *runs += 1;
+        *longest = ticks.max(*longest);
+        *overruns += u64::from(packets <= 1 && ticks > most);
+        self.bound.observe(ticks, packets, run);
+    }
+
+    /// Goes on with the use of an account of the same name in another configuration.
+    pub(super) fn inherit(&mut self, before: &AccountState) {
+        self.usage = before.usage;
+        self.bound.per_packet = before.bound.per_packet;
+        self.bound.per_visit = before.bound.per_visit;
+    }
+}
