@@ -105,12 +105,12 @@ fn bursts_become_so_small_that_others_wait_no_longer_than_promised() {
     router.run(None);
     // Under simulated time a run of one packet takes as long as a run of many.
     assert_eq!(router.read("x.burst").unwrap(), "1");
-    assert_eq!(router.read("y.burst").unwrap(), "64");
+    assert!(number(&mut router, "y.burst") >= 64);
     assert!(number(&mut router, "x.overruns") > 100);
     assert_eq!(number(&mut router, "y.overruns"), 0);
     assert!(seconds(&mut router, "x.longest_run") > 0.00002);
     router.write("y.delay", "none").unwrap();
-    assert_eq!(router.read("x.burst").unwrap(), "64");
+    assert!(number(&mut router, "x.burst") >= 64);
     clean(router);
 }
 

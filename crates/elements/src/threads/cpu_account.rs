@@ -19,6 +19,7 @@ use std::time::Duration;
 /// DELAY bounds the runs of all other accounts: their bursts become so small that a run takes no
 /// longer, and a run whose packets visit too many elements is cut and goes on at its account's next
 /// turn. A run of one packet that takes longer is counted in `overruns`.
+/// Where no other account has a DELAY, a run takes up to four bursts, if that takes no more than 100 µs.
 ///
 /// While an account is HELD its tasks and timers wait, and packets wait for it where they are kept, such as in
 /// queues; handlers answer, and the router's own tasks may take packets out of its queues.

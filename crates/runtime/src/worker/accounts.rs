@@ -26,7 +26,7 @@ use castanet_packet::HeapPayment;
 use crossings::Crossings;
 use memory::KeptRound;
 use nix::time::{ClockId, clock_gettime};
-use run_bound::aim;
+use run_bound::{RunBound, aim};
 use std::time::Duration;
 use tick_counter::TickCounter;
 
@@ -40,6 +40,9 @@ const VISIT_TIME: Duration = Duration::from_nanos(200);
 const LEAST_OWN: f64 = 0.1;
 /// Time after which a timer that is due is looked at again, while its account is held.
 const HELD_TIMER: Duration = Duration::from_millis(10);
+
+/// The run of an account for which others should not have to wait, where nobody was promised less.
+const LONG_RUN: Duration = Duration::from_micros(100);
 
 /// The accounts of one worker.
 pub(crate) struct Accounts {
@@ -105,11 +108,12 @@ impl Accounts {
             Some(_) => counter.ticks(VISIT_TIME),
             None => VISIT,
         };
+        let bound = RunBound::new(per_visit, counter.ticks(LONG_RUN));
         let mark = counter.now(clock.now());
         let mut accounts = Accounts {
             shares: CpuShares::new(&shares, counter.ticks(SAVED), mark),
             of: plan.elements.iter().map(|it| it.account).collect(),
-            states: plan.accounts.iter().map(|it| AccountState::new(it, per_visit)).collect(),
+            states: plan.accounts.iter().map(|it| AccountState::new(it, bound)).collect(),
             most_of_timers: u64::MAX,
             crossings: Crossings::new(graph, plan),
             runs: 0,
@@ -348,7 +352,7 @@ impl Accounts {
             longest_run: time(usage.longest),
             runs: usage.runs,
             overruns: usage.overruns,
-            burst: bound.burst.min(burst),
+            burst: bound.burst_of(burst),
         }
     }
 
@@ -493,7 +497,10 @@ impl Worker {
             CpuChoice::Idle => return (false, None),
         };
         let state = &accounts.states[account];
-        let burst = state.bound.burst.min(self.exec.burst);
+        let burst = match account {
+            OWN => self.exec.burst,
+            _ => state.bound.burst_of(self.exec.burst),
+        };
         let (payment, has_remainder) = (state.payment(), state.cut_run.is_some());
         self.bound_run(account);
         let moved = match has_remainder {

@@ -70,13 +70,12 @@ impl AccountUsage {
 }
 
 impl AccountState {
-    /// That of an account that has not run yet, where a visit of an element takes so many ticks until one has been
-    /// seen.
-    pub(super) fn new(plan: &AccountPlan, per_visit: u64) -> AccountState {
+    /// That of an account that has not run yet.
+    pub(super) fn new(plan: &AccountPlan, bound: RunBound) -> AccountState {
         AccountState {
             plan: plan.clone(),
             usage: AccountUsage::default(),
-            bound: RunBound::new(per_visit),
+            bound,
             cut_run: CutRun::default(),
             arrivals: Arrivals::default(),
         }
@@ -87,7 +86,7 @@ impl AccountState {
     #[inline]
     pub(super) fn waits(&self, burst: usize, runs: u64) -> bool {
         let Arrivals { packets, since } = self.arrivals;
-        let burst = self.bound.burst.min(burst) as u64;
+        let burst = self.bound.burst_of(burst) as u64;
         self.plan.delay.is_none() && (1..burst).contains(&packets) && runs - since < MOST_WAITS
     }
 
