@@ -147,6 +147,18 @@ fn accounts_wait_for_whole_bursts_while_more_packets_wait_outside() {
 }
 
 #[test]
+fn accounts_wait_for_no_more_packets_than_their_queues_have_room_for() {
+    let text = "InfiniteSource(BURST 64, LIMIT 64000) -> sw :: RoundRobinSwitch;
+                sw[0] -> a :: { input -> Queue(100) -> Unqueue -> c :: Counter -> Discard };
+                sw[1] -> Discard; CPUAccount(a, GUARANTEE 90%); DriverManager(wait 10s, stop);";
+    let mut router = build_simulated(text, 1);
+    router.run(None);
+    assert_eq!(router.read("drops").unwrap(), "");
+    assert_eq!(number(&mut router, "a/c.count"), 32_000);
+    clean(router);
+}
+
+#[test]
 fn a_task_rests_once_it_has_pulled_the_last_packet() {
     // The queue's account has a run for each packet, and the first looks of the task; with an element on the way
     // that keeps packets, or several queues, it has to look whether there are more.

@@ -110,6 +110,8 @@ pub struct StoreInput {
     pub element: usize,
     /// Number of packets.
     pub packets: u64,
+    /// Packets that still find room.
+    pub room: usize,
 }
 
 impl ExecState {

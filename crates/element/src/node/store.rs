@@ -21,12 +21,14 @@ impl<E: Store> StoreNode<E> {
 impl<E: Store> PushRole for StoreNode<E> {
     fn push(&mut self, port: usize, batch: &mut Batch, cx: &mut Cx) -> Next {
         let mut batch = std::mem::take(batch);
-        if let Some(inputs) = &mut cx.exec.store_inputs {
-            inputs.push(StoreInput { element: cx.me, packets: batch.len() as u64 });
-        }
+        let packets = batch.len() as u64;
         self.body.lend(|config, local| {
             cx.keep(&mut batch, || config.held(local));
             config.enqueue_at(local, port, batch, cx);
+            if let Some(inputs) = &mut cx.exec.store_inputs {
+                let room = config.room(local);
+                inputs.push(StoreInput { element: cx.me, packets, room });
+            }
         });
         Next::None
     }

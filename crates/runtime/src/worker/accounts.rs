@@ -266,7 +266,7 @@ impl Accounts {
             };
             let state = &mut self.states[it.account];
             if it.comes_in {
-                state.arrivals.come(it.packets, self.runs);
+                state.arrivals.come(&it, self.runs, exec.burst);
                 self.has_arrivals = self.counter.counter.is_some();
             }
             paid += part;
@@ -314,8 +314,8 @@ impl Accounts {
     }
 
     /// The account that runs next, with bursts of at most `burst` packets. While packets wait outside, an
-    /// account without a bound on its delay waits until it has a whole burst of them: what a run costs besides its
-    /// packets is then shared by more. The router's own tasks do not wait for an account that has one: packets of
+    /// account without a bound on its delay waits until it has as many as a run may take: what a run costs beside its
+    /// packets is then shared by more. The router's own tasks do not wait for an account that has them: packets of
     /// others may be among those outside.
     #[inline]
     fn choose(&mut self, tasks: &Tasks, burst: usize) -> CpuChoice {

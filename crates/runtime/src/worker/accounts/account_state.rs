@@ -1,6 +1,7 @@
 //! One account on one worker.
 
 use super::AccountRun;
+use super::crossings::CrossingCount;
 use super::cut_runs::CutRun;
 use super::run_bound::RunBound;
 use crate::graph::assign::AccountPlan;
@@ -41,23 +42,27 @@ pub(super) struct Arrivals {
     packets: u64,
     /// Runs of all accounts before the first of them came.
     since: u64,
+    /// Whether a store has no room for another burst.
+    is_full: bool,
 }
 
 impl Arrivals {
-    /// Notes that packets have come, in the run after so many.
+    /// Notes that packets have come, in the run after so many, where bursts have at most `burst` packets.
     #[inline]
-    pub(super) fn come(&mut self, packets: u64, runs: u64) {
+    pub(super) fn come(&mut self, it: &CrossingCount, runs: u64, burst: usize) {
         if self.packets == 0 {
             self.since = runs;
         }
-        self.packets += packets;
+        self.packets += it.packets;
+        self.is_full |= it.room < burst;
     }
 
     /// Notes that the last of so many runs, one of the account, took packets. The wait of others begins
     /// again.
     #[inline]
     pub(super) fn leave(&mut self, packets: u64, runs: u64) {
-        *self = Arrivals { packets: self.packets.saturating_sub(packets), since: runs };
+        let packets = self.packets.saturating_sub(packets);
+        *self = Arrivals { packets, since: runs, is_full: false };
     }
 }
 
@@ -81,13 +86,13 @@ impl AccountState {
         }
     }
 
-    /// Whether it waits until a whole burst of at most `burst` packets has come, after so many runs of all accounts.
-    /// One whose delay is bounded does not.
+    /// Whether it waits until as many packets have come as a run may take, where bursts have `burst`, after so many
+    /// runs of all accounts. One whose delay is bounded does not, nor one of which a store is nearly full.
     #[inline]
     pub(super) fn waits(&self, burst: usize, runs: u64) -> bool {
-        let Arrivals { packets, since } = self.arrivals;
-        let burst = self.bound.burst_of(burst) as u64;
-        self.plan.delay.is_none() && (1..burst).contains(&packets) && runs - since < MOST_WAITS
+        let Arrivals { packets, since, is_full } = self.arrivals;
+        let may_wait = self.plan.delay.is_none() && !is_full && runs - since < MOST_WAITS;
+        may_wait && (1..self.bound.burst_of(burst) as u64).contains(&packets)
     }
 
     /// Has the account pay for memory that this thread allocates, until the result is dropped.

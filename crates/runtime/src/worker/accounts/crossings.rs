@@ -4,7 +4,7 @@ use crate::graph::Graph;
 use crate::graph::assign::Assignment;
 use crate::graph::assign::accounts::{AccountBoundary, OWN, boundaries};
 use castanet_element::class::Role;
-use castanet_element::exec::{Counters, ExecState};
+use castanet_element::exec::{Counters, ExecState, StoreInput};
 
 /// The places at which packets go between the router's own tasks and the elements of accounts.
 #[derive(Default)]
@@ -30,6 +30,8 @@ struct BoundaryCount {
 pub(super) struct CrossingCount {
     pub(super) account: usize,
     pub(super) packets: u64,
+    /// Packets that still find room in the account.
+    pub(super) room: usize,
     /// Whether the account received them; else they were taken from it.
     pub(super) comes_in: bool,
 }
@@ -57,7 +59,8 @@ impl Crossings {
         for input in exec.store_inputs.iter().flatten() {
             let account = self.stores[input.element];
             if account != OWN {
-                self.found.push(CrossingCount { account, packets: input.packets, comes_in: true });
+                let StoreInput { packets, room, .. } = *input;
+                self.found.push(CrossingCount { account, packets, room, comes_in: true });
             }
         }
         for it in &mut self.others {
@@ -65,7 +68,8 @@ impl Crossings {
             let packets = count.saturating_sub(std::mem::replace(&mut it.seen, count));
             if packets > 0 {
                 let (account, comes_in) = (it.account, it.boundary.comes_in);
-                self.found.push(CrossingCount { account, packets, comes_in });
+                let room = usize::MAX;
+                self.found.push(CrossingCount { account, packets, room, comes_in });
             }
         }
         self.found.iter().map(|it| it.packets).sum()
