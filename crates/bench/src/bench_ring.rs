@@ -82,7 +82,7 @@ impl Source for BenchRing {
         }
         let Some(templates) = &ring.templates else { return NextRun::Done };
         let Some(mut batch) = ring.waiting.pop_front() else {
-            // What comes back wakes no source.
+            // Packets that come back wake no source.
             return NextRun::At(cx.now() + PAUSE);
         };
         // Apart, as the length of short ones is a constant, and the copy a few instructions.

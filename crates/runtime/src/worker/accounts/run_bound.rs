@@ -46,8 +46,8 @@ impl RunBound {
     }
 
     /// The packets that a run may take where bursts have `burst`: more, if nobody waits for its end and it is not
-    /// long. What a run costs beside its packets is then shared by more, and so is what its elements bring into the
-    /// cache.
+    /// long. The cost of a run beside its packets is then shared by more, and so are the lines that its elements bring
+    /// into the cache.
     #[inline]
     pub(super) fn burst_of(&self, burst: usize) -> usize {
         match self.most {
