@@ -143,7 +143,8 @@ impl Sharing {
             Sharing::None | Sharing::Devices | Sharing::Accounts | Sharing::Queues => "",
             Sharing::Vlan => {
                 "-> VLANEncap(VLAN_ID 11)
-                 -> frames :: Classifier(12/8100 14/000b%0fff, -) -> VLANDecap(false)"
+                 -> frames :: Classifier(12/8100 14/000b%0fff, -); frames[1] -> Discard;
+                 frames[0] -> VLANDecap(false)"
             }
             Sharing::Vxlan => {
                 "-> VXLANEncap(10) -> UDPIPEncap(10.9.0.1, 49152, 10.9.0.2, 4789, false)
@@ -152,8 +153,9 @@ impl Sharing {
                  -> HostEtherFilter(2:0:0:0:0:2) -> Strip(14) -> CheckIPHeader
                  -> tunnels :: IPClassifier(src host 10.9.0.1 and udp dst port 4789, -)
                  -> CheckUDPHeader -> StripIPHeader -> Strip(8) -> length :: CheckLength(7);
-                 tunnels[1] -> Discard; length[0] -> Discard; length[1]
-                 -> networks :: Classifier(4/00000a, -) -> VXLANDecap(10)"
+                 length[1] -> networks :: Classifier(4/00000a, -); frames[1] -> Discard;
+                 tunnels[1] -> Discard; length[0] -> Discard; networks[1] -> Discard;
+                 networks[0] -> VXLANDecap(10)"
             }
         }
     }
@@ -177,8 +179,6 @@ fn configuration(sharing: Sharing, routers: usize, burst: usize) -> String {
         "elementclass VirtualRouter {{ input -> {from}; to :: {to} -> output; {inner} }}
          {ring} {transport} -> switch :: RoundRobinSwitch;\n"
     );
-    let others = ["frames", "networks"].into_iter().filter(|it| transport.contains(it));
-    others.for_each(|it| text += &format!("{it}[1] -> Discard;\n"));
     for n in 0..routers {
         text += &format!("switch[{n}] -> v{n} :: VirtualRouter -> r;\n");
         if sharing != Sharing::Devices {

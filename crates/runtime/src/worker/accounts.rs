@@ -40,8 +40,7 @@ const VISIT_TIME: Duration = Duration::from_nanos(200);
 const LEAST_OWN: f64 = 0.1;
 /// Time after which a timer that is due is looked at again, while its account is held.
 const HELD_TIMER: Duration = Duration::from_millis(10);
-
-/// The run of an account for which others should not have to wait, where nobody was promised less.
+/// The longest run of more than one burst, where nobody was promised a delay.
 const LONG_RUN: Duration = Duration::from_micros(100);
 
 /// The accounts of one worker.
@@ -314,7 +313,7 @@ impl Accounts {
     }
 
     /// The account that runs next, with bursts of at most `burst` packets. While packets wait outside, an
-    /// account without a bound on its delay waits until it has as many as a run may take: what a run costs beside its
+    /// account without a bound on its delay waits until it has as many as a run may take: the cost of a run beside its
     /// packets is then shared by more. The router's own tasks do not wait for an account that has them: packets of
     /// others may be among those outside.
     #[inline]

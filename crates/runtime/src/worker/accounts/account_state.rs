@@ -7,10 +7,10 @@ use super::run_bound::RunBound;
 use crate::graph::assign::AccountPlan;
 use castanet_packet::HeapPayment;
 
-/// Runs of others for which an account with less than a burst waits for more packets.
+/// Runs of others for which an account with fewer packets than a run may take waits for more.
 const MOST_WAITS: u64 = 16;
 
-/// An account, and what has become of it on one worker.
+/// An account on one worker: its plan, its use and its runs.
 pub(super) struct AccountState {
     pub(super) plan: AccountPlan,
     pub(super) usage: AccountUsage,
@@ -42,7 +42,7 @@ pub(super) struct Arrivals {
     packets: u64,
     /// Runs of all accounts before the first of them came.
     since: u64,
-    /// Whether a store has no room for another burst.
+    /// Whether a store that they came into has no room for another burst.
     is_full: bool,
 }
 

@@ -21,8 +21,9 @@ pub(super) struct RunBound {
     pub(super) per_visit: u64,
     /// Elements that a run visits between two looks at the clock.
     pub(super) step: u32,
-    /// Ticks of a long run, and the packets for which a run is not long.
+    /// Ticks that a run of more than one burst may take, if no delay was promised.
     long: u64,
+    /// Packets that take so many.
     most_of_short: usize,
 }
 
