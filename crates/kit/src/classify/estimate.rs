@@ -1,8 +1,9 @@
 //! Cost estimates of rules as tests and as a table, measured on packets that are made from the
 //! rules.
 
-use super::bytecode::{Bytecode, HeaderWords, Load, TEST};
+use super::bytecode::{Bytecode, Load, TEST};
 use super::graph::Graph;
+use super::header_words::HeaderWords;
 use super::pattern::{Base, Expr, Pattern};
 use super::program::Rule;
 use super::table::{MIN_COST, RuleTable};

@@ -1,6 +1,7 @@
 //! Keys of [`rules`](crate::rules) for packets: the bits that patterns read, side by side.
 
-use super::bytecode::{HeaderWords, Load};
+use super::bytecode::Load;
+use super::header_words::HeaderWords;
 use super::listing::listing_base;
 use super::pattern::{Base, Test};
 use crate::rules::{Key, WORDS};

@@ -2,7 +2,7 @@
 
 use super::tests::{BothForms, headers, ip, linear_search, packet};
 use super::{Lookups, Pattern, Program, Rule};
-use crate::classify::bytecode::Headers;
+use crate::classify::header_words::Headers;
 use proptest::prelude::*;
 
 /// Pseudorandom numbers.

@@ -9,12 +9,16 @@
 
 mod bytecode;
 mod bytes;
+mod comparisons;
 mod conjunctions;
 mod dispatch;
 mod error;
 mod estimate;
 mod facts;
+mod first;
 mod graph;
+mod header_words;
+mod instructions;
 mod key_layout;
 mod key_plan;
 mod lexer;

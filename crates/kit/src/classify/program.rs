@@ -1,9 +1,11 @@
 //! Rules, and the compiled programs that elements run.
 
-use super::bytecode::{Bytecode, Headers, NO_OUTPUT, NetworkLookup, RawBytes, output};
+use super::bytecode::{Bytecode, NO_OUTPUT, output};
 use super::error::RuleError;
 use super::estimate::{CompiledRules, Estimate, compile_cheapest, compile_tests};
+use super::first::NetworkLookup;
 use super::graph::{DROP, Graph, OUT, Target};
+use super::header_words::{Headers, RawBytes};
 use super::lexer::tokenize;
 use super::names::{Names, NoNames};
 use super::parse::parse;

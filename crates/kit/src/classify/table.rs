@@ -1,7 +1,8 @@
 //! Rules in a table of keys, for large numbers of rules.
 
-use super::bytecode::{Bytecode, HeaderWords, NO_OUTPUT};
+use super::bytecode::{Bytecode, NO_OUTPUT};
 use super::graph::{DROP, Graph, OUT, Target};
+use super::header_words::HeaderWords;
 use super::key_layout::KeyLayout;
 use super::key_plan::KeyPlan;
 use super::listing::BranchText;

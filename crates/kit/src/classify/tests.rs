@@ -3,9 +3,10 @@
 
 use proptest::prelude::*;
 
-use super::bytecode::{Bytecode, HeaderWords, Headers, NO_OUTPUT, RawBytes};
+use super::bytecode::{Bytecode, NO_OUTPUT};
 use super::estimate::alternatives;
 use super::graph::Graph;
+use super::header_words::{HeaderWords, Headers, RawBytes};
 use super::pattern::{Base, Expr, Pattern, Test};
 use super::table::{Lookups, RuleTable};
 use super::{Program, Rule, RuleError};
