@@ -41,8 +41,37 @@ pub(crate) fn library() -> Library {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use castanet_element::class::per_packet;
+    use castanet_element::prelude::*;
+
+    /// Panics at packets, if its argument says so.
+    #[derive(Clone, Element)]
+    #[element(room = "test")]
+    struct Fault {
+        /// Whether it panics.
+        #[arg]
+        panics: bool,
+    }
+
+    impl PerPacket for Fault {
+        type On = on::Any;
+        type Local = ();
+        type Fate = ();
+        fn packet(&self, (): &mut (), _: &mut Packet) {
+            assert!(!self.panics, "a fault, as the test wants");
+        }
+    }
+
+    static FAULTY: &[Class] = &[per_packet::<Fault>()];
+
+    /// Every class, and `Fault`, which panics.
+    pub(crate) fn faulty_library() -> Library {
+        let mut library = library();
+        FAULTY.iter().for_each(|class| library.add(class));
+        library
+    }
 
     #[test]
     fn classes_of_devices_files_and_sockets_name_their_resources() {

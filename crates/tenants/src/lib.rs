@@ -20,7 +20,9 @@ mod table;
 mod validity;
 
 pub use elements::CLASSES;
-pub use master::{MasterGraph, ProcessGraph, TenantGraph, account_of, master_graph};
+pub use master::{
+    MasterGraph, ProcessGraph, TenantGraph, account_of, master_graph, process_element,
+};
 pub use system::{
     Cpu, DeviceIndex, Entry, Memory, Migration, OwnProcess, PhysicalDevice, System, Tenant,
     TenantControl, Transport, VirtualDevice,

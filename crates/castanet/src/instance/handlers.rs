@@ -108,7 +108,7 @@ pub(super) fn read(
             String::from_utf8_lossy(&report.text(format)).into_owned()
         }),
         "drop_report" => json(drops::report(router)),
-        "tenants" => json(service.tenant_reports()),
+        "tenants" => json(service.tenant_reports(router)),
         "tenant_moves" => json(service.moves()),
         "trace" => trace::command(router, param),
         "capture" => capture::command(router, param),

@@ -7,6 +7,7 @@ mod http_arguments;
 mod moves;
 mod service;
 mod site;
+mod tenant_faults;
 mod tenants;
 mod web_site;
 

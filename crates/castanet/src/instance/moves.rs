@@ -93,6 +93,11 @@ impl InstanceTenants {
         if self.configurations.graph_of(number).elements.is_empty() {
             return Err(ArgError::new(format!("tenant {tenant} runs nothing")));
         }
+        if self.configurations.is_suspended(number) {
+            return Err(ArgError::new(format!(
+                "tenant {tenant} is suspended; it has no state now"
+            )));
+        }
         self.check_stays(tenant)?;
         let Some(key) = self.moves.key.clone() else {
             let error = ArgError::new("the system file has no `migration`");

@@ -7,8 +7,8 @@ use super::service::{InstanceService, MOST_OF_A_STEP};
 use crate::load::LoadedConfiguration;
 use crate::replace::ReplacementReader;
 use crate::tenants::{
-    InstallCounts, LoadedSystem, StoredText, TenantConfigurations, TenantReport, TenantSockets,
-    TenantView, tenant_drops, tenant_reports, tenant_snapshot,
+    InstallCounts, LoadedSystem, StoredText, TenantConfigurations, TenantFaults, TenantReport,
+    TenantSockets, TenantView, tenant_drops, tenant_reports, tenant_snapshot,
 };
 use crate::terminal::{complain, inform};
 use castanet_element::error::ArgError;
@@ -41,6 +41,7 @@ pub(crate) fn tenant_handlers() -> impl Iterator<Item = (&'static str, char)> {
 pub(super) struct InstanceTenants {
     pub(super) configurations: TenantConfigurations,
     pub(super) moves: TenantMoves,
+    pub(super) faults: TenantFaults,
     sockets: TenantSockets,
     counts: BTreeMap<String, InstallCounts>,
     /// The commands of all tenants' clients together.
@@ -71,6 +72,7 @@ impl InstanceTenants {
         let mut tenants = InstanceTenants {
             moves: TenantMoves::new(router, &configurations)?,
             configurations,
+            faults: TenantFaults::default(),
             sockets: TenantSockets::default(),
             counts: BTreeMap::new(),
             budget: ClientBudget::new(now),
@@ -87,14 +89,16 @@ impl InstanceTenants {
     /// Goes on with the configurations of a system file that was read again.
     pub(super) fn reloaded(&mut self, router: &Router, configurations: TenantConfigurations) {
         self.configurations = configurations;
+        self.faults.all_started(router.clock().now());
         if let Err(errors) = self.adapt(router) {
             complain(format_args!("castanet: {errors}"));
         }
     }
 
     /// The tenants, as clients list them.
-    pub(super) fn reports(&self) -> Vec<TenantReport> {
-        tenant_reports(&self.configurations, &self.sockets, &self.counts)
+    pub(super) fn reports(&self, router: &mut Router) -> Vec<TenantReport> {
+        let sources = (&self.configurations, &self.sockets);
+        tenant_reports(router, sources, &self.counts, &self.faults)
     }
 
     /// Prepares the change of a configuration by the operator.
@@ -170,6 +174,7 @@ impl InstanceTenants {
         if let Some(Err(error)) = stored.map(StoredText::commit) {
             complain(format_args!("castanet: tenant {name}: {error}"));
         }
+        self.faults.started(&name, router.clock().now());
         counts.installs += 1;
         counts.own_installs += u64::from(own_quota.is_some());
         self.configurations = next;
@@ -350,8 +355,11 @@ impl InstanceService {
     ///
     /// # Errors
     /// The instance runs no system file.
-    pub(super) fn tenant_reports(&self) -> Result<Vec<TenantReport>, ArgError> {
-        Ok(self.tenants.as_ref().ok_or_else(no_tenants)?.reports())
+    pub(super) fn tenant_reports(
+        &self,
+        router: &mut Router,
+    ) -> Result<Vec<TenantReport>, ArgError> {
+        Ok(self.tenants.as_ref().ok_or_else(no_tenants)?.reports(router))
     }
 
     /// Prepares the change of a tenant's configuration.
@@ -369,17 +377,19 @@ impl InstanceService {
         tenants.change(router, &reader, tenant, change)
     }
 
-    /// Answers some commands of tenants' clients; returns the time of the next step, `due` if none waits.
+    /// Answers some commands of tenants' clients, and looks after faults; returns the time of the next step, `due`
+    /// if none is sooner.
     pub(super) fn answer_tenants(
         &mut self,
         router: &mut Router,
         due: Option<Time>,
     ) -> Option<Time> {
         let Some(mut tenants) = self.tenants.take() else { return due };
+        let fault = tenants.step_faults(router, &self.reader());
         let pause = tenants.answer_clients(router, self);
         self.tenants = Some(tenants);
         let next = pause.map(|pause| router.clock().now() + pause);
-        [next, due].into_iter().flatten().min()
+        [next, fault, due].into_iter().flatten().min()
     }
 }
 

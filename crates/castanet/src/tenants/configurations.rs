@@ -39,6 +39,8 @@ pub(super) struct TenantTexts {
     pub(super) slot: Option<FileId>,
     /// Whether its account is held.
     pub(super) is_held: bool,
+    /// Whether its faults have taken its configuration out for some time.
+    pub(super) is_suspended: bool,
 }
 
 /// A text, and the graph that it describes.
@@ -49,9 +51,17 @@ pub(super) struct TenantText {
 }
 
 impl TenantTexts {
-    /// The configuration that runs.
+    /// The configuration that it has.
     pub(super) fn current(&self) -> &TenantText {
         self.installed.as_ref().unwrap_or(&self.file)
+    }
+
+    /// The graph that runs: none of a tenant that is suspended.
+    pub(super) fn running_graph(&self) -> Arc<FlatGraph> {
+        match self.is_suspended {
+            true => Arc::default(),
+            false => self.current().graph.clone(),
+        }
     }
 }
 
@@ -88,17 +98,17 @@ impl TenantConfigurations {
         tenants.filter(|(_, tenant)| tenant.standby).map(|(number, _)| number).collect()
     }
 
-    /// The text of the configuration that a tenant runs.
+    /// The text of the configuration that a tenant has.
     pub(crate) fn text_of(&self, tenant: usize) -> &str {
         &self.tenants[tenant].current().text
     }
 
-    /// The graph that a tenant runs.
+    /// The graph that a tenant has.
     pub(crate) fn graph_of(&self, tenant: usize) -> &FlatGraph {
         &self.tenants[tenant].current().graph
     }
 
-    /// The source of the configuration that a tenant runs: `file`, `installed`, or `removed`.
+    /// The source of the configuration that a tenant has: `file`, `installed`, or `removed`.
     pub(crate) fn origin_of(&self, tenant: usize) -> &'static str {
         match &self.tenants[tenant].installed {
             None => "file",
@@ -119,6 +129,28 @@ impl TenantConfigurations {
         next
     }
 
+    /// Whether a tenant is suspended.
+    pub(crate) fn is_suspended(&self, tenant: usize) -> bool {
+        self.tenants[tenant].is_suspended
+    }
+
+    /// Whether the account of a tenant is held.
+    pub(crate) fn is_held(&self, tenant: usize) -> bool {
+        self.tenants[tenant].is_held
+    }
+
+    /// The same configurations, but that of one tenant runs, or is suspended.
+    pub(crate) fn with_suspension(
+        &self,
+        tenant: usize,
+        is_suspended: bool,
+        library: &Library,
+    ) -> LoadedSystem {
+        let mut next = self.clone();
+        next.tenants[tenant].is_suspended = is_suspended;
+        combine(next, Diagnostics::new(), library)
+    }
+
     /// The texts that were installed.
     pub(crate) fn installed(&self) -> InstalledTexts {
         let tenants = self.system.tenants.iter().zip(&self.tenants);
@@ -134,6 +166,7 @@ impl TenantConfigurations {
         // A tenant on standby would run nothing with the next reload.
         let standby = next.system.tenants[tenant].standby;
         next.tenants[tenant].installed = standby.then(|| next.tenants[tenant].file.clone());
+        next.tenants[tenant].is_suspended = false;
         combine(next, Diagnostics::new(), library)
     }
 
@@ -189,5 +222,6 @@ impl TenantConfigurations {
             graph = flat;
         }
         texts.installed = Some(TenantText { text: text.into(), graph: Arc::new(graph) });
+        texts.is_suspended = false;
     }
 }

@@ -105,8 +105,7 @@ pub(super) fn combine(
     all.found = found;
     all.text = Some(configurations.text.to_string());
     let system = configurations.system();
-    let graph =
-        |it: &TenantTexts| TenantGraph { graph: it.current().graph.clone(), is_held: it.is_held };
+    let graph = |it: &TenantTexts| TenantGraph { graph: it.running_graph(), is_held: it.is_held };
     let graphs: Vec<TenantGraph> = configurations.tenants.iter().map(graph).collect();
     let master = master_graph(system, &graphs, library, &mut all.found);
     all.flat = master.graph;

@@ -1,6 +1,7 @@
 //! Tenants of a system: their configurations, and their control sockets.
 
 mod configurations;
+mod faults;
 mod load;
 mod report;
 mod sent_text;
@@ -9,6 +10,7 @@ mod store;
 mod view;
 
 pub(crate) use configurations::{InstalledTexts, TenantConfigurations};
+pub(crate) use faults::{FaultChange, RecentPanics, TenantFaults};
 pub(crate) use load::{LoadedSystem, load, load_with};
 pub(crate) use report::{InstallCounts, TenantReport, tenant_reports};
 pub(crate) use sent_text::sent_text;

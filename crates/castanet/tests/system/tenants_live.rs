@@ -200,6 +200,7 @@ fn a_tenant_stays_within_its_bounds_and_quotas() {
         serde_json::from_str(&it.client(&["tenants", "list", "--json"])).unwrap();
     let red = list.as_array().unwrap().iter().find(|it| it["tenant"] == "red").unwrap();
     assert_eq!((&red["own_installs"], &red["refused"]), (&1.into(), &4.into()), "{red}");
+    assert_eq!((&red["state"], &red["panics"]), (&"running".into(), &0.into()), "{red}");
     finish_pings(&mut neighbour);
     it.stop();
 }

@@ -204,6 +204,11 @@ fn ends_alone(it: &TenantsNetwork) -> String {
     let last = it.text_of("red/process.pid");
     pids.remove(&last);
     until("processes that were ended are gone", || pids.iter().all(|pid| !exists(pid)));
+    let listed: serde_json::Value =
+        serde_json::from_str(&it.client(&["tenants", "list", "--json"])).unwrap();
+    let red = listed.as_array().unwrap().iter().find(|it| it["tenant"] == "red").unwrap();
+    assert!(red["restarts"].as_u64().unwrap() >= 2, "{red}");
+    assert!(["starting", "running", "waiting"].iter().any(|it| red["state"] == *it), "{red}");
     it.text_of("red/process.last_end")
 }
 

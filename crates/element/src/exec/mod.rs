@@ -91,6 +91,8 @@ pub struct ExecState {
     pub at_home: Vec<bool>,
     /// Bursts lost to a panic in an element.
     pub panics: u64,
+    /// Panics that the driver has not been told of, by element.
+    pub new_panics: Vec<(usize, u64)>,
     /// Lines that elements have written and the console has not been sent yet.
     pub chatter: String,
     /// By element: `name :: Class`, for messages.
@@ -139,6 +141,7 @@ impl ExecState {
             worker: 0,
             at_home: vec![true; elements],
             panics: 0,
+            new_panics: Vec::new(),
             chatter: String::new(),
             labels: Arc::default(),
             output_groups: Arc::default(),
@@ -167,6 +170,16 @@ impl ExecState {
         if let Some(line) = self.frames.report(shortage, label) {
             self.chatter.push_str(&line);
             self.chatter.push('\n');
+        }
+    }
+
+    /// Counts a panic in element `me`.
+    #[cold]
+    pub fn count_panic(&mut self, me: usize) {
+        self.panics += 1;
+        match self.new_panics.iter_mut().find(|(element, _)| *element == me) {
+            Some((_, count)) => *count += 1,
+            None => self.new_panics.push((me, 1)),
         }
     }
 

@@ -32,6 +32,7 @@ use castanet_element::shared::SharedState;
 use castanet_element::time::{Clock, Time};
 use castanet_lang::{Diagnostic, Diagnostics, FlatGraph};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
@@ -107,6 +108,7 @@ impl Router {
             hot_swap: None,
             takes_hotconfig: false,
             wakes_services: false,
+            panics: BTreeMap::new(),
             next: None,
             start_errors: String::new(),
             programs: built.programs,

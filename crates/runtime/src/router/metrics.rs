@@ -7,6 +7,7 @@ use castanet_element::class::Role;
 use castanet_element::error::ArgError;
 use castanet_element::handler::{HandlerMetric, Metric, ReadRequest, Value};
 use castanet_element::node::NodeAnswer;
+use std::collections::BTreeMap;
 
 /// Handlers that one command to a worker reads, so that no long list of elements keeps it from packets.
 const MOST_OF_A_COMMAND: usize = 64;
@@ -85,6 +86,11 @@ impl Router {
     /// A worker is gone or stuck.
     pub fn panics(&mut self) -> Result<Vec<u64>, ArgError> {
         self.workers.ask_all(|worker| worker.exec.panics).into_iter().collect()
+    }
+
+    /// By element: the panics in it since the last call.
+    pub fn take_panics(&mut self) -> BTreeMap<String, u64> {
+        std::mem::take(&mut self.control.panics)
     }
 
     /// Merges values of the home workers with those of the other workers.

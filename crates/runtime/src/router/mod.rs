@@ -61,6 +61,7 @@ use castanet_element::shared::SharedState;
 use castanet_element::time::{Clock, SIMULATED_START, Time};
 use castanet_packet::Pool;
 use console::ConsoleFanout;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
@@ -194,6 +195,8 @@ struct ControlState {
     takes_hotconfig: bool,
     /// Whether services are to run a step.
     wakes_services: bool,
+    /// By element, in whatever configuration it was: panics that no service has taken.
+    panics: BTreeMap<String, u64>,
     /// The configuration that is to replace this one.
     next: Option<swap::PendingConfig>,
     /// Errors of elements that could not start in the last hot swap, a line each.

@@ -137,6 +137,12 @@ impl Router {
             DriverEvent::Interrupted => return true,
             DriverEvent::Signal(signal) => return !self.signalled(signal) && self.strikes(signal),
             DriverEvent::CallPending(worker) => self.make_calls(worker),
+            DriverEvent::Panicked(elements) => {
+                for (name, count) in elements {
+                    *self.control.panics.entry(name).or_default() += count;
+                }
+                self.control.wakes_services = true;
+            }
         }
         false
     }

@@ -295,6 +295,6 @@ fn lose(members: &[ChainMember], exec: &mut ExecState, at: StagePlace, batch: &m
         exec.drop_packets(member.node, PANICKED, batch.as_slice());
     }
     exec.exits.clear();
-    exec.panics += 1;
+    exec.count_panic(reached.last().map_or(0, |member| member.node));
     batch.clear();
 }

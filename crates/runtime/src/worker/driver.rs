@@ -15,6 +15,8 @@ pub enum DriverEvent {
     Interrupted,
     /// A signal came for which a program waits.
     Signal(i32),
+    /// Elements panicked: their names, each with how often.
+    Panicked(Vec<(String, u64)>),
 }
 
 /// A control program, in whatever configuration it is by now.

@@ -295,10 +295,25 @@ impl Worker {
             self.console.chatter(&self.exec.chatter);
             self.exec.chatter.clear();
         }
+        if !self.exec.new_panics.is_empty() {
+            self.send_panics();
+        }
         // The driver is gone only while the router is torn down.
         for _ in 0..std::mem::take(&mut self.exec.stops) {
             _ = self.driver.send(DriverEvent::StopRequested);
         }
+    }
+
+    /// Sends the driver the names of the elements that panicked.
+    #[cold]
+    fn send_panics(&mut self) {
+        let labels = self.exec.labels.clone();
+        let name = |(me, count): (usize, u64)| {
+            let (name, _) = labels.get(me)?.split_once(" :: ")?;
+            Some((name.to_owned(), count))
+        };
+        let named = self.exec.new_panics.drain(..).filter_map(name).collect();
+        _ = self.driver.send(DriverEvent::Panicked(named));
     }
 
     /// Runs the commands, and wakes the tasks that other workers have woken; returns whether there

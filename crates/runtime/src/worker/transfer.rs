@@ -318,7 +318,7 @@ fn lose_burst(
     if let Some(packet) = left.iter().next().filter(|_| lost > 0) {
         exec.keep_example(me, PANICKED, packet);
     }
-    exec.panics += 1;
+    exec.count_panic(me);
 }
 
 /// Stacks the batches that element `me` has emitted since `from`, its first output on top.

@@ -4,7 +4,7 @@ mod physical;
 mod process;
 mod tunnels;
 
-pub use process::ProcessGraph;
+pub use process::{ProcessGraph, process_element};
 
 use crate::system::{Cpu, Entry, System, Tenant, VirtualDevice};
 use crate::validity::{Check, DeviceEnd, Direction, device_of};

@@ -14,6 +14,11 @@ const SNAPLEN: u32 = 2048;
 /// The most slots of a ring.
 const MOST_SLOTS: u32 = 32768;
 
+/// The element that stands for the process of a tenant.
+pub fn process_element(tenant: &str) -> String {
+    format!("{tenant}/process")
+}
+
 /// The graph of a tenant's process.
 #[derive(Debug)]
 pub struct ProcessGraph {
@@ -77,7 +82,7 @@ impl Builder {
         let used = used.filter(|(_, ends)| ends.receive.is_some() || !ends.send.is_empty());
         let channels: Vec<&str> = used.map(|(device, _)| device.name.as_str()).collect();
         let config = process_config(tenant, &process.value, &channels, inner);
-        self.add(&format!("{}/process", tenant.name), "TenantProcess", &config, process.span);
+        self.add(&process_element(&tenant.name), "TenantProcess", &config, process.span);
         ends
     }
 

@@ -1,4 +1,4 @@
-//! Pauses between the end of a process and its next start.
+//! Pauses between the end of a tenant and its next start.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use std::time::Duration;
 const SHORTEST: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST: Duration = Duration::from_secs(30);
-/// Time for which a process has to run until its earlier ends are forgotten.
+/// Time for which a tenant has to run until its earlier ends are forgotten.
 const STABLE: Duration = Duration::from_secs(60);
 
-/// The pauses before restarts of a process: 100 ms, and twice as long each time, up to 30 s.
+/// The pauses before restarts of a tenant, or of its process: 100 ms, and twice as long each time, up to 30 s.
 #[derive(Debug, Default)]
-pub(super) struct Backoff {
-    /// Ends since the process has run for a minute.
+pub struct Backoff {
+    /// Ends since it has run for a minute.
     ends: u32,
 }
 
 impl Backoff {
-    /// The pause after a process that has run for `lifetime`.
-    pub(super) fn after(&mut self, lifetime: Duration) -> Duration {
+    /// The pause after it has run for `lifetime`.
+    pub fn after(&mut self, lifetime: Duration) -> Duration {
         if lifetime >= STABLE {
             self.ends = 0;
         }

@@ -15,6 +15,7 @@ mod protection;
 mod status;
 mod supervisor;
 
+pub use backoff::Backoff;
 pub use cgroup::Limits;
 pub use cgroup_places::CgroupPlaces;
 pub use child::words as exit_words;

@@ -75,11 +75,14 @@ pub(super) fn list(arguments: &ListArguments) -> CommandResult {
     let title = [
         "TENANT",
         "CONFIGURATION",
+        "STATE",
         "ELEMENTS",
         "ISOLATION",
         "INSTALLS",
         "OWN",
         "REFUSED",
+        "PANICS",
+        "RESTARTS",
         "SOCKET",
     ];
     let mut rows = vec![title.map(str::to_owned).to_vec()];
@@ -87,15 +90,18 @@ pub(super) fn list(arguments: &ListArguments) -> CommandResult {
         vec![
             it.tenant,
             it.configuration,
+            it.state,
             it.elements.to_string(),
             it.isolation,
             it.counts.installs.to_string(),
             it.counts.own_installs.to_string(),
             it.counts.refused.to_string(),
+            it.faults.panics.to_string(),
+            it.faults.restarts.to_string(),
             it.socket.unwrap_or("-".to_owned()),
         ]
     }));
-    let right = [false, false, true, false, true, true, true, false];
+    let right = [false, false, false, true, false, true, true, true, true, true, false];
     write_out(None, &crate::commands::ctl::table(&rows, &right))
 }
 

@@ -23,6 +23,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Frames for devices, where the memory is limited: a quarter of it in frames of 2304 bytes.
 const BYTES_FOR_A_FRAME: u64 = 4 * 2304;
@@ -49,6 +50,12 @@ impl Parent {
     fn from_stdin() -> io::Result<Parent> {
         let own = io::stdin().as_fd().try_clone_to_owned()?;
         Ok(Parent(Arc::new(UnixStream::from(own))))
+    }
+
+    /// A connection to somebody else.
+    #[cfg(test)]
+    pub(super) fn new(stream: UnixStream) -> Parent {
+        Parent(Arc::new(stream))
     }
 
     /// Sends a message; without effect once the parent has gone.
@@ -163,7 +170,8 @@ fn run(
     description: &ProcessDescription,
     confinement: &str,
 ) -> Result<RunOutcome, String> {
-    let mut heartbeat = Heartbeat::new(parent.clone(), description, confinement);
+    let interval = Duration::from_millis(description.interval);
+    let mut heartbeat = Heartbeat::new(parent.clone(), interval, confinement);
     heartbeat.end_with(router).map_err(|error| format!("cannot wait for the parent: {error}"))?;
     let mut services: Vec<&mut dyn Service> = vec![&mut heartbeat];
     Ok(router.run_with(&mut services))

@@ -100,7 +100,7 @@ pub(super) fn take(
         debug_assert!(exec.at_home[me] || !store.is_at_home(), "{}", exec.labels[me]);
         let mut cx = Cx { exec: &mut *exec, me, peers: None };
         if catch_unwind(AssertUnwindSafe(|| store.dequeue(n, into, &mut cx))).is_err() {
-            exec.panics += 1;
+            exec.count_panic(me);
         }
         // Where workers share its packets, others may come at any time. Without accounts, tasks have their turns
         // one after another, and looking again costs less than a rest.
