@@ -13,7 +13,7 @@ use crate::terminal::{complain, say};
 use castanet_element::files::HandlerFiles;
 use castanet_element::time::Time;
 use castanet_lang::args::quote_if_needed;
-use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome, Service};
+use castanet_runtime::router::{ErrorStyle, Options, PacketOrder, Router, RunOutcome, Service};
 use clap::CommandFactory;
 use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
@@ -114,6 +114,10 @@ impl Click {
         let cores = self.affinity.map(|first| (first..first + options.workers).collect());
         options.cores = cores.unwrap_or_default();
         options.simulated = self.simtime.is_some();
+        options.order = match options.simulated {
+            true => PacketOrder::Packets,
+            false => PacketOrder::Turns,
+        };
         if let Some(seconds) = self.simtime {
             options.simulated_from = Time((seconds * 1e9) as i64);
             options.simulated_tick = i64::from(self.simtick.unwrap_or(0));

@@ -9,7 +9,7 @@ use crate::privileges::Privileges;
 use crate::terminal::{bold, colours_on_stdout};
 use castanet_runtime::cores::Cores;
 use castanet_runtime::graph::explain;
-use castanet_runtime::router::{ConfigPlan, ErrorStyle, plan};
+use castanet_runtime::router::{ConfigPlan, ErrorStyle, PacketOrder, plan};
 use clap::Args;
 
 /// Arguments of `castanet explain`.
@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
     /// Start DPDK with these options of its environment abstraction layer, to see its ports
     #[arg(long, value_name = "EAL OPTIONS", allow_hyphen_values = true)]
     dpdk: Option<String>,
+    /// Explain how it runs with `castanet run --exact`
+    #[arg(long)]
+    exact: bool,
     /// Print which capabilities, interfaces, sockets and files the configuration needs, and why
     #[arg(long)]
     privileges: bool,
@@ -56,7 +59,10 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let library = library();
     let mut loaded = load_or_report(&arguments.configuration, &library)?;
     let cores = Cores::here(arguments.workers.count(), arguments.workers.wanted());
-    let planned = plan(&loaded.flat, &library, &cores, ErrorStyle::Castanet, &mut loaded.found);
+    let mut planned = plan(&loaded.flat, &library, &cores, ErrorStyle::Castanet, &mut loaded.found);
+    if arguments.exact {
+        planned.set_order(PacketOrder::Packets);
+    }
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
         return Err(CommandError::REPORTED);
@@ -85,12 +91,16 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];
+    let why_single = match arguments.exact {
+        true => "one packet at a time, for Click's order",
+        false => "one packet at a time, for handlers called on the way",
+    };
     let optional = [
         (
             "accounts of processor time and memory, and their tasks",
             explain::accounts(graph, assigned),
         ),
-        ("one packet at a time, for handlers called on the way", explain::order(graph, assigned)),
+        (why_single, explain::order(graph, assigned)),
     ];
     let place = steps.len() - 1;
     steps.splice(place..place, optional.into_iter().filter(|(_, text)| !text.is_empty()));

@@ -14,7 +14,9 @@ use crate::systemd::ServiceStatus;
 use crate::terminal::{complain, inform, say};
 use crate::watch::RateDisplay;
 use castanet_element::files::HandlerFiles;
-use castanet_runtime::router::{ErrorStyle, Options, PeriodicService, Router, RunOutcome, Service};
+use castanet_runtime::router::{
+    ErrorStyle, Options, PacketOrder, PeriodicService, Router, RunOutcome, Service,
+};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -45,6 +47,10 @@ pub(crate) struct Arguments {
     /// Simulated time: jumps from timer to timer, the same every run
     #[arg(long)]
     simtime: bool,
+    /// Click's order: each packet goes all the way before the next one starts, and no element of the first worker
+    /// runs while a script takes a step; slower
+    #[arg(long)]
+    exact: bool,
     /// Start DPDK with these options of its environment abstraction layer
     #[arg(long, value_name = "EAL OPTIONS", allow_hyphen_values = true)]
     dpdk: Option<String>,
@@ -85,6 +91,7 @@ impl Arguments {
             confinement: ConfinementArguments::default(),
             pin: false,
             simtime: false,
+            exact: false,
             dpdk: None,
             allow_reconfigure: false,
             handler_files: Vec::new(),
@@ -111,6 +118,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     arguments.frames.set(&mut options);
     options.pin = arguments.pin || options.workers > 1 || !options.cores.is_empty();
     options.simulated = arguments.simtime;
+    if arguments.exact {
+        options.order = PacketOrder::Packets;
+    }
     options.interfaces = Some(castanet_io::elements::address_of);
     options.handler_files = HandlerFiles::below(arguments.handler_files.iter().cloned());
     options.text = loaded.text.take();

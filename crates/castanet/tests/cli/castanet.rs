@@ -232,6 +232,9 @@ fn explain_shows_where_packets_go_one_at_a_time() {
     let part = part.split("rows of").next().unwrap_or_default();
     assert!(part.contains("i :: InfiniteSource") && !part.contains("d :: Discard"), "{text}");
     assert!(!castanet(&["explain", "-e", FIVE], b"").out.contains("one packet at a time"));
+    let exact = castanet(&["explain", "--exact", "-e", calls], b"").out;
+    let part = exact.split("one packet at a time, for Click's order").nth(1).expect("a step");
+    assert!(part.split("rows of").next().unwrap_or_default().contains("d :: Discard"), "{exact}");
 }
 
 #[test]

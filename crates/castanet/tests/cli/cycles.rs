@@ -41,12 +41,12 @@ fn every_element_has_a_cycles_handler() {
     let (s, u) = (cost("s"), cost("u"));
     assert!(matches!(calls(&s)[..], [("tasks", 10..)]), "{s}");
     assert!(matches!(calls(&u)[..], [("tasks", 10..)]), "{u}");
-    // Pushed 10 bursts; what is pulled for nothing counts too, as in Click.
-    assert_eq!(calls(&cost("c")), [("xfer", 10)]);
-    assert_eq!(calls(&cost("n")), [("xfer", 10)]);
-    assert_eq!(calls(&cost("d")), [("xfer", 10)]);
+    // Packets come one at a time in simulated time; what is pulled for nothing counts too, as in Click.
+    assert_eq!(calls(&cost("c")), [("xfer", 320)]);
+    assert_eq!(calls(&cost("n")), [("xfer", 320)]);
+    assert_eq!(calls(&cost("d")), [("xfer", 320)]);
     let q = cost("q");
-    assert!(matches!(calls(&q)[..], [("xfer", 20..)]), "{q}");
+    assert!(matches!(calls(&q)[..], [("xfer", 640..)]), "{q}");
     assert_eq!(calls(&cost("e")), [("xfer", 3)]);
 }
 
@@ -57,11 +57,11 @@ fn cycle_counts_start_at_the_first_read_and_can_be_reset() {
     assert_eq!(nobody, "false\n");
     let again = "write s.reset, write s.active true, wait 1s";
     let asked = run(&["--simtime"], &format!("print $(c.cycles), {go}, print $(c.cycles)"));
-    assert_eq!(calls(asked.trim_start()), [("xfer", 10)]);
+    assert_eq!(calls(asked.trim_start()), [("xfer", 320)]);
     let one = format!("print $(c.cycles), {go}, write c.cycles, {again}, print $(c.cycles)");
-    assert_eq!(calls(run(&["--simtime"], &one).trim_start()), [("xfer", 10)]);
+    assert_eq!(calls(run(&["--simtime"], &one).trim_start()), [("xfer", 320)]);
     let both = format!("print $(c.cycles), {go}, write d.cycles, {again}, print $(c.cycles)");
-    assert_eq!(calls(run(&["--simtime"], &both).trim_start()), [("xfer", 20)]);
+    assert_eq!(calls(run(&["--simtime"], &both).trim_start()), [("xfer", 640)]);
     let ended = format!(
         "write count_cycles true, {go}, write count_cycles false, {again},
          print $(count_cycles), print $(c.cycles)"
@@ -90,12 +90,12 @@ fn tables_by_element_and_by_class() {
             .collect()
     };
     let counter = row(&elements, "c,Counter,");
-    assert_eq!((counter[0], counter[3], counter[6]), (0, 0, 10));
+    assert_eq!((counter[0], counter[3], counter[6]), (0, 0, 320));
     assert_eq!(counter[7], counter[9]);
-    assert_eq!(counter[8], counter[7] / 10);
+    assert_eq!(counter[8], counter[7] / 320);
     // Of two elements that discard.
     let discard = row(&classes, "Discard,2,");
-    assert_eq!((discard[0], discard[6]), (0, 13));
+    assert_eq!((discard[0], discard[6]), (0, 323));
     assert!(!elements.contains("DriverManager"), "{elements}");
 }
 

@@ -25,6 +25,7 @@ mod malformed_configs;
 mod metrics;
 mod middlebox;
 mod named_files;
+mod order;
 mod program;
 mod refused_swaps;
 mod script;

@@ -1,5 +1,6 @@
 //! `Unqueue`: pulls packets and pushes them on.
 
+use castanet_element::packet::MAX_BURST;
 use castanet_element::prelude::*;
 
 /// Pulls packets as fast as they come and pushes them on.
@@ -29,7 +30,7 @@ use castanet_element::prelude::*;
 pub struct Unqueue {
     /// Maximum number of packets per pull, at most the burst size of the engine; as many as a batch
     /// holds if negative.
-    #[arg(live, default = 64)]
+    #[arg(live, default = DEFAULT_BURST)]
     burst: i64,
     /// Whether to pull at all.
     #[arg(keyword, live, default = true)]
@@ -38,6 +39,9 @@ pub struct Unqueue {
     #[arg(keyword, live, default = -1)]
     limit: i64,
 }
+
+/// The burst without an argument: as many packets as a turn has.
+const DEFAULT_BURST: i64 = 64;
 
 /// Counter of the pulled packets.
 #[derive(Default, Local)]
@@ -55,8 +59,11 @@ impl Source for Unqueue {
 
     fn produce(&self, state: &mut UnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let left = u64::try_from(self.limit).map_or(u64::MAX, |l| l.saturating_sub(state.count));
-        let burst =
-            usize::try_from(self.burst).map_or(castanet_element::packet::MAX_BURST, |b| b.min(n));
+        let burst = match (self.burst, usize::try_from(self.burst)) {
+            (DEFAULT_BURST, _) => n,
+            (_, Ok(burst)) => burst.min(cx.burst()),
+            (_, Err(_)) => MAX_BURST,
+        };
         let n = burst.min(usize::try_from(left).unwrap_or(burst));
         if !self.active || n == 0 {
             return NextRun::Done;

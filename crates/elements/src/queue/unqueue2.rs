@@ -72,7 +72,7 @@ impl Source for Unqueue2 {
     type Fate = ();
 
     fn produce(&self, state: &mut Unqueue2State, n: usize, cx: &mut Cx) -> NextRun {
-        let burst = if self.burst == 0 { n } else { n.min(self.burst as usize) };
+        let burst = if self.burst == 0 { n } else { cx.burst().min(self.burst as usize) };
         let batch = match burst.min(cx.watched_room()) {
             0 => Batch::new(),
             n => cx.pull(0, n),

@@ -140,9 +140,9 @@ impl Source for InfiniteSource {
         state.end_action.rearm();
         let burst = match cx.is_pulled() {
             true => n,
-            false => usize::try_from(self.burst).unwrap_or(1).max(1),
+            false => usize::try_from(self.burst).unwrap_or(1).max(1).min(cx.burst()),
         };
-        let n = cx.grant(n.min(burst).min(left).min(cx.room()));
+        let n = cx.grant(burst.min(left).min(cx.room()));
         if n == 0 {
             return NextRun::Empty;
         }

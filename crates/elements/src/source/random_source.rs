@@ -83,8 +83,9 @@ impl Source for RandomSource {
             return state.end_action.run(self.stop, self.end_call.as_ref(), cx);
         }
         state.end_action.rearm();
-        let burst = usize::try_from(self.burst).unwrap_or(1).max(1);
-        let n = cx.grant(n.min(burst).min(left).min(cx.room()));
+        let most = if cx.is_pulled() { n } else { cx.burst() };
+        let burst = usize::try_from(self.burst).unwrap_or(1).max(1).min(most);
+        let n = cx.grant(burst.min(left).min(cx.room()));
         if n == 0 {
             return NextRun::Empty;
         }

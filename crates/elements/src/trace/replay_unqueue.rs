@@ -130,7 +130,7 @@ impl Source for ReplayUnqueue {
         }
         let (mut batch, mut batch_port) = (Batch::new(), 0);
         let mut next_run = NextRun::Again;
-        for _ in 0..n.min(self.burst) {
+        for _ in 0..self.burst.min(cx.burst()) {
             if let Some(due) = trace.due(self.timing).filter(|due| *due > cx.now()) {
                 next_run = NextRun::At(due);
                 break;

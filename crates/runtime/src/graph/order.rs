@@ -9,6 +9,62 @@ use super::{Flow, Graph};
 use castanet_element::args::Names;
 use castanet_element::class::Role;
 
+/// How many packets of a task are on their way at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PacketOrder {
+    /// Bursts, except where elements call handlers.
+    Bursts,
+    /// The same, but a task handles one packet in a turn, as Click's do, unless an argument of its element says
+    /// otherwise, or a device is connected with it.
+    Turns,
+    /// One packet, which goes all the way before the next one starts.
+    Packets,
+}
+
+/// By element: whether its task handles one packet in a turn with this order.
+pub(crate) fn one_a_turn(graph: &Graph, order: PacketOrder) -> Vec<bool> {
+    let mut one_a_turn = vec![order == PacketOrder::Packets; graph.elements.len()];
+    if order == PacketOrder::Turns {
+        let mut found = vec![false; one_a_turn.len()];
+        for first in 0..one_a_turn.len() {
+            let connected = connected(graph, first, &mut found);
+            let has_device = connected.iter().any(|&element| is_device(graph, element));
+            connected.into_iter().for_each(|element| one_a_turn[element] = !has_device);
+        }
+    }
+    one_a_turn
+}
+
+/// The elements that are connected with one, in whatever direction, and that were not found before.
+fn connected(graph: &Graph, first: usize, found: &mut [bool]) -> Vec<usize> {
+    let mut all = Vec::new();
+    let mut work = vec![first];
+    while let Some(element) = work.pop() {
+        if std::mem::replace(&mut found[element], true) {
+            continue;
+        }
+        all.push(element);
+        work.extend(graph.in_edges(element).map(|edge| edge.from.node));
+        work.extend(graph.out_edges(element).map(|edge| edge.to.node));
+    }
+    all
+}
+
+fn is_device(graph: &Graph, element: usize) -> bool {
+    graph.elements[element].class.factory.device.is_some()
+}
+
+/// Whether packets come to an element in the bursts of a device, which are divided behind it.
+fn divides_behind(graph: &Graph, element: usize) -> bool {
+    graph.elements[element].class.role == Role::Source && is_device(graph, element)
+}
+
+/// By element: whether packets come to it one at a time with this order, beside the elements before callers.
+pub(crate) fn all_single(graph: &Graph, order: PacketOrder) -> Vec<bool> {
+    let single = |element| order == PacketOrder::Packets && !divides_behind(graph, element);
+    (0..graph.elements.len()).map(single).collect()
+}
+
 /// By element: whether packets come to it, or its tasks send them, one at a time.
 pub(crate) fn single(graph: &Graph) -> Vec<bool> {
     let mut single = vec![false; graph.elements.len()];
@@ -23,9 +79,7 @@ pub(super) fn add(graph: &Graph, caller: usize, single: &mut [bool]) {
         lead_to(graph, caller, single);
     }
     for (element, single) in single.iter_mut().enumerate() {
-        // Packets of a device are divided behind it.
-        let class = graph.elements[element].class;
-        *single &= !(class.role == Role::Source && class.factory.device.is_some());
+        *single &= !divides_behind(graph, element);
     }
 }
 

@@ -86,7 +86,8 @@ impl Router {
             true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
             false => Clock::real(),
         });
-        let planned = plan(flat, library, &options.cores(), options.error_style, found);
+        let mut planned = plan(flat, library, &options.cores(), options.error_style, found);
+        planned.set_order(options.order);
         let console = Arc::new(ConsoleFanout::new(options.console.clone()));
         let shared = SharedState::default();
         let context = RuntimeContext { clock, frames: None, notify, console, replaced: 0, shared };
@@ -107,6 +108,7 @@ impl Router {
             load: CpuLoad::new(),
             hot_swap: None,
             takes_hotconfig: false,
+            order: options.order,
             wakes_services: false,
             panics: BTreeMap::new(),
             next: None,
@@ -442,6 +444,7 @@ fn assemble(
         meter: None,
         sampler: None,
         accounts: Accounts::new(graph, assigned, &context.clock).map(Box::new),
+        is_paused: false,
         driver: context.notify.clone(),
     };
     Ok(by_worker.into_iter().zip(inboxes).enumerate().map(worker).collect())
@@ -570,6 +573,7 @@ fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::El
         stores: plan.stores.clone(),
         watched: plan.watched.clone(),
         single: plan.single,
+        one_a_turn: plan.one_a_turn,
         captured: false,
         apart: false,
     }

@@ -2,7 +2,7 @@
 
 use super::calls::in_scope;
 use super::run::ends;
-use super::{ErrorStyle, ProgramRun, Router};
+use super::{ErrorStyle, PacketOrder, ProgramRun, Router};
 use crate::console::Console;
 use castanet_element::control::{ControlContext, Loads, ProgramWait};
 use castanet_element::error::ArgError;
@@ -130,6 +130,11 @@ impl Router {
     /// Runs the programs that wait for raised signals, then each program that need not wait;
     /// returns whether any ran.
     pub(super) fn run_programs(&mut self) -> bool {
+        self.run_those_programs(|_| true)
+    }
+
+    /// The same for some of the programs.
+    pub(super) fn run_those_programs(&mut self, which: impl Fn(&ProgramRun) -> bool) -> bool {
         let now = self.control.clock.now();
         let raised = std::mem::take(&mut self.control.raised);
         let mut ran = !raised.is_empty();
@@ -144,7 +149,8 @@ impl Router {
                 ProgramWait::Notified | ProgramWait::Ended => false,
             };
             // Programs of a configuration that is about to be replaced run no more steps.
-            if due && self.control.ending.is_none() && !self.is_replaced() {
+            let may_run = self.control.ending.is_none() && !self.is_replaced();
+            if due && may_run && which(&self.control.programs[at]) {
                 self.step(at);
                 ran = true;
             }
@@ -152,9 +158,17 @@ impl Router {
         ran
     }
 
-    /// Runs one step of one program.
+    /// Runs one step of one program. Where packets have an order, no element of the first worker runs
+    /// meanwhile: in Click, both are of one thread.
     fn step(&mut self, at: usize) {
+        let pauses = self.control.order != PacketOrder::Bursts;
+        if pauses {
+            self.workers.pause_first(true);
+        }
         self.at_desk(at, |run, control| run.waits = run.program.step(control));
+        if pauses {
+            self.workers.pause_first(false);
+        }
     }
 
     /// Calls a program. It is not in the list meanwhile, so that a program that reads its own

@@ -28,6 +28,7 @@ mod swap;
 mod tasks;
 mod worker_set;
 
+pub use crate::graph::order::PacketOrder;
 pub use crate::worker::{StateChange, StatePlace, StatePosition};
 pub use accounts::{READS as ACCOUNT_READS, WRITES as ACCOUNT_WRITES};
 pub use castanet_element::exec::{ElementCost, RunCost};
@@ -80,6 +81,8 @@ pub struct Options {
     pub simulated_tick: i64,
     /// Packets that sources produce at once.
     pub burst: usize,
+    /// How many packets of a task are on their way at a time.
+    pub order: PacketOrder,
     /// Frames for devices; as many as the devices need if not given.
     pub frames: Option<usize>,
     /// Bytes for packets that elements keep, beside those frames; a quarter of the memory if not
@@ -124,6 +127,7 @@ impl Options {
             simulated_from: SIMULATED_START,
             simulated_tick: 0,
             burst: castanet_packet::BURST,
+            order: PacketOrder::Bursts,
             frames: None,
             memory: None,
             patience: Duration::from_secs(10),
@@ -193,6 +197,8 @@ struct ControlState {
     hot_swap: Option<HotSwapSource>,
     /// Whether handlers may replace this configuration.
     takes_hotconfig: bool,
+    /// How many packets of a task are on their way at a time.
+    order: PacketOrder,
     /// Whether services are to run a step.
     wakes_services: bool,
     /// By element, in whatever configuration it was: panics that no service has taken.

@@ -3,6 +3,7 @@
 use super::InterfaceResolver;
 use crate::cores::Cores;
 use crate::graph::devices::{self};
+use crate::graph::order::PacketOrder;
 use crate::graph::{
     Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, resources, watch,
 };
@@ -55,6 +56,12 @@ impl ConfigPlan {
     /// Number of device queues that elements use.
     pub(crate) fn queues(&self) -> usize {
         self.assigned.device_queues()
+    }
+
+    /// Has tasks and packets take the order that the user wants.
+    pub fn set_order(&mut self, order: PacketOrder) {
+        self.assigned.set_order(&self.graph, order);
+        self.fused.leave_out_single(&self.assigned);
     }
 
     /// The sizes of the pools that a router of this configuration has, with these options.

@@ -2,9 +2,9 @@
 
 use super::service::{PeriodicService, Service, ServiceSchedule, Watcher};
 use super::worker_set::WorkerSet;
-use super::{DriverEvent, ProgramRun, Router};
+use super::{DriverEvent, PacketOrder, ProgramRun, Router};
 use crate::console::Console;
-use crate::worker::{TurnOutcome, earlier};
+use crate::worker::{TurnOutcome, Worker, earlier};
 use castanet_element::control::ProgramWait;
 use castanet_element::time::Time;
 use std::sync::mpsc::RecvTimeoutError;
@@ -36,6 +36,8 @@ pub(super) fn ends(signal: i32) -> bool {
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].iter().any(|&end| end as i32 == signal)
 }
 
+/// Turns of tasks before Click looks at its timers for the first time: 32 rounds of 128.
+const FIRST_TURNS: usize = 32 * 128;
 /// The longest sleep of the driver.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -58,8 +60,8 @@ impl Router {
     }
 
     fn run_real(&mut self, services: &mut [&mut dyn Service]) -> RunOutcome {
+        let mut interrupted = self.begin_in_order();
         self.go_on(true);
-        let mut interrupted = false;
         let mut services = ServiceSchedule::new(services, self.control.clock.now());
         loop {
             while self.step_programs() {}
@@ -94,12 +96,45 @@ impl Router {
         }
     }
 
-    fn run_simulated(&mut self) -> RunOutcome {
+    /// Runs what comes before scripts, where packets have an order: the programs that drive the router, then
+    /// tasks, for as long as Click does not look at its timers. Returns whether the user ends the router.
+    fn begin_in_order(&mut self) -> bool {
         let mut interrupted = false;
+        if self.control.order == PacketOrder::Bursts {
+            return interrupted;
+        }
+        self.run_drivers();
+        // A device belongs to the thread of its worker.
+        let mut elements = self.config.graph.elements.iter();
+        let has_devices = elements.any(|it| it.class.factory.device.is_some());
+        for _ in 0..if has_devices { 0 } else { FIRST_TURNS } {
+            let is_over = self.control.ending.is_some() || self.control.stops > 0;
+            if interrupted || is_over || self.is_replaced() {
+                break;
+            }
+            let is_idle = matches!(self.settle_a_while(), TurnOutcome::Idle(_));
+            while let Ok(notice) = self.control.notices.try_recv() {
+                interrupted |= self.heed(notice);
+            }
+            if is_idle {
+                break;
+            }
+        }
+        interrupted
+    }
+
+    /// Runs the programs that drive the router, which begin before any task does.
+    pub(super) fn run_drivers(&mut self) {
+        while self.run_those_programs(|run| run.program.is_driver()) {}
+    }
+
+    fn run_simulated(&mut self) -> RunOutcome {
         if let Some(worker) = self.workers.idle(0) {
             // As on a worker's thread: this one runs all workers, whose frames have one pool.
             worker.exec.frames.pool.use_for_copies();
         }
+        let mut interrupted = self.begin_in_order();
+        self.replace();
         while self.control.ending.is_none() && !interrupted {
             let next = self.settle_a_while();
             let mut ran = false;
@@ -113,13 +148,28 @@ impl Router {
                 TurnOutcome::Ran | TurnOutcome::Calls => {}
                 TurnOutcome::Idle(_) if ran || self.control.ending.is_some() => {}
                 TurnOutcome::Idle(next) => match earlier(next, self.next_program()) {
-                    Some(time) => self.control.clock.jump(time),
+                    Some(time) => {
+                        self.control.clock.jump(time);
+                        self.run_due();
+                    }
                     // No event will ever come.
                     None => break,
                 },
             }
         }
         RunOutcome { status: self.control.ending.unwrap_or(0), interrupted }
+    }
+
+    /// Runs the timers of elements that are due, then the programs, where they come before tasks.
+    fn run_due(&mut self) {
+        if self.control.order == PacketOrder::Bursts {
+            return;
+        }
+        for index in 0..self.workers.len() {
+            self.workers.idle(index).into_iter().for_each(Worker::run_due);
+            self.make_calls(index);
+        }
+        self.step_programs();
     }
 
     /// Handles an event; returns whether the router is to end.

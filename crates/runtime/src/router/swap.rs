@@ -8,7 +8,7 @@
 use super::build::{BuiltConfig, RuntimeContext, construct};
 use super::plan::plan;
 use super::worker_set::WorkerSet;
-use super::{DriverEvent, Options, Router, RunningConfig, accounts};
+use super::{DriverEvent, Options, PacketOrder, Router, RunningConfig, accounts};
 use crate::console::Console;
 use crate::graph::Graph;
 use crate::worker::{Worker, slot};
@@ -146,6 +146,7 @@ impl Router {
         // Pinned workers stay on their cores, which this thread does not use meanwhile.
         let cores = self.control.pin.clone().unwrap_or_else(|| options.cores());
         let mut planned = plan(flat, library, &cores, options.error_style, found);
+        planned.set_order(options.order);
         accounts::take_memory(&mut planned.assigned.accounts, &self.config.assigned.accounts);
         if let Some(short) = self.control.frames.lacking(planned.queues()) {
             found.push(short);
@@ -289,7 +290,7 @@ impl Router {
     }
 
     /// Puts the pending configuration in place of the running one; returns whether there was one.
-    fn replace(&mut self) -> bool {
+    pub(super) fn replace(&mut self) -> bool {
         if self.control.next.is_none() {
             return false;
         }
@@ -319,6 +320,9 @@ impl Router {
         // The old workers are dropped when the new ones run: that may take time.
         let _old = self.install_config(built, &before);
         self.inspect_anew();
+        if self.control.order != PacketOrder::Bursts {
+            self.run_drivers();
+        }
         self.go_on(runs);
         true
     }

@@ -139,6 +139,14 @@ impl WorkerSet {
         }
     }
 
+    /// Has the first worker, if it is on a thread, run commands only, or go on.
+    pub(super) fn pause_first(&mut self, is_paused: bool) {
+        if let WorkerSet::Running { .. } = self {
+            // One that is gone or stuck runs no element.
+            _ = self.ask(0, move |worker| worker.is_paused = is_paused);
+        }
+    }
+
     /// Sends every worker a command without waiting for the replies; none if they are idle.
     pub(super) fn probe(&self) -> Vec<Receiver<()>> {
         match self {

@@ -74,6 +74,8 @@ pub struct Worker {
     pub(crate) sampler: Option<Box<Sampler>>,
     /// Accounts of its time, where the configuration has some.
     pub(crate) accounts: Option<Box<Accounts>>,
+    /// Whether it runs commands only, because a program takes a step.
+    pub(crate) is_paused: bool,
     /// Sends stop requests and calls of elements to the driver.
     pub(crate) driver: std::sync::mpsc::Sender<DriverEvent>,
 }
@@ -150,10 +152,31 @@ impl Worker {
         self.exec.now = self.clock.now();
         self.begin_charges();
         let mut ran = self.run_commands();
-        if self.is_calling() {
+        if self.is_calling() || self.is_paused {
             return TurnOutcome::Calls;
         }
-        let mut timer_ticks = 0;
+        ran |= self.run_timers();
+        if self.is_calling() {
+            self.after();
+            return TurnOutcome::Calls;
+        }
+        self.tasks.wake_due(self.exec.now);
+        let (ran_task, until) = self.run_next();
+        self.after();
+        match ran | ran_task {
+            true if self.is_calling() => TurnOutcome::Calls,
+            true => TurnOutcome::Ran,
+            false if !self.rest() => TurnOutcome::Idle(Some(self.exec.now)),
+            false => {
+                let next = earlier(self.exec.timers.earliest(), self.tasks.next_time());
+                TurnOutcome::Idle(earlier(next, until))
+            }
+        }
+    }
+
+    /// Runs the timers that are due, down to a call; returns whether there were any.
+    fn run_timers(&mut self) -> bool {
+        let (mut ran, mut timer_ticks) = (false, 0);
         // A timer that is set for this very moment waits for the next turn.
         for _ in 0..self.graph.slots.len() {
             let Some(me) = self.exec.timers.pop(self.exec.now) else { break };
@@ -170,25 +193,19 @@ impl Worker {
             drop(payment);
             let is_over = self.charge_timer(me, &mut timer_ticks);
             ran = true;
-            if self.is_calling() {
-                self.after();
-                return TurnOutcome::Calls;
-            }
-            if is_over {
+            if is_over || self.is_calling() {
                 break;
             }
         }
-        self.tasks.wake_due(self.exec.now);
-        let (ran_task, until) = self.run_next();
-        self.after();
-        match ran | ran_task {
-            true if self.is_calling() => TurnOutcome::Calls,
-            true => TurnOutcome::Ran,
-            false if !self.rest() => TurnOutcome::Idle(Some(self.exec.now)),
-            false => {
-                let next = earlier(self.exec.timers.earliest(), self.tasks.next_time());
-                TurnOutcome::Idle(earlier(next, until))
-            }
+        ran
+    }
+
+    /// Runs the timers that are due before any task has another turn.
+    pub(crate) fn run_due(&mut self) {
+        self.exec.now = self.clock.now();
+        if !self.is_calling() {
+            self.run_timers();
+            self.after();
         }
     }
 
@@ -221,6 +238,8 @@ impl Worker {
             return self.tasks.wait(task);
         }
         let (retry, moved) = (self.exec.retry, self.graph.progress > 0);
+        // Tasks that it has woken stand before it in the queue, as in Click.
+        self.wake_tasks();
         self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.inbox);
     }
 
@@ -246,7 +265,7 @@ impl Worker {
         match kind {
             TaskKind::Source(me) => {
                 if self.graph.slots[me].node.as_ref().is_some_and(RoleNode::is_active) {
-                    let n = self.exec.burst;
+                    let n = self.packets_a_turn(me);
                     transfer::run_source::<TIMED>(&mut self.graph, &mut self.exec, me, n)
                 } else {
                     NextRun::Done
@@ -259,13 +278,22 @@ impl Worker {
         }
     }
 
+    /// Packets that a task of an element handles in a turn, unless its arguments say otherwise.
+    #[inline]
+    fn packets_a_turn(&self, element: usize) -> usize {
+        match self.graph.slots[element].one_a_turn {
+            false => self.exec.burst,
+            true => 1,
+        }
+    }
+
     /// The task of a sink in pull context: pulls a burst and hands it over.
     fn run_sink<const TIMED: bool>(&mut self, node: usize, input: usize) -> NextRun {
         if !slot::through_at(&self.graph.slots, node).is_some_and(|it| it.is_pulling()) {
             return NextRun::Done;
         }
         let mut batch = Batch::new();
-        let n = self.exec.burst;
+        let n = self.packets_a_turn(node);
         let before = self.exec.counters[node].input;
         transfer::pull_input::<TIMED>(&mut self.graph, &mut self.exec, node, input, n, &mut batch);
         self.exec.counters[node].input = before; // the push counts them
@@ -282,15 +310,7 @@ impl Worker {
 
     /// Sends on what elements have left after a call: wake-ups, stop requests, lines.
     fn after(&mut self) {
-        for i in 0..self.graph.woken.len() {
-            let to = self.graph.woken[i];
-            if to.worker == self.index {
-                self.tasks.wake(to.task);
-            } else {
-                self.shared[to.worker].wake_task(to.task);
-            }
-        }
-        self.graph.woken.clear();
+        self.wake_tasks();
         if !self.exec.chatter.is_empty() {
             self.console.chatter(&self.exec.chatter);
             self.exec.chatter.clear();
@@ -302,6 +322,20 @@ impl Worker {
         for _ in 0..std::mem::take(&mut self.exec.stops) {
             _ = self.driver.send(DriverEvent::StopRequested);
         }
+    }
+
+    /// Wakes tasks for which packets or room are there.
+    #[inline]
+    fn wake_tasks(&mut self) {
+        for i in 0..self.graph.woken.len() {
+            let to = self.graph.woken[i];
+            if to.worker == self.index {
+                self.tasks.wake(to.task);
+            } else {
+                self.shared[to.worker].wake_task(to.task);
+            }
+        }
+        self.graph.woken.clear();
     }
 
     /// Sends the driver the names of the elements that panicked.

@@ -44,6 +44,8 @@ pub struct Slot {
     pub watched: Vec<usize>,
     /// Whether packets come here, or its task sends them, one at a time.
     pub single: bool,
+    /// Whether its task handles one packet in a turn.
+    pub one_a_turn: bool,
     /// Whether a capture is about its packets.
     pub captured: bool,
     /// Whether the elements of its chain run one by one, because a capture is about one of them.

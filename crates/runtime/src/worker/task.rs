@@ -87,11 +87,11 @@ struct ReadyQueue {
 }
 
 impl ReadyQueue {
-    /// Queues a task by its pass.
+    /// Queues a task by its pass, behind those of the same pass.
     #[inline]
     fn put(&mut self, place: (u64, usize)) {
         match self.tasks.back() {
-            Some(last) if *last > place => self.insert(place),
+            Some(last) if last.0 > place.0 => self.insert(place),
             _ => self.tasks.push_back(place),
         }
     }
@@ -99,7 +99,7 @@ impl ReadyQueue {
     /// Queues a task before others.
     #[inline(never)]
     fn insert(&mut self, place: (u64, usize)) {
-        let at = self.tasks.partition_point(|other| *other < place);
+        let at = self.tasks.partition_point(|other| other.0 <= place.0);
         self.tasks.insert(at, place);
     }
 }
@@ -278,7 +278,8 @@ impl Tasks {
         let it = &mut self.tasks[task];
         it.state = TaskState::Ready;
         let queue = &mut self.queues[it.account];
-        it.pass = it.pass.max(queue.pass);
+        // Behind those that are ready, as in Click.
+        it.pass = it.pass.max(queue.pass + it.stride);
         queue.put((it.pass, task));
     }
 

@@ -6,7 +6,8 @@ mod movable;
 mod queues;
 mod rx_threads;
 
-use super::{Flow, Graph, order};
+use super::order::{self, PacketOrder};
+use super::{Flow, Graph};
 use crate::cores::Cores;
 use crate::graph::target::Target;
 use crate::graph::task::{TaskKind, TaskRef};
@@ -79,6 +80,8 @@ pub struct ElementPlan {
     pub may_leave_checksums: bool,
     /// Whether packets come to it, or its tasks send them, one at a time ([`super::order`]).
     pub single: bool,
+    /// Whether its tasks handle one packet in a turn.
+    pub one_a_turn: bool,
 }
 
 impl ElementPlan {
@@ -103,6 +106,7 @@ impl ElementPlan {
             watched: Vec::new(),
             may_leave_checksums: false,
             single: false,
+            one_a_turn: false,
         }
     }
 }
@@ -191,6 +195,15 @@ impl Assignment {
                 element.stays = Some("handlers are called in the middle of its packets' way");
             }
             element.single = single;
+        }
+    }
+
+    /// Has tasks and packets take the order that the user wants.
+    pub(crate) fn set_order(&mut self, graph: &Graph, order: PacketOrder) {
+        let all = order::all_single(graph, order).into_iter().zip(order::one_a_turn(graph, order));
+        for (element, (single, one_a_turn)) in self.elements.iter_mut().zip(all) {
+            element.single |= single;
+            element.one_a_turn = one_a_turn;
         }
     }
 
