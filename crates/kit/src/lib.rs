@@ -8,6 +8,7 @@ pub mod anonymize;
 pub mod arp;
 pub mod balance;
 pub mod classify;
+pub mod codel;
 pub mod conntrack;
 pub mod cow_vec;
 pub mod cpu_shares;
