@@ -24,6 +24,7 @@ pub mod ip6_header;
 pub mod ip_field;
 pub mod ip_flows;
 pub mod ip_header;
+pub mod ip_rates;
 pub mod ipfix;
 pub mod lpm;
 pub mod lru;
