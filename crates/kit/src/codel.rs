@@ -25,7 +25,7 @@ pub struct CoDel {
 }
 
 /// A packet from the queue, if there is one, and its delay.
-struct Dequeued<P> {
+struct QueueHead<P> {
     packet: Option<P>,
     /// Whether the packet has a delay.
     is_timed: bool,
@@ -75,12 +75,12 @@ impl CoDel {
         limits: &DelayLimits,
         now: i64,
         next: Option<(P, Option<i64>)>,
-    ) -> Dequeued<P> {
+    ) -> QueueHead<P> {
         let Some((packet, since)) = next else {
             self.first_above = 0;
-            return Dequeued { packet: None, is_timed: false, is_late: false };
+            return QueueHead { packet: None, is_timed: false, is_late: false };
         };
-        let mut it = Dequeued { packet: Some(packet), is_timed: since.is_some(), is_late: false };
+        let mut it = QueueHead { packet: Some(packet), is_timed: since.is_some(), is_late: false };
         match since.map(|since| now.saturating_sub(since)) {
             None => {}
             Some(delay) if delay < limits.target => self.first_above = 0,

@@ -37,7 +37,7 @@ use castanet_kit::ip_rates::{self, Direction, RateLimits, RateSample};
 /// = m.look 0
 /// = m.drops.unmatched 0
 /// ```
-#[derive(Element)]
+#[derive(PartialEq, Element)]
 #[element(room = "measure", args = IPRateMonitorArgs, ports = "1-2/1-2", processing = "a/a")]
 pub struct IPRateMonitor {
     counts_bytes: bool,
@@ -95,10 +95,17 @@ impl PerBatch for IPRateMonitor {
     const SHARED: bool = true;
 
     fn start(&self, state: &mut IPRateMonitorState, cx: &mut Cx) -> Result<(), ArgError> {
+        if state.limits.is_some() {
+            return Ok(()); // those of the element before this one
+        }
         state.limits = Some(RateLimits { threshold: self.threshold, memory: self.memory });
         state.epoch = ip_rates::epoch(cx.now().nanos());
         state.reset_epoch = state.epoch;
         Ok(())
+    }
+
+    fn can_take_state(&self, before: &Self) -> bool {
+        self == before
     }
 
     fn batch(&self, state: &mut IPRateMonitorState, port: usize, mut batch: Batch, cx: &mut Cx) {

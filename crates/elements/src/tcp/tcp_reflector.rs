@@ -79,8 +79,6 @@ const MAX_DATA: usize = 65_415;
 const TTL: u8 = 250;
 /// Window of answers.
 const WINDOW: u16 = 60 * 1024;
-/// Difference of the first sequence number to the client's, unless it is random.
-const SEQ_STEP: u32 = 1_000_000;
 
 #[derive(Fate)]
 pub enum TCPReflectorExit {
@@ -89,7 +87,7 @@ pub enum TCPReflectorExit {
     /// Packets shorter than an IPv4 header and a TCP header.
     #[drop]
     NoTcp,
-    /// Packets whose IPv4 header length is below 20 bytes, or more than the packet has.
+    /// Packets whose IPv4 header is shorter than 20 bytes or longer than the packet.
     #[drop]
     NoIp,
     /// Segments with RST, or with SYN and another flag.
@@ -100,6 +98,9 @@ pub enum TCPReflectorExit {
     Unknown,
 }
 
+/// The exit of a segment that gets no answer.
+type Reflection = Result<(), TCPReflectorExit>;
+
 impl PerBatch for TCPReflector {
     type On = on::Any;
     type Local = ();
@@ -107,10 +108,8 @@ impl PerBatch for TCPReflector {
 
     fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         for mut packet in batch {
-            let exit = match self.reflect(&mut packet, || cx.random() as u32) {
-                Ok(()) => TCPReflectorExit::Answer,
-                Err(exit) => exit,
-            };
+            let result = self.reflect(&mut packet, || cx.random() as u32);
+            let exit = result.err().unwrap_or(TCPReflectorExit::Answer);
             match exit {
                 TCPReflectorExit::NoTcp => cx.chatter("Packet too small for TCP"),
                 TCPReflectorExit::NoIp => cx.chatter("Packet too small for IP"),
@@ -124,15 +123,11 @@ impl PerBatch for TCPReflector {
 
 impl TCPReflector {
     /// Turns a segment into its answer.
-    fn reflect(
-        &self,
-        packet: &mut Packet,
-        random: impl FnOnce() -> u32,
-    ) -> Result<(), TCPReflectorExit> {
+    fn reflect(&self, packet: &mut Packet, random: impl FnOnce() -> u32) -> Reflection {
         let len = packet.len();
         let header = Ipv4Header::from_prefix(packet.bytes()).map(|(ip, _)| *ip);
-        let ip = header.filter(|_| len >= Ipv4Header::LEN + Tcp::LEN);
-        let mut ip = ip.ok_or(TCPReflectorExit::NoTcp)?;
+        let has_room = |_: &Ipv4Header| len >= Ipv4Header::LEN + Tcp::LEN;
+        let mut ip = header.filter(has_room).ok_or(TCPReflectorExit::NoTcp)?;
         let tcp_offset = ip.header_len();
         if tcp_offset < Ipv4Header::LEN || tcp_offset > len {
             return Err(TCPReflectorExit::NoIp);
@@ -156,17 +151,12 @@ impl TCPReflector {
     }
 
     /// Turns the TCP header of a segment with `data_len` bytes of data into that of its answer.
-    fn answer(
-        &self,
-        tcp: &mut Tcp,
-        data_len: u32,
-        random: impl FnOnce() -> u32,
-    ) -> Result<(), TCPReflectorExit> {
+    fn answer(&self, tcp: &mut Tcp, data_len: u32, random: impl FnOnce() -> u32) -> Reflection {
         let (seq, flags) = (tcp.seq(), tcp.flags() & !flag::PSH);
         let fin = flags & flag::FIN;
         tcp.mirror();
         if flags == flag::SYN {
-            tcp.set_seq(if self.rand_seq { random() } else { seq.wrapping_add(SEQ_STEP) });
+            tcp.set_seq(if self.rand_seq { random() } else { seq.wrapping_add(1_000_000) });
             tcp.set_ack(seq.wrapping_add(1));
             tcp.set_flags(flag::SYN | flag::ACK);
         } else if flags & (flag::SYN | flag::RST) != 0 {
