@@ -33,6 +33,8 @@ pub trait Peers {
     fn least_held_below(&self, me: usize) -> Option<usize>;
     /// Room in the fullest of the stores that the element watches.
     fn watched_room(&self, me: usize) -> usize;
+    /// Packets in all stores that the element watches.
+    fn watched_held(&self, me: usize) -> usize;
     /// Connected inputs.
     fn inputs(&self, me: usize) -> usize;
 }
@@ -467,6 +469,11 @@ impl Cx<'_> {
     /// For a source: room in the fullest of the stores that it watches.
     pub fn watched_room(&self) -> usize {
         self.peers.as_deref().map_or(usize::MAX, |peers| peers.watched_room(self.me))
+    }
+
+    /// For a source: packets in all stores that it watches, at present.
+    pub fn watched_held(&self) -> usize {
+        self.peers.as_deref().map_or(0, |peers| peers.watched_held(self.me))
     }
 
     /// Whether a pulled element has said when to try again ([`Cx::retry_at`]).

@@ -60,6 +60,40 @@ fn switches() {
 }
 
 #[test]
+fn headers_and_addresses() {
+    for (arguments, castanet, click) in [
+        ("nothing", "TYPE `nothing` is no ICMP type | such as echo", "TYPE: type mismatch"),
+        ("256", "TYPE `256` is no ICMP type", "invalid TYPE"),
+        ("unreachable, transit", "CODE `transit` is no code of ICMP type 3", "invalid CODE"),
+        ("echo, 256", "CODE `256` is no code of ICMP type 8", "invalid CODE"),
+    ] {
+        let text = format!("Idle -> ICMPIPEncap(1.0.0.1, 2.0.0.2, {arguments}) -> Discard");
+        golden(&text, castanet, click);
+    }
+    for arguments in ["0:0:0:0:0:1, src, ANNO 0", "OFFSET src"] {
+        let text = format!("Idle -> StoreEtherAddress({arguments}) -> Discard");
+        let error = "must specify exactly one of ADDR/ANNO";
+        golden(&text, error, error);
+    }
+    golden(
+        "Idle -> StoreEtherAddress(0:0:0:0:0:1, middle) -> Discard",
+        "OFFSET: `middle` is not an offset in bytes, src or dst",
+        "type mismatch: bad OFFSET",
+    );
+    for arguments in ["", "5, TAIL true", "-1"] {
+        let text = format!("Idle -> StoreTimestamp({arguments}) -> Discard");
+        let error = "supply exactly one of 'OFFSET' and 'TAIL'";
+        golden(&text, error, error);
+    }
+    let long = format!("Idle -> TCPReflector(DATA \"{}\") -> Discard", "x".repeat(65_416));
+    golden(&long, "DATA: at most 65415 bytes", "DATA: at most 65415 bytes");
+    let error = "cannot locate spinlock two";
+    golden("SpinlockInfo(one); Idle -> PathSpinlock(two) -> Discard", error, error);
+    golden("SpinlockInfo(one two)", "`one two` is no name of a lock | one word", "bad NAME");
+    golden("Idle -> CoDel -> Discard", "there is no queue to watch", "no nearby Queues");
+}
+
+#[test]
 fn ipv6() {
     golden(
         "Idle -> LookupIP6Route(1::/16) -> Discard",
@@ -478,6 +512,8 @@ fn patterns_and_mappers() {
     );
     golden("RoundRobinIPMapper()", "no patterns given", "no patterns given");
     golden("RoundRobinIPMapper(- - 0 x)", "bad reply port", "bad reply port");
+    golden("ThreadIPMapper()", "no patterns given", "no patterns given");
+    golden("ThreadIPMapper(- - 0 x)", "bad reply port", "bad reply port");
     golden("SourceIPHashMapper()", "no hash seed given", "no hash seed given");
     golden("SourceIPHashMapper(5 7)", "no patterns given", "no patterns given");
     golden(

@@ -159,6 +159,32 @@ fn new_flows_use_a_changed_mapper() {
     clean(router);
 }
 
+/// Flows that two workers open have the patterns of their workers; a third worker has the first one's.
+#[test]
+fn a_thread_mapper_chooses_by_worker() {
+    let source = |n: u32| {
+        format!(
+            "s{n} :: InfiniteSource(LIMIT 1, STOP false)
+                -> UDPIPEncap(1.0.0.{n}, 5, 2.0.0.2, 6) -> [0] rw;"
+        )
+    };
+    let text = format!(
+        "m :: ThreadIPMapper(9.9.9.9 100-199# - - 0 0, 9.9.9.9 200-299# - - 0 0);
+         rw :: IPRewriter(m) -> c :: Counter -> Discard; {} {} {} StaticThreadSched(s1 0, s2 1, s3 2);",
+        source(1),
+        source(2),
+        source(3)
+    );
+    let mut router = build(&text, 3);
+    run_until(&mut router, |router| number(router, "c.count") == 3);
+    let table = router.read("rw.udp_table").unwrap();
+    assert!(table.contains("(1.0.0.2, 5, 2.0.0.2, 6) => (9.9.9.9, 200, 2.0.0.2, 6)"), "{table}");
+    for port in [100, 101] {
+        assert!(table.contains(&format!("=> (9.9.9.9, {port}, 2.0.0.2, 6)")), "{table}");
+    }
+    clean(router);
+}
+
 /// The table of a rewriter with unchanged arguments moves because another rewriter changes. The
 /// next packet comes to a worker other than the one that answers handlers.
 #[test]

@@ -130,7 +130,9 @@ pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
             found.ipv6.first().map(|net| format!("{}/{}", net.address, net.prefix))
         }
         AddressKind::Gateway => gateway(name).map(|router| router.to_string()),
-        AddressKind::Port | AddressKind::Anno | AddressKind::Pattern => None,
+        AddressKind::Port | AddressKind::Anno | AddressKind::Pattern | AddressKind::Spinlock => {
+            None
+        }
     }
 }
 

@@ -59,6 +59,71 @@ header! {
     }
 }
 
+header! {
+    /// The part of an ARP message before the addresses, which is the same for all kinds of them.
+    #[derive(Debug)]
+    ArpPrefix [8] {
+        /// Type of hardware addresses; 1 for Ethernet.
+        hardware_type, set_hardware_type: u16 = HARDWARE_TYPE @ 0;
+        /// Type of protocol addresses: an EtherType.
+        protocol_type, set_protocol_type: u16 = PROTOCOL_TYPE @ 2;
+        /// Length of a hardware address in bytes.
+        hardware_len, set_hardware_len: u8 = HARDWARE_LEN @ 4;
+        /// Length of a protocol address in bytes.
+        protocol_len, set_protocol_len: u8 = PROTOCOL_LEN @ 5;
+    }
+}
+
+/// A wrong length in an ARP message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LengthFault {
+    /// There are fewer bytes than before the addresses.
+    Tiny,
+    /// There are fewer bytes than the lengths of the addresses say.
+    Addresses,
+    /// An Ethernet address has not 6 bytes.
+    Hardware,
+    /// An IPv4 address has not 4 bytes, or an IPv6 address not 16.
+    Protocol,
+}
+
+impl LengthFault {
+    /// All faults, in the order in which they are looked for.
+    pub const ALL: [LengthFault; 4] =
+        [LengthFault::Tiny, LengthFault::Addresses, LengthFault::Hardware, LengthFault::Protocol];
+
+    /// Click's words for the fault.
+    pub fn text(self) -> &'static str {
+        match self {
+            LengthFault::Tiny => "tiny packet",
+            LengthFault::Addresses => "too small for addresses",
+            LengthFault::Hardware => "bad hardware type/length",
+            LengthFault::Protocol => "bad protocol type/length",
+        }
+    }
+}
+
+impl ArpPrefix {
+    /// Length of the message at the start of `bytes` with its addresses, if the lengths in it are
+    /// right.
+    pub fn checked_len(bytes: &[u8]) -> Result<usize, LengthFault> {
+        let (message, addresses) = ArpPrefix::from_prefix(bytes).ok_or(LengthFault::Tiny)?;
+        let (hardware, protocol) = (message.hardware_len(), message.protocol_len());
+        let len = 2 * (usize::from(hardware) + usize::from(protocol));
+        if addresses.len() < len {
+            return Err(LengthFault::Addresses);
+        }
+        if message.hardware_type() == HARDWARE_ETHERNET && hardware != 6 {
+            return Err(LengthFault::Hardware);
+        }
+        match (message.protocol_type(), protocol) {
+            (ether_type::IPV4, 4) | (ether_type::IPV6, 16) => Ok(ArpPrefix::LEN + len),
+            (ether_type::IPV4 | ether_type::IPV6, _) => Err(LengthFault::Protocol),
+            _ => Ok(ArpPrefix::LEN + len),
+        }
+    }
+}
+
 impl Arp {
     /// Makes a message for IPv4 over Ethernet.
     pub fn new(

@@ -88,6 +88,25 @@ pub const fn is_query(kind: u8) -> bool {
     )
 }
 
+/// Whether Click counts a sequence number in messages of this type: echo, timestamp and information
+/// messages, but not address masks.
+#[inline]
+pub const fn has_sequence(kind: u8) -> bool {
+    is_query(kind) && !matches!(kind, MASK_REQUEST | MASK_REPLY)
+}
+
+/// Length of the header of this type in bytes: with three times in timestamps, else [`Icmp::LEN`].
+#[inline]
+pub const fn header_len(kind: u8) -> usize {
+    match kind {
+        TIMESTAMP | TIMESTAMP_REPLY => Icmp::LEN + TIMESTAMPS,
+        _ => Icmp::LEN,
+    }
+}
+
+/// Length of the three times of a timestamp message, in bytes.
+const TIMESTAMPS: usize = 12;
+
 impl Icmp {
     /// Whether this is an error message, which quotes a packet.
     #[inline]
@@ -104,7 +123,6 @@ impl Icmp {
     /// Whether a payload of `payload` bytes is valid for the type: errors quote an
     /// IPv4 header, timestamps are three words, information messages have none.
     pub fn length_ok(&self, payload: usize) -> bool {
-        const TIMESTAMPS: usize = 12;
         match self.kind() {
             _ if self.is_error() => payload >= crate::Ipv4Header::LEN,
             TIMESTAMP | TIMESTAMP_REPLY => payload == TIMESTAMPS,
@@ -197,6 +215,15 @@ mod tests {
         assert!(icmp.checksum_ok(payload));
         icmp.set_code(1);
         assert!(!icmp.checksum_ok(payload));
+    }
+
+    #[test]
+    fn only_timestamps_have_a_longer_header() {
+        let with =
+            |has: fn(u8) -> bool| (0..=255).filter(move |kind| has(*kind)).collect::<Vec<u8>>();
+        assert_eq!(with(|kind| header_len(kind) != 8), [TIMESTAMP, TIMESTAMP_REPLY]);
+        assert_eq!(header_len(TIMESTAMP), 20);
+        assert_eq!(with(has_sequence), [0, 8, 13, 14, 15, 16]);
     }
 
     #[test]

@@ -449,11 +449,14 @@ fn flows_are_described_when_they_are_over() {
 #[test]
 fn a_prefix_that_an_arp_responder_has_twice_is_warned_of() {
     let config = "r :: ARPResponder(5.5.5.5 0:0:0:0:0:1, 6.0.0.0/8 5.5.5.5 0:0:0:0:0:2);
-        Idle -> r -> Idle; DriverManager(write r.config 7.7.7.7 7.7.7.7 0:0:0:0:0:3, stop)";
+        Idle -> r -> Idle; DriverManager(write r.config 7.7.7.7 7.7.7.7 7.7.7.7 0:0:0:0:0:3, stop)";
     let (status, _, err) = all(&["-e", config], "");
     assert_eq!(status, Some(0), "{err}");
     let output = "While configuring 'r :: ARPResponder':\n  warning: multiple entries for ";
     assert!(err.contains(&format!("{output}5.5.5.5/32\n")), "{err}");
-    assert!(err.contains(&format!("{output}7.7.7.7/32\n")), "{err}");
-    assert_eq!(err.matches("multiple").count(), 2, "{err}");
+    // The context stands once, before a line for each repetition.
+    let twice = "7.7.7.7/32\n  warning: multiple entries for 7.7.7.7/32\n";
+    assert!(err.contains(&format!("{output}{twice}")), "{err}");
+    assert_eq!(err.matches("multiple").count(), 3, "{err}");
+    assert_eq!(err.matches("While configuring").count(), 2, "{err}");
 }

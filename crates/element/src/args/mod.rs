@@ -14,7 +14,7 @@ pub use annotations::AnnoAt;
 pub use call::Call;
 pub use castanet_lang::io_error_text;
 pub use memory::affordable;
-pub use names::{ANNO, AddressKind, Names, PATTERN, PORT};
+pub use names::{ANNO, AddressKind, Names, PATTERN, PORT, SPINLOCK};
 pub use scoped_names::{DeclaredNames, ScopedNames};
 pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};
 

@@ -25,6 +25,8 @@ pub enum AddressKind {
     Anno,
     /// A pattern of rewriters, as `IPRewriterPatterns` declares it.
     Pattern,
+    /// A lock of paths, as `SpinlockInfo` declares it.
+    Spinlock,
     /// Whom the machine's default route through an interface names, as Ip.
     Gateway,
 }
@@ -184,6 +186,7 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
         AddressKind::Port => text.strip_prefix(PORT).map(str::to_owned),
         AddressKind::Anno => text.strip_prefix(ANNO).map(str::to_owned),
         AddressKind::Pattern => text.strip_prefix(PATTERN).map(str::to_owned),
+        AddressKind::Spinlock => text.strip_prefix(SPINLOCK).map(str::to_owned),
         AddressKind::Gateway => {
             let net = length.and(Net::parse(text))?;
             let base = net.address.to_bits() & net.mask.to_bits();
@@ -196,6 +199,8 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
 pub const PORT: &str = "port:";
 /// Prefix of patterns of rewriters among addresses.
 pub const PATTERN: &str = "pattern:";
+/// Prefix of locks of paths among addresses.
+pub const SPINLOCK: &str = "spinlock:";
 /// Prefix of annotations among addresses.
 pub const ANNO: &str = "anno:";
 

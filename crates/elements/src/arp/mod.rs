@@ -5,6 +5,7 @@ mod arp_protocol;
 pub mod arp_querier;
 pub mod arp_responder;
 pub mod arp_table;
+pub mod check_arp_header;
 pub mod neighbour_cache;
 pub mod neighbour_state;
 pub(crate) mod reply_annotations;
@@ -19,4 +20,5 @@ pub static CLASSES: &[Class] = &[
     per_batch::<resolver::Resolver<arp_querier::ARPQuerier>>().with_first_output(1),
     per_packet::<arp_responder::ARPResponder>(),
     per_batch::<arp_table::ARPTable>(),
+    per_packet::<check_arp_header::CheckARPHeader>(),
 ];

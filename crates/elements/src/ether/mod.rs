@@ -2,6 +2,7 @@
 
 pub mod check_crc32;
 pub mod drop_broadcasts;
+pub mod ensure_ether;
 pub mod ether_encap;
 pub mod ether_mirror;
 pub mod ether_rewrite;
@@ -9,6 +10,7 @@ pub mod ether_switch;
 pub mod host_ether_filter;
 pub mod mark_mac_header;
 pub mod set_crc32;
+pub mod store_ether_address;
 
 use castanet_element::class::*;
 
@@ -16,6 +18,7 @@ use castanet_element::class::*;
 pub static CLASSES: &[Class] = &[
     per_packet::<check_crc32::CheckCRC32>(),
     per_packet::<drop_broadcasts::DropBroadcasts>(),
+    per_packet::<ensure_ether::EnsureEther>().with_checksums(Checksums::Pass),
     per_packet::<ether_encap::EtherEncap>().with_checksums(Checksums::Pass),
     per_packet::<ether_mirror::EtherMirror>().with_checksums(Checksums::Pass),
     per_packet::<ether_rewrite::EtherRewrite>().with_checksums(Checksums::Pass),
@@ -23,4 +26,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<host_ether_filter::HostEtherFilter>().with_checksums(Checksums::Pass),
     per_packet::<mark_mac_header::MarkMACHeader>().with_checksums(Checksums::Pass),
     per_packet::<set_crc32::SetCRC32>(),
+    per_packet::<store_ether_address::StoreEtherAddress>(),
 ];

@@ -99,6 +99,7 @@ pub(super) const REWRITERS: Family = Family {
             "a source keeps its server",
             "an argument of rewriters; consistent hash",
         ),
+        ("ThreadIPMapper", "each worker has a pattern of its own", "an argument of rewriters"),
         (
             "Middlebox",
             "translation, balancing and filters by rules",

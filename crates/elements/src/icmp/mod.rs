@@ -3,6 +3,7 @@
 pub mod check_icmp_header;
 pub mod icmp_error;
 mod icmp_error_message;
+pub mod icmp_ip_encap;
 pub mod icmp_ping_encap;
 pub mod icmp_ping_responder;
 pub mod icmp_ping_source;
@@ -15,6 +16,7 @@ use castanet_element::class::*;
 pub static CLASSES: &[Class] = &[
     per_packet::<TransportCheck<check_icmp_header::CheckICMPHeader>>(),
     per_packet::<icmp_error::ICMPError>(),
+    per_packet::<icmp_ip_encap::ICMPIPEncap>(),
     per_packet::<icmp_ping_encap::ICMPPingEncap>(),
     per_packet::<icmp_ping_responder::ICMPPingResponder>(),
     duplex::<icmp_ping_source::ICMPPingSource>(),

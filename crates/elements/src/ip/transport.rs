@@ -2,7 +2,7 @@
 
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
-use castanet_element::wire::{Ipv4Header, Udp};
+use castanet_element::wire::{Ipv4Header, Tcp, Udp};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
@@ -206,5 +206,21 @@ pub(crate) fn replace_with_ipv4(packet: &mut Packet, bytes: &[u8]) {
     if let Some((ip, _)) = Ipv4Header::from_prefix(bytes) {
         packet.set_network_header(0, ip.header_len());
         packet.set_dst(ip.dst());
+    }
+}
+
+/// Writes both headers over those of `packet`, which begins with an IPv4 header of the same length,
+/// with the packet's length and right checksums.
+pub(crate) fn write_tcp_headers(packet: &mut Packet, mut ip: Ipv4Header, mut tcp: Tcp) {
+    ip.set_total_len(packet.len() as u16);
+    let Some((header, rest)) = Ipv4Header::from_prefix_mut(packet.bytes_mut()) else { return };
+    let options = ip.header_len().saturating_sub(Ipv4Header::LEN);
+    let Some((options, segment)) = rest.split_at_mut_checked(options) else { return };
+    ip.update_checksum(options);
+    *header = ip;
+    let pseudo = ip.pseudo(segment.len());
+    if let Some((header, rest)) = Tcp::from_prefix_mut(segment) {
+        tcp.update_checksum(pseudo, rest);
+        *header = tcp;
     }
 }

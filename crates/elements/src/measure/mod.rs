@@ -6,6 +6,8 @@ mod batch_counts;
 pub mod batch_stats;
 pub mod check_number_packet;
 pub mod counter;
+pub mod ip_rate_monitor;
+mod ip_rate_monitor_state;
 pub(crate) mod limit;
 mod metrics;
 pub mod multi_counter;
@@ -28,6 +30,7 @@ pub static CLASSES: &[Class] = &[
         .with_calls(counter::Counter::calls)
         .with_calls_by(&["count_call", "byte_count_call"])
         .with_checksums(Checksums::Pass),
+    per_batch::<ip_rate_monitor::IPRateMonitor>(),
     per_batch::<multi_counter::MultiCounter>(),
     per_packet::<number_packet::NumberPacket>(),
     per_batch::<record_timestamp::RecordTimestamp>(),

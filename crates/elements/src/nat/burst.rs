@@ -3,7 +3,7 @@
 use super::rewriter::{EXHAUSTED, NOT_REWRITTEN, Rewriter, UNMAPPED};
 use castanet_element::prelude::*;
 use castanet_kit::conntrack::{ExclusiveAccess, LookupBatch, Slot, Tuple4};
-use castanet_kit::nat::{PacketInfo, Refusal, RewriterKind, Table, Translation};
+use castanet_kit::nat::{ChoiceContext, PacketInfo, Refusal, RewriterKind, Table, Translation};
 
 /// The context in which a burst is rewritten: rewriter, zone of the table, input, time.
 pub(super) struct BurstContext<'r> {
@@ -65,7 +65,8 @@ impl BurstContext<'_> {
             let (key, may_open) = (keys.key(n), may_open[n] == Some(true));
             let info = self.packet_info(key, may_open, table.find_one(&key), packet);
             let Some(mut ip) = packet.ipv4() else { continue };
-            let result = table.translate(self.zone, info, ip.datagram_mut(), &mut || cx.random());
+            let mut context = ChoiceContext { worker: cx.worker(), random: &mut || cx.random() };
+            let result = table.translate(self.zone, info, ip.datagram_mut(), &mut context);
             self.rewriter.set_annotations(packet, &result);
             fates[n] = exit_index(result, UNMAPPED);
         }

@@ -8,7 +8,7 @@ use super::rewriter::{
 use castanet_element::fragment::{FragmentProcessor, PacketKind};
 use castanet_element::prelude::*;
 use castanet_kit::fragment_tracker::{DatagramKey, Fragment, HeaderChain, Refusal};
-use castanet_kit::nat::PacketInfo;
+use castanet_kit::nat::{ChoiceContext, PacketInfo};
 
 /// How often queued fragments are checked for their timeout.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -78,7 +78,8 @@ impl<K: TableHandlers> FragmentProcessor for FragmentContext<'_, K> {
         let result = state.table.change(|table| {
             let slot = table.find_one(&key);
             let info = PacketInfo { input, key, may_open, slot, anno, now };
-            table.translate(zone, info, ip.datagram_mut(), &mut || cx.random())
+            let mut context = ChoiceContext { worker: cx.worker(), random: &mut || cx.random() };
+            table.translate(zone, info, ip.datagram_mut(), &mut context)
         });
         rewriter.set_annotations(packet, &result);
         RewriterExit(exit_index(result, UNMAPPED))

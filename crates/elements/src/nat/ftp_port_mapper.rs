@@ -4,7 +4,7 @@ use super::name_resolution::{RewriterRef, rewriter};
 use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
 use castanet_kit::conntrack::Tuple4;
-use castanet_kit::nat::{PortCommand, parse_port_command, replace_data};
+use castanet_kit::nat::{ChoiceContext, PortCommand, parse_port_command, replace_data};
 
 /// Follows FTP `PORT` and `EPRT` commands through address translation.
 ///
@@ -114,7 +114,8 @@ impl FTPPortMapper {
         let now = cx.now().nanos();
         let new = self.data.table.change(|table| {
             let zone = table.zone(&self.data.member)?;
-            table.get_or_open(zone, self.input, data, anno, now, &mut || cx.random())
+            let mut context = ChoiceContext { worker: cx.worker(), random: &mut || cx.random() };
+            table.get_or_open(zone, self.input, data, anno, now, &mut context)
         })?;
         let text = command.argument_for(new.src().0, new.src().1);
         let longer = text.len() as i32 - argument.len() as i32;

@@ -24,6 +24,7 @@ mod rewriter_methods;
 pub mod round_robin_ip_mapper;
 pub mod source_ip_hash_mapper;
 pub mod tcp_rewriter;
+pub mod thread_ip_mapper;
 pub mod udp_rewriter;
 
 use castanet_element::class::*;
@@ -43,5 +44,6 @@ pub static CLASSES: &[Class] = &[
     info::<round_robin_ip_mapper::RoundRobinIPMapper>(),
     info::<source_ip_hash_mapper::SourceIPHashMapper>(),
     per_batch::<tcp_rewriter::TCPRewriter>().with_rw_shared_state(),
+    info::<thread_ip_mapper::ThreadIPMapper>(),
     per_batch::<udp_rewriter::UDPRewriter>().with_rw_shared_state(),
 ];

@@ -28,6 +28,7 @@ impl castanet_kit::nat::NameResolver for SetupResolver<'_> {
         let mapper = match it.class {
             "RoundRobinIPMapper" => round_robin(&it.arguments, self),
             "SourceIPHashMapper" => source_hash(&it.arguments, self),
+            "ThreadIPMapper" => by_worker(&it.arguments, self),
             _ => return Some(NamedElement::Other),
         };
         // The mapper reports its own syntax errors; names in it are resolved only here.
@@ -38,7 +39,7 @@ impl castanet_kit::nat::NameResolver for SetupResolver<'_> {
         };
         let mapper = match mapper {
             Mapper::RoundRobin(patterns, _) => Mapper::RoundRobin(patterns, cursor()),
-            by_source => by_source,
+            other => other,
         };
         Some(NamedElement::Mapper(mapper, format!("{} :: {}", it.name, it.class)))
     }
@@ -112,6 +113,17 @@ pub(crate) fn round_robin(
         return Err(ArgError::new("no patterns given"));
     }
     Ok(Mapper::RoundRobin(parse_patterns(arguments, names)?, RoundRobinCursor::default()))
+}
+
+/// The mapper of a `ThreadIPMapper` with these arguments.
+pub(crate) fn by_worker(
+    arguments: &[String],
+    names: &dyn castanet_kit::nat::NameResolver,
+) -> Result<Mapper, ArgError> {
+    if arguments.is_empty() {
+        return Err(ArgError::new("no patterns given"));
+    }
+    Ok(Mapper::Worker(parse_patterns(arguments, names)?))
 }
 
 /// The mapper of a `SourceIPHashMapper` with these arguments.

@@ -1,5 +1,6 @@
 //! Queues, elements that empty them at full speed, and early drop (RED).
 
+pub mod co_del;
 pub mod front_drop_queue;
 pub mod min_batch;
 pub mod mixed_queue;
@@ -16,6 +17,7 @@ use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
+    source::<co_del::CoDel>().with_watch(co_del::CoDel::queues),
     store::<front_drop_queue::FrontDropQueue>(),
     per_batch::<min_batch::MinBatch>(),
     store::<mixed_queue::MixedQueue>(),

@@ -7,7 +7,9 @@ pub mod cpu_queue;
 pub mod cpu_switch;
 pub mod exact_cpu_switch;
 pub mod memory_account;
+pub mod path_spinlock;
 pub mod pipeliner;
+pub mod spinlock_info;
 pub mod static_thread_sched;
 pub mod v_static_thread_sched;
 
@@ -22,7 +24,9 @@ pub static CLASSES: &[Class] = &[
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
     per_batch::<exact_cpu_switch::ExactCPUSwitch>().with_checksums(Checksums::Pass),
     info::<memory_account::MemoryAccount>(),
+    per_batch::<path_spinlock::PathSpinlock>().with_checksums(Checksums::Pass),
     store::<pipeliner::Pipeliner>(),
+    info::<spinlock_info::SpinlockInfo>(),
     info::<static_thread_sched::StaticThreadSched>(),
     info::<v_static_thread_sched::VStaticThreadSched>(),
 ];

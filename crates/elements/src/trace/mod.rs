@@ -12,6 +12,7 @@ pub mod replay_unqueue;
 pub mod set_timestamp;
 pub mod set_timestamp_delta;
 mod signed_time;
+pub mod store_timestamp;
 pub mod time_filter;
 pub mod time_range;
 mod time_window;
@@ -29,6 +30,7 @@ pub static CLASSES: &[Class] = &[
     source::<replay_unqueue::ReplayUnqueue>(),
     per_packet::<set_timestamp::SetTimestamp>().with_checksums(Checksums::Pass),
     per_packet::<set_timestamp_delta::SetTimestampDelta>(),
+    per_packet::<store_timestamp::StoreTimestamp>(),
     per_batch::<time_filter::TimeFilter>().with_calls(time_filter::TimeFilter::calls),
     per_packet::<time_range::TimeRange>(),
 ];

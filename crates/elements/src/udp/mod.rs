@@ -1,6 +1,7 @@
 //! Elements that make or check UDP datagrams or change their headers.
 
 pub mod check_udp_header;
+pub mod dynamic_udp_ip_encap;
 pub mod set_udp_checksum;
 pub mod udp_ip_encap;
 
@@ -10,6 +11,7 @@ use castanet_element::class::*;
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     per_packet::<TransportCheck<check_udp_header::CheckUDPHeader>>(),
+    per_packet::<dynamic_udp_ip_encap::DynamicUDPIPEncap>(),
     per_packet::<set_udp_checksum::SetUDPChecksum>(),
     per_packet::<udp_ip_encap::UDPIPEncap>(),
 ];

@@ -8,6 +8,14 @@ use std::net::Ipv4Addr;
 /// A pattern, with the outputs of the flow's packets and of their replies.
 pub type PatternOutputs = (Pattern, Outputs);
 
+/// The facts beside the flow on which the choice of a new mapping depends.
+pub struct ChoiceContext<'a> {
+    /// Index of the worker that opens the mapping.
+    pub worker: usize,
+    /// Source of random numbers.
+    pub random: &'a mut dyn FnMut() -> u64,
+}
+
 /// Selects one of several patterns for a new flow.
 #[derive(Clone, Debug)]
 pub enum Mapper {
@@ -15,6 +23,8 @@ pub enum Mapper {
     RoundRobin(Vec<PatternOutputs>, RoundRobinCursor),
     /// By consistent hashing of the source address.
     SourceHash(Vec<PatternOutputs>, HashRing),
+    /// By the worker that opens the mapping: worker n has pattern n modulo their number.
+    Worker(Vec<PatternOutputs>),
 }
 
 impl Mapper {
@@ -23,23 +33,27 @@ impl Mapper {
         &self,
         flow: Tuple4,
         taken: impl Fn(&Tuple4) -> bool,
-        random: &mut dyn FnMut() -> u64,
+        context: &mut ChoiceContext,
     ) -> Option<(Tuple4, Outputs)> {
+        let worker = context.worker;
         let mut by = |(pattern, outputs): &PatternOutputs| {
-            Some((pattern.rewrite(flow, &taken, random)?, *outputs))
+            Some((pattern.rewrite(flow, &taken, context.random)?, *outputs))
         };
         match self {
             Mapper::RoundRobin(entries, cursor) => {
                 (0..entries.len()).find_map(|_| by(&entries[cursor.next(entries.len())]))
             }
             Mapper::SourceHash(entries, ring) => by(entries.get(ring.server(flow.src().0))?),
+            Mapper::Worker(entries) => by(entries.get(worker.checked_rem(entries.len())?)?),
         }
     }
 
     /// The patterns that it selects from.
     pub fn entries(&self) -> &[PatternOutputs] {
         match self {
-            Mapper::RoundRobin(entries, _) | Mapper::SourceHash(entries, _) => entries,
+            Mapper::RoundRobin(entries, _)
+            | Mapper::SourceHash(entries, _)
+            | Mapper::Worker(entries) => entries,
         }
     }
 
@@ -51,6 +65,7 @@ impl Mapper {
         match self {
             Mapper::RoundRobin(entries, cursor) => Mapper::RoundRobin(each(entries), cursor),
             Mapper::SourceHash(entries, ring) => Mapper::SourceHash(each(entries), ring),
+            Mapper::Worker(entries) => Mapper::Worker(each(entries)),
         }
     }
 }

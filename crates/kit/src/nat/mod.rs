@@ -24,7 +24,7 @@ pub use ftp::{PortCommand, parse_port_command, replace_data};
 pub use icmp::{OriginalPacket, QuotedPacket, parse_quote, rewrite_error};
 pub use input::{InputError, InputSpec, NameResolver, NamedElement, parse_pattern_outputs};
 pub use kind::RewriterKind;
-pub use mapper::{HashRing, Mapper, PatternOutputs};
+pub use mapper::{ChoiceContext, HashRing, Mapper, PatternOutputs};
 pub use mapping::{Mapping, Timeouts};
 pub use mapping_record::{FlowKey, MappingRecord};
 pub use pattern::{Pattern, RoundRobinCursor};
@@ -307,7 +307,7 @@ impl Table {
         n: usize,
         flow: Tuple4,
         now: u64,
-        random: &mut dyn FnMut() -> u64,
+        context: &mut ChoiceContext,
     ) -> Result<NewFlow, Refusal> {
         let member = &self.members[usize::from(zone)];
         let input = member.config.inputs.get(n).ok_or(Refusal::Unmapped)?;
@@ -324,12 +324,12 @@ impl Table {
                 let known_failure = self.last_failure == Some(search);
                 let to = match known_failure {
                     true => None,
-                    false => pattern.rewrite(flow, taken, random),
+                    false => pattern.rewrite(flow, taken, context.random),
                 };
                 self.last_failure = if to.is_none() { Some(search) } else { self.last_failure };
                 to.map(|to| (to, *outputs))
             }
-            InputSpec::Mapper(mapper) => mapper.rewrite(flow, taken, random),
+            InputSpec::Mapper(mapper) => mapper.rewrite(flow, taken, context),
         };
         let id = target.and_then(|(to, outputs)| {
             let (key, reply) = (flow.in_zone(zone), to.reversed().in_zone(zone));
@@ -378,13 +378,13 @@ impl Table {
         flow: Tuple4,
         anno: u8,
         now: u64,
-        random: &mut dyn FnMut() -> u64,
+        context: &mut ChoiceContext,
     ) -> Option<Tuple4> {
         let kind = self.members.get(usize::from(zone))?.config.kind;
         let flow = kind.flow_key(flow)?;
         let id = match self.flows.find(&flow.in_zone(zone)) {
             Some((id, _)) => id,
-            None => match self.open_mapping(zone, input, flow, now, random).ok()? {
+            None => match self.open_mapping(zone, input, flow, now, context).ok()? {
                 NewFlow::Mapped(id) => id,
                 NewFlow::Passed(_) => return None,
             },

@@ -83,7 +83,8 @@ fn translate_bytes(
     let key = key.in_zone(*zone);
     let slot = table.find_one(&key);
     let packet = PacketInfo { input, key, may_open, slot, anno: 0, now };
-    table.translate(*zone, packet, bytes, &mut || 12345)
+    let mut context = ChoiceContext { worker: 0, random: &mut || 12345 };
+    table.translate(*zone, packet, bytes, &mut context)
 }
 
 fn parse_and_print(text: &str) -> Result<String, String> {
@@ -565,12 +566,25 @@ fn opened_mappings_translate_their_first_packets() {
     let mut it = table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 1000-1009# - - 0 1", "drop"], 100);
     let flow = Tuple4::new(([1, 0, 0, 1].into(), 777), ([2, 0, 0, 2].into(), 20), ip_proto::TCP);
     for _ in 0..2 {
-        let to = it.0.get_or_open(0, 0, flow, 0, NOW, &mut || 0).unwrap();
+        let to = it
+            .0
+            .get_or_open(0, 0, flow, 0, NOW, &mut ChoiceContext { worker: 0, random: &mut || 0 })
+            .unwrap();
         assert_eq!((to.src().1, it.0.len()), (1000, 1));
         assert_eq!(it.0.lookup(0, flow), Some(to));
         assert_eq!(it.0.lookup(0, to.reversed()), Some(flow.reversed()));
     }
-    assert_eq!(it.0.get_or_open(0, 1, flow.reversed(), 0, NOW, &mut || 0), None);
+    assert_eq!(
+        it.0.get_or_open(
+            0,
+            1,
+            flow.reversed(),
+            0,
+            NOW,
+            &mut ChoiceContext { worker: 0, random: &mut || 0 }
+        ),
+        None
+    );
     let reply = translate(&mut it, 1, "2.0.0.2:20 > 9.9.9.9:1000 tcp syn", NOW).unwrap();
     assert_eq!(reply, expected(1, "2.0.0.2:20 > 1.0.0.1:777 tcp syn"));
 }

@@ -2,7 +2,8 @@
 
 use super::mapping::{Datagram, is_tcp, round_to_ms};
 use super::{
-    InputSpec, Mapping, Member, NewFlow, PacketInfo, Refusal, RewriterKind, Table, Translation,
+    ChoiceContext, InputSpec, Mapping, Member, NewFlow, PacketInfo, Refusal, RewriterKind, Table,
+    Translation,
 };
 use crate::conntrack::{ExclusiveAccess, Id, Tuple4, rewrite_tuple};
 use castanet_wire::Ipv4Header;
@@ -62,7 +63,7 @@ impl Table {
         zone: u16,
         packet: PacketInfo,
         datagram: &mut [u8],
-        random: &mut dyn FnMut() -> u64,
+        context: &mut ChoiceContext,
     ) -> Result<Translation, Refusal> {
         let member = self.members.get(usize::from(zone)).ok_or(Refusal::Unmapped)?;
         let found = self.find_mapping(member, zone, &packet, datagram);
@@ -72,7 +73,7 @@ impl Table {
             None if !packet.may_open => return self.translate_unmapped(zone, packet.input),
             None => {
                 let flow = packet.key.in_zone(0);
-                match self.open_mapping(zone, packet.input, flow, packet.now, random)? {
+                match self.open_mapping(zone, packet.input, flow, packet.now, context)? {
                     NewFlow::Passed(output) => return Ok(Translation::Untouched(output)),
                     NewFlow::Mapped(id) => {
                         self.flows.get_mut(id).anno = packet.anno;

@@ -5,7 +5,7 @@ use super::console::{ConsoleFanout, ProgramWaker};
 use super::costs::CpuLoad;
 use super::handlers;
 use super::inspect::Inspections;
-use super::plan::{ConfigPlan, ErrorStyle, plan, report, say};
+use super::plan::{ConfigPlan, ErrorStyle, plan, report, warn};
 use super::setup_builder::SetupBuilder;
 use super::{ControlState, Options, ProgramRun, Router, RunningConfig, WorkerSet};
 use crate::cores::Cores;
@@ -21,7 +21,6 @@ use castanet_element::args::ScopedNames;
 use castanet_element::class::{Library, Nodes, Program, Role};
 use castanet_element::control::{ControlWaker, ProgramWait};
 use castanet_element::declaration::ElementDeclarations;
-use castanet_element::element::ConfigNotice;
 use castanet_element::error::ArgError;
 use castanet_element::exec::{ExecState, OutputGroups};
 use castanet_element::flow::Flow;
@@ -383,9 +382,7 @@ fn make_all(
             _ => (it.class.factory.make)(&it.config, setup, workers),
         });
         drop(payment);
-        for text in places.warnings.take() {
-            say(graph, i, ConfigNotice::Warning(text), options.error_style, found);
-        }
+        warn(graph, i, places.warnings.take(), options.error_style, found);
         parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
             report(graph, i, "configuring", errors, options.error_style, found);
             Vec::new()

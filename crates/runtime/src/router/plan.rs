@@ -162,25 +162,53 @@ fn name_accounts(
 }
 
 /// Adds a notice of an element.
-pub(super) fn say(
+fn say(
     graph: &Graph,
     element: usize,
     said: ConfigNotice,
     error_style: ErrorStyle,
     found: &mut Diagnostics,
 ) {
-    let (it, label) = (&graph.elements[element], graph.label(element));
-    let context = format!("While configuring '{label}':");
-    found.push(match (said, error_style) {
-        (ConfigNotice::Message(text), ErrorStyle::Castanet) => Diagnostic::note(it.span, text),
-        (ConfigNotice::Warning(text), ErrorStyle::Castanet) => Diagnostic::warning(it.span, text),
+    let it = &graph.elements[element];
+    match (said, error_style) {
+        (ConfigNotice::Warning(text), _) => warn(graph, element, vec![text], error_style, found),
+        (ConfigNotice::Message(text), ErrorStyle::Castanet) => {
+            found.push(Diagnostic::note(it.span, text));
+        }
         (ConfigNotice::Message(text), ErrorStyle::Click) => {
-            Diagnostic::note(it.span, context).with_note(None, text)
+            found.push(Diagnostic::note(it.span, context(graph, element)).with_note(None, text));
         }
-        (ConfigNotice::Warning(text), ErrorStyle::Click) => {
-            Diagnostic::note(it.span, context).with_note(None, format!("warning: {text}"))
+    }
+}
+
+/// Adds warnings of an element; in Click's form its context stands once before all of them.
+pub(super) fn warn(
+    graph: &Graph,
+    element: usize,
+    warnings: Vec<String>,
+    error_style: ErrorStyle,
+    found: &mut Diagnostics,
+) {
+    let span = graph.elements[element].span;
+    match error_style {
+        ErrorStyle::Castanet => {
+            warnings.into_iter().for_each(|text| found.push(Diagnostic::warning(span, text)));
         }
-    });
+        ErrorStyle::Click if warnings.is_empty() => {}
+        ErrorStyle::Click => {
+            let note = Diagnostic::note(span, context(graph, element));
+            found.push(
+                warnings
+                    .iter()
+                    .fold(note, |note, text| note.with_note(None, format!("warning: {text}"))),
+            );
+        }
+    }
+}
+
+/// The line of Click before messages about an element's arguments.
+fn context(graph: &Graph, element: usize) -> String {
+    format!("While configuring '{}':", graph.label(element))
 }
 
 /// Finds the stores that elements watch; tasks that wait for room there are woken when packets are

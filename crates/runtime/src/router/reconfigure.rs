@@ -85,11 +85,12 @@ impl Router {
         };
         let nodes = places
             .at(it, |setup| (self.config.graph.elements[it].class.factory.make)(text, setup, 1));
-        for text in places.warnings.take() {
+        let warnings = places.warnings.take();
+        if !warnings.is_empty() {
             let label = self.config.graph.label(it);
-            self.control
-                .console
-                .chatter(&format!("While configuring '{label}':\n  warning: {text}\n"));
+            let lines = warnings.iter().map(|text| format!("  warning: {text}\n"));
+            let text = format!("While configuring '{label}':\n{}", lines.collect::<String>());
+            self.control.console.chatter(&text);
         }
         nodes
     }

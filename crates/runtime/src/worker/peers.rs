@@ -38,6 +38,10 @@ impl Peers for WorkerGraph {
         stores.map(|store| store.room()).min().unwrap_or(usize::MAX)
     }
 
+    fn watched_held(&self, me: usize) -> usize {
+        self.stores(&self.slots[me].watched).map(|store| store.held()).sum()
+    }
+
     fn inputs(&self, me: usize) -> usize {
         self.slots[me].upstream.len()
     }
