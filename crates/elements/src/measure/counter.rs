@@ -62,6 +62,15 @@ use castanet_kit::ewma::RateEwma;
 /// < late 1.0.0.4 > 2.0.0.2 udp len 40
 /// < past 1.0.0.5 > 2.0.0.2 udp len 40
 /// ```
+///
+/// ```click
+/// in -> c :: CounterAtomic(NO_RATE true, ATOMIC 1, BATCH_PRECISE true) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// + 1ms
+/// = c.count 1
+/// = c.rate 0
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "measure", alias = "CounterMP", alias = "CounterAtomic", alias = "CounterLock")]
 #[element(alias = "CounterRCU", alias = "CounterRW", alias = "CounterPRW", alias = "CounterRCUMP")]
@@ -73,6 +82,17 @@ pub struct Counter {
     /// A byte count, then the handler to write when it is reached, and its value.
     #[arg(keyword)]
     byte_count_call: Option<CallAt>,
+    /// Whether to measure no rates: their handlers are 0.
+    #[arg(keyword, default = false)]
+    no_rate: bool,
+    /// An argument of FastClick without effect: no count is ever lost.
+    #[arg(keyword, default = 0, range = 0..=2)]
+    #[allow(dead_code)]
+    atomic: u8,
+    /// An argument of FastClick without effect: handlers are always called at their counts.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    batch_precise: bool,
 }
 
 #[handlers]
@@ -147,8 +167,10 @@ impl PerBatch for Counter {
         };
         state.count += packets;
         state.byte_count += bytes;
-        state.packets.update(packets, now);
-        state.bytes.update(bytes, now);
+        if !self.no_rate {
+            state.packets.update(packets, now);
+            state.bytes.update(bytes, now);
+        }
         cx.emit_batch((), batch);
     }
 
