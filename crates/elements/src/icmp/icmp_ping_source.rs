@@ -39,7 +39,6 @@ use castanet_element::wire::{Icmp, Ipv4Header};
 /// < out 1.0.0.9 > 2.0.0.9 icmp type echo ttl 200 id 2 ident 7 seq 2 "hello"
 /// ! p.active false
 /// ```
-///
 /// ```click
 /// p :: ICMPPingSource(1.0.0.1, 2.0.0.2, LIMIT 1, STOP true) -> out
 /// + 1s

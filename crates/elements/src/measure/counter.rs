@@ -1,10 +1,8 @@
 //! `Counter`: counts packets and bytes, with rates.
 
+use super::counter_state::CounterState;
 use super::limit::CallAt;
-use super::metrics;
-use super::recent_rate::per_second;
 use castanet_element::prelude::*;
-use castanet_kit::ewma::RateEwma;
 
 /// Counts packets and bytes, and measures their rates.
 ///
@@ -112,44 +110,6 @@ impl Counter {
     #[write(byte_count_call)]
     fn set_byte_count_call(&self, text: &str, names: &Names) -> Result<Counter, ArgError> {
         Ok(Counter { byte_count_call: Some(CallAt::from_arg(text, names)?), ..self.clone() })
-    }
-}
-
-/// The counts of a worker since the last reset.
-#[derive(Default, Local)]
-#[local(methods)]
-#[write(reset, reset_counts)]
-pub struct CounterState {
-    /// Number of packets.
-    #[read]
-    #[metric(metrics::PACKETS)]
-    #[portable]
-    count: u64,
-    /// Number of bytes.
-    #[read]
-    #[metric(metrics::BYTES)]
-    #[portable]
-    byte_count: u64,
-    packets: RateEwma,
-    bytes: RateEwma<4, 4>,
-}
-
-#[handlers]
-impl CounterState {
-    /// Recent packets per second.
-    #[read]
-    fn rate(&self, ask: &ReadRequest) -> f64 {
-        per_second(self.packets, ask.now)
-    }
-    /// Recent bytes per second.
-    #[read]
-    fn byte_rate(&self, ask: &ReadRequest) -> f64 {
-        per_second(self.bytes, ask.now)
-    }
-    /// Recent bits per second.
-    #[read]
-    fn bit_rate(&self, ask: &ReadRequest) -> f64 {
-        8.0 * per_second(self.bytes, ask.now)
     }
 }
 

@@ -6,6 +6,7 @@ mod batch_counts;
 pub mod batch_stats;
 pub mod check_number_packet;
 pub mod counter;
+mod counter_state;
 pub(crate) mod limit;
 mod metrics;
 pub mod multi_counter;
