@@ -179,7 +179,8 @@ fn every_page_has_a_synopsis() {
     for (class, synopsis) in [
         (
             "RatedUnqueue",
-            "RatedUnqueue(RATE, [BURST_DURATION time], [BURST_SIZE number], [ACTIVE true])\n\
+            "RatedUnqueue(RATE, [BURST_DURATION time], [BURST_SIZE number], [BURST 32], \
+             [ACTIVE true])\n\
              1 input (pull); 1 output (push)",
         ),
         ("IPFilter", "IPFilter(RULES...)\n1 input (push); 1 or more outputs (push)"),

@@ -166,7 +166,7 @@ fn annotations_and_bytes() {
     golden(
         "Idle -> Paint(256) -> Discard",
         "COLOR: 256 is out of range",
-        "COLOR: out of range, limit 255",
+        "COLOR: out of range, bound 255",
     );
     golden(
         "Idle -> Paint(1, PAIN) -> Discard",
@@ -211,7 +211,7 @@ fn numbers_within_limits() {
     golden(
         "Idle -> SetIPDSCP(64) -> Discard",
         "DSCP: 64 is out of range; it wants a number from 0 to 63",
-        "DSCP: out of range, limit 63",
+        "DSCP: out of range, bound 63",
     );
     golden(
         "Idle -> SetIPDSCP(EF) -> Discard",
@@ -295,9 +295,9 @@ fn the_pull_side() {
 #[test]
 fn counters_by_aggregate_and_number() {
     golden(
-        "Idle -> AggregateCounter(STOP_AFTER_AGG 1, FREEZE_AFTER_AGG 2) -> Discard",
-        "'FREEZE_AFTER_AGG', 'STOP_AFTER_AGG', and 'CALL_AFTER_AGG' are mutually exclusive",
-        "'FREEZE_AFTER_AGG', 'STOP_AFTER_AGG', and 'CALL_AFTER_AGG' are mutually exclusive",
+        "Idle -> AggregateCounter(AGGREGATE_STOP 1, AGGREGATE_FREEZE 2) -> Discard",
+        "'AGGREGATE_FREEZE', 'AGGREGATE_STOP', and 'AGGREGATE_CALL' are mutually exclusive",
+        "'AGGREGATE_FREEZE', 'AGGREGATE_STOP', and 'AGGREGATE_CALL' are mutually exclusive",
     );
     golden(
         "Idle -> TimestampDiff(c) -> Discard; Idle -> c :: Counter -> Discard",

@@ -46,4 +46,5 @@ pub mod seed;
 pub mod siit;
 pub mod stride;
 pub mod text;
+pub mod tick_bucket;
 pub mod units;

@@ -27,6 +27,9 @@ pub struct Curve {
     pub max: u32,
     /// A probability, from 0 to 1.
     pub max_p: f64,
+    /// Whether the probability rises from `max_p` to one between `max` and twice `max`, rather than
+    /// being one above `max`.
+    pub gentle: bool,
 }
 
 impl Curve {
@@ -36,7 +39,7 @@ impl Curve {
         let max_p = (self.max_p * ONE as f64) as u64;
         match average {
             low if low <= min => None,
-            high if high > 2 * max => None,
+            high if high > if self.gentle { 2 * max } else { max } => None,
             inner if inner <= max => Some(max_p * (inner - min) / (max - min)),
             gentle => Some(max_p + (ONE - max_p) * (gentle - max) / max.max(1)),
         }
@@ -128,7 +131,7 @@ mod tests {
 
     #[test]
     fn the_curve_is_gentle() {
-        let curve = Curve { min: 10, max: 50, max_p: 0.1 };
+        let curve = Curve { min: 10, max: 50, max_p: 0.1, gentle: true };
         assert_eq!((rate(10, &curve), rate(101, &curve)), (0.0, 1.0));
         let mut last = 0.0;
         for length in [15, 25, 40, 50, 60, 75, 90] {
@@ -143,11 +146,13 @@ mod tests {
 
     #[test]
     fn a_step_and_never_at_all() {
-        let step = Curve { min: 5, max: 5, max_p: 0.0 };
+        let step = Curve { min: 5, max: 5, max_p: 0.0, gentle: true };
         assert_eq!((rate(5, &step), rate(11, &step)), (0.0, 1.0));
-        let never = Curve { min: 5, max: 50, max_p: 0.0 };
+        let never = Curve { min: 5, max: 50, max_p: 0.0, gentle: true };
         assert_eq!(rate(50, &never), 0.0);
-        assert_eq!(rate(1, &Curve { min: 0, max: 0, max_p: 1.0 }), 1.0);
+        assert_eq!(rate(1, &Curve { min: 0, max: 0, max_p: 1.0, gentle: true }), 1.0);
+        let abrupt = Curve { min: 5, max: 50, max_p: 0.0, gentle: false };
+        assert_eq!((rate(50, &abrupt), rate(51, &abrupt)), (0.0, 1.0));
     }
 
     #[test]

@@ -224,7 +224,7 @@ const MORE: [(&str, &str, &str); 26] = [
         "1.0.0.1 0 255.255.255.255\n1.0.0.9 1.0.0.255\n",
     ),
     (
-        "Idle -> a :: AggregateCounter(CALL_AFTER_AGG 3 stop) -> Discard",
+        "Idle -> a :: AggregateCounter(AGGREGATE_CALL 3 stop) -> Discard",
         "print $(a.call_after_agg), write a.call_after_agg 5 a.clear, print $(a.call_after_agg)",
         "3 stop\n5 a.clear\n",
     ),

@@ -144,7 +144,7 @@ impl<'a> Taker<'a> {
         } else if is_keyword(word) && word.len() < part.text.len() && self.takes_no_place() {
             let known = self.specs.iter().map(|s| s.name);
             let error = ArgError::new(format!("no argument {word}"))
-                .click("too many arguments")
+                .click(format!("{word}: unknown argument"))
                 .within(part.offset, word.len());
             self.errors.push(match nearest(word, known) {
                 Some(near) => error.help(format!("did you mean {near}?")),

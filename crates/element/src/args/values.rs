@@ -40,7 +40,7 @@ macro_rules! integers {
                         .click(if n < 0 {
                             format!("must be >= {}", <$ty>::MIN)
                         } else {
-                            format!("out of range, limit {}", <$ty>::MAX)
+                            format!("out of range, bound {}", <$ty>::MAX)
                         })
                 })
             }
@@ -68,7 +68,7 @@ pub fn within<T: FromArg + PartialOrd + Display>(
     let outside = |low: bool| {
         let limit = match (low, range.start_bound(), range.end_bound()) {
             (true, Bound::Included(least), _) => format!("must be >= {least}"),
-            (false, _, Bound::Included(most)) => format!("out of range, limit {most}"),
+            (false, _, Bound::Included(most)) => format!("out of range, bound {most}"),
             _ => "out of range".to_owned(),
         };
         ArgError::new(format!("{text} is out of range; it wants {syntax}")).click(limit)
@@ -367,11 +367,11 @@ mod tests {
         for (text, castanet, click) in [
             ("7", "7 is out of range; it wants a number from 8 to 63", "must be >= 8"),
             ("-1", "-1 is out of range; it wants a number from 8 to 63", "must be >= 8"),
-            ("64", "64 is out of range; it wants a number from 8 to 63", "out of range, limit 63"),
+            ("64", "64 is out of range; it wants a number from 8 to 63", "out of range, bound 63"),
             (
                 "256",
                 "256 is out of range; it wants a number from 8 to 63",
-                "out of range, limit 63",
+                "out of range, bound 63",
             ),
             ("ef", "`ef` is not a number from 8 to 63", "invalid number"),
         ] {

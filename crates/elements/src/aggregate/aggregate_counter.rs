@@ -13,7 +13,7 @@ use castanet_element::prelude::*;
 /// second input the counter is always frozen. A second output gets the packets that were not
 /// counted. No more than CAPACITY aggregates are counted; packets of others are counted as
 /// `uncounted` only. The limits are checked for each packet, and their handlers called before
-/// the packet leaves. `write_file` and `write_ascii_file` write files that the
+/// the packet leaves. Handlers that write files take `-` for standard output, and files that the
 /// configuration names, or that lie below the folders of `--handler-files`.
 ///
 /// ```click
@@ -29,10 +29,14 @@ use castanet_element::prelude::*;
 /// = c.freeze true
 /// ! c.banner # mine
 /// = c.banner # mine
+/// ! c.write_text_file /dev/null
 /// ! c.write_ascii_file /dev/null
+/// ! c.write_ip_file /dev/null
+/// ! c.write_pdf_file /dev/null
 /// ! c.write_file /dev/null
 /// = c.counts_pdf 1 1
 /// ! c.reaggregate_counts
+/// ! c.counts_pdf
 /// = c.nagg 1
 /// ! c.clear
 /// = c.count 0
@@ -43,21 +47,23 @@ use castanet_element::prelude::*;
 /// ```
 ///
 /// ```click
-/// in -> c :: AggregateCounter(BYTES true, FREEZE_AFTER_AGG 1, CALL_AFTER_COUNT 50 p.color 9)
+/// in -> c :: AggregateCounter(BYTES true, AGGREGATE_FREEZE 1, COUNT_CALL 50 p.color 9)
 ///    -> p :: Paint(1) -> out
 /// > in  1.0.0.1 > 2.0.0.2 udp len 60
 /// < out 1.0.0.1 > 2.0.0.2 udp len 60 ; paint 9
 /// = c.count 60
 /// = p.color 9
-/// = c.call_after_count
-/// ! c.call_after_count 100 p.color 3
-/// = c.call_after_count 100 p.color 3
+/// = c.count_call
+/// ! c.count_call 100 p.color 3
+/// = c.count_call 100 p.color 3
+/// ! c.aggregate_call 7 p.color 4
+/// = c.aggregate_call 7 p.color 4
 /// ! c.stop
 /// = c.active false
 /// ```
 ///
 /// ```click
-/// in -> AggregatePaint -> c :: AggregateCounter(CAPACITY 1) -> out;  c[1] -> other
+/// in -> AggregatePaint -> c :: AggregateCounter(CAPACITY 1, BANNER "# mine") -> out;  c[1] -> other
 /// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
 /// > in    1.0.0.1 > 2.0.0.2 udp ; paint 2
 /// > in    1.0.0.1 > 2.0.0.2 udp ; paint 1
@@ -67,6 +73,7 @@ use castanet_element::prelude::*;
 /// = c.count 2
 /// = c.nagg 1
 /// = c.uncounted 1
+/// = c.banner # mine
 /// ```
 #[derive(Element)]
 #[element(room = "aggregate", args = AggregateCounterArgs, ports = "1-2/1-2", processing = "a/a")]
@@ -75,8 +82,9 @@ pub struct AggregateCounter {
     weight: PacketWeightArgs,
     two_outputs: bool,
     pub(super) capacity: usize,
-    limits: [Option<Limit>; 2],
-    files: HandlerFiles,
+    pub(super) limits: [Option<Limit>; 2],
+    pub(super) banner: String,
+    pub(super) files: HandlerFiles,
 }
 
 /// The default of CAPACITY, for which the counts take some 30 MB.
@@ -90,24 +98,27 @@ pub struct AggregateCounterArgs {
     /// The most aggregates to count.
     #[arg(keyword, default = CAPACITY)]
     capacity: u32,
-    /// Number of aggregates at which the router is stopped.
+    /// Number of aggregates beyond which the router is stopped.
     #[arg(keyword)]
-    stop_after_agg: Option<u64>,
-    /// Number of aggregates at which the counter freezes.
+    aggregate_stop: Option<u64>,
+    /// Number of aggregates beyond which the counter freezes.
     #[arg(keyword)]
-    freeze_after_agg: Option<u64>,
-    /// Number of aggregates at which a handler is written, then the handler and its value.
+    aggregate_freeze: Option<u64>,
+    /// Number of aggregates beyond which a handler is written, then the handler and its value.
     #[arg(keyword)]
-    call_after_agg: Option<Limit>,
+    aggregate_call: Option<Limit>,
     /// Total count at which the router is stopped.
     #[arg(keyword)]
-    stop_after_count: Option<u64>,
+    count_stop: Option<u64>,
     /// Total count at which the counter freezes.
     #[arg(keyword)]
-    freeze_after_count: Option<u64>,
+    count_freeze: Option<u64>,
     /// Total count at which a handler is written, then the handler and its value.
     #[arg(keyword)]
-    call_after_count: Option<Limit>,
+    count_call: Option<Limit>,
+    /// Text at the beginning of files, a line of which should begin with `!` or `#`.
+    #[arg(keyword, default = String::new())]
+    banner: String,
 }
 
 impl Build for AggregateCounter {
@@ -115,14 +126,15 @@ impl Build for AggregateCounter {
 
     fn build(args: AggregateCounterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (me, it) = (setup.name, &args);
-        let agg = one_of("AGG", me, it.stop_after_agg, it.freeze_after_agg, &it.call_after_agg)?;
-        let (stop, freeze) = (it.stop_after_count, it.freeze_after_count);
-        let count = one_of("COUNT", me, stop, freeze, &it.call_after_count)?;
+        let (stop, freeze) = (it.aggregate_stop, it.aggregate_freeze);
+        let agg = one_of("AGGREGATE", me, stop, freeze, &it.aggregate_call)?;
+        let count = one_of("COUNT", me, it.count_stop, it.count_freeze, &it.count_call)?;
         let two_outputs = setup.outputs > 1;
         let name = setup.name.to_owned();
         let files = setup.names.files().clone();
         let (weight, capacity, limits) = (args.weight, args.capacity as usize, [agg, count]);
-        Ok(AggregateCounter { name, weight, two_outputs, capacity, limits, files })
+        let banner = args.banner;
+        Ok(AggregateCounter { name, weight, two_outputs, capacity, limits, banner, files })
     }
 }
 
@@ -133,7 +145,7 @@ impl AggregateCounter {
         names: &Names,
     ) -> Option<Vec<(Option<&'static str>, String)>> {
         let it = <AggregateCounterArgs as Args>::parse(config, names).ok()?;
-        let calls = [it.call_after_agg, it.call_after_count].into_iter().flatten();
+        let calls = [it.aggregate_call, it.count_call].into_iter().flatten();
         let handlers: Vec<_> = calls.map(|it| (None, it.call.handler)).collect();
         (!handlers.is_empty()).then_some(handlers)
     }
@@ -160,7 +172,7 @@ impl PerBatch for AggregateCounter {
     }
 
     fn init(&self, state: &mut AggregateCounterState, _: &mut Cx) -> Result<(), ArgError> {
-        state.begin(&self.limits, &self.files);
+        state.begin(self);
         Ok(())
     }
 

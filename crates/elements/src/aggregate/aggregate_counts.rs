@@ -50,9 +50,12 @@ impl Default for AggregateCounterState {
 }
 
 /// Parses the text of a handler that sets a limit; an empty one is no limit.
-fn parse_limit(text: &str) -> Result<Option<Limit>, ArgError> {
-    let given = !text.trim().is_empty();
-    given.then(|| Limit::from_arg(text, &Names::default())).transpose()
+fn parse_limit(handler: &str, text: &str) -> Result<Option<Limit>, ArgError> {
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let wrong = format!("argument to '{handler}' should be 'N HANDLER [VALUE]'");
+    Ok(Some(Limit::from_arg(text, &Names::default()).map_err(|e| e.reworded(&wrong))?))
 }
 
 /// The counts by aggregate, which are added.
@@ -97,24 +100,24 @@ impl AggregateCounterState {
     }
     /// The limit to the number of aggregates.
     #[read]
-    fn call_after_agg(&self) -> String {
+    fn aggregate_call(&self) -> String {
         self.limit_text(0)
     }
     /// The limit to the count.
     #[read]
-    fn call_after_count(&self) -> String {
+    fn count_call(&self) -> String {
         self.limit_text(1)
     }
     /// Sets another limit to the number of aggregates, or none.
-    #[write(call_after_agg)]
-    fn set_call_after_agg(&mut self, text: &str) -> Result<(), ArgError> {
-        self.limits.get_or_insert_default()[0] = parse_limit(text)?;
+    #[write(aggregate_call)]
+    fn set_aggregate_call(&mut self, text: &str) -> Result<(), ArgError> {
+        self.limits.get_or_insert_default()[AGG] = parse_limit("aggregate_call", text)?;
         Ok(())
     }
     /// Sets another limit to the count, or none.
-    #[write(call_after_count)]
-    fn set_call_after_count(&mut self, text: &str) -> Result<(), ArgError> {
-        self.limits.get_or_insert_default()[1] = parse_limit(text)?;
+    #[write(count_call)]
+    fn set_count_call(&mut self, text: &str) -> Result<(), ArgError> {
+        self.limits.get_or_insert_default()[COUNT] = parse_limit("count_call", text)?;
         Ok(())
     }
     /// Writes the counts to a file, `-` for standard output, in binary: 8 bytes per aggregate.
@@ -124,10 +127,23 @@ impl AggregateCounterState {
     }
     /// Writes the counts to a file, `-` for standard output, as text: a line per aggregate.
     #[write]
+    fn write_text_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
+        Ok(self.write_counts("write_text_file", path, Snapshot::text))
+    }
+    /// The same as `write_text_file`.
+    #[write]
     fn write_ascii_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
-        Ok(self.write_counts("write_ascii_file", path, |counts, banner| {
-            counts.text(banner).into_bytes()
-        }))
+        Ok(self.write_counts("write_ascii_file", path, Snapshot::text))
+    }
+    /// Writes the counts to a file as text, with aggregates as IP addresses.
+    #[write]
+    fn write_ip_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
+        Ok(self.write_counts("write_ip_file", path, Snapshot::ip_text))
+    }
+    /// Writes the shares of the total count to a file as text: a line per aggregate.
+    #[write]
+    fn write_pdf_file(&mut self, path: &str) -> Result<DeferredWork, ArgError> {
+        Ok(self.write_counts("write_pdf_file", path, Snapshot::shares))
     }
     /// Freezes the counter, or unfreezes it.
     #[write(freeze)]
@@ -144,12 +160,22 @@ impl AggregateCounterState {
     /// Sets the text at the beginning of files.
     #[write(banner)]
     fn set_banner(&mut self, text: &str) -> Result<(), ArgError> {
-        self.banner = if text.trim().is_empty() { String::new() } else { format!("{text}\n") };
+        self.banner = match text {
+            "" | "\n" => String::new(),
+            line if line.ends_with('\n') => line.to_owned(),
+            line => format!("{line}\n"),
+        };
         Ok(())
     }
     /// Makes each count an aggregate, whose count is the number of aggregates that had it.
     #[write]
     fn reaggregate_counts(&mut self, _: &str) -> Result<(), ArgError> {
+        self.counts.reaggregate();
+        Ok(())
+    }
+    /// The same as `reaggregate_counts`.
+    #[write(counts_pdf)]
+    fn write_counts_pdf(&mut self, _: &str) -> Result<(), ArgError> {
         self.counts.reaggregate();
         Ok(())
     }
@@ -194,10 +220,12 @@ impl AggregateCounterState {
         })
     }
 
-    /// Takes over the limits of the configuration, unless handlers have set others.
-    pub(super) fn begin(&mut self, limits: &[Option<Limit>; 2], files: &HandlerFiles) {
-        self.files = files.clone();
-        self.limits.get_or_insert_with(|| limits.clone());
+    /// Takes over limits and banner of the configuration, unless an earlier router did.
+    pub(super) fn begin(&mut self, element: &AggregateCounter) {
+        self.files = element.files.clone();
+        if self.limits.is_none() {
+            (self.limits, self.banner) = (Some(element.limits.clone()), element.banner.clone());
+        }
     }
 
     fn limit_text(&self, index: usize) -> String {

@@ -20,6 +20,7 @@ use castanet_kit::ip_field::IpField;
 /// > in   hex 01 02
 /// < none hex 01 02
 /// = a.header ip
+/// = a.field ip src/8
 /// = a.bit_offset 96
 /// = a.bit_length 8
 /// = c.count 2
@@ -36,6 +37,8 @@ use castanet_kit::ip_field::IpField;
 #[element(room = "aggregate", args = AggregateIPArgs, methods)]
 pub struct AggregateIP {
     field: IpField,
+    /// The field as the configuration names it.
+    field_name: String,
     incremental: bool,
     /// Number of bits by which a masked part of an address is shifted left.
     shift: u32,
@@ -55,14 +58,14 @@ pub struct AggregateIPArgs {
 }
 
 /// The argument FIELD.
-pub struct FieldArg(IpField);
+pub struct FieldArg(IpField, String);
 
 impl FromArg for FieldArg {
     const SYNTAX: &'static str = "a field such as `ip src/8`";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let text = String::from_arg(text, names)?;
-        IpField::parse(&text).map(FieldArg).map_err(ArgError::new)
+        IpField::parse(&text).map(|field| FieldArg(field, text)).map_err(ArgError::new)
     }
 }
 
@@ -70,12 +73,12 @@ impl Build for AggregateIP {
     type Args = AggregateIPArgs;
 
     fn build(args: AggregateIPArgs, _: &Setup) -> Result<Self, ArgError> {
-        let field = args.field.0;
+        let FieldArg(field, field_name) = args.field;
         if args.incremental && args.unshift_ip_addr {
             return Err(ArgError::new("INCREMENTAL and UNSHIFT_IP_ADDR are incompatible"));
         }
         let shift = field.address_shift().filter(|_| args.unshift_ip_addr).unwrap_or(0);
-        Ok(AggregateIP { field, incremental: args.incremental, shift })
+        Ok(AggregateIP { field, field_name, incremental: args.incremental, shift })
     }
 }
 
@@ -85,6 +88,11 @@ impl AggregateIP {
     #[read]
     fn header(&self) -> &'static str {
         self.field.header.name()
+    }
+    /// The field, as the configuration names it.
+    #[read]
+    fn field(&self) -> String {
+        self.field_name.clone()
     }
     /// Offset of the field in bits from the start of the header.
     #[read]

@@ -4,21 +4,21 @@ use castanet_element::prelude::*;
 
 /// Adds bytes at the front and the back of each packet, or removes them if negative.
 ///
-/// Added bytes are zero. A packet that is shorter than the number of bytes to remove
-/// becomes empty.
+/// Bytes added at the front are those that stood before the packet, as with `Unstrip`; bytes added
+/// at the back are zero. A packet that is shorter than the number of bytes to remove becomes empty.
 ///
 /// ```click
-/// in -> r :: Resize(2, -1) -> out
-/// > in  hex 01 02 03
-/// > in  hex 01
-/// < out hex 00 00 01 02
-/// < out hex 00 00
+/// in -> Strip(2) -> r :: Resize(2, -1) -> out
+/// > in  hex 01 02 03 04
+/// > in  hex 01 02
+/// < out hex 01 02 03
+/// < out hex 01 02
 /// = r.head 2
 /// = r.tail -1
 /// ! r.head -1
 /// ! r.tail 1
-/// > in  hex 01 02 03
-/// < out hex 02 03 00
+/// > in  hex 01 02 03 04
+/// < out hex 04 00
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "edit")]
@@ -47,7 +47,7 @@ impl PerPacket for Resize {
         }
         match self.head < 0 {
             true => _ = packet.pull_front(head.min(packet.len())),
-            false => packet.push_front(head).fill(0),
+            false => _ = packet.push_front(head),
         }
     }
 }

@@ -15,6 +15,7 @@ use castanet_element::prelude::*;
 /// > in  1.0.0.1 > 2.0.0.2 udp ; type otherhost
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// < out 1.0.0.1 > 2.0.0.2 udp ; type otherhost
+/// = d.drops 2
 /// = d.drops.group 2
 /// ```
 #[derive(Element)]
@@ -30,15 +31,27 @@ pub enum DropBroadcastsExit {
     Group,
 }
 
+/// Counter of one worker.
+#[derive(Default, Local)]
+pub struct DropBroadcastsState {
+    /// Number of packets that were dropped.
+    #[read]
+    #[portable]
+    drops: u64,
+}
+
 impl PerPacket for DropBroadcasts {
     type On = on::Any;
-    type Local = ();
+    type Local = DropBroadcastsState;
     type Fate = DropBroadcastsExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> DropBroadcastsExit {
+    fn packet(&self, state: &mut DropBroadcastsState, packet: &mut Packet) -> DropBroadcastsExit {
         match packet.packet_type() {
-            PacketType::Broadcast | PacketType::Multicast => DropBroadcastsExit::Group,
+            PacketType::Broadcast | PacketType::Multicast => {
+                state.drops += 1;
+                DropBroadcastsExit::Group
+            }
             _ => DropBroadcastsExit::One,
         }
     }

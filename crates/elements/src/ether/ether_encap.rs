@@ -12,11 +12,15 @@ use castanet_element::wire::Ethernet;
 /// ! e.dst 2:2:2:2:2:3
 /// = e.src 01-01-01-01-01-01
 /// = e.ethertype 2048
+/// = e.etht 2048
+/// ! e.etht 0x0801
+/// = e.ethertype 2049
+/// ! e.etht 0x0800
 /// > in  1.0.0.1 > 2.0.0.2 udp
 /// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:3 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ether", gives = "ether")]
+#[element(room = "ether", gives = "ether", methods)]
 pub struct EtherEncap {
     /// Ethernet type of the payload.
     #[arg(live)]
@@ -27,6 +31,20 @@ pub struct EtherEncap {
     /// Destination address.
     #[arg(live)]
     dst: MacAddr,
+}
+
+#[handlers]
+impl EtherEncap {
+    /// The same as `ethertype`.
+    #[read]
+    fn etht(&self) -> u16 {
+        self.ethertype
+    }
+    /// Sets `ethertype`.
+    #[write(etht)]
+    fn set_etht(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(EtherEncap { ethertype: u16::from_arg(text, names)?, ..self.clone() })
+    }
 }
 
 /// The header, built once per burst.

@@ -19,7 +19,7 @@ use castanet_element::wire::{Icmp, ip_proto};
 /// > in  1.0.0.1 > 2.0.0.2 icmp type unreachable
 /// > in  1.0.0.1 > 2.0.0.2 icmp type echo badcheck
 /// < out 1.0.0.1 > 2.0.0.2 icmp type echo "data"
-/// ~ ICMP header check failed: not ICMP
+/// ~ c :: CheckICMPHeader: ICMP header check failed: not ICMP
 /// = c.drops 3
 /// = c.drops.bad_protocol 1
 /// = c.drops.bad_length 1

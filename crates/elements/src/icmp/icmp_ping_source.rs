@@ -39,6 +39,12 @@ use castanet_element::wire::{Icmp, Ipv4Header};
 /// < out 1.0.0.9 > 2.0.0.9 icmp type echo ttl 200 id 2 ident 7 seq 2 "hello"
 /// ! p.active false
 /// ```
+/// ```click
+/// p :: ICMPPingSource(1.0.0.1, 2.0.0.2, LIMIT 1, STOP true) -> out
+/// + 1s
+/// < out 1.0.0.1 > 2.0.0.2 icmp type echo ttl 200 id 1 ident 0 seq 1
+/// = p.count 1
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "icmp", args = ICMPPingSourceArgs, methods, ports = "0-1/1", processing = "h/a", gives = "ip")]
 #[element(alias = "ICMPSendPings")]

@@ -27,6 +27,9 @@ pub struct ICMPPingSourceArgs {
     /// Whether the element sends requests.
     #[arg(keyword, default = true)]
     pub(crate) active: bool,
+    /// Whether to stop the router after the last request.
+    #[arg(keyword, default = false)]
+    pub(crate) stop: bool,
     /// Whether to report each reply, and a summary at the end.
     #[arg(keyword, default = true)]
     pub(crate) verbose: bool,
@@ -56,6 +59,9 @@ impl ICMPPingSourceArgs {
         packet.set_dst(*dst);
         packet.set_timestamp(cx.now().0);
         state.pings.record_sent(seq, cx.now().nanos());
+        if self.stop && u64::try_from(self.limit).is_ok_and(|limit| state.pings.count() >= limit) {
+            cx.stop();
+        }
         cx.emit((), packet);
         true
     }

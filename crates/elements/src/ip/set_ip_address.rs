@@ -15,14 +15,28 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp ; dst 1.2.3.5
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ip")]
+#[element(room = "ip", methods)]
 pub struct SetIPAddress {
     /// IPv4 address.
-    #[arg(live)]
+    #[arg(name = "IPADDR")]
     addr: Ipv4Addr,
     /// Annotation to set.
     #[arg(default = IpAnno(anno::DST_IP))]
     anno: IpAnno,
+}
+
+#[handlers]
+impl SetIPAddress {
+    /// IPv4 address.
+    #[read]
+    fn addr(&self) -> Ipv4Addr {
+        self.addr
+    }
+    /// Sets the IPv4 address.
+    #[write(addr)]
+    fn set_addr(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(SetIPAddress { addr: Ipv4Addr::from_arg(text, names)?, ..self.clone() })
+    }
 }
 
 /// Offset of an annotation of at least 4 bytes, for an IPv4 address.

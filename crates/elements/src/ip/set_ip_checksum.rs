@@ -13,6 +13,7 @@ use castanet_element::prelude::*;
 /// > in  1.0.0.1 > 2.0.0.2 udp badsum
 /// > in  1.0.0.1 > 2.0.0.2 udp hl 4
 /// < out 1.0.0.1 > 2.0.0.2 udp
+/// = s.drops 1
 /// = s.drops.malformed 1
 /// ```
 #[derive(Element)]
@@ -28,14 +29,26 @@ pub enum SetIPChecksumExit {
     Malformed,
 }
 
+/// Counter of one worker.
+#[derive(Default, Local)]
+pub struct SetIPChecksumState {
+    /// Number of packets with an invalid header length.
+    #[read]
+    #[portable]
+    drops: u64,
+}
+
 impl PerPacket for SetIPChecksum {
     type On = on::Ipv4;
-    type Local = ();
+    type Local = SetIPChecksumState;
     type Fate = SetIPChecksumExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), mut ip: Ipv4) -> SetIPChecksumExit {
-        let Some(mut header) = complete_header(&ip) else { return SetIPChecksumExit::Malformed };
+    fn packet(&self, state: &mut SetIPChecksumState, mut ip: Ipv4) -> SetIPChecksumExit {
+        let Some(mut header) = complete_header(&ip) else {
+            state.drops += 1;
+            return SetIPChecksumExit::Malformed;
+        };
         header.update_checksum(ip.options());
         ip.set_checksum(header.checksum());
         SetIPChecksumExit::Right

@@ -5,7 +5,7 @@ use castanet_element::prelude::*;
 /// Writes an IPv4 address into each packet.
 ///
 /// With one argument, OFFSET, the element writes the destination annotation,
-/// unless it is 0.0.0.0; with two it writes ADDRESS. OFFSET is an offset from
+/// unless it is 0.0.0.0; with two it writes ADDR. OFFSET is an offset from
 /// the start of the packet in bytes, and then no checksum changes; or it is
 /// `src` or `dst` for that field of the marked IPv4 header, and then the
 /// checksums of IP, TCP and UDP are updated. A packet without room for 4 bytes
@@ -21,13 +21,18 @@ use castanet_element::prelude::*;
 /// < out hex 00 00
 /// ```
 /// ```click
-/// in -> StoreIPAddress(9.9.9.9, src) -> out
+/// in -> StoreIPAddress(OFFSET src, ADDR 9.9.9.9) -> out
 /// > in  1.0.0.1:5 > 2.0.0.2:6 udp "data"
 /// > in  1.0.0.1:5 > 2.0.0.2:6 tcp
 /// > in  1.0.0.1 > 2.0.0.2 udp frag 8
 /// < out 9.9.9.9:5 > 2.0.0.2:6 udp "data"
 /// < out 9.9.9.9:5 > 2.0.0.2:6 tcp
 /// < out 9.9.9.9 > 2.0.0.2 udp frag 8
+/// ```
+/// ```click
+/// in -> StoreIPAddress(1.2.3.4, 1) -> StoreIPAddress(OFFSET 5) -> out
+/// > in  hex 00 00 00 00 00 00 00 00 00 ; dst 5.6.7.8
+/// < out hex 00 01 02 03 04 05 06 07 08
 /// ```
 #[derive(Element)]
 #[element(room = "ip", args = StoreIPAddressArgs)]
@@ -56,7 +61,13 @@ impl FromArg for AddressField {
 
 #[derive(Args)]
 pub struct StoreIPAddressArgs {
-    /// OFFSET, or ADDRESS and OFFSET; OFFSET may be `src` or `dst`.
+    /// The address; that of the destination annotation if it is missing.
+    #[arg(keyword)]
+    addr: Option<Ipv4Addr>,
+    /// Offset of the address in the packet in bytes, or `src` or `dst`.
+    #[arg(keyword)]
+    offset: Option<AddressField>,
+    /// OFFSET, or ADDR and OFFSET, unless keywords say them.
     #[arg(rest)]
     arguments: Vec<String>,
 }
@@ -64,16 +75,23 @@ pub struct StoreIPAddressArgs {
 impl Build for StoreIPAddress {
     type Args = StoreIPAddressArgs;
     fn build(args: StoreIPAddressArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let (address, offset) = match args.arguments.as_slice() {
-            [offset] => (None, offset),
-            [address, offset] => {
-                let address = Ipv4Addr::from_arg(address, setup.names);
-                (Some(address.map_err(|e| e.at("ADDRESS"))?), offset)
+        let mut places = args.arguments.as_slice();
+        let field = match (args.offset, places.split_last()) {
+            (Some(field), _) => field,
+            (None, Some((offset, before))) => {
+                places = before;
+                AddressField::from_arg(offset, setup.names).map_err(|e| e.at("OFFSET"))?
             }
-            [] => return Err(ArgError::new("OFFSET: required argument missing")),
+            (None, None) => return Err(ArgError::new("OFFSET: required argument missing")),
+        };
+        let address = match (args.addr, places) {
+            (address, []) => address,
+            (None, [address]) => {
+                let address = Ipv4Addr::from_arg(address, setup.names);
+                Some(address.map_err(|e| e.at("ADDR"))?)
+            }
             _ => return Err(ArgError::new("too many arguments")),
         };
-        let field = AddressField::from_arg(offset, setup.names).map_err(|e| e.at("OFFSET"))?;
         Ok(StoreIPAddress { address, field })
     }
 }

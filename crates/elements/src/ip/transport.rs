@@ -83,6 +83,8 @@ pub struct TransportCheckArgs {
 
 /// An element that checks the headers of one transport protocol.
 pub struct TransportCheck<P> {
+    /// Name of the element in reports.
+    name: String,
     verbose: bool,
     two_outputs: bool,
     protocol: PhantomData<P>,
@@ -92,7 +94,8 @@ impl<P: TransportProtocol> Build for TransportCheck<P> {
     type Args = TransportCheckArgs;
     fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (verbose, two_outputs) = (args.verbose, setup.outputs > 1);
-        Ok(TransportCheck { verbose, two_outputs, protocol: PhantomData })
+        let name = format!("{} :: Check{}Header", setup.name, P::NAME);
+        Ok(TransportCheck { name, verbose, two_outputs, protocol: PhantomData })
     }
 }
 
@@ -113,7 +116,7 @@ where
     }
 
     fn end_burst(&self, state: &mut TransportCheckState<P>, cx: &mut Cx) {
-        state.report(cx);
+        state.report(&self.name, cx);
     }
 }
 
@@ -182,10 +185,10 @@ impl<P: TransportProtocol> TransportCheckState<P> {
 
     /// Reports the invalid packets of a burst.
     #[inline]
-    fn report(&mut self, cx: &mut Cx) {
+    fn report(&mut self, name: &str, cx: &mut Cx) {
         for fault in self.reports.drain(..) {
             let text = P::FAULT_TEXTS[fault as usize];
-            cx.chatter(&format!("{} header check failed: {text}", P::NAME));
+            cx.chatter(&format!("{name}: {} header check failed: {text}", P::NAME));
         }
     }
 }

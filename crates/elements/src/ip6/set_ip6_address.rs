@@ -8,8 +8,8 @@ use castanet_element::prelude::*;
 /// in -> s :: SetIP6Address(2::2) -> out
 /// > in  1::1 > 3::3 udp
 /// < out 1::1 > 3::3 udp ; dst6 2::2
-/// ! s.ip6 4::4
-/// = s.ip6 4::4
+/// ! s.ipaddr 4::4
+/// = s.ipaddr 4::4
 /// > in  1::1 > 3::3 udp
 /// < out 1::1 > 3::3 udp ; dst6 4::4
 /// ```
@@ -17,7 +17,7 @@ use castanet_element::prelude::*;
 #[element(room = "ip6")]
 pub struct SetIP6Address {
     /// IPv6 address.
-    #[arg(live)]
+    #[arg(name = "IPADDR", live)]
     ip6: Ipv6Addr,
 }
 

@@ -37,7 +37,7 @@ use castanet_kit::lpm::Route;
 /// = r.table 5::/16\t\t-\t\t1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "lookup", args = LookupIP6RouteArgs)]
+#[element(room = "lookup", args = LookupIP6RouteArgs, ports = "1/-")]
 pub struct LookupIP6Route {
     #[flatten]
     table: RouteTable<u128>,

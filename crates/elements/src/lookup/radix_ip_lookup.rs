@@ -36,7 +36,7 @@ use castanet_kit::lpm::{Route, RouteError};
 /// = r.table 5.0.0.0/8\t\t-\t\t1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "lookup", args = RadixIPLookupArgs)]
+#[element(room = "lookup", args = RadixIPLookupArgs, ports = "1/-")]
 #[element(alias = "DirectIPLookup", alias = "RangeIPLookup", alias = "StaticIPLookup")]
 #[element(alias = "LinearIPLookup", alias = "SortedIPLookup", alias = "IndexTreesIPLookup")]
 #[element(alias = "LookupIPRoute", alias = "LookupIPRouteMP")]

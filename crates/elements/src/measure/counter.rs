@@ -1,10 +1,8 @@
 //! `Counter`: counts packets and bytes, with rates.
 
+use super::counter_state::CounterState;
 use super::limit::CallAt;
-use super::metrics;
-use super::recent_rate::per_second;
 use castanet_element::prelude::*;
-use castanet_kit::ewma::RateEwma;
 
 /// Counts packets and bytes, and measures their rates.
 ///
@@ -62,6 +60,15 @@ use castanet_kit::ewma::RateEwma;
 /// < late 1.0.0.4 > 2.0.0.2 udp len 40
 /// < past 1.0.0.5 > 2.0.0.2 udp len 40
 /// ```
+///
+/// ```click
+/// in -> c :: CounterAtomic(NO_RATE true, ATOMIC 1, BATCH_PRECISE true) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// + 1ms
+/// = c.count 1
+/// = c.rate 0
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "measure", alias = "CounterMP", alias = "CounterAtomic", alias = "CounterLock")]
 #[element(alias = "CounterRCU", alias = "CounterRW", alias = "CounterPRW", alias = "CounterRCUMP")]
@@ -73,6 +80,17 @@ pub struct Counter {
     /// A byte count, then the handler to write when it is reached, and its value.
     #[arg(keyword)]
     byte_count_call: Option<CallAt>,
+    /// Whether to measure no rates: their handlers are 0.
+    #[arg(keyword, default = false)]
+    no_rate: bool,
+    /// An argument of FastClick without effect: no count is ever lost.
+    #[arg(keyword, default = 0, range = 0..=2)]
+    #[allow(dead_code)]
+    atomic: u8,
+    /// An argument of FastClick without effect: handlers are always called at their counts.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    batch_precise: bool,
 }
 
 #[handlers]
@@ -95,44 +113,6 @@ impl Counter {
     }
 }
 
-/// The counts of a worker since the last reset.
-#[derive(Default, Local)]
-#[local(methods)]
-#[write(reset, reset_counts)]
-pub struct CounterState {
-    /// Number of packets.
-    #[read]
-    #[metric(metrics::PACKETS)]
-    #[portable]
-    count: u64,
-    /// Number of bytes.
-    #[read]
-    #[metric(metrics::BYTES)]
-    #[portable]
-    byte_count: u64,
-    packets: RateEwma,
-    bytes: RateEwma<4, 4>,
-}
-
-#[handlers]
-impl CounterState {
-    /// Recent packets per second.
-    #[read]
-    fn rate(&self, ask: &ReadRequest) -> f64 {
-        per_second(self.packets, ask.now)
-    }
-    /// Recent bytes per second.
-    #[read]
-    fn byte_rate(&self, ask: &ReadRequest) -> f64 {
-        per_second(self.bytes, ask.now)
-    }
-    /// Recent bits per second.
-    #[read]
-    fn bit_rate(&self, ask: &ReadRequest) -> f64 {
-        8.0 * per_second(self.bytes, ask.now)
-    }
-}
-
 impl PerBatch for Counter {
     type On = on::Any;
     type Local = CounterState;
@@ -147,8 +127,10 @@ impl PerBatch for Counter {
         };
         state.count += packets;
         state.byte_count += bytes;
-        state.packets.update(packets, now);
-        state.bytes.update(bytes, now);
+        if !self.no_rate {
+            state.packets.update(packets, now);
+            state.bytes.update(bytes, now);
+        }
         cx.emit_batch((), batch);
     }
 

@@ -30,8 +30,7 @@ impl std::fmt::Display for Limit {
     }
 }
 
-/// The limit of the arguments `STOP_AFTER_what`, `FREEZE_AFTER_what` and `CALL_AFTER_what`, of
-/// which at most one may be given; `me` is the name of the element.
+/// The limit of the arguments `what_STOP`, `what_FREEZE` and `what_CALL`, of which at most one may be given; `me` is the name of the element.
 pub(crate) fn one_of(
     what: &str,
     me: &str,
@@ -48,7 +47,7 @@ pub(crate) fn one_of(
         (Some(at), None, None) => Ok(Some(own_handler(at, "stop", ""))),
         (None, Some(at), None) => Ok(Some(own_handler(at, "freeze", "true"))),
         _ => Err(ArgError::new(format!(
-            "'FREEZE_AFTER_{what}', 'STOP_AFTER_{what}', and 'CALL_AFTER_{what}' are mutually exclusive"
+            "'{what}_FREEZE', '{what}_STOP', and '{what}_CALL' are mutually exclusive"
         ))),
     }
 }

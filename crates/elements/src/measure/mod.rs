@@ -8,6 +8,7 @@ pub mod check_number_packet;
 pub mod counter;
 pub mod ip_rate_monitor;
 mod ip_rate_monitor_state;
+mod counter_state;
 pub(crate) mod limit;
 mod metrics;
 pub mod multi_counter;

@@ -8,8 +8,8 @@ use castanet_element::wire::number::read;
 
 /// Measures the delay of packets since a `RecordTimestamp` recorded their numbers.
 ///
-/// Delays are in microseconds, or nanoseconds with NANO. Handlers take a number of
-/// delays to leave out at the beginning: `d.average 100`. The second output gets
+/// Delays are in microseconds, or nanoseconds with NANO. Handlers take the number
+/// of the first delay to look at: `d.average 100`, `d.perc 99.9 100`. The second output gets
 /// packets that were not recorded, or whose number has already come.
 ///
 /// ```click
@@ -38,15 +38,22 @@ use castanet_element::wire::number::read;
 /// = d.perc00 10000
 /// = d.perc99 30000
 /// = d.perc25 10000
+/// = d.perc25(1) 30000
+/// = d.perc(49.9) 10000
+/// = d.perc(0 1) 30000
+/// = d.average(2) 0
 /// = d.last 30000
+/// = d.index 1
 /// = d.dump 0: 10000\n1: 30000
+/// = d.dump_list 10000\n30000
 /// + 30ms
 /// > b hex 02 00 00 00 00 00 00 00
 /// < seen hex 02 00 00 00 00 00 00 00
 /// ~ Packet 2 experienced delay 60 ms > 50 ms
 /// = d.count 2
 /// ! d.reset
-/// = d.average -1
+/// = d.average 0
+/// = d.index -1
 /// ```
 #[derive(Element)]
 #[element(room = "measure", args = TimestampDiffArgs, processing = "h/h")]

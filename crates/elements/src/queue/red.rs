@@ -7,8 +7,8 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 ///
 /// It watches the nearest queues downstream, or upstream if it is pulled, unless QUEUES names
 /// others. While they hold MIN_THRESH packets or fewer on average, no packet is dropped. At
-/// MAX_THRESH the probability of a drop is MAX_P; it rises further, to 1 at twice MAX_THRESH
-/// (gentle RED). Each packet moves the average by `2^-STABILITY` of the difference between the
+/// MAX_THRESH the probability of a drop is MAX_P; it rises further, to 1 at twice MAX_THRESH, if
+/// GENTLE, else every packet beyond MAX_THRESH is dropped. Each packet moves the average by `2^-STABILITY` of the difference between the
 /// current length and the average.
 ///
 /// ```click
@@ -46,6 +46,17 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// = r.drops 1
 /// ```
+///
+/// ```click
+/// in -> r :: RED(0, 1, 0, STABILITY 0, GENTLE false) -> Queue -> u :: Unqueue(ACTIVE false) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// > in 1.0.0.2 > 2.0.0.2 udp
+/// > in 1.0.0.3 > 2.0.0.2 udp
+/// = r.drops 1
+/// ! u.active true
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.2 > 2.0.0.2 udp
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "queue", args = REDArgs, methods)]
 pub struct RED {
@@ -59,6 +70,7 @@ pub struct RED {
     #[arg(live, range = 0.0..=1.0)]
     max_p: f64,
     stability: u32,
+    gentle: bool,
     /// Names of the watched queues, one per line.
     queues: String,
 }
@@ -80,6 +92,9 @@ pub struct REDArgs {
     /// The weight of one packet in the average is 2 to the power of minus this number.
     #[arg(keyword, default = 4, range = 0..=16)]
     stability: u32,
+    /// Whether the probability rises gradually beyond MAX_THRESH.
+    #[arg(keyword, default = true)]
+    gentle: bool,
 }
 
 impl RED {
@@ -93,12 +108,12 @@ impl Build for RED {
     type Args = REDArgs;
 
     fn build(args: REDArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let REDArgs { min_thresh, max_thresh, max_p, stability, .. } = args;
+        let REDArgs { min_thresh, max_thresh, max_p, stability, gentle, .. } = args;
         if min_thresh > max_thresh {
             return Err(ArgError::new("MIN_THRESH greater than MAX_THRESH"));
         }
         let queues = setup.stores.iter().fold(String::new(), |all, name| all + name + "\n");
-        Ok(RED { min_thresh, max_thresh, max_p, stability, queues })
+        Ok(RED { min_thresh, max_thresh, max_p, stability, gentle, queues })
     }
 }
 
@@ -155,7 +170,8 @@ impl PerBatch for RED {
     const SHARED: bool = true;
 
     fn batch(&self, state: &mut REDState, _: usize, batch: Batch, cx: &mut Cx) {
-        let curve = Curve { min: self.min_thresh, max: self.max_thresh, max_p: self.max_p };
+        let (min, max, max_p) = (self.min_thresh, self.max_thresh, self.max_p);
+        let curve = Curve { min, max, max_p, gentle: self.gentle };
         let (now, pulled) = (cx.now().nanos(), cx.pulling_output().is_some());
         // The lengths are those that packets would find if they came one by one: packets still to
         // be pulled are in the queue, and so are packets that this burst has already pushed.

@@ -24,7 +24,7 @@ use castanet_element::prelude::*;
 /// ```
 ///
 /// ```click
-/// in -> q :: Queue -> u :: Unqueue2(BURST 0, QUEUES other) -> out
+/// in -> q :: Queue -> u :: Unqueue2(BURST 0, QUEUES other, QUIET true) -> out
 /// more -> other :: Queue(1) -> v :: Unqueue(ACTIVE false) -> Discard
 /// > more 1.0.0.9 > 2.0.0.2 udp
 /// > in 1.0.0.1 > 2.0.0.2 udp
@@ -41,6 +41,10 @@ pub struct Unqueue2 {
     /// The queues to watch; those downstream if it is empty.
     #[arg(keyword, default = Vec::new())]
     queues: Vec<String>,
+    /// An argument of Click without effect: missing queues downstream are never reported.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    quiet: bool,
 }
 
 impl Unqueue2 {

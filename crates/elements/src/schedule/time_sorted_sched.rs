@@ -4,8 +4,7 @@ use castanet_element::prelude::*;
 
 /// Merges packets of several inputs in the order of their timestamps.
 ///
-/// The packets of each input must be in order. A packet is emitted when each input has either a
-/// younger packet or none at all.
+/// Each pull first fills up to BUFFER packets for each input, then gives the earliest of all.
 ///
 /// ```click
 /// a -> Queue -> [0] s :: TimeSortedSched -> u :: Unqueue(ACTIVE false) -> out
@@ -19,6 +18,25 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.2 > 2.0.0.2 udp ; time 1000000002.000000000
 /// < out 1.0.0.3 > 2.0.0.2 udp ; time 1000000003.000000000
 /// < out 1.0.0.4 > 2.0.0.2 udp ; time 1000000004.000000000
+/// = s.well_ordered true
+/// > a 1.0.0.6 > 2.0.0.2 udp ; time 1000000006
+/// < out 1.0.0.6 > 2.0.0.2 udp ; time 1000000006.000000000
+/// > a 1.0.0.5 > 2.0.0.2 udp ; time 1000000005
+/// < out 1.0.0.5 > 2.0.0.2 udp ; time 1000000005.000000000
+/// = s.well_ordered false
+/// ```
+///
+/// A buffer puts packets of one input in order:
+///
+/// ```click
+/// in -> Queue -> TimeSortedSched(BUFFER 2) -> u :: Unqueue(ACTIVE false) -> out
+/// > in 1.0.0.2 > 2.0.0.2 udp ; time 1000000002
+/// > in 1.0.0.1 > 2.0.0.2 udp ; time 1000000001
+/// > in 1.0.0.3 > 2.0.0.2 udp ; time 1000000003
+/// ! u.active true
+/// < out 1.0.0.1 > 2.0.0.2 udp ; time 1000000001.000000000
+/// < out 1.0.0.2 > 2.0.0.2 udp ; time 1000000002.000000000
+/// < out 1.0.0.3 > 2.0.0.2 udp ; time 1000000003.000000000
 /// ```
 ///
 /// With STOP it stops the router when all inputs are empty.
@@ -34,34 +52,50 @@ pub struct TimeSortedSched {
     /// Whether to stop the router when all inputs are empty.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// Number of packets per input that FastClick stores; ignored, as the burst of the pulling
-    /// element decides here.
-    #[arg(keyword, default = 1)]
-    #[allow(dead_code)]
-    buffer: u32,
+    /// Number of packets to store for each input.
+    #[arg(keyword, default = 1, range = 1..)]
+    buffer: usize,
 }
 
 /// The packets that were pulled and not yet emitted.
 #[derive(Default, Local)]
+#[local(methods)]
 pub struct TimeSortedSchedState {
-    /// By input: its packets, the next one last.
+    /// By input: its packets, in the order in which they were pulled.
     packets: Vec<Vec<Packet>>,
     /// Number of consecutive calls that found no packet.
     empty_calls: u32,
+    /// The timestamp of the last packet.
+    last: Option<i64>,
+    /// Whether a packet was emitted with an earlier timestamp than the one before.
+    is_disordered: bool,
+}
+
+#[handlers]
+impl TimeSortedSchedState {
+    /// Whether no packet was emitted with an earlier timestamp than the one before.
+    #[read]
+    fn well_ordered(&self) -> bool {
+        !self.is_disordered
+    }
 }
 
 impl TimeSortedSchedState {
-    /// The input whose next packet is the oldest. Pulls up to `n` packets from each input of which
-    /// no packet is stored.
-    fn oldest_input(&mut self, n: usize, cx: &mut Cx) -> Option<usize> {
+    /// Fills up to `buffer` packets for each input, and takes the earliest of all.
+    fn earliest(&mut self, buffer: usize, cx: &mut Cx) -> Option<Packet> {
         self.packets.resize_with(cx.inputs(), Vec::new);
-        for (input, queue) in
-            self.packets.iter_mut().enumerate().filter(|(_, queue)| queue.is_empty())
-        {
-            queue.extend(cx.pull(input, n).drain().rev());
+        let mut earliest = None;
+        for (input, packets) in self.packets.iter_mut().enumerate() {
+            if packets.len() < buffer {
+                packets.extend(cx.pull(input, buffer - packets.len()));
+            }
+            let times = packets.iter().enumerate();
+            let first = times.map(|(at, packet)| (packet.timestamp(), input, at)).min();
+            earliest = earliest.into_iter().chain(first).min();
         }
-        let next = |(input, queue): (usize, &Vec<Packet>)| Some((queue.last()?.timestamp(), input));
-        self.packets.iter().enumerate().filter_map(next).min().map(|(_, input)| input)
+        let (time, input, at) = earliest?;
+        self.is_disordered |= self.last.replace(time).is_some_and(|last| time < last);
+        Some(self.packets[input].remove(at))
     }
 }
 
@@ -76,9 +110,9 @@ impl Source for TimeSortedSched {
         const EMPTY_CALLS: u32 = 2;
         let mut sent = 0;
         while sent < n
-            && let Some(input) = state.oldest_input(n, cx)
+            && let Some(packet) = state.earliest(self.buffer, cx)
         {
-            state.packets[input].pop().into_iter().for_each(|packet| cx.emit((), packet));
+            cx.emit((), packet);
             sent += 1;
         }
         state.empty_calls = if sent > 0 || cx.has_retry() { 0 } else { state.empty_calls + 1 };

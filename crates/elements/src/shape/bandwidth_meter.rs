@@ -1,6 +1,6 @@
 //! `BandwidthMeter`: chooses an output by the bandwidth of all packets.
 
-use super::meter::{check_rates, output_for_rate};
+use super::meter::{check_rates, meters_text, output_for_rate};
 use castanet_element::prelude::*;
 use castanet_kit::ewma::RateEwma;
 
@@ -14,13 +14,14 @@ use castanet_kit::ewma::RateEwma;
 /// > in 1.0.0.1 > 2.0.0.2 udp len 60
 /// < slow 1.0.0.1 > 2.0.0.2 udp len 60
 /// = m.rate 0
+/// = m.meters 1
 /// = m.drops.unmatched 0
 /// + 1ms
 /// > in 1.0.0.2 > 2.0.0.2 udp len 60
 /// < fast 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Element)]
-#[element(room = "shape", args = BandwidthMeterArgs, processing = "h/h", ports = "1/2-")]
+#[element(room = "shape", args = BandwidthMeterArgs, methods, processing = "h/h", ports = "1/2-")]
 pub struct BandwidthMeter {
     rates: Vec<u64>,
 }
@@ -46,6 +47,15 @@ impl BandwidthMeterState {
     #[read]
     fn rate(&self) -> u64 {
         self.rate.rate()
+    }
+}
+
+#[handlers]
+impl BandwidthMeter {
+    /// The rates that separate the outputs, one per line.
+    #[read]
+    fn meters(&self) -> String {
+        meters_text(&self.rates)
     }
 }
 

@@ -6,7 +6,7 @@ use castanet_element::prelude::*;
 /// Splits packets: up to a bandwidth to output 0, the others to output 1.
 ///
 /// A token bucket limits the bandwidth. It holds 20 ms worth of bytes unless BURST_DURATION or
-/// BURST_BYTES says otherwise.
+/// BURST_BYTES says otherwise. It is filled at whole microseconds, with the rounding of Click.
 ///
 /// ```click
 /// in -> s :: BandwidthRatedSplitter(800bps, BURST_BYTES 50) -> out;  s[1] -> rest
@@ -15,7 +15,7 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp len 100
 /// < rest 1.0.0.2 > 2.0.0.2 udp len 100
 /// = s.rate 800bps
-/// + 500ms
+/// + 500100us
 /// > in 1.0.0.3 > 2.0.0.2 udp len 100
 /// < out 1.0.0.3 > 2.0.0.2 udp len 100
 /// ```

@@ -12,7 +12,7 @@ const LINK_OVERHEAD: u64 = 24;
 /// Pulls packets at a limited bandwidth and pushes them on.
 ///
 /// A token bucket limits the bandwidth. It holds 20 ms worth of bytes unless BURST_DURATION or
-/// BURST_BYTES says otherwise.
+/// BURST_BYTES says otherwise. It is filled at whole microseconds, with the rounding of Click.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: BandwidthRatedUnqueue(800bps, BURST_BYTES 100) -> out
@@ -25,7 +25,7 @@ const LINK_OVERHEAD: u64 = 24;
 /// = u.rate 800bps
 /// + 999ms
 /// = q.length 1
-/// + 1ms
+/// + 1100us
 /// < out 1.0.0.3 > 2.0.0.2 udp len 100
 /// = u.count 3
 /// = u.byte_count 300
@@ -45,7 +45,10 @@ pub struct BandwidthRatedUnqueue {
     #[arg(live)]
     rate: Bandwidth,
     #[arg(flatten)]
-    burst: BurstBytesArgs,
+    burst_bytes: BurstBytesArgs,
+    /// Maximum number of packets per run.
+    #[arg(keyword, default = 1, range = 1..)]
+    burst: usize,
     /// Whether the `EXTRA_LENGTH` annotation counts too.
     #[arg(keyword, default = false)]
     extra_length: bool,
@@ -71,7 +74,7 @@ impl Build for BandwidthRatedUnqueue {
     type Args = BandwidthRatedUnqueue;
 
     fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
-        args.burst.capacity(args.rate)?;
+        args.burst_bytes.capacity(args.rate)?;
         Ok(args)
     }
 }
@@ -84,17 +87,19 @@ impl Source for BandwidthRatedUnqueue {
         if !self.active {
             return NextRun::Done;
         }
-        let (now, capacity) = (cx.now(), self.burst.capacity(self.rate).unwrap_or(RESERVE));
-        let bucket = state.limit.fill(self.rate.0, capacity, now);
-        if let Some(wait) = bucket.time_until(RESERVE).filter(|&wait| wait > 0) {
-            return NextRun::At(now + Duration::from_nanos(wait));
+        let limit = (self.rate.0, self.burst_bytes.capacity(self.rate).unwrap_or(RESERVE));
+        if let Err(next_run) = state.begin_run(limit, RESERVE, cx.now()) {
+            return next_run;
         }
         let mut sent = 0;
-        while sent < n && bucket.contains(RESERVE) {
+        while sent < n.min(self.burst)
+            && state.limit.bucket.as_ref().is_some_and(|bucket| bucket.contains(RESERVE))
+        {
             let batch = cx.pull(0, 1);
+            state.count_pull(&batch);
             let Some(packet) = batch.iter().next() else { break };
-            bucket.remove(self.cost(packet));
-            state.shaped.add(&batch);
+            let cost = self.cost(packet);
+            state.limit.bucket.iter_mut().for_each(|bucket| bucket.remove(cost));
             cx.emit_batch((), batch);
             sent += 1;
         }

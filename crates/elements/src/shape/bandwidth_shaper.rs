@@ -20,6 +20,10 @@ use castanet_kit::rate::GapRate;
 /// < out 1.0.0.3 > 2.0.0.2 udp len 100
 /// = s.count 3
 /// = s.byte_count 300
+/// > in 1.0.0.4 > 2.0.0.2 udp len 100
+/// = q.length 1
+/// ! s.reset
+/// < out 1.0.0.4 > 2.0.0.2 udp len 100
 /// ```
 ///
 /// Packets beyond the bandwidth can be pulled from its second output:
@@ -41,11 +45,22 @@ pub struct BandwidthShaper {
 
 /// When the next packet may be pulled, and the packets so far.
 #[derive(Default, Local)]
+#[local(methods)]
 pub struct BandwidthShaperState {
     gap_rate: Option<GapRate>,
     #[flatten]
     #[portable]
     shaped: ShapedTraffic,
+}
+
+#[handlers]
+impl BandwidthShaperState {
+    /// Forgets which packets were due: the next one may be pulled at once.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        self.gap_rate = None;
+        Ok(())
+    }
 }
 
 #[derive(Fate)]

@@ -4,12 +4,12 @@ use castanet_element::prelude::*;
 
 /// Pulls packets and delays each by a time since its timestamp.
 ///
-/// A packet without a timestamp gets the time at which it is pulled. A packet that goes on gets the
-/// current time as its timestamp.
+/// A packet whose timestamp lies in the first second of 1970 has none, and gets the time at which it
+/// is pulled. DELAY is added to the timestamp of a packet that goes on.
 ///
 /// ```click
 /// in -> q :: Queue -> d :: DelayUnqueue(1s) -> out
-/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60 ; time 0.5
 /// > in 1.0.0.2 > 2.0.0.2 udp len 60 ; time 1000000002
 /// = q.length 1
 /// + 1s
@@ -18,6 +18,10 @@ use castanet_element::prelude::*;
 /// ! d.delay 500ms
 /// + 1.5s
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60 ; time 1000000002.500000000
+/// > in 1.0.0.3 > 2.0.0.2 udp len 60 ; time 900000000
+/// > in 1.0.0.4 > 2.0.0.2 udp len 60 ; time 900000001
+/// < out 1.0.0.3 > 2.0.0.2 udp len 60 ; time 900000000.500000000
+/// < out 1.0.0.4 > 2.0.0.2 udp len 60 ; time 900000001.500000000
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "shape", ports = "1/1", processing = "l/h")]
@@ -26,6 +30,9 @@ pub struct DelayUnqueue {
     #[arg(live)]
     delay: Duration,
 }
+
+/// Nanoseconds of a second.
+const SECOND: i64 = 1_000_000_000;
 
 /// The packet whose time has not come yet.
 #[derive(Default, Local)]
@@ -43,7 +50,7 @@ impl Source for DelayUnqueue {
         for _ in 0..n {
             let next = state.packet.take().or_else(|| cx.pull(0, 1).pop());
             let Some(mut packet) = next else { return NextRun::Empty };
-            if packet.timestamp() == 0 {
+            if (0..SECOND).contains(&packet.timestamp()) {
                 packet.set_timestamp(now.0);
             }
             let due = Time(packet.timestamp()) + self.delay;
@@ -51,7 +58,7 @@ impl Source for DelayUnqueue {
                 state.packet = Some(packet);
                 return NextRun::At(due);
             }
-            packet.set_timestamp(now.0);
+            packet.set_timestamp(due.0);
             cx.emit((), packet);
         }
         NextRun::Again

@@ -13,13 +13,14 @@ use castanet_kit::ewma::RateEwma;
 /// > in 1.0.0.1 > 2.0.0.2 udp len 60
 /// < slow 1.0.0.1 > 2.0.0.2 udp len 60
 /// = m.rate 0
+/// = m.meters 1\n1000000
 /// = m.drops.unmatched 0
 /// + 1ms
 /// > in 1.0.0.2 > 2.0.0.2 udp len 60
 /// < fast 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Element)]
-#[element(room = "shape", args = MeterArgs, processing = "h/h", ports = "1/2-")]
+#[element(room = "shape", args = MeterArgs, methods, processing = "h/h", ports = "1/2-")]
 pub struct Meter {
     rates: Vec<u64>,
 }
@@ -48,6 +49,14 @@ impl MeterState {
     }
 }
 
+/// The rates as the handler `meters` shows them: one alone, or each on a line.
+pub(super) fn meters_text(rates: &[u64]) -> String {
+    match rates {
+        [rate] => rate.to_string(),
+        rates => rates.iter().map(|rate| format!("{rate}\n")).collect(),
+    }
+}
+
 /// Checks that the rates increase, and that there is one output more than rates.
 pub(super) fn check_rates(rates: &[u64], outputs: usize) -> Result<(), ArgError> {
     if rates.is_empty() {
@@ -68,6 +77,15 @@ pub(super) fn check_rates(rates: &[u64], outputs: usize) -> Result<(), ArgError>
 #[inline]
 pub(super) fn output_for_rate(rates: &[u64], rate: u64) -> Port {
     Port::nth(rates.iter().take_while(|&&limit| rate >= limit).count() as u8)
+}
+
+#[handlers]
+impl Meter {
+    /// The rates that separate the outputs, one per line.
+    #[read]
+    fn meters(&self) -> String {
+        meters_text(&self.rates)
+    }
 }
 
 impl Build for Meter {

@@ -1,7 +1,8 @@
 //! The token bucket of the elements that limit a rate, and the arguments of its capacity.
 
 use castanet_element::prelude::*;
-use castanet_kit::rate::{TokenBucket, burst_capacity};
+use castanet_kit::rate::burst_capacity;
+use castanet_kit::tick_bucket::TickBucket;
 
 /// Tokens that a packet needs to be in a bucket of bytes before it may go. More than the length of
 /// any packet: the packet goes whole, and its bytes are taken from the bucket afterwards.
@@ -53,14 +54,14 @@ fn nanos(time: Duration) -> u64 {
 /// The token bucket; none before the first burst.
 #[derive(Default, Local)]
 pub struct RateLimitState {
-    pub(super) bucket: Option<TokenBucket>,
+    pub(super) bucket: Option<TickBucket>,
 }
 
 impl RateLimitState {
     /// Returns the bucket with this rate and capacity, and the tokens that it has now.
-    pub(super) fn fill(&mut self, rate: u64, capacity: u64, now: Time) -> &mut TokenBucket {
+    pub(super) fn fill(&mut self, rate: u64, capacity: u64, now: Time) -> &mut TickBucket {
         let now = now.nanos();
-        let bucket = self.bucket.get_or_insert_with(|| TokenBucket::new(rate, capacity, now));
+        let bucket = self.bucket.get_or_insert_with(|| TickBucket::new(rate, capacity, now));
         if (bucket.rate(), bucket.capacity()) != (rate, capacity) {
             bucket.set(rate, capacity, now);
         }

@@ -6,7 +6,7 @@ use castanet_element::prelude::*;
 /// Splits packets: up to a rate to output 0, the others to output 1.
 ///
 /// A token bucket limits the rate. It holds 20 ms worth of packets unless BURST_DURATION or
-/// BURST_SIZE says otherwise.
+/// BURST_SIZE says otherwise. It is filled at whole microseconds, with the rounding of Click.
 ///
 /// ```click
 /// in -> s :: RatedSplitter(2, BURST_SIZE 1) -> out;  s[1] -> rest
@@ -15,13 +15,13 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp len 60
 /// < rest 1.0.0.2 > 2.0.0.2 udp len 60
 /// = s.rate 2
-/// + 500ms
+/// + 500001us
 /// > in 1.0.0.3 > 2.0.0.2 udp len 60
 /// < out 1.0.0.3 > 2.0.0.2 udp len 60
 /// ! s.rate 1000
 /// > in 1.0.0.4 > 2.0.0.2 udp len 60
 /// < rest 1.0.0.4 > 2.0.0.2 udp len 60
-/// + 1ms
+/// + 1001us
 /// > in 1.0.0.5 > 2.0.0.2 udp len 60
 /// < out 1.0.0.5 > 2.0.0.2 udp len 60
 /// ```

@@ -53,12 +53,72 @@ impl ShapedTraffic {
     }
 }
 
-/// The token bucket of an element that pulls packets at a limited rate, and the packets that it has let
-/// through.
+/// The token bucket of an element that pulls packets at a limited rate, its calls, and the packets
+/// that it has let through.
 #[derive(Default, Local)]
+#[local(methods)]
 pub struct RatedUnqueueState {
     pub(super) limit: RateLimitState,
     #[flatten]
     #[portable]
     pub(super) shaped: ShapedTraffic,
+    /// Runs of the task.
+    runs: u64,
+    /// Runs without a token.
+    empty_runs: u64,
+    /// Batches pushed.
+    pushes: u64,
+    /// Pulls that brought no packet.
+    failed_pulls: u64,
+}
+
+#[handlers]
+impl RatedUnqueueState {
+    /// Numbers of runs, of runs without a token, of pushes, failed pulls, and packets.
+    #[read]
+    fn calls(&self) -> String {
+        let (runs, empty, pushes) = (self.runs, self.empty_runs, self.pushes);
+        let (failed, packets) = (self.failed_pulls, self.shaped.packets);
+        format!(
+            "{runs} calls to run_task()\n{empty} empty runs\n{pushes} pushes\n\
+             {failed} failed pulls\n{packets} packets\n"
+        )
+    }
+
+    /// Empties the token bucket.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        if let Some(bucket) = &mut self.limit.bucket {
+            bucket.clear();
+        }
+        Ok(())
+    }
+}
+
+impl RatedUnqueueState {
+    /// Counts a run, and fills the bucket of this rate and capacity; returns the time of the next
+    /// run if it has fewer than `least` tokens, or `Done` if it will never have them.
+    pub(super) fn begin_run(
+        &mut self,
+        (rate, capacity): (u64, u64),
+        least: u64,
+        now: Time,
+    ) -> Result<(), NextRun> {
+        self.runs += 1;
+        let bucket = self.limit.fill(rate, capacity, now);
+        if bucket.contains(least) {
+            return Ok(());
+        }
+        self.empty_runs += 1;
+        Err(bucket.time_of(least).map_or(NextRun::Done, |at| NextRun::At(Time::from_nanos(at))))
+    }
+
+    /// Counts a pull and the packets that it has brought.
+    pub(super) fn count_pull(&mut self, batch: &Batch) {
+        match batch.is_empty() {
+            true => self.failed_pulls += 1,
+            false => self.pushes += 1,
+        }
+        self.shaped.add(batch);
+    }
 }

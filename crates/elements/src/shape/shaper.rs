@@ -21,6 +21,13 @@ use castanet_kit::rate::GapRate;
 /// < out 1.0.0.3 > 2.0.0.2 udp len 60
 /// = s.count 3
 /// = s.byte_count 180
+/// ! s.rate 2
+/// > in 1.0.0.4 > 2.0.0.2 udp len 60
+/// > in 1.0.0.5 > 2.0.0.2 udp len 60
+/// < out 1.0.0.4 > 2.0.0.2 udp len 60
+/// = q.length 1
+/// ! s.reset
+/// < out 1.0.0.5 > 2.0.0.2 udp len 60
 /// ```
 ///
 /// Packets beyond the rate can be pulled from its second output:
@@ -42,11 +49,22 @@ pub struct Shaper {
 
 /// When the next packet may be pulled, and the packets so far.
 #[derive(Default, Local)]
+#[local(methods)]
 pub struct ShaperState {
     gap_rate: Option<GapRate>,
     #[flatten]
     #[portable]
     shaped: ShapedTraffic,
+}
+
+#[handlers]
+impl ShaperState {
+    /// Forgets which packets were due: the next one may be pulled at once.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        self.gap_rate = None;
+        Ok(())
+    }
 }
 
 #[derive(Fate)]

@@ -1,13 +1,15 @@
 //! `FastUDPFlows`: makes UDP packets of many flows.
 
+use super::end_action::packets_left;
 use super::fast_udp_source::{set_ports, udp_frame};
-use super::flow_source::{self, Flow, FlowArgs, FlowSourceState, NextPacket, Pace};
+use super::flow_source::{self, Flow, FlowArgs, FlowOrder, FlowSourceState, NextPacket, Pace};
 use castanet_element::prelude::*;
 
 /// Generates Ethernet frames with UDP packets of many flows at an even rate.
 ///
-/// Each packet belongs to a random one of FLOWS flows; after FLOWSIZE packets another flow takes
-/// its place. Ports are random. A rate of 0 means as fast as the elements downstream take packets,
+/// Each packet belongs to a random one of FLOWS flows, or to the next one with SEQUENTIAL; after
+/// FLOWSIZE packets another flow takes its place. Ports are random; with SEQUENTIAL they count up
+/// from random ones. A rate of 0 means as fast as the elements downstream take packets,
 /// a negative LIMIT no limit. Frames have 60 bytes at least.
 ///
 /// ```click
@@ -28,6 +30,14 @@ use castanet_element::prelude::*;
 /// ! s.reset
 /// = s.rate 0
 /// ```
+///
+/// ```click
+/// FastUDPFlows(FLOWSIZE 2, FLOWS 2, DSTIP 2.0.0.2, DSTETH 0:0:0:0:0:2, SRCIP 1.0.0.1, SRCETH 0:0:0:0:0:1,
+///     LENGTH 60, LIMIT 8, RATE 0, SEQUENTIAL true, FLOWBURST 2, CHECKSUM false, STOP true)
+///   -> Strip(14) -> a :: AggregateIPFlows -> c :: AggregateCounter -> Discard
+/// = c.nagg 4
+/// = c.count 8
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "source", args = FastUDPFlowsArgs)]
 pub struct FastUDPFlows {
@@ -35,6 +45,9 @@ pub struct FastUDPFlows {
     pace: Pace,
     flows: u32,
     flowsize: u32,
+    order: FlowOrder,
+    burst: usize,
+    stop: bool,
     dst: Ipv4Addr,
     frame: Vec<u8>,
 }
@@ -46,12 +59,28 @@ pub struct FastUDPFlowsArgs {
     /// Number of packets per flow.
     #[arg(range = 1..)]
     flowsize: u32,
+    /// Maximum number of packets per turn.
+    #[arg(keyword, default = 32, range = 1..)]
+    burst: usize,
+    /// Number of packets in a row that belong to one flow.
+    #[arg(keyword, default = 1, range = 1..)]
+    flowburst: u32,
     /// Whether packets have a UDP checksum.
-    #[arg(default = true)]
+    #[arg(keyword, default = true)]
     checksum: bool,
+    /// Whether flows follow each other in order, and new ones have the next port numbers.
+    #[arg(keyword, default = false)]
+    sequential: bool,
+    /// An argument of FastClick without effect: packets share no bytes.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    duplicate: bool,
     /// Whether the source makes packets.
-    #[arg(default = true)]
+    #[arg(keyword, default = true)]
     active: bool,
+    /// Whether to stop the router after the last packet.
+    #[arg(keyword, default = false)]
+    stop: bool,
 }
 
 impl Build for FastUDPFlows {
@@ -62,7 +91,9 @@ impl Build for FastUDPFlows {
         let frame = udp_frame(&endpoints, (0, 0), common.length.0, args.checksum);
         let pace = Pace::new(common.rate, common.limit, args.active);
         let (flows, dst) = (common.flows, endpoints.ip.1);
-        Ok(FastUDPFlows { pace, flows, flowsize, dst, frame })
+        let order = FlowOrder { burst: args.flowburst, sequential: args.sequential };
+        let (burst, stop) = (args.burst, args.stop);
+        Ok(FastUDPFlows { pace, flows, flowsize, order, burst, stop, dst, frame })
     }
 }
 
@@ -88,12 +119,19 @@ impl Source for FastUDPFlows {
     type Fate = ();
 
     fn produce(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> NextRun {
-        self.pace.emit_due(state, n, cx, false, |state, _, cx| {
+        let left = |state: &FlowSourceState| packets_left(self.pace.limit, state.pace_state.count);
+        let before = left(state);
+        let next_run = self.pace.emit_due(state, n.min(self.burst), cx, false, |state, _, cx| {
             let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
                 return NextPacket::NoFrame;
             };
-            set_flow(&mut packet, state.flows.random_flow(self.flows, self.flowsize, cx));
+            let flow = state.flows.flow_in_order(self.order, self.flows, self.flowsize, cx);
+            set_flow(&mut packet, flow);
             NextPacket::Packet(packet)
-        })
+        });
+        if self.stop && before > 0 && left(state) == 0 {
+            cx.stop();
+        }
+        next_run
     }
 }

@@ -291,6 +291,17 @@ pub(super) struct Flow {
 #[derive(Default)]
 pub(super) struct FlowTable {
     flows: Vec<Flow>,
+    /// The flow of the last packet, and the number of packets in a row that were of it.
+    last: (usize, u32),
+}
+
+/// The order of the packets of flows, and of the ports of new flows.
+#[derive(Clone, Copy)]
+pub(super) struct FlowOrder {
+    /// Number of packets in a row that belong to one flow.
+    pub(super) burst: u32,
+    /// Whether flows follow each other by number, and new ones have the next port numbers.
+    pub(super) sequential: bool,
 }
 
 impl FlowTable {
@@ -298,14 +309,50 @@ impl FlowTable {
     /// `size` packets starts anew with other ports.
     #[inline]
     pub(super) fn random_flow(&mut self, count: u32, size: u32, cx: &mut Cx) -> &mut Flow {
+        // The upper half of the product: even, and without a division.
+        let at = ((u128::from(cx.random()) * u128::from(count)) >> 64) as usize;
+        self.flow_at(at, count, size, false, cx)
+    }
+
+    /// Returns one of `count` flows in this order, and counts a packet of it, as `random_flow` does.
+    #[inline]
+    pub(super) fn flow_in_order(
+        &mut self,
+        order: FlowOrder,
+        count: u32,
+        size: u32,
+        cx: &mut Cx,
+    ) -> &mut Flow {
+        let (last, packets) = self.last;
+        self.last = match packets {
+            1.. if packets < order.burst => (last, packets + 1),
+            0 if order.sequential => (0, 1),
+            _ if order.sequential => ((last + 1) % count as usize, 1),
+            _ => (((u128::from(cx.random()) * u128::from(count)) >> 64) as usize, 1),
+        };
+        self.flow_at(self.last.0, count, size, order.sequential, cx)
+    }
+
+    /// Counts a packet of flow `at`, which starts anew if it has sent `size` packets: with the next
+    /// port numbers if it is `sequential` and not the first one in its place, else with random ones.
+    fn flow_at(
+        &mut self,
+        at: usize,
+        count: u32,
+        size: u32,
+        sequential: bool,
+        cx: &mut Cx,
+    ) -> &mut Flow {
         if self.flows.len() != count as usize {
             let full = Flow { sent: size, ..Flow::default() };
             self.flows.resize(count as usize, full);
         }
-        // The upper half of the product: even, and without a division.
-        let at = ((u128::from(cx.random()) * u128::from(count)) >> 64) as usize;
         let flow = &mut self.flows[at];
-        if flow.sent >= size {
+        if flow.sent >= size && sequential && flow.ports != (0, 0) {
+            let next = |port: u16| (port + 1) % u16::MAX;
+            let ports = (next(flow.ports.0), next(flow.ports.1));
+            *flow = Flow { ports, ..Flow::default() };
+        } else if flow.sent >= size {
             let random = cx.random();
             // As in Click, any port but 65535.
             let port = |bits: u64| (bits as u16) % u16::MAX;

@@ -20,11 +20,16 @@ use castanet_element::prelude::*;
 /// < out eth hex 61 62 63 64 65 66 67 68 61 62
 /// = s.count 3
 /// = s.burst 2
+/// = s.burstsize 2
+/// ! s.burstsize 3
+/// = s.burst 3
+/// = s.datasize 10
 /// ! s.limit 4
 /// < out eth hex 61 62 63 64 65 66 67 68 61 62
 /// ! s.active false
 /// ! s.data xy
-/// ! s.length -1
+/// ! s.datasize -1
+/// = s.length -1
 /// ! s.limit 1
 /// ! s.reset
 /// = s.count 0
@@ -53,10 +58,10 @@ use castanet_element::prelude::*;
 /// = q.drops 0
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "source", args = InfiniteSource)]
+#[element(room = "source", args = InfiniteSource, methods)]
 pub struct InfiniteSource {
     /// Contents of the packets.
-    #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]
+    #[arg(live, default = Data::from("Random bullshit in a packet, at least 64 bytes long. Well, now it is."))]
     data: Data,
     /// Total number of packets to make; no limit if negative.
     #[arg(live, default = -1)]
@@ -98,6 +103,30 @@ pub struct InfiniteSourceState {
     count: u64,
     pattern: Pattern,
     end_action: EndAction,
+}
+
+#[handlers]
+impl InfiniteSource {
+    /// The same as `burst`.
+    #[read]
+    fn burstsize(&self) -> i64 {
+        self.burst
+    }
+    /// Sets `burst`.
+    #[write(burstsize)]
+    fn set_burstsize(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(InfiniteSource { burst: i64::from_arg(text, names)?, ..self.clone() })
+    }
+    /// The same as `length`.
+    #[read]
+    fn datasize(&self) -> i64 {
+        self.length
+    }
+    /// Sets `length`.
+    #[write(datasize)]
+    fn set_datasize(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(InfiniteSource { length: Datasize::from_arg(text, names)?.0, ..self.clone() })
+    }
 }
 
 impl Build for InfiniteSource {

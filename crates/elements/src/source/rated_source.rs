@@ -34,12 +34,15 @@ use castanet_kit::rate::GapRate;
 /// ```click
 /// s :: RatedSource(LENGTH 1000, BANDWIDTH 8Mbps, ACTIVE false) -> out
 /// = s.rate 1000
+/// = s.datasize 1000
+/// ! s.datasize 500
+/// = s.length 500
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "source", args = RatedSource)]
+#[element(room = "source", args = RatedSource, methods)]
 pub struct RatedSource {
     /// Contents of the packets.
-    #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]
+    #[arg(live, default = Data::from("Random bullshit in a packet, at least 64 bytes long. Well, now it is."))]
     data: Data,
     /// Rate in packets per second.
     #[arg(live, default = 10)]
@@ -82,6 +85,20 @@ pub struct RatedSourceState {
     pattern: Pattern,
     end_action: EndAction,
     gap_rate: Option<GapRate>,
+}
+
+#[handlers]
+impl RatedSource {
+    /// The same as `length`.
+    #[read]
+    fn datasize(&self) -> i64 {
+        self.length
+    }
+    /// Sets `length`.
+    #[write(datasize)]
+    fn set_datasize(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(RatedSource { length: Datasize::from_arg(text, names)?.0, ..self.clone() })
+    }
 }
 
 impl Build for RatedSource {

@@ -29,7 +29,7 @@ pub struct TimedSource {
     #[arg(live, default = Duration::from_millis(500))]
     interval: Duration,
     /// Contents of the packets.
-    #[arg(live, default = Data::from("A packet of this source holds this text, of sixty-four bytes or more."))]
+    #[arg(live, default = Data::from("Random bullshit in a packet, at least 64 bytes long. Well, now it is."))]
     data: Data,
     /// Total number of packets to make; no limit if negative.
     #[arg(keyword, live, default = -1)]

@@ -5,7 +5,7 @@ use castanet_element::prelude::*;
 /// Passes on the packets of one input, which a handler can change; drops others.
 ///
 /// ```click
-/// a -> s :: InputSwitch -> out;  b -> [1] s
+/// a -> s :: InputSwitch(OUTPUT 0) -> out;  b -> [1] s
 /// > a   1.0.0.1 > 2.0.0.2 udp
 /// > b   1.0.1.1 > 2.0.0.2 udp
 /// < out 1.0.0.1 > 2.0.0.2 udp
@@ -28,7 +28,7 @@ pub struct InputSwitch {
 #[derive(Args)]
 pub struct InputSwitchArgs {
     /// Number of the input whose packets pass; negative for none.
-    #[arg(default = 0)]
+    #[arg(name = "OUTPUT", default = 0)]
     input: i64,
 }
 

@@ -6,7 +6,7 @@ use castanet_element::prelude::*;
 /// Samples packets at random, each with the same probability.
 ///
 /// ```click
-/// in -> all :: RandomSample(1) -> none :: RandomSample(DROP 1) -> out;  none[1] -> rest
+/// in -> all :: RandomSample(P 1) -> none :: RandomSample(DROP 1) -> out;  none[1] -> rest
 /// > in   1.0.0.1 > 2.0.0.2 udp len 60
 /// < rest 1.0.0.1 > 2.0.0.2 udp len 60
 /// = none.drops 1
@@ -32,7 +32,7 @@ pub struct RandomSample {
 #[derive(Args)]
 pub struct RandomSampleArgs {
     /// Probability that a packet passes, from 0 to 1.
-    #[arg]
+    #[arg(name = "P")]
     sample: Option<f64>,
     /// Probability that a packet does not pass, from 0 to 1.
     #[arg(keyword)]
@@ -55,7 +55,7 @@ impl Build for RandomSample {
         let sample = match (args.sample, args.drop) {
             (Some(p), None) => check_probability(p)?,
             (None, Some(q)) => 1.0 - check_probability(q)?,
-            _ => return Err(ArgError::new("it wants one of SAMPLE and DROP")),
+            _ => return Err(ArgError::new("it wants one of P and DROP")),
         };
         Ok(RandomSample { sample, active: args.active })
     }

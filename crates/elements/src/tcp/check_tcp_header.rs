@@ -17,7 +17,7 @@ use castanet_element::wire::{Tcp, ip_proto};
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp badcheck
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
-/// ~ TCP header check failed: not TCP
+/// ~ c :: CheckTCPHeader: TCP header check failed: not TCP
 /// = c.drops 3
 /// = c.drops.bad_protocol 1
 /// = c.drops.bad_length 1

@@ -15,6 +15,7 @@ use castanet_element::wire::Tcp;
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
+/// = s.drops 1
 /// = s.drops.malformed 1
 /// = s.drops.not_tcp 1
 /// ```
@@ -55,13 +56,22 @@ impl SetTCPChecksum {
     }
 }
 
+/// Counter of one worker.
+#[derive(Default, Local)]
+pub struct SetTCPChecksumState {
+    /// Number of fragments, and of packets with an invalid length.
+    #[read]
+    #[portable]
+    drops: u64,
+}
+
 impl PerPacket for SetTCPChecksum {
     type On = on::Tcp;
-    type Local = ();
+    type Local = SetTCPChecksumState;
     type Fate = SetTCPChecksumExit;
 
     #[inline]
-    fn packet(&self, _: &mut (), mut tcp: TcpPacket) -> SetTCPChecksumExit {
+    fn packet(&self, state: &mut SetTCPChecksumState, mut tcp: TcpPacket) -> SetTCPChecksumExit {
         let checksum = match self.checksum_or_length(tcp.packet()) {
             Some(Err(length)) => {
                 tcp.set_header_len(length);
@@ -69,7 +79,10 @@ impl PerPacket for SetTCPChecksum {
             }
             other => other,
         };
-        let Some(Ok(checksum)) = checksum else { return SetTCPChecksumExit::Malformed };
+        let Some(Ok(checksum)) = checksum else {
+            state.drops += 1;
+            return SetTCPChecksumExit::Malformed;
+        };
         tcp.set_checksum(checksum);
         SetTCPChecksumExit::Right
     }

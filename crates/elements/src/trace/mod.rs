@@ -9,6 +9,7 @@ mod line_writer;
 mod packet_trace;
 pub mod print;
 pub mod replay_unqueue;
+mod replay_unqueue_args;
 pub mod set_timestamp;
 pub mod set_timestamp_delta;
 mod signed_time;

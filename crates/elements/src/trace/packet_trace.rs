@@ -49,9 +49,14 @@ fn deep_copy(packet: &Packet) -> Packet {
 }
 
 impl PacketTrace {
-    /// Pulls up to `n` packets of each input; returns whether the trace is complete, as `limit`
-    /// packets are stored or an input is dry.
-    pub(super) fn load(&mut self, n: usize, limit: usize, cx: &mut Cx) -> bool {
+    /// Whether nothing was pulled yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.ahead.is_empty() && self.packets.is_empty()
+    }
+
+    /// Pulls up to `n` packets of each input. Once the trace is complete, as `limit` packets are
+    /// stored or an input is dry, it returns the number of the dry input, if there is one.
+    pub(super) fn load(&mut self, n: usize, limit: usize, cx: &mut Cx) -> Option<Option<usize>> {
         self.ahead.resize_with(cx.inputs(), VecDeque::new);
         let mut has_pulled = false;
         for (input, ahead) in self.ahead.iter_mut().enumerate().filter(|(_, a)| a.is_empty()) {
@@ -70,11 +75,12 @@ impl PacketTrace {
         self.empty_loads = if has_pulled || cx.has_retry() { 0 } else { self.empty_loads + 1 };
         let full = self.packets.len() >= limit;
         self.loaded = !self.packets.is_empty() && (full || self.empty_loads >= DRY_AFTER);
+        let dry = self.ahead.iter().position(VecDeque::is_empty);
         if self.loaded {
             let unmatched = self.ahead.drain(..).flatten();
             unmatched.for_each(|packet| cx.emit(Port::DROP, packet));
         }
-        self.loaded
+        self.loaded.then_some(dry)
     }
 
     pub(super) fn is_loaded(&self) -> bool {

@@ -1,6 +1,7 @@
 //! `ReplayUnqueue`: replays a packet trace from memory.
 
 use super::packet_trace::PacketTrace;
+use super::replay_unqueue_args::ReplayUnqueueArgs;
 use castanet_element::prelude::*;
 
 /// Replays packets from memory repeatedly, after pulling them until an input is dry.
@@ -15,6 +16,8 @@ use castanet_element::prelude::*;
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// > in 1.0.0.2 > 2.0.0.2 udp
 /// ! r.active true
+/// ~ Loading r with 1 inputs.
+/// ~ r : Successfully loaded 2 packets. Input 0 dried out.
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// < out 1.0.0.1 > 2.0.0.2 udp
@@ -33,48 +36,32 @@ use castanet_element::prelude::*;
 /// > b 1.0.0.2 > 2.0.0.2 udp ; time 1000000002
 /// > a 1.0.0.3 > 2.0.0.2 udp ; time 1000000003
 /// ! r.active true
+/// ~ Loading r with 2 inputs.
+/// ~ r : Successfully loaded 2 packets. Input 1 dried out.
 /// < x 1.0.0.1 > 2.0.0.2 udp ; time 1000000001.000000000
 /// = r.drops.unmatched 1
 /// + 2s
 /// < y 1.0.0.2 > 2.0.0.2 udp ; time 1000000002.000000000
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "trace")]
+#[element(room = "trace", args = ReplayUnqueueArgs)]
 #[element(ports = "1-/=", processing = "l/h", flow = "#/#", alias = "MultiReplayUnqueue")]
 pub struct ReplayUnqueue {
     /// Number of loops after which the router is stopped; no limit if negative.
     #[arg(keyword, live, default = -1)]
-    stop: i64,
-    /// Time after which the router is stopped; 0 for never.
-    #[arg(keyword, default = Duration::ZERO)]
-    stop_time: Duration,
-    /// An argument of FastClick without effect: packets are shared until they are written to.
-    #[arg(keyword, default = false)]
-    #[allow(dead_code)]
-    quick_clone: bool,
-    /// An argument of FastClick without effect: dry inputs are always detected.
-    #[arg(keyword, default = false)]
-    #[allow(dead_code)]
-    use_signal: bool,
+    pub(super) stop: i64,
     /// Whether to replay.
     #[arg(keyword, live, default = true)]
-    active: bool,
-    /// Whether to report the number of packets, and the start of each loop.
-    #[arg(keyword, default = false)]
-    verbose: bool,
-    /// An argument of FastClick without effect: packets are always freed at the end.
-    #[arg(keyword, default = false)]
-    #[allow(dead_code)]
-    freeonterminate: bool,
-    /// The most packets to store; no limit if negative.
-    #[arg(keyword, default = -1)]
-    limit: i64,
+    pub(super) active: bool,
     /// Speed in percent of the recorded one; 0 for as fast as possible.
     #[arg(keyword, live, default = 0)]
-    timing: u32,
-    /// The most packets to push at a time.
-    #[arg(keyword, default = 64, range = 1..)]
-    burst: usize,
+    pub(super) timing: u32,
+    /// Name of the element in messages.
+    pub(super) name: String,
+    pub(super) stop_time: Duration,
+    pub(super) verbose: bool,
+    pub(super) limit: i64,
+    pub(super) burst: usize,
 }
 
 impl ReplayUnqueue {
@@ -103,12 +90,13 @@ impl ReplayUnqueue {
     /// Loads packets, and starts the replay when the trace is complete.
     fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        if !trace.load(n, limit, cx) {
-            return NextRun::Empty;
+        let name = &self.name;
+        if trace.is_new() {
+            cx.chatter(&format!("Loading {name} with {} inputs.", cx.inputs()));
         }
-        if self.verbose {
-            cx.chatter(&format!("loaded {} packets", trace.len()));
-        }
+        let Some(dry) = trace.load(n, limit, cx) else { return NextRun::Empty };
+        let (count, dry) = (trace.len(), dry.map_or("No input".into(), |it| format!("Input {it}")));
+        cx.chatter(&format!("{name} : Successfully loaded {count} packets. {dry} dried out."));
         trace.begin(cx.now());
         NextRun::Again
     }

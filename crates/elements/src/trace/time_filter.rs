@@ -21,25 +21,25 @@ use castanet_element::prelude::*;
 /// < rest 1.0.0.1 > 2.0.0.2 udp ; time 1000000010.000000000
 /// < out  1.0.0.2 > 2.0.0.2 udp ; time 1000000011.000000000 paint 1
 /// < out  1.0.0.3 > 2.0.0.2 udp ; time 1000000012.000000000 paint 1
-/// = f.start 1000000011.000000000
-/// = f.end 1000000013.000000000
-/// = f.interval 2.000000000
+/// = f.start 1000000011.000000
+/// = f.end 1000000013.000000
+/// = f.interval 2.000000
 /// > in   1.0.0.4 > 2.0.0.2 udp ; time 1000000013.5
 /// < rest 1.0.0.4 > 2.0.0.2 udp ; time 1000000013.500000000
 /// = p.color 9
 /// ! f.extend_interval 1
-/// = f.end 1000000014.000000000
+/// = f.end 1000000014.000000
 /// ! f.interval 5
 /// ! f.start 1000000000
 /// ! f.end 1000000001
-/// = f.interval 1.000000000
+/// = f.interval 1.000000
 /// ```
 ///
 /// ```click
 /// in -> f :: TimeFilter(END 1000000010, END_CALL f.extend_interval 2) -> out;  f[1] -> rest
 /// > in  1.0.0.1 > 2.0.0.2 udp ; time 1000000013
 /// < out 1.0.0.1 > 2.0.0.2 udp ; time 1000000013.000000000
-/// = f.end 1000000014.000000000
+/// = f.end 1000000014.000000
 /// > in  1.0.0.2 > 2.0.0.2 udp ; time 1000000014
 /// < out 1.0.0.2 > 2.0.0.2 udp ; time 1000000014.000000000
 /// ```
@@ -48,7 +48,20 @@ use castanet_element::prelude::*;
 /// in -> f :: TimeFilter(END 1000000010, END_CALL f.end 1000000009) -> out;  f[1] -> rest
 /// > in   1.0.0.1 > 2.0.0.2 udp ; time 1000000013
 /// < rest 1.0.0.1 > 2.0.0.2 udp ; time 1000000013.000000000
-/// = f.end 1000000009.000000000
+/// = f.end 1000000009.000000
+/// ```
+///
+/// ```click
+/// in -> f :: TimeFilter(1000000001, 1000000002, END_CALL s.run $t) -> out;  f[1] -> rest
+/// s :: Script(TYPE PASSIVE, write p.color 1, goto end $(ne $1 1000000003.500000), write p.color 2, label end)
+/// Idle -> p :: Paint(0) -> Idle
+/// > in   1.0.0.1 > 2.0.0.2 udp ; time 1000000000
+/// > in   1.0.0.2 > 2.0.0.2 udp ; time 1000000001
+/// > in   1.0.0.3 > 2.0.0.2 udp ; time 1000000003.5
+/// < rest 1.0.0.1 > 2.0.0.2 udp ; time 1000000000.000000000
+/// < out  1.0.0.2 > 2.0.0.2 udp ; time 1000000001.000000000
+/// < rest 1.0.0.3 > 2.0.0.2 udp ; time 1000000003.500000000
+/// = p.color 2
 /// ```
 #[derive(Element)]
 #[element(room = "trace", args = TimeFilterArgs)]
@@ -61,17 +74,17 @@ pub struct TimeFilter {
 #[derive(Args)]
 pub struct TimeFilterArgs {
     /// The start, in seconds since 1970.
-    #[arg(keyword)]
+    #[arg]
     start: Option<Timestamp>,
+    /// The end, in seconds since 1970.
+    #[arg]
+    end: Option<Timestamp>,
     /// The start, as a time after the first packet.
     #[arg(keyword)]
     start_after: Option<Duration>,
     /// The start, as a time after the start of the router.
     #[arg(keyword)]
     start_delay: Option<Duration>,
-    /// The end, in seconds since 1970.
-    #[arg(keyword)]
-    end: Option<Timestamp>,
     /// The end, as a time after the first packet.
     #[arg(keyword)]
     end_after: Option<Duration>,

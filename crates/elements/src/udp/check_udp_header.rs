@@ -20,7 +20,7 @@ use castanet_element::wire::{Udp, ip_proto};
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp badcheck
 /// < out 1.0.0.1:1 > 2.0.0.2:2 udp "data"
 /// < out 1.0.0.1:1 > 2.0.0.2:2 udp "data" nocheck
-/// ~ UDP header check failed: not UDP
+/// ~ c :: CheckUDPHeader: UDP header check failed: not UDP
 /// = c.drops 3
 /// = c.drops.bad_protocol 1
 /// = c.drops.bad_length 1

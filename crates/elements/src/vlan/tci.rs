@@ -122,14 +122,14 @@ impl TciSource {
 
     pub(crate) fn with_id(self, id: u16) -> Result<TciSource, ArgError> {
         if id > MAX_ID {
-            return Err(ArgError::new("out of range, limit 4095").at("VLAN_ID"));
+            return Err(ArgError::new("out of range, bound 4095").at("VLAN_ID"));
         }
         Ok(self.map_tag(|tag| tag.set_id(id)))
     }
 
     pub(crate) fn with_pcp(self, pcp: u8) -> Result<TciSource, ArgError> {
         if pcp > 7 {
-            return Err(ArgError::new("out of range, limit 7").at("VLAN_PCP"));
+            return Err(ArgError::new("out of range, bound 7").at("VLAN_PCP"));
         }
         Ok(self.map_tag(|tag| tag.set_priority(pcp)))
     }
@@ -195,7 +195,7 @@ impl FromArg for NativeVlan {
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let number = i32::from_arg(text, names)?;
         let fits = (-1..=i32::from(MAX_ID)).contains(&number);
-        fits.then_some(NativeVlan(number)).ok_or_else(|| ArgError::new("out of range, limit 4095"))
+        fits.then_some(NativeVlan(number)).ok_or_else(|| ArgError::new("out of range, bound 4095"))
     }
 }
 

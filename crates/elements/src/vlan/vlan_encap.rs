@@ -25,6 +25,9 @@ use castanet_element::wire::{Vlan, ether_type, vlan};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 0 1.0.0.1 > 2.0.0.2 udp
 /// ! v.vlan_tci 5
 /// = v.native_vlan -1
+/// = v.ethertype 33024
+/// ! v.ethertype 0x88a8
+/// = v.ethertype 34984
 /// ```
 /// ```click
 /// in -> VLANEncap -> out
@@ -37,7 +40,7 @@ use castanet_element::wire::{Vlan, ether_type, vlan};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 qinq 7 vlan 9 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "vlan", args = VLANEncapArgs)]
+#[element(room = "vlan", args = VLANEncapArgs, methods)]
 pub struct VLANEncap {
     #[flatten]
     tci: TciSource,
@@ -53,6 +56,20 @@ pub struct VLANEncapArgs {
     /// Ethernet type of the tag (TPID).
     #[arg(keyword, default = ether_type::VLAN)]
     ethertype: u16,
+}
+
+#[handlers]
+impl VLANEncap {
+    /// Ethernet type of the tag (TPID).
+    #[read]
+    fn ethertype(&self) -> u16 {
+        self.ethertype
+    }
+    /// Sets the Ethernet type of the tag.
+    #[write(ethertype)]
+    fn set_ethertype(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(VLANEncap { ethertype: u16::from_arg(text, names)?, ..self.clone() })
+    }
 }
 
 impl Build for VLANEncap {

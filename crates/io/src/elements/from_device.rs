@@ -76,14 +76,14 @@ pub struct FromDeviceArgs {
     #[arg]
     devname: String,
     /// Whether to receive packets for other hosts too.
-    #[arg(keyword, default = false)]
+    #[arg(default = false)]
     promisc: bool,
     /// Whether the host receives the same packets too; if not given, it does if
     /// it needs the interface. False requires Linux 6.6 or AF_XDP.
     #[arg(keyword)]
     sniffer: Option<bool>,
     /// Number of bytes to keep of each packet; 0 for all.
-    #[arg(keyword, default = 0)]
+    #[arg(default = 0)]
     snaplen: u32,
     /// Whether to emit only IP packets, with their IP header marked.
     #[arg(keyword, default = false)]

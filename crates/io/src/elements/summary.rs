@@ -18,8 +18,10 @@ impl Fields {
 
 impl FromArg for Fields {
     const SYNTAX: &'static str = "names of fields";
-    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        let fields = summary::fields(text).map_err(|error| ArgError::new(error.to_string()))?;
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let words = Words::from_arg(text, names)?.words;
+        let fields: Result<Vec<Field>, _> = words.iter().map(|word| word.parse()).collect();
+        let fields = fields.map_err(|error| ArgError::new(error.to_string()))?;
         match fields.is_empty() {
             true => Err(ArgError::new("no contents specified")),
             false => Ok(Fields(fields)),

@@ -20,7 +20,7 @@ use std::io::Write;
 /// except `ntimestamp`.
 ///
 /// ```click
-/// in -> ToIPSummaryDump(/dev/null, FIELDS ip_src sport ip_dst dport proto) -> out
+/// in -> ToIPSummaryDump(/dev/null, FIELDS 'ip src' sport "ip dst" dport proto) -> out
 /// > in  1.0.0.1:53 > 2.0.0.2:99 udp
 /// < out 1.0.0.1:53 > 2.0.0.2:99 udp
 /// ```
