@@ -35,6 +35,16 @@ pub(crate) struct Arguments {
     pub(crate) json: bool,
 }
 
+impl Arguments {
+    /// The heading of the elements to which packets come one at a time.
+    fn why_single(&self) -> &'static str {
+        match self.exact {
+            true => "one packet at a time, for Click's order",
+            false => "one packet at a time, for handlers called on the way",
+        }
+    }
+}
+
 /// Prints the privileges.
 fn privileges(
     arguments: &Arguments,
@@ -91,16 +101,12 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         ("thread vectors: which workers reach what", explain::vectors(graph, assigned)),
         ("rows of elements that run as one pass", explain::passes(graph, &planned.fused)),
     ];
-    let why_single = match arguments.exact {
-        true => "one packet at a time, for Click's order",
-        false => "one packet at a time, for handlers called on the way",
-    };
     let optional = [
         (
             "accounts of processor time and memory, and their tasks",
             explain::accounts(graph, assigned),
         ),
-        (why_single, explain::order(graph, assigned)),
+        (arguments.why_single(), explain::order(graph, assigned)),
     ];
     let place = steps.len() - 1;
     steps.splice(place..place, optional.into_iter().filter(|(_, text)| !text.is_empty()));

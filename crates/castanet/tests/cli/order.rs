@@ -2,7 +2,7 @@
 
 use crate::program::{RunResult, castanet, click, folder};
 
-/// What a configuration prints in real and in simulated time, which is the same.
+/// The output of a configuration, which is the same in real and in simulated time.
 fn printed(config: &str) -> String {
     let both = [&[][..], &["--simtime"]].map(|options| {
         let words = [options, &["-e", config]].concat();
