@@ -173,7 +173,9 @@ fn a_replay_that_waits_in_a_queue_takes_no_memory_beside_its_trace() {
         -> q :: Queue(100000) -> RatedUnqueue(1) -> Discard;
         DriverManager(wait_stop, print q.length, print frames, stop)";
     let result = castanet(&["run", "-q", "--simtime", "-e", config], b"");
-    assert_eq!((result.status, &*result.err), (Some(0), ""));
+    let loaded = "Loading ReplayUnqueue@3 with 1 inputs.\n\
+                  ReplayUnqueue@3 : Successfully loaded 1500 packets. Input 0 dried out.\n";
+    assert_eq!((result.status, &*result.err), (Some(0), loaded));
     let used = |row: &str| row.split('\t').nth(2).unwrap().to_owned();
     let rows: Vec<_> = result.out.lines().filter(|line| line.contains('\t')).map(used).collect();
     assert_eq!((result.out.lines().next(), &*rows.concat()), (Some("4499"), "in_use00"));

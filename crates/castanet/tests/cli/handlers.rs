@@ -8,13 +8,16 @@ use std::fmt::Write;
 use std::process::Command;
 
 /// The examples that a configuration cannot play for itself, and why.
-const BY_HAND: [(&str, &str); 19] = [
+const BY_HAND: [(&str, &str); 22] = [
     ("AggregateCounter, example 2", "it stops the driver"),
     ("AggregateCounterVector, example 1", "it stops the driver"),
+    ("FastUDPFlows, example 2", "it stops the driver"),
+    ("ICMPPingSource, example 2", "it stops the driver"),
     ("FromIPSummaryDump, example 1", "it stops the driver"),
     ("FromTcpdump, example 1", "it stops the driver"),
     ("IP6Encap, example 1", "its packets have a destination that no element sets"),
     ("IP6NDSolicitor, example 1", "its packets have a destination that no element sets"),
+    ("IPRateMonitor, example 1", "a value has commas"),
     ("IPOutputCombo, example 1", "its packets have a mark that no element sets"),
     ("Queue, example 1", "sources wait while the queue is full"),
     ("Queue, example 2", "sources wait while the queue is full"),
@@ -225,7 +228,7 @@ const MORE: [(&str, &str, &str); 26] = [
     ),
     (
         "Idle -> a :: AggregateCounter(AGGREGATE_CALL 3 stop) -> Discard",
-        "print $(a.call_after_agg), write a.call_after_agg 5 a.clear, print $(a.call_after_agg)",
+        "print $(a.aggregate_call), write a.aggregate_call 5 a.clear, print $(a.aggregate_call)",
         "3 stop\n5 a.clear\n",
     ),
     (

@@ -255,8 +255,8 @@ fn a_call_that_a_handler_sets_holds_for_the_packet_that_reaches_it() {
         ("c :: Counter", "write c.count_call 7"),
         ("c :: Counter", "write c.config COUNT_CALL 7"),
         ("c :: Counter", "write c.byte_count_call 601"),
-        ("c :: AggregateCounter", "write c.call_after_count 7"),
-        ("Paint(3) -> c :: AggregateCounter", "write c.call_after_count 7"),
+        ("c :: AggregateCounter", "write c.count_call 7"),
+        ("Paint(3) -> c :: AggregateCounter", "write c.count_call 7"),
     ] {
         for burst in [1, 3, 32] {
             let config = |handler: &str| {

@@ -25,7 +25,7 @@ use castanet_element::class::*;
 pub static CLASSES: &[Class] = &[
     per_batch::<aggregate_counter::AggregateCounter>()
         .with_calls(aggregate_counter::AggregateCounter::calls)
-        .with_calls_by(&["call_after_agg", "call_after_count"]),
+        .with_calls_by(&["aggregate_call", "count_call"]),
     per_packet::<aggregate_counter_vector::AggregateCounterVector>(),
     per_packet::<aggregate_filter::AggregateFilter>(),
     per_packet::<aggregate_first::AggregateFirst>(),

@@ -30,12 +30,20 @@ use castanet_element::wire::number::read;
 /// < seen hex 01 00 00 00 00 00 00 00
 /// < unknown hex 01 00 00 00 00 00 00 00
 /// = d.average 20000
+/// = d.avg 20000
 /// = d.average(1) 30000
 /// = d.min 10000
 /// = d.max 30000
 /// = d.stddev 10000
 /// = d.median 30000
 /// = d.perc00 10000
+/// = d.perc01 10000
+/// = d.perc05 10000
+/// = d.perc10 10000
+/// = d.perc75 30000
+/// = d.perc90 30000
+/// = d.perc95 30000
+/// = d.perc100 30000
 /// = d.perc99 30000
 /// = d.perc25 10000
 /// = d.perc25(1) 30000

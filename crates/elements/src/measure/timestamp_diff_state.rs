@@ -104,6 +104,11 @@ impl TimestampDiffState {
     fn perc25(&self, ask: &ReadRequest) -> Value {
         self.statistic(skip_count(ask), percentile(25.0))
     }
+    /// Delay below which 50 % of the delays are.
+    #[read]
+    fn perc50(&self, ask: &ReadRequest) -> Value {
+        self.statistic(skip_count(ask), percentile(50.0))
+    }
     /// Delay below which 75 % of the delays are.
     #[read]
     fn perc75(&self, ask: &ReadRequest) -> Value {
