@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod backoff;
 pub mod elements;
 mod master;
 pub mod sandbox;
@@ -19,6 +20,7 @@ mod system;
 mod table;
 mod validity;
 
+pub use backoff::Backoff;
 pub use elements::CLASSES;
 pub use master::{
     MasterGraph, ProcessGraph, TenantGraph, account_of, master_graph, process_element,

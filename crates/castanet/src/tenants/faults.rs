@@ -1,7 +1,7 @@
 //! Panics in tenants' elements: a tenant in which they are many is suspended, and starts anew after a pause.
 
 use castanet_element::time::Time;
-use castanet_tenants::sandbox::Backoff;
+use castanet_tenants::Backoff;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -102,7 +102,7 @@ pub struct CheckARPHeaderState {
     #[portable]
     drops: u64,
     #[portable]
-    by_fault: [u64; LengthFault::ALL.len()],
+    faults: [u64; LengthFault::ALL.len()],
     reports: Vec<LengthFault>,
 }
 
@@ -112,7 +112,7 @@ impl CheckARPHeaderState {
     #[read]
     fn drop_details(&self) -> Value {
         let texts = LengthFault::ALL.map(|fault| fault.text().into());
-        Value::Counts(self.by_fault.into_iter().zip(texts).collect())
+        Value::Counts(self.faults.into_iter().zip(texts).collect())
     }
 }
 
@@ -135,7 +135,7 @@ impl PerPacket for CheckARPHeader {
             state.reports.push(fault);
         }
         state.drops += 1;
-        state.by_fault[fault as usize] += 1;
+        state.faults[fault as usize] += 1;
         match fault {
             _ if self.two_outputs => CheckARPHeaderExit::Bad,
             LengthFault::Tiny => CheckARPHeaderExit::TinyPacket,

@@ -26,6 +26,14 @@ pub(crate) fn datagram(packet: &Packet) -> Option<(&Udp, Sum, &[u8])> {
     Some((udp, ip.pseudo(len), bytes))
 }
 
+/// Restores the transport header of a packet, if it was stripped.
+#[inline]
+pub(crate) fn unstrip(packet: &mut Packet) {
+    if let Some(offset @ ..0) = packet.transport_offset() {
+        packet.push_front(offset.unsigned_abs());
+    }
+}
+
 /// The fault of an invalid segment.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {

@@ -1,5 +1,6 @@
 //! `UnstripTransportHeader`: restores a stripped transport header.
 
+use super::transport::unstrip;
 use castanet_element::prelude::*;
 
 /// Restores the stripped transport header of each packet.
@@ -30,8 +31,6 @@ impl PerPacket for UnstripTransportHeader {
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) {
-        if let Some(offset @ ..0) = packet.transport_offset() {
-            packet.push_front(offset.unsigned_abs());
-        }
+        unstrip(packet);
     }
 }

@@ -1,5 +1,6 @@
 //! `UnstripTCPHeader`: restores a stripped TCP header.
 
+use crate::ip::transport::unstrip;
 use castanet_element::prelude::*;
 
 /// Restores the stripped TCP header of each packet.
@@ -37,8 +38,6 @@ impl PerPacket for UnstripTCPHeader {
 
     #[inline]
     fn packet(&self, (): &mut (), packet: &mut Packet) {
-        if let Some(offset @ ..0) = packet.transport_offset() {
-            packet.push_front(offset.unsigned_abs());
-        }
+        unstrip(packet);
     }
 }

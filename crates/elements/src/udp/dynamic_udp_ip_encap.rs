@@ -1,9 +1,8 @@
 //! `DynamicUDPIPEncap`: prepends UDP and IPv4 headers whose ports count up.
 
+use super::headers;
 use crate::ip::encap::EncapExit;
 use castanet_element::prelude::*;
-use castanet_element::wire::checksum::Sum;
-use castanet_element::wire::{Ipv4Header, Udp, ip_proto};
 
 /// Prepends UDP and IPv4 headers to each packet, with ports that count up.
 ///
@@ -68,11 +67,6 @@ pub struct PortCounter {
     step: u16,
 }
 
-/// Time to live of the packets.
-const TTL: u8 = 250;
-/// Length of both headers, in bytes.
-const HEADERS_LEN: usize = Ipv4Header::LEN + Udp::LEN;
-
 impl PerPacket for DynamicUDPIPEncap {
     type On = on::Any;
     type Local = PortCounter;
@@ -81,21 +75,13 @@ impl PerPacket for DynamicUDPIPEncap {
     const SHARED: bool = true;
 
     fn packet(&self, state: &mut PortCounter, packet: &mut Packet) -> EncapExit {
-        let Ok(len) = u16::try_from(HEADERS_LEN + packet.len()) else { return EncapExit::TooLong };
+        let Some(len) = headers::total_len(packet) else { return EncapExit::TooLong };
         let (id, step) = (state.next_id, state.step);
         state.count_packet(self.interval);
         let ports = (self.sport.wrapping_add(step), self.dport.wrapping_add(step));
-        packet.push_front(HEADERS_LEN);
-        if let Some((ip, rest)) = Ipv4Header::from_prefix_mut(packet.bytes_mut())
-            && let Some((udp, payload)) = Udp::from_prefix_mut(rest)
-        {
-            ip.fill((self.src, self.dst), (TTL, ip_proto::UDP), (len, id));
-            let addresses = Sum::new().u32(self.src.to_bits()).u32(self.dst.to_bits());
-            udp.fill(ports, self.checksum.then_some(addresses), payload);
-        }
-        packet.mark_ipv4(0, Ipv4Header::LEN as u16, len);
         packet.set_dst(self.dst);
-        EncapExit::Encapsulated
+        let (src, dst) = ((self.src, ports.0), (self.dst, ports.1));
+        headers::push(packet, src, dst, (len, id), self.checksum)
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub mod check_udp_header;
 pub mod dynamic_udp_ip_encap;
+mod headers;
 pub mod set_udp_checksum;
 pub mod udp_ip_encap;
 

@@ -1,9 +1,8 @@
 //! `UDPIPEncap`: prepends UDP and IPv4 headers.
 
+use super::headers;
 use crate::ip::encap::{Destination, EncapExit, IdCounter};
 use castanet_element::prelude::*;
-use castanet_element::wire::checksum::Sum;
-use castanet_element::wire::{Ipv4Header, Udp, ip_proto};
 
 /// Prepends a UDP header and an IPv4 header to each packet.
 ///
@@ -50,11 +49,6 @@ pub struct UDPIPEncap {
     checksum: bool,
 }
 
-/// Time to live of the packets.
-const TTL: u8 = 250;
-/// Length of both headers, in bytes.
-const HEADERS_LEN: usize = Ipv4Header::LEN + Udp::LEN;
-
 impl PerPacket for UDPIPEncap {
     type On = on::Any;
     type Local = IdCounter;
@@ -64,17 +58,9 @@ impl PerPacket for UDPIPEncap {
 
     #[inline]
     fn packet(&self, ids: &mut IdCounter, packet: &mut Packet) -> EncapExit {
-        let Ok(len) = u16::try_from(HEADERS_LEN + packet.len()) else { return EncapExit::TooLong };
+        let Some(len) = headers::total_len(packet) else { return EncapExit::TooLong };
         let dst = self.dst.set_and_get(packet);
-        packet.push_front(HEADERS_LEN);
-        if let Some((ip, rest)) = Ipv4Header::from_prefix_mut(packet.bytes_mut())
-            && let Some((udp, payload)) = Udp::from_prefix_mut(rest)
-        {
-            ip.fill((self.src, dst), (TTL, ip_proto::UDP), (len, ids.next()));
-            let addresses = Sum::new().u32(self.src.to_bits()).u32(dst.to_bits());
-            udp.fill((self.sport, self.dport), self.checksum.then_some(addresses), payload);
-        }
-        packet.mark_ipv4(0, Ipv4Header::LEN as u16, len);
-        EncapExit::Encapsulated
+        let (src, dst) = ((self.src, self.sport), (dst, self.dport));
+        headers::push(packet, src, dst, (len, ids.next()), self.checksum)
     }
 }

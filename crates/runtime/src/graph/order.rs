@@ -23,7 +23,8 @@ pub enum PacketOrder {
 
 /// By element: whether its task handles one packet in a turn with this order.
 pub(crate) fn one_a_turn(graph: &Graph, order: PacketOrder) -> Vec<bool> {
-    let mut one_a_turn = vec![order == PacketOrder::Packets; graph.elements.len()];
+    // With `Packets`, tasks send one at a time where packets come one at a time.
+    let mut one_a_turn = vec![false; graph.elements.len()];
     if order == PacketOrder::Turns {
         let mut found = vec![false; one_a_turn.len()];
         for first in 0..one_a_turn.len() {
@@ -50,7 +51,8 @@ fn connected(graph: &Graph, first: usize, found: &mut [bool]) -> Vec<usize> {
     all
 }
 
-fn is_device(graph: &Graph, element: usize) -> bool {
+/// Whether an element is an end of a device.
+pub(crate) fn is_device(graph: &Graph, element: usize) -> bool {
     graph.elements[element].class.factory.device.is_some()
 }
 

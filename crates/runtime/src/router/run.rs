@@ -4,6 +4,7 @@ use super::service::{PeriodicService, Service, ServiceSchedule, Watcher};
 use super::worker_set::WorkerSet;
 use super::{DriverEvent, PacketOrder, ProgramRun, Router};
 use crate::console::Console;
+use crate::graph::order;
 use crate::worker::{TurnOutcome, Worker, earlier};
 use castanet_element::control::ProgramWait;
 use castanet_element::time::Time;
@@ -105,8 +106,8 @@ impl Router {
         }
         self.run_drivers();
         // A device belongs to the thread of its worker.
-        let mut elements = self.config.graph.elements.iter();
-        let has_devices = elements.any(|it| it.class.factory.device.is_some());
+        let graph = &self.config.graph;
+        let has_devices = (0..graph.elements.len()).any(|it| order::is_device(graph, it));
         for _ in 0..if has_devices { 0 } else { FIRST_TURNS } {
             let is_over = self.control.ending.is_some() || self.control.stops > 0;
             if interrupted || is_over || self.is_replaced() {

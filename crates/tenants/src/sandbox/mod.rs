@@ -4,7 +4,6 @@
 //! passes it a [`ProcessDescription`] and its ends of slot channels over a socket, and hears of its state
 //! by lines ([`ProcessMessage`]). The process confines itself before its first packet.
 
-mod backoff;
 mod cgroup;
 mod cgroup_places;
 mod child;
@@ -15,7 +14,6 @@ mod protection;
 mod status;
 mod supervisor;
 
-pub use backoff::Backoff;
 pub use cgroup::Limits;
 pub use cgroup_places::CgroupPlaces;
 pub use child::words as exit_words;

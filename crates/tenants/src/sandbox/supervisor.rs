@@ -1,8 +1,8 @@
 //! The thread that starts a tenant's process, hears of its state, and starts it again when it ends.
 
-use super::backoff::Backoff;
 use super::child::{Launch, TenantProcess};
 use super::{ProcessMessage, ProcessState, ProcessStatus, Protection};
+use crate::backoff::Backoff;
 use castanet_element::control::ControlWaker;
 use castanet_io::slots;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
