@@ -23,7 +23,8 @@ pub(crate) fn test() -> Result<(), String> {
     packages()?;
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
-    cargo(&["test", "--workspace"])?;
+    // One failure must not hide those of the packages after it.
+    cargo(&["test", "--workspace", "--no-fail-fast"])?;
     // WebAssembly is in no program by default, so its tests have a build of their own.
     let words = ["--package", "castanet", "--package", "castanet-wasm", "--features", WASM];
     let of = |command: &[&'static str]| [command, &words].concat();

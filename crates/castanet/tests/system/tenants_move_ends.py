@@ -3,11 +3,11 @@
 `server ADDRESS DOWNLOADS PORTS`: serves random files `fileN` over HTTP, each some kilobytes every few
 milliseconds, and writes their sums for the names `gotN`; records the senders of datagrams to PORTS ports from 9000
 on. Prints `open` once all downloads have begun. A line of standard input has it answer every sender of a
-datagram it knows, from the port that the datagram came to.
+datagram it knows, from the port that the datagram came to, until the answer is acknowledged.
 
 `client ADDRESS SOCKETS PORTS`: sends a datagram from each of its sockets to each port, until each is acknowledged,
-then prints `mapped`. After a line of standard input it prints how many of the server's answers come, until all
-have come or none has for some seconds.
+then prints `mapped`. After a line of standard input it acknowledges the server's answers and prints how many
+come, until all have come or none has for some seconds. It sends nothing to a port that has not answered.
 """
 import asyncio
 import hashlib
@@ -17,8 +17,11 @@ import select
 import socket
 import sys
 import threading
+import time
 
 CHUNK, PAUSE, FIRST_PORT = 4096, 0.04, 9000
+# How often an answer is sent at most: a loaded machine loses some.
+ROUNDS = 20
 SIZE = 150 * CHUNK
 
 
@@ -29,21 +32,29 @@ def raise_descriptors():
 
 def answer(ports):
     """Acknowledges each datagram; a line of standard input has all senders answered."""
-    senders = {}
+    senders, unanswered = {}, {}
 
     def listen():
         while True:
             for port in select.select(ports, [], [])[0]:
                 data, sender = port.recvfrom(64)
-                senders[(port, sender)] = data
-                port.sendto(b"ack " + data, sender)
+                if data.startswith(b"got "):
+                    unanswered.pop((port, sender), None)
+                else:
+                    senders[(port, sender)] = data
+                    port.sendto(b"ack " + data, sender)
 
     threading.Thread(target=listen, daemon=True).start()
     for _ in sys.stdin:
-        for number, ((port, sender), data) in enumerate(list(senders.items())):
-            port.sendto(b"new " + data, sender)
-            if number % 50 == 0:
-                threading.Event().wait(0.005)
+        unanswered.update(senders)
+        for _ in range(ROUNDS):
+            for number, ((port, sender), data) in enumerate(list(unanswered.items())):
+                port.sendto(b"new " + data, sender)
+                if number % 50 == 0:
+                    time.sleep(0.005)
+            time.sleep(0.5)
+            if not unanswered:
+                break
 
 
 def server(address, downloads, count):
@@ -97,6 +108,8 @@ def client(address, count, ports):
             data = it.recv(64).decode().split()
             if data[0] == kind and int(data[1]) == at:
                 missing.discard((at, int(data[2])))
+                if kind == "new":
+                    it.sendto(f"got {at} {data[2]}".encode(), (address, FIRST_PORT + int(data[2])))
         return bool(ready)
 
     while missing:
