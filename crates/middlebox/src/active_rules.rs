@@ -57,9 +57,11 @@ impl ActiveRules {
     /// and counters. `None` if there are too many rules in both.
     pub(crate) fn replacing(&self, before: &ActiveRules) -> Option<ActiveRules> {
         let mut rules = RuleSet::clone(before.rules());
-        rules.load(self.rules().entries().map(|entry| entry.rule.clone()).collect());
-        rules.timeouts = self.rules().timeouts;
-        rules.other = self.rules().other;
+        let new = self.rules();
+        let all = new.entries().map(|entry| entry.rule.clone());
+        rules.load(all.collect(), new.sets().clone());
+        (rules.timeouts, rules.other) = (new.timeouts, new.other);
+        rules.remarks = new.remarks.clone();
         (rules.slots() <= MAX_SLOTS).then(|| before.with(rules))
     }
 }

@@ -1,44 +1,43 @@
-//! Lines of a configuration or of a file of rules.
+//! Lines of a configuration.
 
-use crate::language::{Command, command};
-use crate::rule::Rule;
-use crate::rule_set::NonIpPolicy;
+use crate::language::{Command, ParseError, command};
 use castanet_element::prelude::*;
 
-/// A line of a configuration or of a file of rules.
-pub(crate) enum ConfigLine {
-    /// A rule.
-    Rule(Rule),
-    /// The policy for packets that are neither IPv4 nor IPv6.
-    NonIpPolicy(NonIpPolicy),
-}
+/// A line of a configuration: a command that adds a rule, defines a set or makes a setting.
+pub(crate) struct ConfigLine(pub(crate) Command);
 
 impl ConfigLine {
-    pub(crate) fn from_command(command: Command) -> Option<ConfigLine> {
-        match command {
-            Command::Add(rule) => Some(ConfigLine::Rule(rule)),
-            Command::SetNonIpPolicy(other) => Some(ConfigLine::NonIpPolicy(other)),
+    /// The file of values that the line names.
+    pub(crate) fn file(&self) -> Option<String> {
+        match &self.0 {
+            Command::LoadSet(_, file) => Some(file.clone()),
             _ => None,
         }
-    }
-
-    /// Splits lines into rules and the last `other` policy.
-    pub(crate) fn split(lines: Vec<ConfigLine>) -> (Vec<Rule>, Option<NonIpPolicy>) {
-        let (mut rules, mut other) = (Vec::with_capacity(lines.len()), None);
-        for line in lines {
-            match line {
-                ConfigLine::Rule(rule) => rules.push(rule),
-                ConfigLine::NonIpPolicy(it) => other = Some(it),
-            }
-        }
-        (rules, other)
     }
 }
 
 impl FromArg for ConfigLine {
     const SYNTAX: &'static str = "a rule, such as `tcp-dport 80 mod tcp-dport 443`";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        let line = command(text)?.and_then(ConfigLine::from_command);
-        line.ok_or_else(|| ArgError::new(format!("`{text}` is not {}", ConfigLine::SYNTAX)))
+        // A rule with commas stands in quotes as a whole.
+        let inner = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+        let (line, shift) = inner.map_or((text, 0), |line| (line, 1));
+        let command = command(line).map_err(|error| {
+            // The rest of a list behind a comma is an argument of its own.
+            let is_number = line.trim_start().starts_with(|c: char| c.is_ascii_digit());
+            let quotes = "what has commas stands in quotes: `\"tcp-dport 80,443 drop\"`";
+            let help = error.help.clone().filter(|_| !is_number);
+            ParseError { help: help.or(is_number.then(|| quotes.into())), ..error.shifted(shift) }
+        })?;
+        match command {
+            Some(
+                it @ (Command::Add(_)
+                | Command::SetNonIpPolicy(_)
+                | Command::SetTimeout(..)
+                | Command::ChangeSet(..)
+                | Command::LoadSet(..)),
+            ) => Ok(ConfigLine(it)),
+            _ => Err(ArgError::new(format!("`{text}` is not {}", ConfigLine::SYNTAX))),
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! Loads files of rules: completely, or not at all.
 
 use crate::analysis::{RuleDiagnostic, warnings_of_all};
-use crate::language::{Command, commands};
-use crate::rule::Rule;
-use crate::rule_set::NonIpPolicy;
+use crate::language::{Command, Timeout, command, commands};
+use crate::named_sets::{NamedSets, SetChange, SetElement};
+use crate::rule::{Rule, RuleComment};
+use crate::rule_set::{NonIpPolicy, RuleSet};
 use castanet_element::error::ArgError;
 use castanet_element::files::HandlerFiles;
 use std::fs::File;
 use std::io::Read;
+use std::sync::Arc;
 
 /// Maximum size: several million rules.
 const LONGEST: usize = 256 << 20;
@@ -16,32 +18,99 @@ const MOST_RULES: usize = 1 << 22;
 /// Maximum number of errors and of warnings that are reported.
 pub(crate) const MAX_REPORTED: usize = 20;
 
-/// The contents of a file: rules, `other` policy, and warnings with line numbers.
+/// The contents of a file: rules whose sets have their values, settings, and warnings with line
+/// numbers.
 #[derive(Default)]
 pub(crate) struct RuleFile {
     pub(crate) rules: Vec<Rule>,
     pub(crate) other: Option<NonIpPolicy>,
+    pub(crate) timeouts: Vec<(Timeout, u32)>,
+    pub(crate) sets: NamedSets,
+    pub(crate) remarks: [Arc<str>; 2],
     pub(crate) warnings: Vec<String>,
 }
 
-/// Loads a file that the configuration names. `placement_error` tells why a rule has no effect in
-/// this element.
+impl RuleFile {
+    /// Puts the contents in place of all rules and sets of a rule set. Settings that the file does not
+    /// make stay.
+    pub(crate) fn apply_to(self, rules: &mut RuleSet) {
+        rules.other = self.other.unwrap_or(rules.other);
+        for (kind, seconds) in self.timeouts {
+            *rules.timeouts.of_mut(kind) = seconds;
+        }
+        rules.remarks = self.remarks;
+        rules.load(self.rules, self.sets);
+    }
+}
+
+/// The element that loads a file, and its way to open others.
+pub(crate) struct FileContext<'a> {
+    /// Tells why a rule has no effect in the element.
+    pub(crate) placement_error: &'a dyn Fn(&Rule) -> Option<RuleDiagnostic>,
+    /// Reads a file that the rules name; without it there are none.
+    pub(crate) read: &'a dyn Fn(&str) -> Result<String, ArgError>,
+}
+
+/// Loads a file that the configuration names, in addition to sets that it defines.
 pub(crate) fn load(
     path: &str,
-    placement_error: impl Fn(&Rule) -> Option<RuleDiagnostic>,
+    sets: NamedSets,
+    context: &FileContext,
 ) -> Result<RuleFile, ArgError> {
-    let text = read(path, LONGEST)?;
-    parse_rules(&text, placement_error).map_err(|error| error.at(path))
+    parse_rules(&read_text(path)?, sets, context).map_err(|error| error.at(path))
 }
 
 /// Loads a file that a command names.
-pub(crate) fn load_named(
-    files: &HandlerFiles,
-    path: &str,
-    placement_error: impl Fn(&Rule) -> Option<RuleDiagnostic>,
-) -> Result<RuleFile, ArgError> {
-    let text = decode(path, files.read("load", path, LONGEST)?)?;
-    parse_rules(&text, placement_error).map_err(|error| error.at(path))
+pub(crate) fn load_named(path: &str, context: &FileContext) -> Result<RuleFile, ArgError> {
+    let text = (context.read)(path)?;
+    parse_rules(&text, NamedSets::default(), context).map_err(|error| error.at(path))
+}
+
+/// Reads the text of a file that the configuration names.
+pub(crate) fn read_text(path: &str) -> Result<String, ArgError> {
+    read(path, LONGEST)
+}
+
+/// Reads the text of a file that a command names.
+pub(crate) fn read_named(files: &HandlerFiles, path: &str) -> Result<String, ArgError> {
+    decode(path, files.read("load", path, LONGEST)?)
+}
+
+/// The files of sets that lines of a file of rules name, as far as the file can be read.
+pub(crate) fn set_files(path: &str) -> Vec<String> {
+    let text = read_text(path).unwrap_or_default();
+    let lines = text.lines().filter(|line| line.trim_start().starts_with("set"));
+    let files = lines.filter_map(|line| match command(line) {
+        Ok(Some(Command::LoadSet(_, file))) => Some(file),
+        _ => None,
+    });
+    files.collect()
+}
+
+/// Parses a file of values of a set, with blanks, commas or line ends between them; a `#` begins a
+/// comment.
+pub(crate) fn parse_set(path: &str, text: &str) -> Result<Vec<SetElement>, ArgError> {
+    let (mut elements, mut wrong) = (Vec::new(), Vec::new());
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        for part in line.split([' ', '\t', ',']).filter(|part| !part.trim().is_empty()) {
+            match SetElement::parse(part.trim()) {
+                Ok(element) => elements.push(element),
+                Err(wanted) => {
+                    wrong.push(format!("line {}: `{part}` is no value; {wanted}", number + 1));
+                }
+            }
+        }
+        if wrong.len() > MAX_REPORTED {
+            break;
+        }
+    }
+    if wrong.is_empty() {
+        return Ok(elements);
+    }
+    let count = wrong.len();
+    wrong.truncate(MAX_REPORTED);
+    Err(combined_error(wrong, count).at(path))
 }
 
 /// Reads a file of at most that length; an endless one is not read to its end.
@@ -77,12 +146,13 @@ fn decode(path: &str, bytes: Vec<u8>) -> Result<String, ArgError> {
     })
 }
 
-/// Parses a text of commands that only add rules.
+/// Parses a text of commands that add rules, define sets and make settings, in addition to sets that
+/// there are.
 pub(crate) fn parse_rules(
     text: &str,
-    placement_error: impl Fn(&Rule) -> Option<RuleDiagnostic>,
+    sets: NamedSets,
+    context: &FileContext,
 ) -> Result<RuleFile, ArgError> {
-    let line = |at: usize| text[..at].matches('\n').count() + 1;
     let lines = text.lines().filter(|line| !line.trim_start().is_empty()).count();
     if lines > MOST_RULES {
         let what = format!("{lines} lines of rules; there can be {MOST_RULES}");
@@ -91,40 +161,121 @@ pub(crate) fn parse_rules(
     let commands = commands(text).map_err(|faults| {
         let lines = faults.iter().take(MAX_REPORTED).map(|fault| {
             let help = fault.help.as_ref().map_or(String::new(), |help| format!("; {help}"));
-            format!("line {}: {}{help}", line(fault.range.start), fault.message)
+            format!("line {}: {}{help}", line_of(text, fault.range.start), fault.message)
         });
         combined_error(lines.collect(), faults.len())
     })?;
-    let (mut rules, mut starts) = (Vec::with_capacity(commands.len()), Vec::new());
-    let (mut other, mut wrong) = (None, Vec::new());
+    let mut reader = FileReader::new(text, sets, context);
     for (at, command) in commands {
-        match command {
-            Command::Add(rule) => {
-                match placement_error(&rule).filter(|_| wrong.len() <= MAX_REPORTED) {
-                    Some(remark) => {
-                        wrong.push(format!("line {}: {}", line(at), remark.line(&rule)))
-                    }
-                    None => rules.push(rule),
-                }
-                starts.push(at);
-            }
-            Command::SetNonIpPolicy(it) => other = Some(it),
-            _ => wrong.push(format!("line {}: a file of rules only adds rules", line(at))),
-        }
-        if wrong.len() > MAX_REPORTED {
+        reader.execute(at, command);
+        if reader.wrong.len() > MAX_REPORTED {
             break;
         }
     }
-    if !wrong.is_empty() {
-        let count = wrong.len();
-        wrong.truncate(MAX_REPORTED);
-        return Err(combined_error(wrong, count));
+    reader.finish()
+}
+
+/// The number of the line at an offset.
+fn line_of(text: &str, at: usize) -> usize {
+    text[..at].matches('\n').count() + 1
+}
+
+/// A file of rules whose commands are executed one after the other.
+struct FileReader<'a> {
+    text: &'a str,
+    context: &'a FileContext<'a>,
+    file: RuleFile,
+    /// The offset of each rule.
+    starts: Vec<usize>,
+    /// The offset behind the last command.
+    end: usize,
+    /// Comments before settings.
+    head: String,
+    wrong: Vec<String>,
+}
+
+impl<'a> FileReader<'a> {
+    fn new(text: &'a str, sets: NamedSets, context: &'a FileContext<'a>) -> FileReader<'a> {
+        let file = RuleFile { sets, ..RuleFile::default() };
+        let (starts, head, wrong) = (Vec::new(), String::new(), Vec::new());
+        FileReader { text, context, file, starts, end: 0, head, wrong }
     }
-    let warnings = warnings_of_all(rules.iter(), MAX_REPORTED).into_iter();
-    let warnings = warnings
-        .map(|(at, remark)| format!("line {}: {}", line(starts[at]), remark.line(&rules[at])))
-        .collect();
-    Ok(RuleFile { rules, other, warnings })
+
+    fn execute(&mut self, at: usize, command: Command) {
+        let above = &self.text[self.end..at];
+        let length = self.text[at..].find('\n').map_or(self.text.len() - at, |end| end + 1);
+        self.end = at + length;
+        let Command::Add(mut rule) = command else {
+            self.head += above;
+            if let Err(message) = self.set(command) {
+                self.wrong.push(format!("line {}: {message}", line_of(self.text, at)));
+            }
+            return;
+        };
+        if !above.is_empty() {
+            rule.comment = RuleComment::new(above, rule.comment.beside());
+        }
+        if let Some(remark) = (self.context.placement_error)(&rule) {
+            self.wrong.push(format!("line {}: {}", line_of(self.text, at), remark.line(&rule)));
+        }
+        self.file.rules.push(rule);
+        self.starts.push(at);
+    }
+
+    /// Makes a setting.
+    fn set(&mut self, command: Command) -> Result<(), String> {
+        match command {
+            Command::SetNonIpPolicy(it) => self.file.other = Some(it),
+            Command::SetTimeout(kind, seconds) => self.file.timeouts.push((kind, seconds)),
+            Command::ChangeSet(name, change) => {
+                self.file.sets.change(&name, &change)?;
+            }
+            Command::LoadSet(name, path) => {
+                let text = (self.context.read)(&path).map_err(|error| error.message())?;
+                let elements = parse_set(&path, &text).map_err(|error| error.message())?;
+                self.file.sets.change(&name, &SetChange::Replace(elements))?;
+            }
+            _ => {
+                return Err(
+                    "a file of rules only adds rules, defines sets and makes settings".into()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the sets of the rules their values; returns the contents, or all errors.
+    fn finish(mut self) -> Result<RuleFile, ArgError> {
+        for (rule, at) in self.file.rules.iter_mut().zip(&self.starts) {
+            match self.file.sets.resolve(rule) {
+                Ok(None) => {}
+                Ok(Some(resolved)) => *rule = resolved,
+                Err(message) if self.wrong.len() <= MAX_REPORTED => {
+                    self.wrong.push(format!("line {}: {message}", line_of(self.text, *at)));
+                }
+                Err(_) => break,
+            }
+        }
+        if !self.wrong.is_empty() {
+            let count = self.wrong.len();
+            self.wrong.truncate(MAX_REPORTED);
+            return Err(combined_error(self.wrong, count));
+        }
+        let rules = &self.file.rules;
+        let warnings =
+            warnings_of_all(rules.iter(), MAX_REPORTED).into_iter().map(|(at, remark)| {
+                format!("line {}: {}", line_of(self.text, self.starts[at]), remark.line(&rules[at]))
+            });
+        let warnings = warnings.collect();
+        let remarks = [self.head.as_str(), &self.text[self.end..]].map(whole_lines);
+        Ok(RuleFile { warnings, remarks, ..self.file })
+    }
+}
+
+/// Comments as whole lines.
+fn whole_lines(text: &str) -> Arc<str> {
+    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    format!("{text}{end}").into()
 }
 
 /// Combines the errors of a file, one a line.
@@ -163,14 +314,19 @@ mod tests {
     #[test]
     fn errors_have_line_numbers_and_a_limit() {
         let refused = |text: &str| {
-            let loaded = parse_rules(text, |rule| {
+            let placement_error = |rule: &Rule| {
                 let is_long = rule.matches.len() > 2;
                 let part = crate::analysis::RulePart::Match(2);
                 is_long.then(|| RuleDiagnostic::new(part, "is long".into(), "be short".to_owned()))
-            });
+            };
+            let context = FileContext { placement_error: &placement_error, read: &read_text };
+            let loaded = parse_rules(text, NamedSets::default(), &context);
             loaded.err().map(|error| error.message()).unwrap_or_default()
         };
-        assert_eq!(refused("all drop\n\n# none\nflush"), "line 4: a file of rules only adds rules");
+        assert_eq!(
+            refused("all drop\n\n# none\nflush"),
+            "line 4: a file of rules only adds rules, defines sets and makes settings"
+        );
         assert_eq!(
             refused("tcp-syn tcp-ack tcp-rst drop\nall drop"),
             "line 1: `tcp-rst`: is long; be short"

@@ -6,6 +6,7 @@ pub mod analysis;
 mod burst;
 mod config_line;
 mod connections;
+mod execute;
 mod exit;
 mod export;
 pub mod field;
@@ -22,6 +23,7 @@ mod metrics;
 #[allow(missing_docs)] // the manual says it
 pub mod middlebox;
 mod middlebox_args;
+mod named_sets;
 mod packet_test;
 mod page;
 pub mod placement;
@@ -34,6 +36,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 pub mod value;
+pub mod value_set;
 mod verdict;
 
 pub use active_rules::ActiveRules;

@@ -139,6 +139,10 @@ fn compare(field: Field, found: FieldValue, value: &Value) -> Option<Ordering> {
         (FieldValue::Number(n), Value::Net4 { address, length }) => {
             Some((n & u128::from(mask4(*length))).cmp(&u128::from(*address)))
         }
+        (FieldValue::Number(n), Value::Set(set)) => Some(match set.ranges().contains(n) {
+            true => Ordering::Equal,
+            false => Ordering::Less,
+        }),
         (FieldValue::Number(n), Value::Net6 { address, length }) => {
             Some((n & mask6(*length)).cmp(address))
         }

@@ -1,22 +1,20 @@
 //! `Middlebox`: matches, drops and rewrites packets by one-line rules.
 
 use crate::active_rules::ActiveRules;
-use crate::analysis::{RuleDiagnostic, warnings_beside, warnings_of_all};
+use crate::analysis::{RuleDiagnostic, warnings_of_all};
 use crate::burst::HookContext;
-use crate::config_line::ConfigLine;
 use crate::connections::Connections;
+use crate::execute::{built_rules, check_rule_count};
 use crate::exit::Exit;
 use crate::export::ExportArgs;
-use crate::file::{self, MAX_REPORTED};
+use crate::file::FileContext;
 use crate::interfaces::Interfaces;
-use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
-use crate::matcher::MAX_SLOTS;
+use crate::language::{Command, TestPacket};
 use crate::metrics::RULES;
 use crate::middlebox_args::MiddleboxArgs;
-use crate::packet_test::PacketTest;
 use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
-use crate::rule_set::{NonIpPolicy, RuleSet};
+use crate::rule_set::{NonIpPolicy, RuleSet, Timeouts};
 use crate::state::MiddleboxState;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
@@ -91,6 +89,25 @@ use castanet_element::prelude::*;
 /// ! m.replace 1 all mod ip-ttl 3
 /// ! m.flush
 /// = m.rules
+/// ```
+///
+/// A match may have a list of values and ranges, or a named set, which commands change. A rule with commas
+/// stands in quotes.
+///
+/// ```click
+/// in -> m :: Middlebox("tcp-dport 80,443,8000-8100 accept", ip-saddr @blocked drop,
+///     set add blocked 10.0.0.0/8 192.0.2.1-192.0.2.9, timeout udp 30) -> out
+/// > in  10.0.0.1:99 > 2.0.0.2:80 tcp
+/// > in  10.0.0.1:99 > 2.0.0.2:8101 tcp
+/// < out 10.0.0.1:99 > 2.0.0.2:80 tcp
+/// = m.drops.rule 1
+/// = m.sets blocked 2
+/// ! m.set remove blocked 10.0.0.0/9
+/// = m.sets_verbose blocked 2 10.128.0.0/9 192.0.2.1-192.0.2.9
+/// > in  10.0.0.1:99 > 2.0.0.2:8101 tcp
+/// < out 10.0.0.1:99 > 2.0.0.2:8101 tcp
+/// = m.rule_packets 1\tid1\n2\tid2
+/// = m.rules timeout udp 30\nset add blocked 10.128.0.0/9 192.0.2.1-192.0.2.9\nadd tcp-dport 80,443,8000-8100 accept\nadd ip-saddr @blocked drop
 /// ```
 ///
 /// A stateful rule applies to the connections whose first packet it matches: to all their packets
@@ -224,25 +241,17 @@ use castanet_element::prelude::*;
 #[derive(Clone, Element)]
 #[element(args = MiddleboxArgs, methods, ports = "1-/=", processing = "h/h", flow = "#/#")]
 pub struct Middlebox {
-    active_rules: ActiveRules,
-    interfaces: Interfaces,
-    forwarding: Option<Forwarding>,
-    mtu: usize,
-    answer: String,
+    pub(crate) active_rules: ActiveRules,
+    pub(crate) interfaces: Interfaces,
+    pub(crate) forwarding: Option<Forwarding>,
+    pub(crate) mtu: usize,
+    pub(crate) answer: String,
     /// Maximum number of connections.
     limit: usize,
-    connections: RwShared<Connections>,
-    fragments: FragmentGate,
+    pub(crate) connections: RwShared<Connections>,
+    pub(crate) fragments: FragmentGate,
     /// The export of connections, if there is one.
     export: Option<ExportArgs>,
-}
-
-/// Returns the rules, or an error if there are too many.
-fn check_rule_count(rules: RuleSet) -> Result<RuleSet, ArgError> {
-    match rules.slots() > MAX_SLOTS {
-        true => Err(ArgError::new(format!("{} rules; there can be {MAX_SLOTS}", rules.len()))),
-        false => Ok(rules),
-    }
 }
 
 impl Build for Middlebox {
@@ -252,26 +261,11 @@ impl Build for Middlebox {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
         let placement_error = |rule: &Rule| placement_error(rule, &interfaces, args.forwarding);
-        let loaded = args.file.as_ref().map(|path| file::load(path, placement_error)).transpose();
-        let loaded = loaded.map_err(|error| error.at("FILE"))?.unwrap_or_default();
-        let (mut rules, path) = (loaded.rules, args.file.unwrap_or_default());
-        loaded.warnings.iter().for_each(|said| (setup.warn)(format!("{path}: {said}")));
-        let (own, other) = ConfigLine::split(args.rules);
-        if let Some((remark, rule)) =
-            own.iter().find_map(|rule| Some((placement_error(rule)?, rule)))
-        {
-            return Err(rule_arg_error(&remark, rule));
-        }
-        let of_file = rules.len();
-        rules.extend(own);
-        let warnings = warnings_of_all(rules.iter(), MAX_REPORTED);
-        for (at, remark) in warnings.iter().filter(|(at, _)| *at >= of_file) {
-            (setup.warn)(remark.line(&rules[*at]));
-        }
-        let mut rules = RuleSet::new(rules);
-        rules.other = other.or(loaded.other).unwrap_or_default();
+        let context =
+            FileContext { placement_error: &placement_error, read: &crate::file::read_text };
+        let rules = built_rules(args.rules, args.file.as_deref(), &context, setup)?;
         Ok(Middlebox {
-            active_rules: ActiveRules::new(check_rule_count(rules)?),
+            active_rules: ActiveRules::new(rules),
             interfaces,
             forwarding: args.forwarding,
             mtu: args.mtu,
@@ -288,105 +282,6 @@ impl Build for Middlebox {
     }
 }
 
-/// The error for a rule without effect here.
-fn rule_arg_error(remark: &RuleDiagnostic, rule: &Rule) -> ArgError {
-    ArgError::new(RuleDiagnostic { help: None, ..remark.clone() }.line(rule))
-        .help(remark.help.clone().unwrap_or_default())
-}
-
-/// Renders warnings as lines of an answer.
-fn warning_lines(warnings: impl IntoIterator<Item = String>) -> String {
-    warnings.into_iter().fold(String::new(), |all, said| all + "\nwarning: " + &said)
-}
-
-impl Middlebox {
-    /// Executes a line of the language and returns the changed element.
-    fn execute_line(&self, line: &str, names: &Names) -> Result<Self, ArgError> {
-        let Some(command) = command(line)? else { return Ok(self.clone()) };
-        let mut warnings = Vec::new();
-        if let Command::Add(rule) | Command::Replace(_, rule) = &command {
-            if let Some(RuleDiagnostic { part, message, help }) = self.placement_error(rule) {
-                // A client of a control socket sees only the message.
-                let help = help.map_or(String::new(), |help| format!("; {help}"));
-                return Err(ParseError::new(place(line, part), message + &help).into());
-            }
-            let others = self.active_rules.rules().entries().map(|entry| &entry.rule);
-            warnings = warnings_beside(rule, others);
-            warnings.truncate(MAX_REPORTED);
-        }
-        let mut new = self.execute(&command, names)?;
-        if let Command::Add(rule) | Command::Replace(_, rule) = &command {
-            new.answer += &warning_lines(warnings.iter().map(|remark| remark.line(rule)));
-        }
-        Ok(new)
-    }
-
-    /// Why a rule has no effect here.
-    fn placement_error(&self, rule: &Rule) -> Option<RuleDiagnostic> {
-        placement_error(rule, &self.interfaces, self.forwarding)
-    }
-
-    /// Executes a command and returns the changed element.
-    fn execute(&self, command: &Command, names: &Names) -> Result<Self, ArgError> {
-        let mut new = self.clone();
-        let mut rules = RuleSet::clone(self.active_rules.rules());
-        let said = match command {
-            Command::Enable(names) => new.interfaces.set(names, true),
-            Command::Disable(names) => new.interfaces.set(names, false),
-            Command::Test(test) => self.test_packet(test, 0),
-            Command::Save(path) => {
-                let text = self.active_rules.rules().text();
-                names.files().write("save", path, text.as_bytes())?;
-                Ok(format!("saved {} rules", self.active_rules.rules().len()))
-            }
-            Command::Load(path) => {
-                let file::RuleFile { rules: loaded, other, warnings } =
-                    file::load_named(names.files(), path, |rule| self.placement_error(rule))?;
-                rules.other = other.unwrap_or(rules.other);
-                let said = format!("loaded {} rules", loaded.len());
-                rules.load(loaded);
-                Ok(said + &warning_lines(warnings))
-            }
-            Command::List(ListFormat::Text) => Err("`list` is a handler to be read".into()),
-            Command::List(ListFormat::Json) => Err("`list_json` is a handler to be read".into()),
-            other => {
-                rules.execute(other).unwrap_or_else(|| Err("that is a handler to be read".into()))
-            }
-        };
-        new.answer = said.map_err(ArgError::new)?;
-        let is_about_rules = !matches!(
-            command,
-            Command::Test(_) | Command::Save(_) | Command::Enable(_) | Command::Disable(_)
-        );
-        if is_about_rules {
-            new.active_rules = self.active_rules.with(check_rule_count(rules)?);
-        }
-        Ok(new)
-    }
-
-    /// Executes the command that a handler is named after.
-    fn run_command(&self, name: &str, text: &str, names: &Names) -> Result<Self, ArgError> {
-        let line = format!("{name} {text}");
-        // Error offsets refer to the text that was written.
-        let unnamed = |mut error: ArgError| {
-            let shift = |(at, len): (usize, usize)| (at.saturating_sub(name.len() + 1), len);
-            error.range = error.range.map(shift);
-            error
-        };
-        self.execute_line(&line, names).map_err(unnamed)
-    }
-
-    /// Tests a packet at a time in nanoseconds.
-    fn test_packet(&self, test: &TestPacket, now: u64) -> Result<String, String> {
-        let Middlebox { interfaces, connections, fragments, mtu, active_rules, .. } = self;
-        let port = test.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
-        let rules = active_rules.rules();
-        let hook = HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port };
-        let is_enabled = interfaces.is_enabled(port);
-        PacketTest { hook, active_rules, is_enabled, now }.run(&test.packet)
-    }
-}
-
 #[handlers]
 impl Middlebox {
     /// The commands that make the rules, one a line.
@@ -396,11 +291,10 @@ impl Middlebox {
     }
     /// Puts rules in place of all, or does nothing: the commands that make them, one a line.
     #[write(rules)]
-    fn set_rules(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
-        let loaded = file::parse_rules(text, |rule| self.placement_error(rule))?;
+    fn set_rules(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let mut rules = RuleSet::clone(self.active_rules.rules());
-        rules.other = loaded.other.unwrap_or_default();
-        rules.load(loaded.rules);
+        (rules.other, rules.timeouts) = (NonIpPolicy::default(), Timeouts::default());
+        self.parse_rules(text, names)?.apply_to(&mut rules);
         let active_rules = self.active_rules.with(check_rule_count(rules)?);
         Ok(Middlebox { active_rules, ..self.clone() })
     }
@@ -496,11 +390,8 @@ impl Middlebox {
     /// Timeouts of idle connections, in seconds.
     #[read]
     fn timeouts(&self) -> String {
-        let timeouts = &self.active_rules.rules().timeouts;
-        format!(
-            "udp {}\ntcp-established {}\ntcp-transient {}\n",
-            timeouts.udp, timeouts.tcp_established, timeouts.tcp_transient
-        )
+        let timeouts = self.active_rules.rules().timeouts.named();
+        timeouts.iter().map(|(name, seconds)| format!("{name} {seconds}\n")).collect()
     }
     /// Sets timeouts, one a line.
     #[write(timeouts)]
@@ -511,6 +402,21 @@ impl Middlebox {
     #[write]
     fn timeout(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         self.run_command("timeout", text, names)
+    }
+    /// The named sets, a line each: name, and number of values and ranges.
+    #[read]
+    fn sets(&self) -> String {
+        self.active_rules.rules().sets().list(false)
+    }
+    /// The named sets with their values, a line each.
+    #[read]
+    fn sets_verbose(&self) -> String {
+        self.active_rules.rules().sets().list(true)
+    }
+    /// Changes a named set: `add NAME VALUE…`, `remove`, `replace`, `load NAME FILE`, `delete NAME`.
+    #[write]
+    fn set(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        self.run_command("set", text, names)
     }
     /// The verdict on packets that are neither IPv4 nor IPv6.
     #[read]

@@ -1,6 +1,7 @@
 //! The arguments of `Middlebox`.
 
 use crate::config_line::ConfigLine;
+use crate::file;
 use crate::placement::Forwarding;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
@@ -9,7 +10,8 @@ use castanet_io::ipfix::CollectorAddress;
 /// The arguments of `Middlebox`.
 #[derive(Args)]
 pub struct MiddleboxArgs {
-    /// A rule, as commands add it, or `other` with the policy for packets that are not IP.
+    /// A rule, as commands add it, a setting (`other`, `timeout`), or a named set (`set`). What has
+    /// commas stands in quotes.
     #[arg(rest)]
     pub(crate) rules: Vec<ConfigLine>,
     /// A file of rules, which come before the rules in the arguments.
@@ -46,6 +48,9 @@ pub struct MiddleboxArgs {
 pub(crate) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &MiddleboxArgs| {
         let mut all = Resource::input(it.file.as_deref(), "reads rules from it");
+        let mut sets = it.file.as_deref().map_or(Vec::new(), file::set_files);
+        sets.extend(it.rules.iter().filter_map(ConfigLine::file));
+        all.extend(sets.iter().flat_map(|path| Resource::input(Some(path), "reads a set from it")));
         all.extend(it.collector.iter().map(CollectorAddress::resource));
         all
     })

@@ -60,6 +60,7 @@ impl<'e> EntryIndex<'e> {
 mod tests {
     use super::*;
     use crate::language::command;
+    use crate::named_sets::NamedSets;
     use crate::rule_set::RuleSet;
     use proptest::prelude::*;
 
@@ -76,7 +77,7 @@ mod tests {
         ) {
             let mut all = RuleSet::new(rules(&before));
             let ids: Vec<u64> = all.entries().map(|entry| entry.id).collect();
-            all.load(rules(&after));
+            all.load(rules(&after), NamedSets::default());
             let mut wanted: Vec<Option<u64>> = Vec::new();
             for (at, n) in after.iter().enumerate() {
                 let nth = after[..at].iter().filter(|it| *it == n).count();
@@ -104,13 +105,16 @@ mod tests {
         };
         let of = |lines: &[&str]| lines.iter().map(|line| rule(line)).collect::<Vec<_>>();
         let mut all = RuleSet::new(of(&["add-stateful all accept", "all accept", "all drop"]));
-        all.load(of(&["all accept", "add-stateful ip-ttl 3 accept", "add-stateful all accept"]));
+        all.load(
+            of(&["all accept", "add-stateful ip-ttl 3 accept", "add-stateful all accept"]),
+            NamedSets::default(),
+        );
         assert_eq!(all.stateful(), 2);
         // Whether a rule is about connections is part of what it says.
         assert_eq!(all.entries().map(|entry| entry.id).collect::<Vec<_>>(), [2, 4, 1]);
-        all.load(of(&["all accept"]));
+        all.load(of(&["all accept"]), NamedSets::default());
         assert_eq!((all.stateful(), all.slots()), (0, 3));
-        all.load(Vec::new());
+        all.load(Vec::new(), NamedSets::default());
         assert_eq!((all.slots(), all.last_id()), (0, 4));
     }
 }

@@ -3,9 +3,12 @@
 use crate::field::Field;
 use crate::language::is_keyword;
 use crate::value::{Condition, Value};
+use crate::value_set::ValueSet;
 use castanet_wire::MacAddr;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// A rule, as one line of the language.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -16,6 +19,58 @@ pub struct Rule {
     pub matches: Vec<Predicate>,
     /// The targets.
     pub targets: Vec<Target>,
+    /// Comments about the rule.
+    pub comment: RuleComment,
+}
+
+/// Comments about a rule. All are equal, so that a rule with another comment is the same rule.
+#[derive(Clone, Default, Debug)]
+pub struct RuleComment(Option<Box<CommentText>>);
+
+/// The texts of comments about a rule.
+#[derive(Clone, Default, PartialEq, Debug)]
+struct CommentText {
+    /// Whole lines above the rule, each with its end.
+    above: Box<str>,
+    /// The text behind the rule and its `#`.
+    beside: Box<str>,
+}
+
+impl RuleComment {
+    /// Comments of these texts: whole lines above the rule, and what follows it.
+    pub(crate) fn new(above: &str, beside: &str) -> RuleComment {
+        let is_any = !above.is_empty() || !beside.is_empty();
+        RuleComment(
+            is_any.then(|| Box::new(CommentText { above: above.into(), beside: beside.into() })),
+        )
+    }
+
+    /// Whole lines above the rule.
+    pub(crate) fn above(&self) -> &str {
+        self.0.as_ref().map_or("", |text| &text.above)
+    }
+
+    /// The text behind the rule, without its `#`.
+    pub(crate) fn beside(&self) -> &str {
+        self.0.as_ref().map_or("", |text| &text.beside)
+    }
+
+    /// Whether the texts are the same.
+    pub(crate) fn is_text_of(&self, other: &RuleComment) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl PartialEq for RuleComment {
+    fn eq(&self, _: &RuleComment) -> bool {
+        true
+    }
+}
+
+impl Eq for RuleComment {}
+
+impl Hash for RuleComment {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// A match of a rule.
@@ -27,6 +82,13 @@ pub struct Predicate {
     pub field: Field,
     /// Condition and value; `None` if the field must only be present (for a flag: set).
     pub test: Option<(Condition, Value)>,
+}
+
+impl Predicate {
+    /// The set that the field is compared with, if it is one.
+    pub(crate) fn set(&self) -> Option<&Arc<ValueSet>> {
+        self.test.as_ref().and_then(|(_, value)| value.set())
+    }
 }
 
 /// A target of a rule.

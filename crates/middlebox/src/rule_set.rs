@@ -1,6 +1,7 @@
 //! The rule set: ordered rules, changed by commands, each with a slot for its counters.
 
-use crate::language::{Command, RuleSelector, Timeout};
+use crate::language::{Command, RuleSelector, TIMEOUTS, Timeout};
+use crate::named_sets::{NamedSets, SetChange, uses};
 use crate::reload;
 use crate::rewrite::RulePlan;
 use crate::rule::Rule;
@@ -39,6 +40,22 @@ impl Default for Timeouts {
     }
 }
 
+impl Timeouts {
+    /// The timeout of a kind.
+    pub(crate) fn of_mut(&mut self, kind: Timeout) -> &mut u32 {
+        match kind {
+            Timeout::Udp => &mut self.udp,
+            Timeout::TcpEstablished => &mut self.tcp_established,
+            Timeout::TcpTransient => &mut self.tcp_transient,
+        }
+    }
+
+    /// The timeouts by name.
+    pub(crate) fn named(mut self) -> [(&'static str, u32); 3] {
+        TIMEOUTS.map(|(name, kind)| (name, *self.of_mut(kind)))
+    }
+}
+
 /// The verdict on packets that are neither IPv4 nor IPv6, which no rule is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NonIpPolicy {
@@ -71,6 +88,8 @@ pub enum Change {
     Removed(Arc<Entry>),
     /// A rule got another rank.
     Moved(u64, Arc<Entry>),
+    /// The rule with this rank got other values in its sets.
+    Renewed(u64, Arc<Entry>),
 }
 
 /// Length of the change log: readers are seldom further behind.
@@ -102,6 +121,10 @@ pub struct RuleSet {
     pub timeouts: Timeouts,
     /// Policy for packets that are neither IPv4 nor IPv6.
     pub other: NonIpPolicy,
+    /// The named sets.
+    sets: NamedSets,
+    /// Comments before the settings, and behind the rules, as whole lines.
+    pub(crate) remarks: [Arc<str>; 2],
     /// Identity shared by all sets that were derived from each other by commands: only among those
     /// do identifiers and slots denote the same rules.
     history: Arc<()>,
@@ -121,7 +144,7 @@ impl RuleSet {
     /// Creates a set of rules.
     pub fn new(rules: impl IntoIterator<Item = Rule>) -> RuleSet {
         let mut all = RuleSet::default();
-        all.load(rules.into_iter().collect());
+        all.load(rules.into_iter().collect(), NamedSets::default());
         all
     }
 
@@ -297,9 +320,15 @@ impl RuleSet {
         self.forget_changes();
     }
 
-    /// Replaces all rules. A rule equal to an existing one stays that rule, with its identifier and
-    /// slot; equal rules are paired in their order.
-    pub fn load(&mut self, rules: Vec<Rule>) {
+    /// The named sets.
+    pub(crate) fn sets(&self) -> &NamedSets {
+        &self.sets
+    }
+
+    /// Replaces all rules, whose sets have their values, and the named sets. A rule equal to an
+    /// existing one stays that rule, with its identifier and slot; equal rules are paired in their order.
+    pub(crate) fn load(&mut self, rules: Vec<Rule>, sets: NamedSets) {
+        self.sets = sets;
         /// With fewer rules another thread gains nothing.
         const MANY: usize = 4096;
         let kept = reload::reused_entries(self.entries(), &rules);
@@ -312,7 +341,10 @@ impl RuleSet {
         let mut ranked = Vector::new();
         let ranks = (1..).map(|n| n * GAP);
         for (((rule, kept), plan), rank) in new.into_iter().zip(plans).zip(ranks) {
-            let entry = kept.unwrap_or_else(|| self.new_entry(rule, plan.unwrap_or_default()));
+            let entry = match kept {
+                Some(entry) => renewed(&entry, rule).unwrap_or(entry),
+                None => self.new_entry(rule, plan.unwrap_or_default()),
+            };
             ranked.push_back(RankedEntry { rank, entry });
         }
         self.ranked = ranked;
@@ -337,13 +369,14 @@ impl RuleSet {
     /// Executes a command that concerns rules, and returns its answer; `None` for other commands.
     pub fn execute(&mut self, command: &Command) -> Option<Result<String, String>> {
         Some(match command.clone() {
-            Command::Add(rule) => {
+            Command::Add(rule) => self.resolved(rule).map(|rule| {
                 let at = self.add(rule);
-                Ok(self.describe(at - 1))
-            }
-            Command::Replace(selector, rule) => {
-                self.replace(selector, rule).map(|at| self.describe(at))
-            }
+                self.describe(at - 1)
+            }),
+            Command::Replace(selector, rule) => self
+                .resolved(rule)
+                .and_then(|rule| self.replace(selector, rule))
+                .map(|at| self.describe(at)),
             Command::Delete(selector) => self
                 .delete(selector)
                 .map(|it| format!("deleted id{}: {}", it.id, it.rule.command())),
@@ -352,7 +385,7 @@ impl RuleSet {
             }
             Command::Flush => {
                 let count = self.len();
-                self.load(Vec::new());
+                self.load(Vec::new(), self.sets.clone());
                 self.flushes += 1;
                 Ok(format!("flushed {count} rules and all connections"))
             }
@@ -361,14 +394,10 @@ impl RuleSet {
                 Ok("counters begin anew".into())
             }
             Command::SetTimeout(kind, seconds) => {
-                let place = match kind {
-                    Timeout::Udp => &mut self.timeouts.udp,
-                    Timeout::TcpEstablished => &mut self.timeouts.tcp_established,
-                    Timeout::TcpTransient => &mut self.timeouts.tcp_transient,
-                };
-                *place = seconds;
+                *self.timeouts.of_mut(kind) = seconds;
                 Ok(format!("timeout {seconds} s"))
             }
+            Command::ChangeSet(name, change) => self.change_set(&name, &change),
             Command::SetNonIpPolicy(other) => {
                 self.other = other;
                 Ok(format!("other {}", other.word()))
@@ -383,15 +412,65 @@ impl RuleSet {
         format!("{} id{} {}", at + 1, entry.id, entry.rule.command())
     }
 
-    /// Renders the commands that make these rules, one a line.
-    pub fn text(&self) -> String {
-        let settings = match self.other {
-            NonIpPolicy::Accept => String::new(),
-            other => format!("other {}\n", other.word()),
-        };
-        self.entries().fold(settings, |mut text, entry| {
-            let _ = writeln!(text, "{}", entry.rule.command());
-            text
-        })
+    /// The rule with the values of its named sets, or an error if there is no such set.
+    pub(crate) fn resolved(&self, rule: Rule) -> Result<Rule, String> {
+        let new = self.sets.resolve(&rule)?;
+        Ok(new.unwrap_or(rule))
     }
+
+    /// Changes a named set, and the rules that use it.
+    pub(crate) fn change_set(&mut self, name: &str, change: &SetChange) -> Result<String, String> {
+        let mut sets = self.sets.clone();
+        let answer = sets.change(name, change)?;
+        if *change == SetChange::Delete
+            && let Some(at) = self.entries().position(|entry| uses(&entry.rule, name))
+        {
+            return Err(format!("set `{name}` is used by rule {}", at + 1));
+        }
+        let used = self.entries().enumerate().filter(|(_, entry)| uses(&entry.rule, name));
+        let new = used.filter_map(|(at, entry)| {
+            let rule = sets.resolve(&entry.rule).transpose()?;
+            Some(rule.map(|rule| (at, Arc::new(Entry { rule, ..Entry::clone(entry) }))))
+        });
+        let new = new.collect::<Result<Vec<_>, String>>()?;
+        self.sets = sets;
+        for (at, entry) in new {
+            let rank = self.ranked[at].rank;
+            self.ranked.set(at, RankedEntry { rank, entry: entry.clone() });
+            self.record_change(Change::Renewed(rank, entry));
+        }
+        Ok(answer)
+    }
+
+    /// Renders the commands that make these rules, one a line, with their comments.
+    pub fn text(&self) -> String {
+        let mut text = self.remarks[0].to_string();
+        if self.other != NonIpPolicy::default() {
+            let _ = writeln!(text, "other {}", self.other.word());
+        }
+        let usual = Timeouts::default().named();
+        for (timeout, _) in self.timeouts.named().iter().zip(usual).filter(|(a, b)| *a != b) {
+            let _ = writeln!(text, "timeout {} {}", timeout.0, timeout.1);
+        }
+        text += &self.sets.text();
+        for entry in self.entries() {
+            let comment = &entry.rule.comment;
+            let _ = write!(text, "{}{}", comment.above(), entry.rule.command());
+            match comment.beside() {
+                "" => text.push('\n'),
+                beside => _ = writeln!(text, " # {beside}"),
+            }
+        }
+        text + &self.remarks[1]
+    }
+}
+
+/// An entry with the sets and the comment of an equal rule; `None` if it has them.
+fn renewed(entry: &Arc<Entry>, rule: Rule) -> Option<Arc<Entry>> {
+    let ranges = |rule: &'_ Rule| -> Vec<_> {
+        rule.matches.iter().filter_map(|it| Some(it.set()?.ranges().clone())).collect()
+    };
+    let is_same =
+        entry.rule.comment.is_text_of(&rule.comment) && ranges(&entry.rule) == ranges(&rule);
+    (!is_same).then(|| Arc::new(Entry { rule, ..Entry::clone(entry) }))
 }

@@ -1,10 +1,12 @@
 //! Values in rules, and how they compare.
 
 use crate::field::{Field, Kind};
+use crate::value_set::{Ranges, ValueFamily, ValueSet};
 use castanet_wire::ip_proto;
 use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// A value that a rule names.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -29,6 +31,8 @@ pub enum Value {
     Bytes(Box<[u8]>),
     /// The name of an interface.
     Name(Box<str>),
+    /// A set of numbers or addresses.
+    Set(Arc<ValueSet>),
 }
 
 /// Comparison of a field with a value.
@@ -99,7 +103,7 @@ impl fmt::Display for Condition {
 }
 
 /// Protocols by name.
-const PROTOCOLS: [(&str, u8); 9] = [
+pub(crate) const PROTOCOLS: [(&str, u8); 9] = [
     ("tcp", ip_proto::TCP),
     ("udp", ip_proto::UDP),
     ("icmp", ip_proto::ICMP),
@@ -144,6 +148,68 @@ impl Value {
         value.map_or_else(wanted, Ok)
     }
 
+    /// Parses what a match compares `field` with: a value, a list of values and ranges such as
+    /// `80,443,8000-8100`, or the name of a set such as `@blocked`. The set has no values until
+    /// [`RuleSet`](crate::RuleSet) looks it up. The error says what is expected.
+    pub fn parse_of_match(field: Field, text: &str) -> Result<Value, String> {
+        let Some(family) = ValueFamily::of(field) else { return Value::parse(field, text) };
+        if let Some(name) = text.strip_prefix('@') {
+            let set = ValueSet::named(name, Ranges::default())?;
+            return Ok(Value::Set(Arc::new(set)));
+        }
+        if !text.contains([',', '-']) {
+            return Value::parse(field, text);
+        }
+        let ranges = text.split(',').map(|part| Value::parse_range(field, part));
+        let ranges = Ranges::new(ranges.collect::<Result<_, String>>()?);
+        Ok(match family.single(&ranges) {
+            Some(value) => value,
+            None => Value::Set(Arc::new(ValueSet::list(ranges))),
+        })
+    }
+
+    /// Parses a part of a list: a value, or two with `-` between them.
+    fn parse_range(field: Field, text: &str) -> Result<(u128, u128), String> {
+        let one = |text: &str| match text {
+            "" => Err("a list has no blanks and no empty places: `80,443,8000-8100`".to_owned()),
+            text => Value::parse(field, text),
+        };
+        let Some((low, high)) = text.split_once('-') else {
+            let value = one(text)?;
+            return value.range().ok_or_else(|| format!("{field} takes no lists"));
+        };
+        match (one(low)?.single(), one(high)?.single()) {
+            (Some(low), Some(high)) if low <= high => Ok((low, high)),
+            (Some(_), Some(_)) => Err(format!("the range `{text}` ends before it begins")),
+            _ => Err(format!("a range is of two single values, and `{text}` has a prefix")),
+        }
+    }
+
+    /// The least and the greatest number that the value stands for; `None` if it is no number.
+    pub(crate) fn range(&self) -> Option<(u128, u128)> {
+        match self {
+            Value::Number(n) => Some((u128::from(*n), u128::from(*n))),
+            Value::Net4 { address, length } => {
+                Some((u128::from(*address), u128::from(address | !mask4(*length))))
+            }
+            Value::Net6 { address, length } => Some((*address, address | !mask6(*length))),
+            Value::Bytes(_) | Value::Name(_) | Value::Set(_) => None,
+        }
+    }
+
+    /// The number, if it is a single one.
+    fn single(&self) -> Option<u128> {
+        self.range().filter(|(low, high)| low == high).map(|(low, _)| low)
+    }
+
+    /// The set of the value, if it is one.
+    pub(crate) fn set(&self) -> Option<&Arc<ValueSet>> {
+        match self {
+            Value::Set(set) => Some(set),
+            _ => None,
+        }
+    }
+
     /// Renders the value as rules of that field write it.
     pub fn of(&self, field: Field) -> impl fmt::Display {
         DisplayValue { kind: field.spec().kind, value: self.clone() }
@@ -165,7 +231,7 @@ impl Value {
             Value::Net4 { address, .. } => put(&address.to_be_bytes()),
             Value::Net6 { address, .. } => put(&address.to_be_bytes()),
             Value::Bytes(bytes) => put(bytes),
-            Value::Name(_) => 0,
+            Value::Name(_) | Value::Set(_) => 0,
         };
         (all, length)
     }
@@ -271,9 +337,9 @@ pub(crate) fn mask6(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
-struct DisplayValue {
-    kind: Kind,
-    value: Value,
+pub(crate) struct DisplayValue {
+    pub(crate) kind: Kind,
+    pub(crate) value: Value,
 }
 
 impl fmt::Display for DisplayValue {
@@ -300,6 +366,7 @@ impl fmt::Display for DisplayValue {
                 bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
             }
             (Value::Name(name), _) => f.write_str(name),
+            (Value::Set(set), kind) => write!(f, "{}", set.of(kind)),
         }
     }
 }

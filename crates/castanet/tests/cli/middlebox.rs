@@ -256,7 +256,7 @@ fn every_command_reaches_one_that_runs() {
     assert_eq!(it.answer(&["load", &saved]), "loaded 2 rules\n");
     assert_eq!(
         std::fs::read_to_string(&saved).unwrap(),
-        "add tcp-dport 80 mod tcp-dport 443\nadd-stateful in a ip-proto udp accept\n"
+        "timeout udp 30\nadd tcp-dport 80 mod tcp-dport 443\nadd-stateful in a ip-proto udp accept\n"
     );
     assert!(it.answer(&["watch", "1"]).contains("tcp-dport 80"));
     assert!(it.answer(&["help"]).contains("add-stateful MATCH"));

@@ -34,7 +34,7 @@ pub(crate) fn accepted_words(test: &Test) -> Option<Vec<Bits>> {
     let last = u64::from(test.mask) >> shift;
     let low = (u64::from(test.lo) + (1 << shift) - 1) >> shift;
     let high = (u64::from(test.hi) >> shift).min(last);
-    let rows = prefixes(low, high, width);
+    let rows = prefixes(low.into(), high.into(), width);
     Some(rows.map(|(mask, value)| ((mask << shift) as u32, (value << shift) as u32)).collect())
 }
 

@@ -4,7 +4,8 @@ use super::bounds::{Bound, Number, least};
 use super::kinds::Kinds;
 use crate::field::{FieldLocation, Kind, Layer};
 use crate::rule::Predicate;
-use crate::value::{Condition, Value, mask4, mask6};
+use crate::value::{Condition, Value};
+use crate::value_set::ValueSet;
 use castanet_wire::extension::{self, is_extension};
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, ip_proto};
 
@@ -328,17 +329,28 @@ fn number(predicate: &Predicate) -> Bound {
         }
         (Some((condition, value)), _) => (*condition, value),
     };
-    let (low, high) = match value {
-        Value::Number(n) => (u128::from(*n), u128::from(*n)),
-        Value::Net4 { address, length } => {
-            (u128::from(*address), u128::from(address | !mask4(*length)))
-        }
-        Value::Net6 { address, length } => (*address, address | !mask6(*length)),
-        Value::Bytes(bytes) => {
-            let number = Number::of_bytes(bytes);
-            return Bound::compared(condition.inverse_if(*negated), number, number);
-        }
-        Value::Name(_) => return Bound::ALL,
+    let condition = condition.inverse_if(*negated);
+    if let Value::Set(set) = value {
+        return in_set(set, condition);
+    }
+    let (low, high) = match (value.range(), value) {
+        (Some((low, high)), _) => (low.into(), high.into()),
+        (None, Value::Bytes(bytes)) => (Number::of_bytes(bytes), Number::of_bytes(bytes)),
+        (None, _) => return Bound::ALL,
     };
-    Bound::compared(condition.inverse_if(*negated), low.into(), high.into())
+    Bound::compared(condition, low, high)
+}
+
+/// The numbers that a match with a set allows, and perhaps more. Named sets may get any values later.
+fn in_set(set: &ValueSet, condition: Condition) -> Bound {
+    let (first, last) = match (set.name(), set.ranges().as_slice()) {
+        (None, [first, .., last]) => (first, last),
+        (None, [only]) => (only, only),
+        _ => return Bound::ALL,
+    };
+    match condition {
+        Condition::Equal => Bound::Within(first.0.into(), last.1.into()),
+        _ if first == last => Bound::Without(first.0.into(), first.1.into()),
+        _ => Bound::ALL,
+    }
 }

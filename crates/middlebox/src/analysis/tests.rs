@@ -9,7 +9,7 @@ use crate::language::tests::predicate;
 use crate::language::{Command, command, place};
 use crate::match_packet::PacketView;
 use crate::matcher::tests::near;
-use crate::rule::{Predicate, Rule, Target};
+use crate::rule::{Predicate, Rule, RuleComment, Target};
 use crate::tests::{packet, sound};
 use crate::value::{CONDITIONS, Value};
 use castanet_packet::Packet;
@@ -368,7 +368,7 @@ proptest! {
             all.into_iter().map(own).filter(|it| it.matches_packet(&seen)).collect();
         let kinds = constraints::kinds(matches.iter());
         prop_assert!(kind(&headers).is_within(kinds), "{:?} {:?}", matches, headers);
-        let rule = Rule { stateful: false, matches, targets: vec![Target::Accept] };
+        let rule = Rule { stateful: false, matches, targets: vec![Target::Accept], comment: RuleComment::default() };
         prop_assert_eq!(rule_error(&rule), None);
     }
 

@@ -4,9 +4,11 @@ use super::lexer::Word;
 use super::parse_error::ParseError;
 use super::parser::{Cursor, ParsedRule, parse_checked_rule};
 use crate::analysis::RulePart;
+use crate::named_sets::{SetChange, SetElement};
 use crate::rule::Rule;
 use crate::rule_set::NonIpPolicy;
 use crate::value;
+use crate::value_set::check_name;
 use castanet_lang::nearest;
 use std::ops::Range;
 
@@ -35,6 +37,17 @@ pub enum Command {
         /// With all that is kept of them.
         verbose: bool,
     },
+    /// Shows the named sets.
+    ShowSets {
+        /// With their values.
+        verbose: bool,
+    },
+    /// Shows the timeouts.
+    ShowTimeouts,
+    /// Changes the set of a name.
+    ChangeSet(String, SetChange),
+    /// Puts the values of a file in place of those of a set: its name and the file.
+    LoadSet(String, String),
     /// Attaches the rules to interfaces.
     Enable(Vec<String>),
     /// Detaches the rules from interfaces.
@@ -114,7 +127,7 @@ pub enum Timeout {
 }
 
 /// The timeouts by name.
-const TIMEOUTS: [(&str, Timeout); 3] = [
+pub(crate) const TIMEOUTS: [(&str, Timeout); 3] = [
     ("udp", Timeout::Udp),
     ("tcp-established", Timeout::TcpEstablished),
     ("tcp-transient", Timeout::TcpTransient),
@@ -131,6 +144,14 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("list [--json]", "Shows the rules and what they have counted."),
     ("show tables [verbose]", "Shows how rules are found."),
     ("show connections [verbose]", "Shows connections."),
+    ("show sets [verbose]", "Shows the named sets, and their values."),
+    ("show timeouts", "Shows how long idle connections stay."),
+    (
+        "set add|remove|replace NAME VALUE…",
+        "Changes a named set, which matches name as `@NAME`; `add` makes it if there is none.",
+    ),
+    ("set load NAME FILE", "Puts the values of a file in place of those of a set."),
+    ("set delete NAME", "Deletes a set that no rule uses."),
     ("enable IF…", "Attaches the rules to interfaces."),
     ("disable IF…", "Detaches the rules from interfaces."),
     ("save FILE", "Writes the rules to a file."),
@@ -177,6 +198,7 @@ pub fn command(line: &str) -> Result<Option<Command>, ParseError> {
             Command::ResetCounters
         }
         "timeout" => timeout(&mut cursor)?,
+        "set" => set(&mut cursor, line)?,
         "other" => {
             let word = one_of(&mut cursor, &NonIpPolicy::ALL.map(|(name, _)| name))?;
             let other = NonIpPolicy::ALL.iter().find(|(name, _)| *name == word);
@@ -264,12 +286,45 @@ fn one_of<'a>(cursor: &mut Cursor, words: &[&'a str]) -> Result<&'a str, ParseEr
 }
 
 fn parse_show(cursor: &mut Cursor) -> Result<Command, ParseError> {
-    let what = one_of(cursor, &["tables", "connections"])?;
-    let verbose = cursor.eat("verbose");
+    let what = one_of(cursor, &["tables", "connections", "sets", "timeouts"])?;
+    let verbose = what != "timeouts" && cursor.eat("verbose");
     Ok(match what {
         "tables" => Command::ShowTables { verbose },
+        "sets" => Command::ShowSets { verbose },
+        "timeouts" => Command::ShowTimeouts,
         _ => Command::ShowConnections { verbose },
     })
+}
+
+/// Parses a change of a named set.
+fn set(cursor: &mut Cursor, line: &str) -> Result<Command, ParseError> {
+    let what = one_of(cursor, &["add", "remove", "replace", "load", "delete"])?;
+    let word = cursor.expect("the name of a set")?;
+    let name = word.text.strip_prefix('@').unwrap_or(word.text).to_owned();
+    check_name(&name).map_err(|wanted| {
+        ParseError::new(word.range, format!("`{}` is no name of a set", word.text)).help(wanted)
+    })?;
+    Ok(match what {
+        "load" => Command::LoadSet(name, file_name(cursor, line)?),
+        "delete" => Command::ChangeSet(name, SetChange::Delete),
+        "remove" => Command::ChangeSet(name, SetChange::Remove(elements(cursor)?)),
+        "replace" => Command::ChangeSet(name, SetChange::Replace(elements(cursor)?)),
+        _ => Command::ChangeSet(name, SetChange::Add(elements(cursor)?)),
+    })
+}
+
+/// Parses all remaining words as values of a set, with blanks or commas between them.
+fn elements(cursor: &mut Cursor) -> Result<Vec<SetElement>, ParseError> {
+    let mut elements = Vec::new();
+    while let Some(word) = cursor.next() {
+        for part in word.text.split(',').filter(|part| !part.is_empty()) {
+            elements.push(SetElement::parse(part).map_err(|wanted| {
+                ParseError::new(word.range.clone(), format!("`{part}` is no value of a set"))
+                    .help(wanted)
+            })?);
+        }
+    }
+    Ok(elements)
 }
 
 fn interfaces(cursor: &mut Cursor) -> Result<Vec<String>, ParseError> {

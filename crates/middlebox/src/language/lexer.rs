@@ -24,6 +24,11 @@ fn end_of(line: &str) -> usize {
     line.len()
 }
 
+/// The comment at the end of a line, without its `#` and the blanks around it.
+pub(crate) fn comment_of(line: &str) -> &str {
+    line[end_of(line)..].trim_start_matches('#').trim()
+}
+
 /// The words of a line; what stands behind a `#` is a comment.
 pub(super) fn words(line: &str) -> Vec<Word<'_>> {
     const MOST_RULES_HAVE_FEWER: usize = 16;

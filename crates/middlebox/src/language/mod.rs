@@ -9,6 +9,7 @@ pub(crate) mod tests;
 
 use castanet_kit::parallel;
 
+pub(crate) use command::TIMEOUTS;
 pub use command::{
     COMMANDS, Command, ListFormat, RuleSelector, TestPacket, Timeout, command, place,
 };

@@ -1,10 +1,10 @@
 //! Parser of rules: matches, then targets.
 
-use super::lexer::{Word, words};
+use super::lexer::{Word, comment_of, words};
 use super::parse_error::ParseError;
 use crate::analysis::{RulePart, rule_error};
 use crate::field::{Field, FieldLocation, FieldSpec, Kind};
-use crate::rule::{Chance, Hop, Predicate, Rule, Target};
+use crate::rule::{Chance, Hop, Predicate, Rule, RuleComment, Target};
 use crate::value::{self, CONDITIONS, Condition, Value, wants};
 use castanet_lang::nearest;
 use std::ops::Range;
@@ -26,13 +26,15 @@ pub(super) struct Cursor<'a> {
     words: Vec<Word<'a>>,
     at: usize,
     end: usize,
+    /// The comment behind the words.
+    comment: &'a str,
 }
 
 impl<'a> Cursor<'a> {
     pub(super) fn new(line: &'a str) -> Cursor<'a> {
         let words = words(line);
         let end = words.last().map_or(0, |word| word.range.end);
-        Cursor { words, at: 0, end }
+        Cursor { words, at: 0, end, comment: comment_of(line) }
     }
 
     pub(super) fn peek(&self) -> Option<&Word<'a>> {
@@ -144,7 +146,8 @@ fn parse_rule(cursor: &mut Cursor, stateful: bool) -> Result<ParsedRule, ParseEr
     check_combination(&targets)?;
     let (rule_matches, matches) = matches.into_iter().unzip();
     let (rule_targets, targets) = targets.into_iter().unzip();
-    let rule = Rule { stateful, matches: rule_matches, targets: rule_targets };
+    let comment = RuleComment::new("", cursor.comment);
+    let rule = Rule { stateful, matches: rule_matches, targets: rule_targets, comment };
     Ok(ParsedRule { rule, matches, targets })
 }
 
@@ -265,23 +268,33 @@ fn test(
         return Err(ParseError::new(name.range.clone(), "options of any kind have no value")
             .help("say which kind: `tcp-opt KIND VALUE`"));
     }
-    Ok(Some((condition, value(cursor, field)?)))
+    let value = value(cursor, field, Value::parse_of_match)?;
+    if value.set().is_some() && !condition.is_equality() {
+        let what = format!("a set has no order: `{condition}` makes no sense");
+        return Err(ParseError::new(word.range, what).help("it takes `==` and `!=`"));
+    }
+    Ok(Some((condition, value)))
 }
 
 /// Whether an unknown word after a field is more likely a misspelt field than a value.
 fn looks_like_field(spec: &FieldSpec, word: &str) -> bool {
-    let is_word = word.contains('-') && !value::is_numeric(word);
+    let is_word = word.contains('-') && !value::is_numeric(word) && !word.starts_with('@');
     match spec.kind {
         Kind::Presence => true,
         Kind::Interface => false,
-        _ => is_word && !word.contains([':', '/', '.']),
+        _ => is_word && !word.contains([':', '/', '.', ',']),
     }
 }
 
-fn value(cursor: &mut Cursor, field: Field) -> Result<Value, ParseError> {
+/// Parses the next word as a value of a field.
+fn value(
+    cursor: &mut Cursor,
+    field: Field,
+    parse: impl Fn(Field, &str) -> Result<Value, String>,
+) -> Result<Value, ParseError> {
     let wanted = || format!("{}, the value of {field},", wants(field));
     let word = cursor.next().ok_or_else(|| cursor.missing(&wanted()))?;
-    Value::parse(field, word.text).map_err(|wanted| {
+    parse(field, word.text).map_err(|wanted| {
         ParseError::new(word.range, format!("`{}` is no value of {field}", word.text)).help(wanted)
     })
 }
@@ -343,7 +356,7 @@ fn field_and_value(
     takes: impl Fn(Field) -> bool,
 ) -> Result<(Field, Value), ParseError> {
     let field = accepted_field(cursor, target, takes)?;
-    Ok((field, value(cursor, field)?))
+    Ok((field, value(cursor, field, Value::parse)?))
 }
 
 fn add_target(cursor: &mut Cursor) -> Result<Target, ParseError> {
@@ -354,7 +367,7 @@ fn add_target(cursor: &mut Cursor) -> Result<Target, ParseError> {
         Kind::Number => true,
         _ => cursor.peek().is_some_and(|word| value::is_numeric(word.text)),
     };
-    let value = if has_value { Some(value(cursor, option)?) } else { None };
+    let value = if has_value { Some(value(cursor, option, Value::parse)?) } else { None };
     Ok(Target::Add { option, value })
 }
 

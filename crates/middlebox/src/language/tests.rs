@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::field::{FIELDS, Field, Kind};
-use crate::rule::{Chance, Hop, Predicate, Rule, Target};
-use crate::value::{CONDITIONS, Value};
+use crate::named_sets::{SetChange, SetElement};
+use crate::rule::{Chance, Hop, Predicate, Rule, RuleComment, Target};
+use crate::value::{CONDITIONS, Condition, Value};
+use crate::value_set::{Ranges, ValueFamily, ValueSet};
 use castanet_lang::{Diagnostics, SourceMap};
 use proptest::prelude::*;
 
@@ -53,6 +55,16 @@ fn what_is_written_in_other_ways_becomes_the_same() {
         ("tcp-payload x474554 drop", "add tcp-payload 0x474554 drop"),
         ("ip-proto 17 drop", "add ip-proto udp drop"),
         ("ip6-next 44 drop", "add ip6-next 44 drop"),
+        ("tcp-dport 443,80,8000-8100,81 drop", "add tcp-dport 80-81,443,8000-8100 drop"),
+        ("tcp-dport 80-80 drop", "add tcp-dport 80 drop"),
+        ("ip-saddr 10.0.0.0-10.255.255.255 drop", "add ip-saddr 10.0.0.0/8 drop"),
+        ("ip-saddr !=1.0.0.1,1.0.0.0/31,1.0.0.5 drop", "add ip-saddr != 1.0.0.0/31,1.0.0.5 drop"),
+        (
+            "ip6-daddr ::1,2001:db8::1-2001:db8::4 drop",
+            "add ip6-daddr ::1,2001:db8::1-2001:db8::4 drop",
+        ),
+        ("proto udp,tcp,20-22 drop", "add proto tcp,udp,20-22 drop"),
+        ("! ip-saddr @lan-1 drop", "add ! ip-saddr @lan-1 drop"),
     ] {
         assert_eq!(normal(line), wanted);
     }
@@ -84,6 +96,12 @@ fn commands_are_read() {
     assert_eq!(read("save a file.mmb"), Command::Save("a file.mmb".into()));
     assert_eq!(read("load rules.mmb"), Command::Load("rules.mmb".into()));
     assert_eq!(read("reset counters"), Command::ResetCounters);
+    assert_eq!(read("show sets verbose"), Command::ShowSets { verbose: true });
+    assert_eq!(read("set load a b c"), Command::LoadSet("a".into(), "b c".into()));
+    assert_eq!(read("set delete @a"), Command::ChangeSet("a".into(), SetChange::Delete));
+    let elements = ["80", "8000-8100", "10.0.0.0/8"].map(|it| SetElement::parse(it).unwrap());
+    let added = SetChange::Add(elements.to_vec());
+    assert_eq!(read("set add a 80,8000-8100 10.0.0.0/8"), Command::ChangeSet("a".into(), added));
     assert_eq!(read("timeout udp 30"), Command::SetTimeout(Timeout::Udp, 30));
     let test = |input: Option<&str>, packet: &str| {
         let input = input.map(str::to_owned);
@@ -241,9 +259,56 @@ fn errors_have_ranges_and_suggestions() {
         "0",
         "a rule is its position, from 1, or its identifier, such as id7",
     );
+    golden(
+        "tcp-dport 80, 443 drop",
+        "`80,` is no value of tcp-dport",
+        "80,",
+        "a list has no blanks and no empty places: `80,443,8000-8100`",
+    );
+    golden(
+        "tcp-dport 90-80 drop",
+        "`90-80` is no value of tcp-dport",
+        "90-80",
+        "the range `90-80` ends before it begins",
+    );
+    golden(
+        "ip-saddr 10.0.0.0/8-11.0.0.0 drop",
+        "`10.0.0.0/8-11.0.0.0` is no value of ip-saddr",
+        "10.0.0.0/8-11.0.0.0",
+        "a range is of two single values, and `10.0.0.0/8-11.0.0.0` has a prefix",
+    );
+    golden(
+        "tcp-dport < 80,90 drop",
+        "a set has no order: `<` makes no sense",
+        "<",
+        "it takes `==` and `!=`",
+    );
+    golden(
+        "ip-saddr @a/b drop",
+        "`@a/b` is no value of ip-saddr",
+        "@a/b",
+        "the name of a set has letters, digits, `-`, `_` and `.`",
+    );
+    golden(
+        "all mod ip-ttl 3-4",
+        "`3-4` is no value of ip-ttl",
+        "3-4",
+        "ip-ttl wants a number from 0 to 255",
+    );
+    golden(
+        "set add blocked 10.0.0.1-5",
+        "`10.0.0.1-5` is no value of a set",
+        "10.0.0.1-5",
+        "a range is of two single values, the lesser one first",
+    );
     golden("flush it", "`it` is one word too many", "it", "");
     golden("other maybe", "expected accept or arp or drop, not `maybe`", "maybe", "");
-    golden("show rules", "expected tables or connections, not `rules`", "rules", "");
+    golden(
+        "show rules",
+        "expected tables or connections or sets or timeouts, not `rules`",
+        "rules",
+        "",
+    );
     golden("timeout udp 0", "`0` is no time", "0", "a timeout is a number of seconds, at least 1");
     golden("lits", "`lits` is neither a command nor a field", "lits", "did you mean `list`?");
 }
@@ -291,16 +356,46 @@ fn any_field() -> impl Strategy<Value = Field> + Clone {
     prop_oneof![4 => plain, 1 => (2u8..=255).prop_map(Field::option)]
 }
 
+/// Values that a match of the field can have: single ones and sets.
+fn value_of_match(field: Field) -> BoxedStrategy<(Value, bool)> {
+    let plain = value_of(field).prop_map(|it| (it, false));
+    if ValueFamily::of(field).is_none() {
+        return plain.boxed();
+    }
+    let parts = proptest::collection::vec((value_of(field), value_of(field)), 1..4);
+    let list = parts.prop_map(move |parts| {
+        let range = |(a, b): (Value, Value)| {
+            let ends = [a.range(), b.range()].map(|it| it.expect("is a number").0);
+            let [low, high] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
+            [(low, low), (low + (high - low) / 2, high)]
+        };
+        let ranges = Ranges::new(parts.into_iter().flat_map(range).collect());
+        match ValueFamily::of(field).and_then(|family| family.single(&ranges)) {
+            Some(value) => (value, false),
+            None => (Value::Set(ValueSet::list(ranges).into()), true),
+        }
+    });
+    let named = "[a-z]{1,4}[0-9]?".prop_map(|name| {
+        let set = ValueSet::named(&name, Ranges::default()).expect("is a name");
+        (Value::Set(set.into()), true)
+    });
+    prop_oneof![6 => plain, 2 => list, 1 => named].boxed()
+}
+
 /// Predicates of all fields.
 pub(crate) fn predicate() -> impl Strategy<Value = Predicate> + Clone {
     let some = any_field().prop_filter("`all` stands alone", |it| it.spec().name != "all");
     some.prop_flat_map(|field| {
         let orders = if field.spec().has_order() { 6usize } else { 2 };
         let test = (0..orders).prop_map(|at| CONDITIONS[at].1);
-        (any::<bool>(), Just(field), test, value_of(field), any::<bool>())
+        (any::<bool>(), Just(field), test, value_of_match(field), any::<bool>())
     })
-    .prop_map(|(negated, field, condition, value, alone)| {
+    .prop_map(|(negated, field, condition, (value, is_set), alone)| {
         let spec = field.spec();
+        let condition = match condition {
+            it if !is_set || it.is_equality() => it,
+            _ => Condition::Equal,
+        };
         let bare = spec.kind == Kind::Presence || field == Field::any_option();
         let alone = bare || alone && spec.kind != Kind::Interface;
         Predicate { negated, field, test: (!alone).then_some((condition, value)) }
@@ -348,7 +443,7 @@ proptest! {
     fn printing_and_parsing_round_trip(
         matches in proptest::collection::vec(predicate(), 1..5), targets in targets(),
     ) {
-        let wanted = Rule { stateful: true, matches, targets };
+        let wanted = Rule { stateful: true, matches, targets, comment: RuleComment::default() };
         let line = wanted.command();
         match (command(&line), crate::analysis::rule_error(&wanted)) {
             (Ok(Some(Command::Add(read))), None) => prop_assert_eq!(&read, &wanted, "{}", line),

@@ -4,10 +4,13 @@ use super::keys::{self, Bits, Span};
 use crate::field::{FieldLocation, FieldSpec, Kind, Layer};
 use crate::rule::{Predicate, Rule};
 use crate::value::{Condition, Value, mask4, mask6};
+use crate::value_set::ValueSet;
 use castanet_kit::rules::{Key, MaskedKey, prefixes};
 
 /// A rule with ranges is several keys; with more than so many, ranges are asked for later.
 const MOST: usize = 32;
+/// The same for rules with sets: a match with a set costs no more than one with a single value.
+const MOST_OF_SETS: usize = 1 << 17;
 
 /// A rule as masked keys.
 #[derive(Clone, Debug, Default)]
@@ -78,9 +81,11 @@ fn has(layer: Layer) -> Option<Bits> {
 impl CompiledRule {
     pub(crate) fn of(rule: &Rule) -> CompiledRule {
         let mut all = CompiledRule { keys: vec![MaskedKey::default()], is_exact: true };
+        let has_set = rule.matches.iter().any(|it| it.set().is_some());
+        let most = if has_set { MOST_OF_SETS } else { MOST };
         for predicate in &rule.matches {
             let mut predicate_keys = predicate_keys(predicate);
-            if all.keys.len() * predicate_keys.alternatives.len() > MOST {
+            if all.keys.len() * predicate_keys.alternatives.len() > most {
                 predicate_keys = PredicateKeys::vaguely(predicate);
             }
             all.is_exact &= predicate_keys.is_exact;
@@ -113,6 +118,12 @@ fn predicate_keys(predicate: &Predicate) -> PredicateKeys {
     let spec = predicate.field.spec();
     match &predicate.test {
         None => alone(predicate, spec),
+        // A match that no packet satisfies until its set gets values.
+        Some((Condition::Equal, Value::Set(set)))
+            if !predicate.negated && set.ranges().as_slice().is_empty() =>
+        {
+            PredicateKeys { alternatives: Vec::new(), is_exact: true }
+        }
         // A negation also holds for some packets without the field.
         Some(_) if predicate.negated => PredicateKeys::unknown(),
         Some((condition, value)) => compared(predicate, spec, *condition, value)
@@ -177,6 +188,9 @@ fn compared(
 ) -> Option<PredicateKeys> {
     let is_equal = condition == Condition::Equal;
     let layer = || has(spec.layer).into_iter();
+    if let Value::Set(set) = value {
+        return is_equal.then(|| in_set(spec, set))?;
+    }
     match (spec.location, value) {
         (_, _) if matches!(spec.kind, Kind::Named(_)) => None,
         (FieldLocation::Version, Value::Number(version)) if is_equal => {
@@ -211,15 +225,46 @@ fn compared(
         }
         (FieldLocation::Bits { first, .. }, Value::Net6 { address, length }) if is_equal => {
             let words = keys::words6(first.into())?;
-            let (mask, half) = (mask6(*length), |n: u128, at: usize| (n >> (64 - at * 64)) as u64);
-            let bits = words.into_iter().enumerate().map(|(at, word)| {
-                let mask = half(mask, at);
-                Bits { word, mask, value: half(*address, at) & mask }
-            });
+            let bits = words6(words, mask6(*length), *address);
             Some(PredicateKeys::exactly(layer().chain(bits)))
         }
         _ => None,
     }
+}
+
+/// A field whose value is in a set; nothing, if keys do not have it or would be too many.
+fn in_set(spec: &FieldSpec, set: &ValueSet) -> Option<PredicateKeys> {
+    let ranges = set.ranges().as_slice().iter();
+    let prefixes = |width| {
+        let all = ranges.flat_map(move |&(low, high)| prefixes(low, high, width));
+        let all: Vec<(u128, u128)> = all.take(MOST_OF_SETS + 1).collect();
+        (all.len() <= MOST_OF_SETS).then_some(all)
+    };
+    let layer = || has(spec.layer).into_iter();
+    let span = match spec.location {
+        FieldLocation::Upper => keys::protocol(),
+        FieldLocation::Bits { first, .. } if spec.kind == Kind::Address6 => {
+            let words = keys::words6(first.into())?;
+            let row = |(mask, value)| Alternative::of(layer().chain(words6(words, mask, value)));
+            let alternatives = prefixes(128)?.into_iter().map(row).collect();
+            return Some(PredicateKeys { alternatives, is_exact: true });
+        }
+        FieldLocation::Bits { first, count } => keys::span(spec.layer, first.into(), count.into())?,
+        _ => return None,
+    };
+    let row =
+        |(mask, value)| Alternative::of(layer().chain([span.masked(mask as u64, value as u64)]));
+    let alternatives = prefixes(span.count)?.into_iter().map(row).collect();
+    Some(PredicateKeys { alternatives, is_exact: true })
+}
+
+/// The bits of an IPv6 address under a mask, in two words.
+fn words6(words: [usize; 2], mask: u128, value: u128) -> impl Iterator<Item = Bits> {
+    let half = |n: u128, at: usize| (n >> (64 - at * 64)) as u64;
+    words.into_iter().enumerate().map(move |(at, word)| {
+        let mask = half(mask, at);
+        Bits { word, mask, value: half(value, at) & mask }
+    })
 }
 
 /// The numbers that compare so with `number`, as bits; nothing, if that is too many rows.
@@ -233,8 +278,8 @@ fn ranges(span: Span, condition: Condition, number: u64) -> Option<Vec<Bits>> {
         Condition::More => (number.checked_add(1)?, last),
         Condition::Unequal => return None,
     };
-    let alternatives =
-        prefixes(low, high, span.count).map(|(mask, value)| span.masked(mask, value));
+    let alternatives = prefixes(low.into(), high.into(), span.count)
+        .map(|(mask, value)| span.masked(mask as u64, value as u64));
     let alternatives: Vec<Bits> = alternatives.take(MOST + 1).collect();
     (1..=MOST).contains(&alternatives.len()).then_some(alternatives)
 }

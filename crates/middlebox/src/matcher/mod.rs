@@ -15,6 +15,8 @@ use castanet_kit::rules::{Key, RuleMatch};
 use castanet_packet::Packet;
 use std::sync::Arc;
 
+#[cfg(test)]
+pub(crate) use compile::CompiledRule;
 use counters::RuleCounters;
 use rule_key::RuleIndex;
 pub(crate) use rule_key::RuleKey;

@@ -55,6 +55,10 @@ impl Tables {
             Change::Added(rank, entry) => self.insert(entry, *rank, &CompiledRule::of(&entry.rule)),
             Change::Removed(entry) => self.remove(entry.slot),
             Change::Moved(rank, entry) => self.slots.set_rank(entry.slot, *rank),
+            Change::Renewed(rank, entry) => {
+                self.remove(entry.slot);
+                self.insert(entry, *rank, &CompiledRule::of(&entry.rule));
+            }
         }
     }
 

@@ -6,14 +6,16 @@ use crate::field::{FieldLocation, Kind};
 use crate::headers::{self, Headers};
 use crate::language::tests::predicate;
 use crate::match_packet::PacketView;
-use crate::rule::{Predicate, Rule, Target};
+use crate::rule::{Predicate, Rule, RuleComment, Target};
 use crate::rule_set::RuleSet;
 use crate::tests::{packet, sound};
 use crate::value::{CONDITIONS, Condition, Value, mask4, mask6};
+use crate::value_set::ValueSet;
 use castanet_kit::rules::Key;
 use castanet_packet::Packet;
 use castanet_wire::bits;
 use proptest::prelude::*;
+use std::sync::Arc;
 
 fn seen<'a>(packet: &'a Packet, headers: &'a Headers) -> PacketView<'a> {
     PacketView { bytes: packet.bytes(), headers, input: "eth0", output: "eth1" }
@@ -51,6 +53,10 @@ pub(crate) fn near(
             Value::Number(value) => *value = number as u64,
             Value::Net4 { address, length } => *address = number as u32 & mask4(*length),
             Value::Net6 { address, length } => *address = number & mask6(*length),
+            Value::Set(set) if set.name().is_none() && add <= 1 => {
+                let own = (number, number.saturating_add(add.into()));
+                *set = Arc::new(ValueSet::list(set.ranges().with([own])));
+            }
             _ => {}
         }
     }
@@ -71,6 +77,7 @@ fn rules(packets: Vec<String>) -> impl Strategy<Value = (Vec<String>, Vec<Rule>)
         stateful: false,
         matches,
         targets: vec![Target::Accept],
+        comment: RuleComment::default(),
     });
     (Just(packets), prop::collection::vec(rule, 0..40))
 }

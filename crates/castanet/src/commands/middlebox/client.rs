@@ -58,6 +58,9 @@ pub(in crate::commands) fn obey_on(
         Some(Command::ShowTables { verbose: true }) => read("tables_verbose"),
         Some(Command::ShowConnections { verbose: false }) => read("connections"),
         Some(Command::ShowConnections { verbose: true }) => read("connections_verbose"),
+        Some(Command::ShowSets { verbose: false }) => read("sets"),
+        Some(Command::ShowSets { verbose: true }) => read("sets_verbose"),
+        Some(Command::ShowTimeouts) => read("timeouts"),
         Some(_) => {
             client.write(&format!("{element}.command"), line.trim())?;
             client.read(&format!("{element}.said")).map(without_warnings)

@@ -165,7 +165,10 @@ fn candidates(before: &str, word: &str) -> Vec<String> {
             let forms = COMMANDS.iter().chain(&OWN).map(|(form, _)| first(form));
             forms.chain(fields).collect()
         }
-        Some("show") => vec!["tables".into(), "connections".into(), "verbose".into()],
+        Some("show") => {
+            ["tables", "connections", "sets", "timeouts", "verbose"].map(String::from).to_vec()
+        }
+        Some("set") => ["add", "remove", "replace", "load", "delete"].map(String::from).to_vec(),
         Some("timeout") => ["udp", "tcp-established", "tcp-transient"].map(String::from).to_vec(),
         Some("reset") => vec!["counters".into()],
         // Interfaces and packets are not known here.
@@ -191,7 +194,10 @@ mod tests {
         assert_eq!(candidates("add tcp-syn ", "dro"), ["drop"]);
         assert_eq!(candidates("test ", ""), ["in"]);
         assert_eq!(candidates("test in ", ""), [""; 0]);
-        assert_eq!(candidates("show ", ""), ["connections", "tables", "verbose"]);
+        assert_eq!(
+            candidates("show ", ""),
+            ["connections", "sets", "tables", "timeouts", "verbose"]
+        );
         assert_eq!(candidates("", "add"), ["add", "add-stateful"]);
         assert!(candidates("help ", "").len() > FIELDS.len());
     }

@@ -3,9 +3,11 @@
 use crate::bits::{Bits, Ternary};
 use crate::header::{IP4, TRANSPORT_BYTES};
 use crate::policy::stage::{LATER_FRAGMENT_BIT, family, fields, transport, writable};
+use castanet_kit::rules::prefixes;
 use castanet_middlebox::field::{Field, FieldLocation, Kind, Layer};
 use castanet_middlebox::rule::Predicate;
 use castanet_middlebox::value::{Condition, Value};
+use castanet_middlebox::value_set::Ranges;
 use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto};
 use std::cmp::Ordering;
 
@@ -100,8 +102,17 @@ pub(super) fn alternatives(predicate: &Predicate) -> Result<Vec<Ternary>, Refusa
         }
         _ => {}
     }
+    if let Some((_, Value::Set(set))) = test
+        && let Some(name) = set.name()
+    {
+        let help = "list the values, such as `80,443,8000-8100`: a policy is private as a whole";
+        return Err((format!("a policy has no named sets such as `@{name}`"), Some(help.into())));
+    }
     let all = places(*field)?.into_iter().flat_map(|place| {
         let matches = match (spec.kind, test) {
+            (_, Some((condition, Value::Set(set)))) => {
+                in_list(set.ranges(), condition.inverse_if(*negated), &place)
+            }
             (Kind::Flag, None) => comparison(Condition::Equal.inverse_if(*negated), 1, 1, place.at),
             (Kind::Named(value), None) => {
                 let condition = Condition::Equal.inverse_if(*negated);
@@ -129,6 +140,24 @@ pub(super) fn alternatives(predicate: &Predicate) -> Result<Vec<Ternary>, Refusa
     Ok(all.collect())
 }
 
+/// The numbers at a place that are in a list, or not, as prefixes.
+fn in_list(list: &Ranges, condition: Condition, place: &Place) -> Vec<Ternary> {
+    let width = place.width as u32;
+    let last = u128::MAX >> (u128::BITS - width);
+    let ranges = match condition {
+        Condition::Equal => list.clone(),
+        _ => Ranges::new(vec![(0, last)]).without(list),
+    };
+    let parts = ranges.as_slice().iter();
+    let prefixes = parts.flat_map(|&(low, high)| prefixes(low, high, width));
+    let row = |(mask, value): (u128, u128)| {
+        let length = mask.count_ones() as usize;
+        let start = value.checked_shr(width - length as u32).unwrap_or(0);
+        Ternary::ANY.with(place.at, length, start)
+    };
+    prefixes.map(row).collect()
+}
+
 /// The first bits of a field that a value is about, as a number, and how many there are.
 fn number_of(value: &Value, width: usize) -> (u128, usize) {
     match *value {
@@ -139,7 +168,7 @@ fn number_of(value: &Value, width: usize) -> (u128, usize) {
         Value::Net6 { address, length } => {
             (address.checked_shr(128 - u32::from(length)).unwrap_or(0), length.into())
         }
-        Value::Bytes(_) | Value::Name(_) => (0, 0),
+        Value::Bytes(_) | Value::Name(_) | Value::Set(_) => (0, 0),
     }
 }
 

@@ -52,6 +52,11 @@ const RULES: &[&str] = &[
     "udp-len > 8 mod ip-saddr 4.4.4.4",
     "! udp-sport accept",
     "! icmp-type mod ip-saddr 6.0.0.0/7",
+    "tcp-dport 80,443,1000-1100 drop",
+    "udp-dport != 1-52,54-60 mod ip-dscp 3",
+    "! ip-saddr 1.0.0.0/8,9.0.0.0-9.0.0.7 mod ip-dscp 6",
+    "ip6-saddr ::1-::7,2001:db8::/32 drop",
+    "proto tcp,33 mod ip-ttl 77",
 ];
 
 const PACKETS: &[&str] = &[
