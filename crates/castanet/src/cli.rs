@@ -81,7 +81,7 @@ line is wrong, 3 no toolchain or no sources, or the compiler failed, 130 ended b
   castanet middlebox --connect /run/rules.sock add tcp-syn tcp-opt-mss '>' 1400 mod tcp-opt-mss 1400
   castanet middlebox --connect /run/rules.sock list --json
   castanet middlebox --connect /run/rules.sock
-  castanet middlebox --check rules.mmb
+  castanet middlebox check rules.mmb
 The rules are in docs/middlebox.md; the shell says `help`.")]
     Middlebox(commands::middlebox::Arguments),
     /// List running instances, or attach to one: commands, or a shell

@@ -10,7 +10,7 @@ use crate::match_packet::PacketView;
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
 use crate::rule_set::{Entry, NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
-use crate::verdict::{is_dropped, rewrite};
+use crate::verdict::{dropping_rule, rewrite};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
 use castanet_kit::conntrack::{ExclusiveAccess, Tuple, rewrite_tuple};
@@ -323,7 +323,11 @@ impl HookContext<'_> {
         if actions & SLOW != 0 {
             return Ok(self.apply_slow_path(state, Some(match_index), None, packet, cx));
         }
-        Ok(if actions & (ACCEPTS | DROPS) == DROPS { Exit::Rule } else { self.forward() })
+        if actions & (ACCEPTS | DROPS) != DROPS {
+            return Ok(self.forward());
+        }
+        state.matcher.count_drop(Some(match_index), &[]);
+        Ok(Exit::Rule)
     }
 
     /// Returns the union of the actions of the connection's rules; `None` if all of them have been
@@ -368,6 +372,7 @@ impl HookContext<'_> {
             matcher.count_stateless(match_index, packet.len());
         }
         if actions & (ACCEPTS | DROPS) == DROPS {
+            matcher.count_drop(match_index, connections.rule_refs(connection));
             return Exit::Rule;
         }
         match connections.tuple_rewrite(connection) {
@@ -414,7 +419,10 @@ impl HookContext<'_> {
                 });
                 self.apply_matched(state, of, *headers, None, packet, &mut || cx.random())
             }
-            Err(exit) => exit,
+            Err(exit) => {
+                self.count_refused(state, exit, packet.len());
+                exit
+            }
         }
     }
 
@@ -498,7 +506,10 @@ impl HookContext<'_> {
         applied_rules.iter().for_each(|&slot| matcher.count(slot, packet.len()));
         let slots = matcher.slots();
         let plans = applied_rules.iter().filter_map(|&slot| Some(&slots.entry(slot)?.plan));
-        if is_dropped(plans.clone(), random) {
+        if let Some(at) = dropping_rule(plans.clone(), random) {
+            if let Some(&slot) = applied_rules.get(at) {
+                matcher.count_drop_of(slot);
+            }
             return Exit::Rule;
         }
         let is_changed = of.is_some_and(|of| of.connections.is_translated(of.connection));
@@ -550,9 +561,22 @@ impl HookContext<'_> {
         let MiddleboxState { matcher, matched_rules, .. } = state;
         let entries = matched_rules.iter().filter_map(|&slot| matcher.slots().entry(slot));
         let is_own = self.matched_stateful_rules(state).any(|entry| entry.plan.drop.is_some());
-        match !is_own && is_dropped(entries.map(|entry| &entry.plan), random) {
-            true => Err(Exit::Rule),
-            false => Ok(true),
+        let is_dropped = !is_own && dropping_rule(entries.map(|it| &it.plan), random).is_some();
+        if is_dropped { Err(Exit::Rule) } else { Ok(true) }
+    }
+
+    /// Counts a packet that begins no connection, because `exit` drops it, for its stateless rules.
+    pub(crate) fn count_refused(&self, state: &mut MiddleboxState, exit: Exit, length: usize) {
+        let MiddleboxState { matcher, matched_rules, .. } = state;
+        let mut is_counted = exit != Exit::Rule;
+        for &slot in matched_rules.iter() {
+            let entry = matcher.slots().entry(slot).filter(|entry| !entry.rule.stateful);
+            let Some(drops) = entry.map(|entry| entry.plan.drop.is_some()) else { continue };
+            matcher.count(slot, length);
+            if drops && !is_counted {
+                is_counted = true;
+                matcher.count_drop_of(slot);
+            }
         }
     }
 }

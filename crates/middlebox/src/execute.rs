@@ -119,6 +119,12 @@ impl Middlebox {
             Command::Enable(names) => new.interfaces.set(names, true),
             Command::Disable(names) => new.interfaces.set(names, false),
             Command::Test(test) => self.test_packet(test, 0),
+            Command::DeleteConnection(tuple) => {
+                match self.connections.change(|all| all.delete(tuple)) {
+                    true => Ok("deleted the connection".to_owned()),
+                    false => Err("there is no such connection".into()),
+                }
+            }
             Command::Save(path) => {
                 let text = self.active_rules.rules().text();
                 names.files().write("save", path, text.as_bytes())?;
@@ -144,7 +150,11 @@ impl Middlebox {
         new.answer = said.map_err(ArgError::new)?;
         let is_about_rules = !matches!(
             command,
-            Command::Test(_) | Command::Save(_) | Command::Enable(_) | Command::Disable(_)
+            Command::Test(_)
+                | Command::Save(_)
+                | Command::Enable(_)
+                | Command::Disable(_)
+                | Command::DeleteConnection(_)
         );
         if is_about_rules {
             new.active_rules = self.active_rules.with(check_rule_count(rules)?);

@@ -146,6 +146,15 @@ fn decode(path: &str, bytes: Vec<u8>) -> Result<String, ArgError> {
     })
 }
 
+/// Puts the values of a file in place of those of a named set; returns the answer, or the error.
+///
+/// # Errors
+/// The file cannot be read, has something that is no value, or the set has values of other kinds.
+pub fn load_set(rules: &mut RuleSet, name: &str, path: &str) -> Result<String, String> {
+    let elements = read_text(path).and_then(|text| parse_set(path, &text));
+    rules.change_set(name, &SetChange::Replace(elements.map_err(|error| error.message())?))
+}
+
 /// Parses a text of commands that add rules, define sets and make settings, in addition to sets that
 /// there are.
 pub(crate) fn parse_rules(

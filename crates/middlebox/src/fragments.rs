@@ -158,7 +158,10 @@ impl HookContext<'_> {
             };
             let connection = match connection {
                 Ok(connection) => connection,
-                Err(exit) => return exit,
+                Err(exit) => {
+                    self.count_refused(state, exit, packet.len());
+                    return exit;
+                }
             };
             let of = connection.as_ref().map(|connection| ConnectionRef {
                 connections,

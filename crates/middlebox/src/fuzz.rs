@@ -1,13 +1,15 @@
 //! Fuzz entry point: lines of commands, a zero byte, then packets.
 
-use crate::connections::{BurstLookup, Connections, LookupResult, quotes, read_any_tuple};
+use crate::connections::{
+    BurstLookup, ConnectionFormat, Connections, LookupResult, quotes, read_any_tuple,
+};
 use crate::fragments::{HeaderBuffer, fragment_key};
 use crate::headers::{self, Headers, NonIpKind};
 use crate::language::{Command, command};
 use crate::match_packet::PacketView;
 use crate::matcher::{Matcher, Tables};
 use crate::rule_set::RuleSet;
-use crate::verdict::{is_dropped, rewrite};
+use crate::verdict::{dropping_rule, rewrite};
 use castanet_kit::fragment_tracker::{Admission, FragmentTracker, HeaderChain, Limits, Refusal};
 use castanet_packet::Packet;
 use std::sync::Arc;
@@ -37,7 +39,7 @@ pub fn fuzz_entry(data: &[u8]) {
             break;
         }
     }
-    _ = harness.connections.list(harness.matcher.slots(), 0, true);
+    _ = harness.connections.list(harness.matcher.slots(), 0, ConnectionFormat::Verbose);
 }
 
 /// Builds the rule set of a text of commands.
@@ -178,7 +180,7 @@ impl Harness {
             connection = begun.ok().flatten();
         }
         let plans = entries.filter(|entry| !entry.rule.stateful).map(|entry| &entry.plan);
-        let passes = !is_dropped(plans.clone(), || n);
+        let passes = dropping_rule(plans.clone(), || n).is_none();
         if passes {
             let mapping = connection.as_ref().map(|found| connections.mapping(found));
             let ends = read_any_tuple(bytes, shown);

@@ -40,6 +40,7 @@ pub mod value_set;
 mod verdict;
 
 pub use active_rules::ActiveRules;
+pub use file::load_set;
 pub use fuzz::fuzz_entry;
 pub use match_packet::PacketView;
 pub use matcher::{Matcher, Tables};

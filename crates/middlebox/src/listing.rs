@@ -14,6 +14,8 @@ pub(crate) struct Count {
     pub(crate) packets: u64,
     /// Bytes of these.
     pub(crate) bytes: u64,
+    /// Packets that the rule has dropped; of several rules that drop a packet the first one counts.
+    pub(crate) drops: u64,
 }
 
 /// The layers that a rule's matches want, lower and upper.
@@ -81,17 +83,23 @@ fn row(at: usize, entry: &Entry) -> [String; 9] {
     ]
 }
 
-const HEAD: [&str; 11] =
-    ["rule", "id", "l3", "l4", "in", "out", "stateful", "matches", "targets", "packets", "bytes"];
+const HEAD: [&str; 13] = [
+    "rule", "id", "l3", "l4", "in", "out", "stateful", "matches", "targets", "packets", "bytes",
+    "drops", "comment",
+];
 
 /// The list as a table.
 pub(crate) fn text(rules: &RuleSet, counts: &[Count]) -> String {
-    let mut rows: Vec<[String; 11]> = vec![HEAD.map(str::to_owned)];
+    let mut rows: Vec<[String; 13]> = vec![HEAD.map(str::to_owned)];
     for (at, entry) in rules.entries().enumerate() {
         let count = counts.get(at).copied().unwrap_or_default();
         let [a, b, c, d, e, f, g, h, i] = row(at, entry);
-        let (packets, bytes) = (count.packets.to_string(), count.bytes.to_string());
-        rows.push([a, b, c, d, e, f, g, h, i, packets, bytes]);
+        let [j, k, l] = [count.packets, count.bytes, count.drops].map(|it| it.to_string());
+        let comment = entry.rule.comment.beside().to_owned();
+        rows.push([a, b, c, d, e, f, g, h, i, j, k, l, comment]);
+    }
+    if rows.iter().skip(1).all(|row| row[12].is_empty()) {
+        rows[0][12].clear();
     }
     let widths: Vec<usize> = (0..HEAD.len())
         .map(|at| rows.iter().map(|row| row[at].chars().count()).max().unwrap_or(0))
@@ -119,8 +127,8 @@ pub(crate) fn json(rules: &RuleSet, counts: &[Count]) -> String {
             text,
             "{}\n  {{\"rule\": {}, \"id\": {}, \"l3\": \"{l3}\", \"l4\": \"{l4}\", \
              \"in\": {}, \"out\": {}, \"stateful\": {}, \"matches\": [{}], \
-             \"targets\": [{}], \"packets\": {}, \"bytes\": {}, \
-             \"warnings\": [{}]}}",
+             \"targets\": [{}], \"packets\": {}, \"bytes\": {}, \"drops\": {}, \
+             \"comment\": {}, \"warnings\": [{}]}}",
             if at == 0 { "" } else { "," },
             at + 1,
             entry.id,
@@ -131,6 +139,8 @@ pub(crate) fn json(rules: &RuleSet, counts: &[Count]) -> String {
             all_quoted(&entry.rule.targets),
             count.packets,
             count.bytes,
+            count.drops,
+            quoted(entry.rule.comment.beside()),
             all_quoted(&own),
         );
     }

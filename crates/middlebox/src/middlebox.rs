@@ -124,6 +124,7 @@ use castanet_element::prelude::*;
 /// < back 2.0.0.2:80 > 10.0.0.1:1000 tcp syn ack 1
 /// = m.connections tcp 10.0.0.1:1000 > 2.0.0.2:80 id1
 /// = m.connections_verbose tcp 10.0.0.1:1000 > 2.0.0.2:80 id1 expires 120 s transient flags S SA as 9.9.9.9:4000 > 2.0.0.2:80
+/// = m.connections_json [\n  {"expires":120,"flags":["S","SA"],"is_answered":true,"is_established":false,"original":{"destination":"2.0.0.2","destination_port":80,"source":"10.0.0.1","source_port":1000},"protocol":"tcp","rules":[1],"translated":{"destination":"2.0.0.2","destination_port":80,"source":"9.9.9.9","source_port":4000}}\n]
 /// = m.packets1 2
 /// > wan  2.0.0.2:53 > 10.0.0.1:9 udp
 /// = m.drops.rule 1
@@ -180,6 +181,10 @@ use castanet_element::prelude::*;
 /// < b 2.0.0.2 > 1.0.0.1 proto 99
 /// > a 1.0.0.1:7 > 2.0.0.2:6 udp
 /// = m.drops.full 1
+/// ! m.command delete connection udp 1.0.0.1:5 > 2.0.0.2:6
+/// = m.said deleted the connection
+/// > a 1.0.0.1:7 > 2.0.0.2:6 udp
+/// < b 1.0.0.1:7 > 2.0.0.2:6 udp
 /// ```
 ///
 /// If a rule tests fields behind the IP header or is stateful, fragments are matched by their own

@@ -418,6 +418,12 @@ impl RuleSet {
         Ok(new.unwrap_or(rule))
     }
 
+    /// The names of sets that no rule uses.
+    pub fn unused_sets(&self) -> Vec<&str> {
+        let is_unused = |name: &&str| !self.entries().any(|entry| uses(&entry.rule, name));
+        self.sets.names().filter(is_unused).collect()
+    }
+
     /// Changes a named set, and the rules that use it.
     pub(crate) fn change_set(&mut self, name: &str, change: &SetChange) -> Result<String, String> {
         let mut sets = self.sets.clone();

@@ -3,7 +3,7 @@
 
 use crate::active_rules::ActiveRules;
 use crate::burst::PacketLookup;
-use crate::connections::{BurstLookup, ConnectionKey, Connections};
+use crate::connections::{BurstLookup, ConnectionFormat, ConnectionKey, Connections, json_array};
 use crate::exit::Exit;
 use crate::export::{self, Export, ExportArgs};
 use crate::fragments::HeaderBuffer;
@@ -88,12 +88,17 @@ impl MiddleboxState {
     /// The connections with their rules, a line each.
     #[read]
     fn connections(&self, ask: &ReadRequest) -> Value {
-        self.list_connections(ask, false)
+        self.list_connections(ask, ConnectionFormat::Brief)
     }
     /// The connections with timeouts, TCP state and translations, a line each.
     #[read]
     fn connections_verbose(&self, ask: &ReadRequest) -> Value {
-        self.list_connections(ask, true)
+        self.list_connections(ask, ConnectionFormat::Verbose)
+    }
+    /// The connections as JSON: `expires` is in seconds, `rules` has identifiers.
+    #[read]
+    fn connections_json(&self, ask: &ReadRequest) -> Value {
+        self.list_connections(ask, ConnectionFormat::Json)
     }
     /// Number of connections.
     #[read]
@@ -150,11 +155,15 @@ impl MiddleboxState {
         self.matcher.tables().rules()
     }
 
-    fn list_connections(&self, ask: &ReadRequest, verbose: bool) -> Value {
+    fn list_connections(&self, ask: &ReadRequest, format: ConnectionFormat) -> Value {
         let (slots, now) = (self.matcher.slots(), ask.now.0.unsigned_abs());
-        let some = |all: &Connections| all.list_chunk(slots, now, verbose, ask.from);
+        let some = |all: &Connections| all.list_chunk(slots, now, format, ask.from);
         let (text, next) = self.connections.read(some);
-        TextChunk { text, next, finish: TextChunk::sorted }.into()
+        let finish = match format {
+            ConnectionFormat::Json => json_array,
+            _ => TextChunk::sorted,
+        };
+        TextChunk { text, next, finish }.into()
     }
 
     /// Schedules a wake-up, so that connections expire while no packets come.
@@ -240,15 +249,15 @@ impl MiddleboxState {
     fn list_rules(&self, show: fn(&RuleSet, &[Count]) -> String) -> Value {
         let rules = self.rules().clone();
         let counts = rules.entries().flat_map(|entry| {
-            let Count { packets, bytes } = self.count_of(entry);
-            [packets, bytes]
+            let Count { packets, bytes, drops } = self.count_of(entry);
+            [packets, bytes, drops]
         });
         let say = {
             let rules = rules.clone();
             move |counts: &[u64]| {
-                let pairs = counts.as_chunks::<2>().0.iter();
-                let counts: Vec<Count> =
-                    pairs.map(|&[packets, bytes]| Count { packets, bytes }).collect();
+                let all = counts.as_chunks::<3>().0.iter();
+                let count = |&[packets, bytes, drops]: &[u64; 3]| Count { packets, bytes, drops };
+                let counts: Vec<Count> = all.map(count).collect();
                 show(&rules, &counts)
             }
         };

@@ -6,7 +6,7 @@ use crate::language::rule;
 use crate::match_packet::PacketView;
 use crate::rewrite::RulePlan;
 use crate::rule::Rule;
-use crate::verdict::{is_dropped, rewrite};
+use crate::verdict::{dropping_rule, rewrite};
 use castanet_packet::Packet;
 use castanet_wire::checksum::pseudo_v4;
 use castanet_wire::sketch::{self, Layer as Start};
@@ -54,7 +54,7 @@ fn pass(rules: &[Rule], packet: &mut Packet) -> bool {
         PacketView { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
     let plans: Vec<RulePlan> =
         rules.iter().filter(|it| it.matches_packet(&seen)).map(RulePlan::new).collect();
-    if is_dropped(plans.iter(), || 0) {
+    if dropping_rule(plans.iter(), || 0).is_some() {
         return false;
     }
     rewrite(packet, headers, plans.iter(), None, None, MTU);

@@ -10,21 +10,22 @@ use castanet_packet::Packet;
 use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header};
 use std::net::IpAddr;
 
-/// Whether a rule drops the packet and no rule accepts it. `random` is called only for rules that
-/// drop with a probability.
+/// The position of the first rule that drops the packet; `None` if none does, or if one accepts it.
+/// `random` is called only for rules that drop with a probability.
 #[inline]
-pub(crate) fn is_dropped<'r>(
+pub(crate) fn dropping_rule<'r>(
     plans: impl Iterator<Item = &'r RulePlan> + Clone,
     mut random: impl FnMut() -> u64,
-) -> bool {
-    let mut drops = false;
-    for plan in plans {
+) -> Option<usize> {
+    let mut found = None;
+    for (at, plan) in plans.enumerate() {
         if plan.accept {
-            return false;
+            return None;
         }
-        drops = drops || plan.drop.is_some_and(|chance| chance.is_drawn(random()));
+        let drops = found.is_none() && plan.drop.is_some_and(|chance| chance.is_drawn(random()));
+        found = if drops { Some(at) } else { found };
     }
-    drops
+    found
 }
 
 /// Applies the plans in rule order, then the mapping. Returns the number of TCP options for which

@@ -48,10 +48,13 @@ pub(super) fn converse<H: Helper>(
                 }
                 stop.store(false, Ordering::Relaxed);
                 let Some(helper) = editor.helper_mut() else { return Ok(()) };
-                match obey(&line, &stop, helper) {
-                    ShellStep::Next => {}
-                    ShellStep::Quit => return Ok(()),
-                    ShellStep::Gone => return Err(CommandError::REPORTED),
+                // Pasted text may have several lines.
+                for line in line.lines() {
+                    match obey(line, &stop, helper) {
+                        ShellStep::Next => {}
+                        ShellStep::Quit => return Ok(()),
+                        ShellStep::Gone => return Err(CommandError::REPORTED),
+                    }
                 }
             }
             Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => {}

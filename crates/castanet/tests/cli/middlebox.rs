@@ -30,11 +30,63 @@ fn rules_are_checked_with_lines_and_words() {
     }
     let result = castanet(&["middlebox", "--check", "/nowhere.mmb"], b"");
     assert!(result.status == Some(1) && result.err.contains("/nowhere.mmb"), "{}", result.err);
-    for words in
-        [&["middlebox"][..], &["middlebox", "--in", "eth0"], &["middlebox", "--check", "a", "b"]]
-    {
-        assert_eq!(castanet(words, b"").status, Some(2));
+    for (words, wanted) in [
+        (&["middlebox"][..], "two interfaces are missing"),
+        (&["middlebox", "--in", "eth0"], "--out"),
+        (&["middlebox", "check"], "a file of rules is missing"),
+        (&["middlebox", "--in", "a", "--out", "a"], "the same interface"),
+        (&["middlebox", "--in", "a", "--out", "b", "x", "y"], "'y' is one file of rules too many"),
+        (&["middlebox", "--in", "a", "--out", "b", "x", "--json"], "--connect"),
+    ] {
+        let result = castanet(words, b"");
+        assert_eq!(result.status, Some(2), "{}", result.err);
+        assert!(result.err.contains(wanted), "no {wanted} in\n{}", result.err);
     }
+}
+
+#[test]
+fn check_finds_what_is_wrong_or_doubtful_in_all_files() {
+    let list = file("list.txt", "10.0.0.0/8, 192.0.2.1-192.0.2.9 # hosts\n2001:db8::/32\n");
+    let right = file(
+        "sets.mmb",
+        &format!(
+            "# Sets.\nip-saddr @lan accept\nset load lan {list}\ntcp-dport 80,443,8000-8100 drop\ntimeout udp 30\n"
+        ),
+    );
+    let result = castanet(&["middlebox", "check", &right], b"");
+    assert_eq!((result.status, result.err.as_str()), (Some(0), ""));
+    let doubtful = file("doubt.mmb", "tcp-syn drop\nset add spare 1\nadd tcp-syn drop\n");
+    let result = castanet(&["middlebox", "check", &right, &doubtful], b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    for words in
+        ["doubt.mmb:3:1", "warning: the rule of line 1 is the same", "no rule uses the set `spare`"]
+    {
+        assert!(result.err.contains(words), "no {words} in\n{}", result.err);
+    }
+    let wrong = file(
+        "wrong_sets.mmb",
+        "ip-saddr @lna drop\nset add lan 10.0.0.0/8\nset load x /nowhere\ntcp-dport @lan drop\nflush\n",
+    );
+    let result = castanet(&["middlebox", "check", &wrong, &right], b"");
+    assert_eq!(result.status, Some(1), "{}", result.err);
+    for words in [
+        "wrong_sets.mmb:1:1",
+        "there is no set `lna`; did you mean `lan`?",
+        "/nowhere: No such file or directory",
+        "set `lan` has addresses, and tcp-dport wants numbers",
+        "a file of rules only adds rules, defines sets and makes settings",
+    ] {
+        assert!(result.err.contains(words), "no {words} in\n{}", result.err);
+    }
+}
+
+#[test]
+fn options_may_stand_behind_the_file() {
+    let rules = file("behind.mmb", "all accept\n");
+    let result =
+        castanet(&["middlebox", &rules, "--in", "a", "--out", "b", "--show", "--mtu", "900"], b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    assert!(result.out.contains("MTU 900"), "{}", result.out);
 }
 
 /// A rule that no packet can match is an error; one that may be meant otherwise is accepted with a
@@ -261,6 +313,20 @@ fn every_command_reaches_one_that_runs() {
     assert!(it.answer(&["watch", "1"]).contains("tcp-dport 80"));
     assert!(it.answer(&["help"]).contains("add-stateful MATCH"));
     assert!(it.answer(&["help", "fields"]).contains("tcp-opt-mss"));
+    assert_eq!(it.answer(&["set", "add", "lan", "10.0.0.0/8"]), "set lan has 1 value or range\n");
+    assert_eq!(
+        it.answer(&["ip-saddr @lan drop # not from here"]),
+        "3 id5 add ip-saddr @lan drop\n"
+    );
+    assert_eq!(it.answer(&["show", "sets", "verbose"]), "lan 1 10.0.0.0/8\n");
+    assert_eq!(it.answer(&["show", "timeouts"]).lines().next(), Some("udp 30"));
+    assert!(it.answer(&["list"]).lines().last().unwrap().ends_with("not from here"));
+    let json: serde_json::Value = serde_json::from_str(&it.answer(&["list", "--json"])).unwrap();
+    assert_eq!((&json[2]["drops"], &json[2]["comment"]), (&0.into(), &"not from here".into()));
+    assert_eq!(it.answer(&["show", "connections", "--json"]), "[\n]\n");
+    let (status, _, err) = it.ask(&["delete connection tcp 1.0.0.1:2 > 3.0.0.4:5"], "");
+    assert!(status == Some(1) && err.contains("there is no such connection"), "{err}");
+    assert!(it.answer(&["help", "timeout"]).starts_with("timeout udp|"));
     assert!(it.answer(&["help", "ip-ttl"]).contains("a number from 0 to 255"));
 }
 

@@ -35,12 +35,29 @@ fn protocol(number: u8) -> String {
     }
 }
 
+/// What a listing says of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ConnectionFormat {
+    /// A line with the tuple and the rules.
+    Brief,
+    /// A line that also has the timeout, the TCP state and the translation.
+    Verbose,
+    /// A JSON object with the same.
+    Json,
+}
+
+/// Makes a JSON array of lines of objects.
+pub(crate) fn json_array(lines: String) -> String {
+    let lines = TextChunk::sorted(lines);
+    format!("[{}\n]\n", lines.lines().map(|it| format!("\n  {it}")).collect::<Vec<_>>().join(","))
+}
+
 impl Connections {
-    /// Lists all connections, sorted; `verbose` adds timeouts, TCP state and translations.
-    pub(crate) fn list(&self, slots: &RuleSlots, now: u64, verbose: bool) -> String {
+    /// Lists all connections, sorted.
+    pub(crate) fn list(&self, slots: &RuleSlots, now: u64, format: ConnectionFormat) -> String {
         let (mut text, mut from) = (String::new(), Some(0));
         while let Some(begin) = from {
-            let (some, next) = self.list_chunk(slots, now, verbose, begin);
+            let (some, next) = self.list_chunk(slots, now, format, begin);
             text += &some;
             from = next;
         }
@@ -89,16 +106,16 @@ impl Connections {
         &self,
         slots: &RuleSlots,
         now: u64,
-        verbose: bool,
+        format: ConnectionFormat,
         from: u64,
     ) -> (String, Option<u64>) {
         match from.checked_sub(IP6_START) {
             None => {
-                let (text, next) = self.chunk_of(&self.ip4, slots, now, verbose, from);
+                let (text, next) = self.chunk_of(&self.ip4, slots, now, format, from);
                 (text, next.or(Some(IP6_START)))
             }
             Some(from) => {
-                let (text, next) = self.chunk_of(&self.ip6, slots, now, verbose, from);
+                let (text, next) = self.chunk_of(&self.ip6, slots, now, format, from);
                 (text, next.map(|next| next + IP6_START))
             }
         }
@@ -109,15 +126,19 @@ impl Connections {
         table: &FamilyTable<A>,
         slots: &RuleSlots,
         now: u64,
-        verbose: bool,
+        format: ConnectionFormat,
         from: u64,
     ) -> (String, Option<u64>) {
         table.list_chunk(from, |text, id, key, entry| {
             let (state, (from, to)) = (entry.state(), entry.tuples(key));
             let (from, to) = (from.tuple(), to.tuple());
+            let left = table.deadline(id).saturating_sub(now).div_ceil(1_000_000_000);
+            if format == ConnectionFormat::Json {
+                let _ = writeln!(text, "{}", self.object((&from, &to), state, slots, left));
+                return;
+            }
             self.write_rules(text, &from, state, slots);
-            if verbose {
-                let left = table.deadline(id).saturating_sub(now).div_ceil(1_000_000_000);
+            if format == ConnectionFormat::Verbose {
                 let _ = write!(text, " expires {left} s");
                 if from.proto == ip_proto::TCP {
                     let [forward, reverse] = state.flags().map(flag_letters);
@@ -128,6 +149,43 @@ impl Connections {
             }
             text.push('\n');
         })
+    }
+}
+
+impl Connections {
+    /// A connection as a JSON object, with the seconds that are left to it.
+    fn object(
+        &self,
+        (from, to): (&Tuple, &Tuple),
+        state: &ConnectionState,
+        slots: &RuleSlots,
+        left: u64,
+    ) -> serde_json::Value {
+        let ends = |tuple: &Tuple| {
+            serde_json::json!({
+                "source": tuple.src.0.to_string(), "source_port": tuple.src.1,
+                "destination": tuple.dst.0.to_string(), "destination_port": tuple.dst.1,
+            })
+        };
+        let rules = slots.resolve_all(self.rule_lists.rules(&state.rule_refs));
+        let rules: Vec<u64> = rules.map(|(_, rule)| rule.id).collect();
+        let mut object = serde_json::json!({
+            "protocol": protocol(from.proto), "original": ends(from), "rules": rules,
+            "expires": left, "is_answered": state.has_reply(),
+        });
+        if from.proto == ip_proto::TCP {
+            object["is_established"] = state.is_established().into();
+            object["flags"] = state.flags().map(flag_letters).to_vec().into();
+        }
+        if from != to {
+            object["translated"] = ends(to);
+        }
+        let mut offsets = String::new();
+        write_offsets(&mut offsets, &self.seq_offsets.get(state.offsets));
+        if !offsets.is_empty() {
+            object["offsets"] = offsets.trim_start().into();
+        }
+        object
     }
 }
 

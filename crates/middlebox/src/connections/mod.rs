@@ -18,6 +18,7 @@ mod table;
 mod tests;
 mod tuple;
 
+pub(crate) use listing::{ConnectionFormat, json_array};
 pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};
 pub(crate) use record::{ConnectionKey, ConnectionRecord};

@@ -365,6 +365,14 @@ impl Connections {
         release!(self, is_ip6, id, EndReason::ForcedEnd, .remove(id));
     }
 
+    /// Removes the connection with this tuple, original or translated, of either direction; whether
+    /// there is one.
+    pub(crate) fn delete(&mut self, tuple: &Tuple) -> bool {
+        let hit = self.hit(tuple);
+        hit.into_iter().for_each(|hit| self.remove_hit(hit));
+        hit.is_some()
+    }
+
     /// Returns the original tuple and the translated one, both in the original direction.
     pub(super) fn tuples(&self, connection: &PacketConnection) -> (Tuple, Tuple) {
         fn tuples<A: Address>(table: &FamilyTable<A>, id: Id) -> (Tuple, Tuple) {

@@ -1,5 +1,6 @@
 //! Tests of connections: lookup, translation, expiry, eviction.
 
+use super::listing::ConnectionFormat;
 use super::mapping::Direction;
 use super::{BurstLookup, Connections, LookupResult, PacketConnection, TupleRewrite, offsets};
 use crate::active_rules::ActiveRules;
@@ -300,7 +301,8 @@ fn connections_expire_by_their_timeouts() {
     assert_eq!(after(&mut harness, 121), 0);
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     harness.out(text);
-    let listed = harness.connections.list(harness.matcher.slots(), harness.now, true);
+    let listed =
+        harness.connections.list(harness.matcher.slots(), harness.now, ConnectionFormat::Verbose);
     assert_eq!(listed, "udp 1.0.0.1:9 > 2.0.0.2:53 id1 expires 600 s\n");
 }
 
@@ -359,7 +361,8 @@ fn connections_survive_a_reload() {
     harness.active_rules = other;
     let text = "1.0.0.1:9 > 2.0.0.2:53 udp";
     assert_eq!(harness.out(text), came("1.0.0.1:9 > 2.0.0.2:54 udp"));
-    let listed = harness.connections.list(harness.matcher.slots(), harness.now, false);
+    let listed =
+        harness.connections.list(harness.matcher.slots(), harness.now, ConnectionFormat::Brief);
     assert_eq!(listed, "proto 99 1.0.0.1:0 > 2.0.0.2:0\nudp 1.0.0.1:9 > 2.0.0.2:53 id2\n");
     assert_eq!(harness.pass("1.0.0.1 > 2.0.0.2 proto 99").0, None, "no rule is left");
     assert_eq!(harness.connections.len(), 1);
@@ -379,7 +382,7 @@ fn those_who_are_half_open_or_over_make_room() {
     let lists = |harness: &Harness, host: u8| {
         harness
             .connections
-            .list(harness.matcher.slots(), harness.now, false)
+            .list(harness.matcher.slots(), harness.now, ConnectionFormat::Brief)
             .contains(&format!("1.0.0.{host}:9 "))
     };
     for host in 1..=3 {

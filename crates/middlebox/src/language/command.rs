@@ -7,9 +7,11 @@ use crate::analysis::RulePart;
 use crate::named_sets::{SetChange, SetElement};
 use crate::rule::Rule;
 use crate::rule_set::NonIpPolicy;
-use crate::value;
+use crate::value::{self, PROTOCOLS};
 use crate::value_set::check_name;
+use castanet_kit::conntrack::Tuple;
 use castanet_lang::nearest;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 
 /// A command.
@@ -37,6 +39,10 @@ pub enum Command {
         /// With all that is kept of them.
         verbose: bool,
     },
+    /// Shows connections with all that is kept of them, as JSON.
+    ListConnections,
+    /// Removes a connection.
+    DeleteConnection(Tuple),
     /// Shows the named sets.
     ShowSets {
         /// With their values.
@@ -143,7 +149,11 @@ pub const COMMANDS: &[(&str, &str)] = &[
     ("flush", "Removes all rules, and forgets all connections."),
     ("list [--json]", "Shows the rules and what they have counted."),
     ("show tables [verbose]", "Shows how rules are found."),
-    ("show connections [verbose]", "Shows connections."),
+    ("show connections [verbose|--json]", "Shows connections."),
+    (
+        "delete connection PROTO ADDRESS[:PORT] > ADDRESS[:PORT]",
+        "Removes a connection, by its ends as `show connections` has them.",
+    ),
     ("show sets [verbose]", "Shows the named sets, and their values."),
     ("show timeouts", "Shows how long idle connections stay."),
     (
@@ -179,6 +189,7 @@ pub fn command(line: &str) -> Result<Option<Command>, ParseError> {
         }));
     }
     let command = match first.text {
+        "delete" if cursor.eat("connection") => Command::DeleteConnection(tuple(&mut cursor)?),
         "delete" => Command::Delete(selector(&mut cursor)?),
         "move" => {
             let from = selector(&mut cursor)?;
@@ -289,10 +300,41 @@ fn parse_show(cursor: &mut Cursor) -> Result<Command, ParseError> {
     let what = one_of(cursor, &["tables", "connections", "sets", "timeouts"])?;
     let verbose = what != "timeouts" && cursor.eat("verbose");
     Ok(match what {
+        "connections" if !verbose && cursor.eat("--json") => Command::ListConnections,
         "tables" => Command::ShowTables { verbose },
         "sets" => Command::ShowSets { verbose },
         "timeouts" => Command::ShowTimeouts,
         _ => Command::ShowConnections { verbose },
+    })
+}
+
+/// Parses the protocol and the ends of a connection.
+fn tuple(cursor: &mut Cursor) -> Result<Tuple, ParseError> {
+    let word = cursor.expect("a protocol")?;
+    let word = if word.text == "proto" { cursor.expect("a number")? } else { word };
+    let named = PROTOCOLS.iter().find(|(name, _)| *name == word.text).map(|(_, number)| *number);
+    let proto = named.or_else(|| value::number(word.text, 8).map(|it| it as u8));
+    let proto = proto.ok_or_else(|| {
+        ParseError::new(word.range, format!("`{}` is no protocol", word.text))
+            .help("such as `delete connection tcp 10.0.0.1:1000 > 2.0.0.2:80`")
+    })?;
+    let src = end(cursor)?;
+    one_of(cursor, &[">"])?;
+    let dst = end(cursor)?;
+    if src.0.is_ipv4() != dst.0.is_ipv4() {
+        let words = cursor.words_so_far();
+        return Err(ParseError::new(words, "the two ends are of two address families"));
+    }
+    Ok(Tuple { src, dst, proto })
+}
+
+/// Parses an address with or without a port.
+fn end(cursor: &mut Cursor) -> Result<(IpAddr, u16), ParseError> {
+    let word = cursor.expect("an address")?;
+    let with_port = word.text.parse::<SocketAddr>().map(|it| (it.ip(), it.port()));
+    with_port.or_else(|_| word.text.parse().map(|address| (address, 0))).map_err(|_| {
+        ParseError::new(word.range, format!("`{}` is no address", word.text))
+            .help("an end is an address and a port, such as 10.0.0.1:80 or [2001:db8::1]:80")
     })
 }
 

@@ -62,6 +62,13 @@ impl<'a> Cursor<'a> {
         ParseError::new(self.end..self.end, format!("{wanted} is missing"))
     }
 
+    /// Returns the range of the words that were taken.
+    pub(super) fn words_so_far(&self) -> Range<usize> {
+        let taken = &self.words[..self.at];
+        let ends = taken.first().zip(taken.last());
+        ends.map_or(0..0, |(first, last)| first.range.start..last.range.end)
+    }
+
     /// Returns an error if words are left over.
     pub(super) fn finish(&self) -> Result<(), ParseError> {
         match self.peek() {

@@ -236,7 +236,9 @@ fn compared(
 fn in_set(spec: &FieldSpec, set: &ValueSet) -> Option<PredicateKeys> {
     let ranges = set.ranges().as_slice().iter();
     let prefixes = |width| {
-        let all = ranges.flat_map(move |&(low, high)| prefixes(low, high, width));
+        // A named set may have numbers that the field cannot have.
+        let last = u128::MAX >> (u128::BITS - width);
+        let all = ranges.flat_map(move |&(low, high)| prefixes(low, high.min(last), width));
         let all: Vec<(u128, u128)> = all.take(MOST_OF_SETS + 1).collect();
         (all.len() <= MOST_OF_SETS).then_some(all)
     };

@@ -3,10 +3,12 @@
 use crate::listing::Count;
 use crate::rule_set::{Change, RuleSet};
 
-/// Packets and bytes by slot.
+/// Packets, bytes and drops by slot.
 #[derive(Default)]
 pub(crate) struct RuleCounters {
     all: Vec<Counter>,
+    /// Packets that a rule has dropped. They lie apart, so that those that match cost no more.
+    drops: Vec<u64>,
 }
 
 /// Packets and bytes: integers, so that the allocator can hand out zeroed pages untouched.
@@ -21,9 +23,12 @@ impl RuleCounters {
             // A fresh allocation is zeroed by the system, and its pages are touched at the first
             // count.
             self.all = vec![ZERO; rules.slots()];
+            self.drops = vec![0; rules.slots()];
             return;
         }
-        self.all.resize(self.all.len().max(rules.slots()), ZERO);
+        let slots = self.all.len().max(rules.slots());
+        self.all.resize(slots, ZERO);
+        self.drops.resize(slots, 0);
         match rules.changes_since(before) {
             Some(changes) => changes.iter().for_each(|change| {
                 if let Change::Added(_, entry) = change {
@@ -52,21 +57,34 @@ impl RuleCounters {
         }
     }
 
-    /// The packets and bytes of a slot.
-    pub(super) fn at_mut(&mut self, slot: u32) -> Option<&mut [u64; 2]> {
-        self.all.get_mut(slot as usize)
+    /// Counts a packet that the rule in a slot drops.
+    #[inline]
+    pub(super) fn count_drop(&mut self, slot: u32) {
+        if let Some(drops) = self.drops.get_mut(slot as usize) {
+            *drops += 1;
+        }
+    }
+
+    /// Adds packets, bytes and drops to those of a slot.
+    pub(super) fn add(&mut self, slot: u32, [packets, bytes, drops]: [u64; 3]) {
+        let slot = slot as usize;
+        if let (Some(all), Some(own)) = (self.all.get_mut(slot), self.drops.get_mut(slot)) {
+            *all = [all[0].saturating_add(packets), all[1].saturating_add(bytes)];
+            *own = own.saturating_add(drops);
+        }
     }
 
     /// Returns the counter of a slot.
     pub(crate) fn of(&self, slot: usize) -> Count {
         let [packets, bytes] = self.all.get(slot).copied().unwrap_or(ZERO);
-        Count { packets, bytes }
+        let drops = self.drops.get(slot).copied().unwrap_or_default();
+        Count { packets, bytes, drops }
     }
 
     /// Sets the counter of a slot.
-    fn set(&mut self, slot: usize, Count { packets, bytes }: Count) {
-        if let Some(place) = self.all.get_mut(slot) {
-            *place = [packets, bytes];
+    fn set(&mut self, slot: usize, Count { packets, bytes, drops }: Count) {
+        if let (Some(place), Some(own)) = (self.all.get_mut(slot), self.drops.get_mut(slot)) {
+            (*place, *own) = ([packets, bytes], drops);
         }
     }
 }

@@ -201,6 +201,28 @@ impl Matcher {
         actions
     }
 
+    /// Counts a drop for the first rule in rule order that drops a packet: one of those that match it,
+    /// or one of its connection.
+    pub(crate) fn count_drop(&mut self, number: Option<u32>, own: &[RuleRef]) {
+        let first = self.next_hit;
+        let hits = self.hits.iter().skip(first).skip_while(|hit| Some(hit.key) < number);
+        let hits = hits.take_while(|hit| Some(hit.key) == number).map(|hit| hit.rule);
+        let stateless = hits.filter(|rule| rule.actions() & STATEFUL == 0);
+        let slots = &self.tables.slots;
+        let drops = |actions: u8| actions & DROPS != 0;
+        let matched = stateless.filter(|rule| drops(rule.actions())).map(|rule| rule.slot());
+        let own = own.iter().filter(|&&rule| slots.actions_of(rule).is_some_and(drops));
+        let all = matched.chain(own.map(|rule| rule.slot));
+        if let Some(slot) = all.min_by_key(|&slot| slots.rank(slot)) {
+            self.counters.count_drop(slot);
+        }
+    }
+
+    /// Counts a drop for the rule in a slot.
+    pub(crate) fn count_drop_of(&mut self, slot: u32) {
+        self.counters.count_drop(slot);
+    }
+
     /// Rewinds, so that callers may ask for packets in order again.
     pub(crate) fn rewind(&mut self) {
         self.next_hit = 0;

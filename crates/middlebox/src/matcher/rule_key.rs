@@ -3,7 +3,7 @@
 use super::Matcher;
 use super::slots::{RuleRef, RuleSlots};
 use crate::rule_set::{Entry, RuleSet};
-use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
+use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -68,7 +68,7 @@ impl Matcher {
     }
 }
 
-/// Packets and bytes of each rule, which are added.
+/// Packets, bytes and drops of each rule, which are added.
 impl PortableState for Matcher {
     fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
         const PART: usize = 256;
@@ -78,7 +78,7 @@ impl PortableState for Matcher {
             let Some(entry) = rules.at(at) else { continue };
             let count = self.counters.of(entry.slot);
             if count.packets > 0 {
-                to.write(&RuleKey::new(entry), &[count.packets, count.bytes]);
+                to.write(&RuleKey::new(entry), &[count.packets, count.bytes, count.drops]);
             }
         }
         let end = first.saturating_add(PART);
@@ -90,9 +90,7 @@ impl PortableState for Matcher {
         let Some(rule) = self.find_rule(&key) else {
             return Err(ArgError::new("a rule that has counted packets is not here"));
         };
-        match self.counters.at_mut(rule.slot) {
-            Some([packets, bytes]) => add_counts([packets, bytes], counts),
-            None => Ok(()),
-        }
+        self.counters.add(rule.slot, counts);
+        Ok(())
     }
 }

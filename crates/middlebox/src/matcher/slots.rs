@@ -159,6 +159,12 @@ impl RuleSlots {
         self.slots[slot].rank = rank;
     }
 
+    /// Returns the rank of the rule in a slot.
+    #[inline]
+    pub(super) fn rank(&self, slot: u32) -> u64 {
+        self.slots.get(slot as usize).map_or(u64::MAX, |it| it.rank)
+    }
+
     /// Returns the rule in a slot.
     #[inline]
     pub(crate) fn entry(&self, slot: u32) -> Option<&Arc<Entry>> {

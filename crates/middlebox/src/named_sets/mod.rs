@@ -197,6 +197,11 @@ impl NamedSets {
         }
     }
 
+    /// The names of the sets.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(|name| &**name)
+    }
+
     /// The commands that make these sets, one a line.
     pub(crate) fn text(&self) -> String {
         /// Values in a line.

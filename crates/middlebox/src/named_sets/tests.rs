@@ -96,6 +96,23 @@ fn wrong_sets_in_files_are_named_with_their_lines() {
 }
 
 #[test]
+fn a_set_may_have_numbers_that_a_field_cannot_have() {
+    let rules = of_file("set add ports 9 65000-70000 80000\ntcp-dport @ports drop\n").unwrap();
+    let (active, mut matcher) = (ActiveRules::new(rules), Matcher::default());
+    matcher.set_tables(active.tables());
+    for (port, is_matched) in
+        [(9, true), (10, false), (64999, false), (65535, true), (14464, false)]
+    {
+        let packet = packet(&format!("1.0.0.1:5 > 2.0.0.2:{port} tcp")).0;
+        let headers = headers::find(&packet).unwrap();
+        let view = PacketView { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
+        let mut found = Vec::new();
+        matcher.matching_rules_of(&view, &mut found);
+        assert_eq!(!found.is_empty(), is_matched, "{port}");
+    }
+}
+
+#[test]
 fn a_large_set_is_found_by_the_table() {
     let values: Vec<String> =
         (0..5000u32).map(|n| format!("10.{}.{}.7", n / 250, n % 250)).collect();

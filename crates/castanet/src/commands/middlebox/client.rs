@@ -58,6 +58,7 @@ pub(in crate::commands) fn obey_on(
         Some(Command::ShowTables { verbose: true }) => read("tables_verbose"),
         Some(Command::ShowConnections { verbose: false }) => read("connections"),
         Some(Command::ShowConnections { verbose: true }) => read("connections_verbose"),
+        Some(Command::ListConnections) => read("connections_json"),
         Some(Command::ShowSets { verbose: false }) => read("sets"),
         Some(Command::ShowSets { verbose: true }) => read("sets_verbose"),
         Some(Command::ShowTimeouts) => read("timeouts"),

@@ -1,5 +1,6 @@
 //! `castanet middlebox`: a bridge or router of two interfaces that applies rules, and its clients.
 
+mod check;
 mod client;
 mod route;
 mod shell;
@@ -9,23 +10,17 @@ pub(super) use client::obey_on;
 use super::{CommandError, CommandResult, write_out};
 use crate::cli::{Configuration, Workers};
 use crate::instance::HttpArguments;
-use crate::terminal::{colours_on_stderr, complain};
 use castanet_lang::args::{quote, quote_if_needed};
-use castanet_lang::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
-use castanet_middlebox::analysis::warnings_of_all;
-use castanet_middlebox::language::{self, Command};
-use castanet_middlebox::rule::Rule;
 use clap::Args;
 use route::{InterfaceAddress, Routes};
 use std::net::IpAddr;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// Arguments of `castanet middlebox`.
 #[derive(Args)]
 pub(crate) struct Arguments {
     /// The interface on the one side
-    #[arg(long = "in", value_name = "IF", requires = "output", required_unless_present_any = ["connect", "check"])]
+    #[arg(long = "in", value_name = "IF", requires = "output")]
     input: Option<String>,
     /// The interface on the other side
     #[arg(long = "out", value_name = "IF", requires = "input")]
@@ -81,8 +76,11 @@ pub(crate) struct Arguments {
     /// file of rules, or the current one]
     #[arg(long, value_name = "DIR")]
     handler_files: Vec<PathBuf>,
-    /// A file of rules; with --connect, the words of a command
-    #[arg(value_name = "FILE or COMMAND", allow_hyphen_values = true)]
+    /// With --connect: `list` and `show connections` print JSON
+    #[arg(long, requires = "connect")]
+    json: bool,
+    /// A file of rules, or `check` and files of rules; with --connect, the words of a command
+    #[arg(value_name = "FILE or COMMAND")]
     words: Vec<String>,
 }
 
@@ -92,7 +90,19 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         return Err(CommandError::usage(format!("{option} wants --in and --out")));
     }
     if let Some(socket) = &arguments.connect {
-        return shell::main(socket, &arguments.words.join(" "));
+        let json = if arguments.json { " --json" } else { "" };
+        return shell::main(socket, &(arguments.words.join(" ") + json));
+    }
+    if let Some(files) = files_to_check(arguments) {
+        return check::main(files);
+    }
+    if arguments.input.is_none() {
+        let message =
+            "two interfaces are missing: --in IF --out IF; or `check FILE`, or --connect SOCKET";
+        return Err(CommandError::usage(message.into()));
+    }
+    if arguments.input == arguments.output {
+        return Err(CommandError::usage("--in and --out are the same interface".into()));
     }
     let file = match arguments.words.as_slice() {
         [] => None,
@@ -102,11 +112,8 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
             return Err(CommandError::usage(message));
         }
     };
-    if let Some(false) = file.map(|file| is_right(file, arguments.check)) {
+    if let Some(false) = file.map(|file| check::is_right(file, false)) {
         return Err(CommandError::REPORTED);
-    }
-    if arguments.check {
-        return Ok(());
     }
     let text = configuration(arguments, file).map_err(CommandError::usage)?;
     if arguments.show {
@@ -124,42 +131,11 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     super::run::main(&run)
 }
 
-/// Whether a file of rules is right; prints everything that is wrong, and, where it is not run
-/// then, what is doubtful.
-fn is_right(path: &Path, with_warnings: bool) -> bool {
-    let mut sources = SourceMap::new();
-    let mut found = Diagnostics::new();
-    match sources.load(path) {
-        Ok(file) => match language::commands(&sources.text(file)) {
-            Ok(commands) if with_warnings => {
-                doubts(&sources.text(file), commands, file, &mut found)
-            }
-            Ok(_) => {}
-            Err(faults) => faults.iter().for_each(|fault| found.push(fault.diagnostic(file))),
-        },
-        Err(error) => found.push(error),
-    }
-    if !found.is_empty() {
-        complain(found.render_rich(&sources, colours_on_stderr()).trim_end());
-    }
-    !found.has_errors()
-}
-
-/// Adds what is doubtful about the rules of a text.
-fn doubts(text: &str, commands: Vec<(usize, Command)>, file: FileId, found: &mut Diagnostics) {
-    /// Verbosity of messages.
-    const MOST: usize = 100;
-    let rules = commands.into_iter().filter_map(|(start, command)| match command {
-        Command::Add(rule) => Some((start, rule)),
-        _ => None,
-    });
-    let rules: Vec<(usize, Rule)> = rules.collect();
-    for (at, remark) in warnings_of_all(rules.iter().map(|(_, rule)| rule), MOST) {
-        let start = rules[at].0;
-        let line = text[start..].lines().next().unwrap_or_default();
-        let Range { start: from, end } = language::place(line, remark.part);
-        let span = Span { file, start: (start + from) as u32, end: (start + end) as u32 };
-        found.push(Diagnostic::warning(span, remark.message).with_maybe_help(remark.help));
+/// The files that are only checked; `None` if the command is another.
+fn files_to_check(arguments: &Arguments) -> Option<&[String]> {
+    match arguments.words.split_first() {
+        Some((first, files)) if first == "check" && arguments.input.is_none() => Some(files),
+        _ => arguments.check.then_some(&arguments.words[..]),
     }
 }
 

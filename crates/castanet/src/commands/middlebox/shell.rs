@@ -4,6 +4,7 @@ use super::client::{Client, ControlAnswer};
 use crate::commands::line_editor::{ShellStep, complete, converse, pause};
 use crate::commands::{CommandError, CommandResult};
 use crate::terminal::{complain, say};
+use castanet_lang::nearest;
 use castanet_middlebox::field::{FIELDS, Field};
 use castanet_middlebox::language::{COMMANDS, TARGETS};
 use castanet_middlebox::value::wants;
@@ -17,7 +18,7 @@ use std::time::Duration;
 /// Commands of the shell itself.
 const OWN: [(&str, &str); 3] = [
     ("watch [SECONDS]", "Shows the rules once a second, for so long or until Ctrl-C."),
-    ("help [fields|FIELD]", "Says what there is to say."),
+    ("help [fields|COMMAND|TARGET|FIELD]", "Says what there is to say."),
     ("quit", "Leaves the middlebox running."),
 ];
 
@@ -103,18 +104,7 @@ fn help(what: Option<&str>) -> String {
         Some("fields") => {
             rows(&mut FIELDS.iter().map(|it| (it.name.to_owned(), it.doc.to_owned())))
         }
-        Some(name) => match Field::named(name) {
-            Some(field) => {
-                let spec = field.spec();
-                format!(
-                    "{name} ({}): {}\nA value is {}.\n",
-                    spec.layer.word(),
-                    spec.doc,
-                    wants(field)
-                )
-            }
-            None => format!("There is no field {name}.\n"),
-        },
+        Some(name) => help_of(name),
         None => {
             let commands = rows(&mut COMMANDS.iter().chain(&OWN).map(owned));
             let targets = TARGETS
@@ -126,6 +116,28 @@ fn help(what: Option<&str>) -> String {
             )
         }
     }
+}
+
+/// The help of a command, a target or a field.
+fn help_of(name: &str) -> String {
+    let is_own = |form: &str| form.split(' ').next().is_some_and(|word| word == name);
+    let commands = COMMANDS.iter().chain(&OWN).filter(|(form, _)| is_own(form));
+    let targets = TARGETS.iter().filter(|(word, _, _)| *word == name);
+    let mut lines: Vec<String> = commands.map(|(form, doc)| format!("{form}\n  {doc}\n")).collect();
+    lines.extend(targets.map(|(word, form, doc)| format!("MATCH… {word} {form}\n  {doc}\n")));
+    lines.extend(Field::named(name).map(|field| {
+        let spec = field.spec();
+        let layer = spec.layer.word();
+        format!("{name} ({layer}): {}\nA value is {}.\n", spec.doc, wants(field))
+    }));
+    if lines.is_empty() {
+        let words = COMMANDS.iter().chain(&OWN).map(|(form, _)| form.split(' ').next());
+        let words = words.flatten().chain(FIELDS.iter().map(|it| it.name));
+        let near = nearest(name, words).map(|it| format!("; did you mean {it}?"));
+        let near = near.unwrap_or_default();
+        return format!("There is no command, target or field {name}{near}\n");
+    }
+    lines.concat()
 }
 
 /// Talks with a person.
@@ -174,7 +186,10 @@ fn candidates(before: &str, word: &str) -> Vec<String> {
         // Interfaces and packets are not known here.
         Some("test") if before.split_whitespace().count() == 1 => vec!["in".into()],
         Some("test") => Vec::new(),
-        Some("help") => fields.chain(["fields".into()]).collect(),
+        Some("help") => {
+            let commands = COMMANDS.iter().map(|(form, _)| first(form));
+            fields.chain(["fields".into()]).chain(commands).collect()
+        }
         Some(_) => fields.chain(TARGETS.map(|(name, _, _)| name.to_owned())).collect(),
     };
     words.retain(|candidate| candidate.starts_with(word));
@@ -207,6 +222,11 @@ mod tests {
         let all = help(None);
         assert!(all.contains("add-stateful MATCH") && all.contains("shuffle FIELD"), "{all}");
         assert!(help(Some("tcp-dport")).contains("a number from 0 to 65535"));
+        assert!(help(Some("delete")).starts_with("delete N|idN\n"), "{}", help(Some("delete")));
+        assert!(help(Some("delete")).contains("\ndelete connection PROTO"));
+        assert!(help(Some("shuffle")).contains("MATCH… shuffle FIELD"));
+        let none = "There is no command, target or field delte; did you mean delete?\n";
+        assert_eq!(help(Some("delte")), none);
         assert_eq!(help(Some("fields")).lines().count(), FIELDS.len());
     }
 }
