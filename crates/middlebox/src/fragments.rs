@@ -32,7 +32,7 @@ impl HeaderBuffer {
         self.headers = Some(*headers);
     }
 
-    /// Copies the IP header of a later fragment, and behind it the header chain of the first
+    /// Copies the headers of a later fragment up to that of IP, and behind them the header chain of the first
     /// fragment.
     pub(crate) fn set_later_fragment(
         &mut self,
@@ -40,7 +40,7 @@ impl HeaderBuffer {
         headers: &Headers,
         head: &HeaderChain,
     ) {
-        let own = packet.bytes().get(headers.network..headers.transport).unwrap_or_default();
+        let own = packet.bytes().get(..headers.transport).unwrap_or_default();
         self.bytes.clear();
         self.bytes.extend(own);
         self.bytes.extend(&head.bytes[..]);

@@ -4,7 +4,7 @@ use crate::field::{Field, FieldLocation, Kind, Layer};
 use crate::headers::Headers;
 use crate::rule::{Predicate, Rule};
 use crate::value::{Condition, Value, mask4, mask6};
-use castanet_wire::bits;
+use castanet_wire::{Ethernet, bits, ether_type};
 use std::cmp::Ordering;
 
 /// A packet as the rules match it.
@@ -52,6 +52,17 @@ impl<'a> PacketView<'a> {
             FieldLocation::Upper => FieldValue::Number(headers.protocol.into()),
             FieldLocation::Extension(number) => there(headers.has_extension(number)),
             FieldLocation::Option(_) => self.option(field),
+            FieldLocation::Ethernet { first, count } => {
+                let frame = self.bytes.get(..headers.network).unwrap_or_default();
+                let header = frame.get(..Ethernet::LEN).unwrap_or_default();
+                bits::get(header, first.into(), count.into())
+                    .map_or(FieldValue::Absent, FieldValue::Number)
+            }
+            FieldLocation::Vlan { first, count } => {
+                let tag = self.vlan_tag().unwrap_or_default();
+                bits::get(tag, first.into(), count.into())
+                    .map_or(FieldValue::Absent, FieldValue::Number)
+            }
             FieldLocation::Payload => {
                 let (_, start) = headers.layer(spec.layer);
                 FieldValue::Bytes(self.bytes.get(start..headers.end).unwrap_or_default())
@@ -63,6 +74,14 @@ impl<'a> PacketView<'a> {
                     .map_or(FieldValue::Absent, FieldValue::Number)
             }
         }
+    }
+
+    /// The control information of the first VLAN tag.
+    fn vlan_tag(&self) -> Option<&'a [u8]> {
+        let frame = self.bytes.get(..self.headers.network)?;
+        let (ether, behind) = Ethernet::from_prefix(frame)?;
+        let is_tag = matches!(ether.ether_type(), ether_type::VLAN | ether_type::QINQ);
+        behind.get(..2).filter(|_| is_tag)
     }
 
     fn option(&self, field: Field) -> FieldValue<'a> {

@@ -2,7 +2,7 @@
 
 use crate::field::{Field, Kind};
 use crate::value_set::{Ranges, ValueFamily, ValueSet};
-use castanet_wire::ip_proto;
+use castanet_wire::{MacAddr, ip_proto};
 use std::cmp::Ordering;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -141,6 +141,7 @@ impl Value {
             },
             Kind::Address4 => net4(text),
             Kind::Address6 => net6(text),
+            Kind::Station => text.parse().ok().map(station),
             Kind::Prefix => hex(text, LONGEST).map(Value::Bytes),
             Kind::Bytes => hex(text, LONGEST_OPTION).or_else(|| short(text)).map(Value::Bytes),
             Kind::Interface => Some(Value::Name(text.into())),
@@ -174,7 +175,9 @@ impl Value {
             "" => Err("a list has no blanks and no empty places: `80,443,8000-8100`".to_owned()),
             text => Value::parse(field, text),
         };
-        let Some((low, high)) = text.split_once('-') else {
+        // An Ethernet address may have `-` between its bytes.
+        let is_station = Value::parse(field, text).is_ok();
+        let Some((low, high)) = text.split_once('-').filter(|_| !is_station) else {
             let value = one(text)?;
             return value.range().ok_or_else(|| format!("{field} takes no lists"));
         };
@@ -254,6 +257,7 @@ pub fn wants(field: Field) -> String {
         Kind::Version => "ip4 or ip6".into(),
         Kind::Address4 => "an IPv4 address or prefix, such as 10.0.0.0/8".into(),
         Kind::Address6 => "an IPv6 address or prefix, such as 2001:db8::/32".into(),
+        Kind::Station => "an Ethernet address, such as 02:00:00:00:00:01".into(),
         Kind::Prefix => format!("1 to {LONGEST} bytes in hexadecimal, such as 0x474554"),
         Kind::Bytes => format!("0 to {LONGEST_OPTION} bytes in hexadecimal, or a number"),
         Kind::Interface => "the name of an interface".into(),
@@ -301,6 +305,17 @@ fn short(text: &str) -> Option<Box<[u8]>> {
     let bytes = number(text, 64)?.to_be_bytes();
     let first = bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len() - 1);
     Some(bytes[first..].into())
+}
+
+/// The value of an Ethernet address.
+pub(crate) fn station(address: MacAddr) -> Value {
+    Value::Number(address.0.iter().fold(0, |n, &byte| n << 8 | u64::from(byte)))
+}
+
+/// The Ethernet address of a value.
+fn mac(number: u64) -> MacAddr {
+    let [_, _, address @ ..] = number.to_be_bytes();
+    MacAddr(address)
 }
 
 fn net4(text: &str) -> Option<Value> {
@@ -352,6 +367,7 @@ impl fmt::Display for DisplayValue {
                 }
             }
             (Value::Number(n), Kind::Version) => write!(f, "ip{n}"),
+            (Value::Number(n), Kind::Station) => write!(f, "{}", mac(*n).with_colons()),
             (Value::Number(n), _) => write!(f, "{n}"),
             (Value::Net4 { address, length }, _) => {
                 write!(f, "{}", Ipv4Addr::from_bits(*address))?;

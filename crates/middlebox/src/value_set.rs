@@ -15,6 +15,8 @@ pub(crate) enum ValueFamily {
     Ip4,
     /// IPv6 addresses.
     Ip6,
+    /// Ethernet addresses.
+    Station,
 }
 
 impl ValueFamily {
@@ -24,6 +26,7 @@ impl ValueFamily {
             Kind::Number | Kind::Checksum | Kind::Protocol => Some(ValueFamily::Number),
             Kind::Address4 => Some(ValueFamily::Ip4),
             Kind::Address6 => Some(ValueFamily::Ip6),
+            Kind::Station => Some(ValueFamily::Station),
             _ => None,
         }
     }
@@ -34,6 +37,7 @@ impl ValueFamily {
             ValueFamily::Number => "numbers",
             ValueFamily::Ip4 => "IPv4 addresses",
             ValueFamily::Ip6 => "IPv6 addresses",
+            ValueFamily::Station => "Ethernet addresses",
         }
     }
 
@@ -43,13 +47,14 @@ impl ValueFamily {
             ValueFamily::Number => Kind::Number,
             ValueFamily::Ip4 => Kind::Address4,
             ValueFamily::Ip6 => Kind::Address6,
+            ValueFamily::Station => Kind::Station,
         }
     }
 
     /// Number of bits of an address.
     fn bits(self) -> u32 {
         match self {
-            ValueFamily::Number => 0,
+            ValueFamily::Number | ValueFamily::Station => 0,
             ValueFamily::Ip4 => 32,
             ValueFamily::Ip6 => 128,
         }
@@ -70,7 +75,9 @@ impl ValueFamily {
             (low ^ high).count_ones() == free && (free == 128 || low >> free << free == low);
         let length = self.bits().checked_sub(free).filter(|_| is_prefix);
         match self {
-            ValueFamily::Number => (low == high).then_some(Value::Number(low as u64)),
+            ValueFamily::Number | ValueFamily::Station => {
+                (low == high).then_some(Value::Number(low as u64))
+            }
             ValueFamily::Ip4 => Some(Value::Net4 { address: low as u32, length: length? as u8 }),
             ValueFamily::Ip6 => Some(Value::Net6 { address: low, length: length? as u8 }),
         }
@@ -195,6 +202,7 @@ impl ValueSet {
         let family = match kind {
             Kind::Address4 => ValueFamily::Ip4,
             Kind::Address6 => ValueFamily::Ip6,
+            Kind::Station => ValueFamily::Station,
             _ => ValueFamily::Number,
         };
         match &self.name {

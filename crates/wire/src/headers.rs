@@ -220,11 +220,10 @@ impl Headers {
     }
 
     /// The headers of a later fragment together with those that its datagram begins with: in
-    /// `bytes` its own end at `divided`, and headers of `protocol` follow.
+    /// `bytes` its own, up to that of IP, end at `divided`, and headers of `protocol` follow.
     pub fn with_first(self, divided: usize, protocol: u8, bytes: &[u8]) -> Headers {
         let (behind, transport) = (bytes.get(divided..).unwrap_or_default(), divided);
         let headers = Headers {
-            network: 0,
             end: bytes.len(),
             protocol,
             transport,

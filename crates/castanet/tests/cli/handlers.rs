@@ -361,9 +361,9 @@ const MORE: [(&str, &str, &str); 26] = [
          print $(m.warnings)",
         "in 0: 1.0.0.1 > 2.0.0.2 udp ttl 64 len 28\nrule 1 id1: add all mod ip-ttl 9\n\
          rule 2 id2: add ip-proto udp drop\ndropped by rule 2 id2\n\
-         rule  id   l3   l4   in   out  stateful  matches       targets       packets  bytes\n\
-         1     id1  any  any  any  any  no        all           mod ip-ttl 9  0        0\n\
-         2     id2  ip4  any  any  any  no        ip-proto udp  drop          0        0\n\
+         rule  id   l3   l4   in   out  stateful  matches       targets       packets  bytes  drops\n\
+         1     id1  any  any  any  any  no        all           mod ip-ttl 9  0        0      0\n\
+         2     id2  ip4  any  any  any  no        ip-proto udp  drop          0        0      0\n\
          [\n]\nadd all mod ip-ttl 9\nadd ip-proto udp drop\n\
          rule 2: `ip-proto udp`: IPv6 passes by this rule: ip-proto is about IPv4 alone; \
          `proto udp` is about both, and `net-proto ip4` beside it says that one is meant\n",

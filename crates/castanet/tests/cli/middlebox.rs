@@ -316,7 +316,7 @@ fn every_command_reaches_one_that_runs() {
     assert_eq!(it.answer(&["set", "add", "lan", "10.0.0.0/8"]), "set lan has 1 value or range\n");
     assert_eq!(
         it.answer(&["ip-saddr @lan drop # not from here"]),
-        "3 id5 add ip-saddr @lan drop\n"
+        "3 id7 add ip-saddr @lan drop\n"
     );
     assert_eq!(it.answer(&["show", "sets", "verbose"]), "lan 1 10.0.0.0/8\n");
     assert_eq!(it.answer(&["show", "timeouts"]).lines().next(), Some("udp 30"));

@@ -7,7 +7,7 @@ use crate::rule::Predicate;
 use crate::value::{Condition, Value};
 use crate::value_set::ValueSet;
 use castanet_wire::extension::{self, is_extension};
-use castanet_wire::{Ipv4Header, Ipv6Header, Tcp, ip_proto};
+use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, Tcp, ip_proto};
 
 /// The kinds of packets that can satisfy all matches; none if the matches contradict each other. The
 /// result has the kind of every packet for which [`Predicate::matches_packet`] is true of all
@@ -34,6 +34,9 @@ const IP6_VERSION: Bits = Bits { layer: Layer::Ip6, first: 0, count: 4 };
 const IP6_NEXT: Bits =
     Bits { layer: Layer::Ip6, first: Ipv6Header::NEXT_HEADER as u16 * 8, count: 8 };
 const TCP_OFFSET: Bits = Bits { layer: Layer::Tcp, first: Tcp::OFFSET_BYTE as u16 * 8, count: 4 };
+
+/// Number of bits of an Ethernet header.
+const ETHERNET_BITS: u16 = Ethernet::LEN as u16 * 8;
 
 /// Fields with a limited range in all packets: least and greatest value.
 const ALWAYS: [(Bits, u128, u128); 3] =
@@ -111,6 +114,15 @@ impl<'r> Constraints<'r> {
             FieldLocation::Upper => self.protocol.push(number(predicate)),
             FieldLocation::Bits { first, count } => {
                 self.header(Bits { layer: spec.layer, first, count }, number(predicate));
+            }
+            // A packet without the header also satisfies a negated match.
+            FieldLocation::Ethernet { .. } | FieldLocation::Vlan { .. } if predicate.negated => {}
+            FieldLocation::Ethernet { first, count } => {
+                self.header(Bits { layer: Layer::Any, first, count }, number(predicate));
+            }
+            FieldLocation::Vlan { first, count } => {
+                let first = ETHERNET_BITS + first;
+                self.header(Bits { layer: Layer::Any, first, count }, number(predicate));
             }
             FieldLocation::Payload => self.payload(spec.layer, predicate),
             FieldLocation::Extension(kind) => self.extensions.add(kind, !predicate.negated),

@@ -26,6 +26,20 @@ pub enum FieldLocation {
         /// Number of bits.
         count: u16,
     },
+    /// Bits of the Ethernet header in front of the IP header.
+    Ethernet {
+        /// The first bit, counted from the start of the header.
+        first: u16,
+        /// Number of bits.
+        count: u16,
+    },
+    /// Bits of the control information of the first VLAN tag.
+    Vlan {
+        /// The first bit, counted from the start of the control information.
+        first: u16,
+        /// Number of bits.
+        count: u16,
+    },
     /// The payload of the layer.
     Payload,
     /// The protocol that an IP packet carries, behind IPv6's extension headers.
@@ -57,6 +71,8 @@ pub enum Kind {
     Address4,
     /// An IPv6 address or prefix.
     Address6,
+    /// The address of an Ethernet station.
+    Station,
     /// Bytes in hexadecimal, of which the field begins with.
     Prefix,
     /// All bytes of a TCP option, in hexadecimal or as a number.
@@ -110,7 +126,12 @@ impl FieldSpec {
     /// Number of bits of a value; 0 without a fixed width.
     pub const fn bits(&self) -> u16 {
         match (self.location, self.kind) {
-            (FieldLocation::Bits { count, .. }, _) => count,
+            (
+                FieldLocation::Bits { count, .. }
+                | FieldLocation::Ethernet { count, .. }
+                | FieldLocation::Vlan { count, .. },
+                _,
+            ) => count,
             (FieldLocation::Upper, _) => 8,
             (FieldLocation::Option(Some(kind)), _) => option_bits(kind),
             _ => 0,

@@ -1,7 +1,7 @@
 //! The list of fields: parser, help, completion and documentation come from it.
 
 use super::{FieldLocation, FieldSpec, Kind, Layer};
-use castanet_wire::{Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto, tcp};
+use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto, tcp};
 
 const fn spec(
     name: &'static str,
@@ -70,6 +70,12 @@ const fn option(name: &'static str, number: u8, kind: Kind, doc: &'static str) -
     spec(name, Layer::Tcp, FieldLocation::Option(Some(number)), kind, doc)
 }
 
+/// An address in the Ethernet header, at a byte.
+const fn station(name: &'static str, byte: usize, doc: &'static str) -> FieldSpec {
+    let location = FieldLocation::Ethernet { first: byte as u16 * 8, count: 48 };
+    spec(name, Layer::Any, location, Kind::Station, doc)
+}
+
 use Layer::{Any, Icmp as I4, Icmp6 as I6, Ip4, Ip6, Tcp as T, Udp as U};
 
 /// Every field, in the order of the documentation.
@@ -80,6 +86,11 @@ pub static FIELDS: &[FieldSpec] = &[
     spec("out", Any, FieldLocation::Out, Kind::Interface, "The interface that the packet is to leave by."),
     spec("net-proto", Any, FieldLocation::Version, Kind::Version, "Whether it is IPv4 or IPv6."),
     spec("proto", Any, FieldLocation::Upper, Kind::Protocol, "What the packet carries, of IPv4 as of IPv6: there behind extension headers."),
+
+    station("eth-saddr", Ethernet::SRC, "Source station, where the packet has its Ethernet header."),
+    station("eth-daddr", Ethernet::DST, "Destination station, where the packet has its Ethernet header."),
+    spec("vlan-id", Any, FieldLocation::Vlan { first: 4, count: 12 }, Kind::Number, "Number of the VLAN in the first tag; alone: the packet has a tag."),
+    spec("vlan-pcp", Any, FieldLocation::Vlan { first: 0, count: 3 }, Kind::Number, "Priority in the first tag."),
 
     spec("ip-ver", Ip4, bits(Ipv4Header::VERSION_IHL, 0, 4), Kind::Number, "Version: 4."),
     spec("ip-ihl", Ip4, bits(Ipv4Header::VERSION_IHL, 4, 4), Kind::Number, "Length of the header in fours of bytes."),

@@ -340,6 +340,7 @@ fn value_of(field: Field) -> BoxedStrategy<Value> {
         Kind::Address6 => (any::<std::net::Ipv6Addr>(), 0u8..=128)
             .prop_map(move |(address, length)| parsed(format!("{address}/{length}")))
             .boxed(),
+        Kind::Station => (0u64..1 << 48).prop_map(Value::Number).boxed(),
         Kind::Prefix => bytes(64).prop_map(|it| Value::Bytes(it.into())).boxed(),
         Kind::Bytes => bytes(38).prop_map(|it| Value::Bytes(it.into())).boxed(),
         Kind::Interface => {

@@ -4,9 +4,10 @@
 mod tests;
 
 use crate::rule::{Predicate, Rule};
-use crate::value::{PROTOCOLS, Value, number};
+use crate::value::{PROTOCOLS, Value, number, station};
 use crate::value_set::{Ranges, ValueFamily, check_name};
 use castanet_lang::nearest;
+use castanet_wire::MacAddr;
 use imbl::OrdMap;
 use std::fmt::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -29,9 +30,11 @@ impl SetElement {
                  10.0.0.0/8 or 2001:db8::1"
                 .to_owned())
         };
-        let Some((low, high)) = text.split_once('-') else {
-            return SetElement::one(text).map_or_else(wanted, Ok);
-        };
+        // An Ethernet address may have `-` between its bytes.
+        if let Some(element) = SetElement::one(text) {
+            return Ok(element);
+        }
+        let Some((low, high)) = text.split_once('-') else { return wanted() };
         let (Some(low), Some(high)) = (SetElement::one(low), SetElement::one(high)) else {
             return wanted();
         };
@@ -44,6 +47,10 @@ impl SetElement {
 
     /// Parses what is no range.
     fn one(text: &str) -> Option<SetElement> {
+        if let Ok(address) = text.parse::<MacAddr>() {
+            let (low, high) = station(address).range()?;
+            return Some(SetElement { family: ValueFamily::Station, low, high });
+        }
         let named = PROTOCOLS.iter().find(|(name, _)| *name == text);
         if let Some(n) = named.map(|(_, n)| u64::from(*n)).or_else(|| number(text, 64)) {
             let n = u128::from(n);
@@ -79,11 +86,21 @@ pub enum SetChange {
 /// The values of a set, by family.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct NamedSet {
-    ranges: [Ranges; 3],
+    ranges: [Ranges; FAMILIES.len()],
 }
 
 /// The families, in the order in which a set has them.
-const FAMILIES: [ValueFamily; 3] = [ValueFamily::Number, ValueFamily::Ip4, ValueFamily::Ip6];
+const FAMILIES: [ValueFamily; 4] =
+    [ValueFamily::Number, ValueFamily::Ip4, ValueFamily::Ip6, ValueFamily::Station];
+
+/// What the values of a family are: no set has values of two kinds.
+fn noun(family: ValueFamily) -> &'static str {
+    match family {
+        ValueFamily::Number => "numbers",
+        ValueFamily::Ip4 | ValueFamily::Ip6 => "IP addresses",
+        ValueFamily::Station => "Ethernet addresses",
+    }
+}
 
 impl NamedSet {
     /// The values of a family.
@@ -91,14 +108,12 @@ impl NamedSet {
         &self.ranges[family as usize]
     }
 
-    /// Whether it has numbers; `None` without values.
-    fn has_numbers(&self) -> Option<bool> {
-        let has = |family| !self.of(family).as_slice().is_empty();
-        match (has(ValueFamily::Number), has(ValueFamily::Ip4) || has(ValueFamily::Ip6)) {
-            (true, _) => Some(true),
-            (false, true) => Some(false),
-            (false, false) => None,
-        }
+    /// What its values are, each once.
+    fn nouns(&self) -> Vec<&'static str> {
+        let families = FAMILIES.iter().filter(|&&it| !self.of(it).as_slice().is_empty());
+        let mut nouns: Vec<_> = families.map(|&it| noun(it)).collect();
+        nouns.dedup();
+        nouns
     }
 
     /// This set with elements, or without them.
@@ -146,9 +161,8 @@ impl NamedSets {
                 return Ok(format!("deleted set {name}"));
             }
         };
-        let has_addresses = new.ranges[1..].iter().any(|it| !it.as_slice().is_empty());
-        if new.has_numbers() == Some(true) && has_addresses {
-            return Err(format!("set {name} cannot have both numbers and addresses"));
+        if let [one, other, ..] = new.nouns()[..] {
+            return Err(format!("set {name} cannot have both {one} and {other}"));
         }
         let count = new.len();
         self.0.insert(name.into(), new);
@@ -185,11 +199,9 @@ impl NamedSets {
             return Ok(None);
         };
         let set = self.0.get(name).ok_or_else(|| self.unknown(name))?;
-        let wants_numbers = family == ValueFamily::Number;
-        match set.has_numbers() {
-            Some(numbers) if numbers != wants_numbers => Err(format!(
-                "set `{name}` has {}, and {} wants {}",
-                if numbers { "numbers" } else { "addresses" },
+        match set.nouns()[..] {
+            [has, ..] if has != noun(family) => Err(format!(
+                "set `{name}` has {has}, and {} wants {}",
                 predicate.field,
                 family.word()
             )),

@@ -70,9 +70,9 @@ fn sets_change_under_their_rules() {
     for (line, error) in [
         ("set delete bad", "set `bad` is used by rule 1"),
         ("set delete bda", "there is no set `bda`; did you mean `bad`?"),
-        ("tcp-dport @bad drop", "set `bad` has addresses, and tcp-dport wants numbers"),
+        ("tcp-dport @bad drop", "set `bad` has IP addresses, and tcp-dport wants numbers"),
         ("set replace bad 80", "set `bad` has numbers, and ip-saddr wants IPv4 addresses"),
-        ("set add bad 80", "set bad cannot have both numbers and addresses"),
+        ("set add bad 80", "set bad cannot have both numbers and IP addresses"),
         ("ip-saddr @good drop", "there is no set `good`; `set add good VALUE…` makes one"),
     ] {
         assert_eq!(change(&mut rules, &mut matcher, line), error);
@@ -110,6 +110,30 @@ fn a_set_may_have_numbers_that_a_field_cannot_have() {
         matcher.matching_rules_of(&view, &mut found);
         assert_eq!(!found.is_empty(), is_matched, "{port}");
     }
+}
+
+#[test]
+fn stations_and_vlans_are_matched_where_packets_have_them() {
+    let text = "set add known 02-00-00-00-00-01 02:00:00:00:00:10-02:00:00:00:00:1F\n\
+                eth-saddr @known accept\neth-daddr 02:00:00:00:00:02 accept\n\
+                vlan-id 100-200 accept\n! vlan-id accept\nvlan-pcp > 3 accept\n";
+    let rules = of_file(text).unwrap();
+    let (active, mut matcher) = (ActiveRules::new(rules), Matcher::default());
+    matcher.set_tables(active.tables());
+    let matched = |frame: &str| {
+        let packet = packet(frame).0;
+        let headers = headers::find(&packet).unwrap();
+        let view = PacketView { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
+        let mut found = Vec::new();
+        matcher.matching_rules_of(&view, &mut found);
+        found
+    };
+    let ip = "1.0.0.1:5 > 2.0.0.2:6 udp";
+    assert_eq!(matched(&format!("eth 2:0:0:0:0:1 > 2:0:0:0:0:2 {ip}")), [0, 1, 3]);
+    assert_eq!(matched(&format!("eth 2:0:0:0:0:12 > 2:0:0:0:0:3 vlan 150 prio 5 {ip}")), [0, 2, 4]);
+    assert_eq!(matched(&format!("eth 2:0:0:0:0:2 > 2:0:0:0:0:3 vlan 99 {ip}")), [0; 0]);
+    // A packet without its Ethernet header has neither.
+    assert_eq!(matched(ip), [3]);
 }
 
 #[test]

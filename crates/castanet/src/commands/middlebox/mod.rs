@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "DIR")]
     handler_files: Vec<PathBuf>,
     /// With --connect: `list` and `show connections` print JSON
-    #[arg(long, requires = "connect")]
+    #[arg(long)]
     json: bool,
     /// A file of rules, or `check` and files of rules; with --connect, the words of a command
     #[arg(value_name = "FILE or COMMAND")]
@@ -93,6 +93,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         let json = if arguments.json { " --json" } else { "" };
         return shell::main(socket, &(arguments.words.join(" ") + json));
     }
+    if arguments.json {
+        return Err(CommandError::usage("--json wants --connect".into()));
+    }
     if let Some(files) = files_to_check(arguments) {
         return check::main(files);
     }
@@ -100,9 +103,6 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
         let message =
             "two interfaces are missing: --in IF --out IF; or `check FILE`, or --connect SOCKET";
         return Err(CommandError::usage(message.into()));
-    }
-    if arguments.input == arguments.output {
-        return Err(CommandError::usage("--in and --out are the same interface".into()));
     }
     let file = match arguments.words.as_slice() {
         [] => None,
@@ -118,6 +118,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     let text = configuration(arguments, file).map_err(CommandError::usage)?;
     if arguments.show {
         return write_out(None, &text);
+    }
+    if arguments.input == arguments.output {
+        return Err(CommandError::usage("--in and --out are the same interface".into()));
     }
     let configuration = Configuration::of(text);
     let workers = arguments.workers.clone();
