@@ -8,12 +8,14 @@ use crate::headers::{self, Headers, NonIpKind};
 use crate::interfaces::Interfaces;
 use crate::match_packet::PacketView;
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
+use crate::reject::answer;
 use crate::rule_set::{Entry, NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
 use crate::verdict::{dropping_rule, rewrite};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
 use castanet_kit::conntrack::{ExclusiveAccess, Tuple, rewrite_tuple};
+use castanet_kit::rate::TokenBucket;
 use std::sync::Arc;
 
 /// Maximum number of expired connections that are removed per burst.
@@ -45,6 +47,8 @@ pub(crate) struct HookContext<'m> {
     pub(crate) fragments: &'m FragmentGate,
     pub(crate) mtu: usize,
     pub(crate) port: usize,
+    /// Time in nanoseconds.
+    pub(crate) now: u64,
 }
 
 impl HookContext<'_> {
@@ -419,10 +423,7 @@ impl HookContext<'_> {
                 });
                 self.apply_matched(state, of, *headers, None, packet, &mut || cx.random())
             }
-            Err(exit) => {
-                self.count_refused(state, exit, packet.len());
-                exit
-            }
+            Err(exit) => self.refuse(state, exit, headers, packet),
         }
     }
 
@@ -507,10 +508,8 @@ impl HookContext<'_> {
         let slots = matcher.slots();
         let plans = applied_rules.iter().filter_map(|&slot| Some(&slots.entry(slot)?.plan));
         if let Some(at) = dropping_rule(plans.clone(), random) {
-            if let Some(&slot) = applied_rules.get(at) {
-                matcher.count_drop_of(slot);
-            }
-            return Exit::Rule;
+            let slot = applied_rules.get(at).copied().unwrap_or_default();
+            return self.drop_by(state, slot, &headers, packet);
         }
         let is_changed = of.is_some_and(|of| of.connections.is_translated(of.connection));
         if is_changed || plans.clone().any(|plan| !plan.is_verdict_only()) {
@@ -565,21 +564,58 @@ impl HookContext<'_> {
         if is_dropped { Err(Exit::Rule) } else { Ok(true) }
     }
 
-    /// Counts a packet that begins no connection, because `exit` drops it, for its stateless rules.
-    pub(crate) fn count_refused(&self, state: &mut MiddleboxState, exit: Exit, length: usize) {
+    /// Drops a packet that begins no connection, by `exit`: counts it for its stateless rules.
+    pub(crate) fn refuse(
+        &self,
+        state: &mut MiddleboxState,
+        exit: Exit,
+        headers: &Headers,
+        packet: &mut Packet,
+    ) -> Exit {
         let MiddleboxState { matcher, matched_rules, .. } = state;
-        let mut is_counted = exit != Exit::Rule;
+        let mut dropping = None;
         for &slot in matched_rules.iter() {
             let entry = matcher.slots().entry(slot).filter(|entry| !entry.rule.stateful);
             let Some(drops) = entry.map(|entry| entry.plan.drop.is_some()) else { continue };
-            matcher.count(slot, length);
-            if drops && !is_counted {
-                is_counted = true;
-                matcher.count_drop_of(slot);
-            }
+            matcher.count(slot, packet.len());
+            dropping = dropping.or(Some(slot).filter(|_| drops));
+        }
+        match dropping.filter(|_| exit == Exit::Rule) {
+            Some(slot) => self.drop_by(state, slot, headers, packet),
+            None => exit,
         }
     }
+
+    /// Drops a packet by the rule in a slot. If the rule rejects, the packet becomes the answer, which
+    /// leaves where the packet came from.
+    fn drop_by(
+        &self,
+        state: &mut MiddleboxState,
+        slot: u32,
+        headers: &Headers,
+        packet: &mut Packet,
+    ) -> Exit {
+        state.matcher.count_drop_of(slot);
+        let entry = state.matcher.slots().entry(slot);
+        let Some(rejection) = entry.and_then(|entry| entry.plan.rejection) else {
+            return Exit::Rule;
+        };
+        // What has its Ethernet header goes back by the interface; other packets are routed.
+        let own = (self.interfaces.len() == 1 && headers.network == 0).then_some(0);
+        let Some(back) = self.interfaces.way_back(self.port).or(own) else { return Exit::Rule };
+        let new = || TokenBucket::new(ANSWERS_A_SECOND, ANSWERS_A_SECOND, self.now);
+        let answers = state.answers.get_or_insert_with(new);
+        answers.fill(self.now);
+        if !answers.remove_if(1) || !answer(packet, headers, rejection) {
+            return Exit::Rule;
+        }
+        state.rejected += 1;
+        Exit::Out(back as u8)
+    }
 }
+
+/// Answers to rejected packets that a worker sends in a second at most.
+const ANSWERS_A_SECOND: u64 = 1000;
 
 /// The current time in nanoseconds, as the connection table uses it.
 #[inline]

@@ -199,7 +199,7 @@ impl Middlebox {
         let Middlebox { interfaces, connections, fragments, mtu, active_rules, .. } = self;
         let port = test.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
         let rules = active_rules.rules();
-        let hook = HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port };
+        let hook = HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port, now };
         let is_enabled = interfaces.is_enabled(port);
         PacketTest { hook, active_rules, is_enabled, now }.run(&test.packet)
     }

@@ -158,10 +158,7 @@ impl HookContext<'_> {
             };
             let connection = match connection {
                 Ok(connection) => connection,
-                Err(exit) => {
-                    self.count_refused(state, exit, packet.len());
-                    return exit;
-                }
+                Err(exit) => return self.refuse(state, exit, headers, packet),
             };
             let of = connection.as_ref().map(|connection| ConnectionRef {
                 connections,

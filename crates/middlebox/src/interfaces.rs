@@ -48,6 +48,13 @@ impl Interfaces {
         self.names.get(port).map_or(("", ""), |(input, output)| (input, output))
     }
 
+    /// The output by which an answer to a packet goes back: that of the input's interface; `None` if
+    /// there is none.
+    pub(crate) fn way_back(&self, port: usize) -> Option<usize> {
+        let (input, _) = self.names.get(port)?;
+        self.names.iter().position(|(_, output)| output == input)
+    }
+
     /// Number of inputs.
     pub(crate) fn len(&self) -> usize {
         self.names.len()

@@ -28,6 +28,7 @@ mod packet_test;
 mod page;
 pub mod placement;
 mod portable_connections;
+mod reject;
 mod reload;
 pub mod rewrite;
 pub mod rule;

@@ -2,7 +2,7 @@
 
 use crate::active_rules::ActiveRules;
 use crate::analysis::{RuleDiagnostic, warnings_of_all};
-use crate::burst::HookContext;
+use crate::burst::{HookContext, now};
 use crate::connections::Connections;
 use crate::execute::{built_rules, check_rule_count};
 use crate::exit::Exit;
@@ -108,6 +108,32 @@ use castanet_element::prelude::*;
 /// < out 10.0.0.1:99 > 2.0.0.2:8101 tcp
 /// = m.rule_packets 1\tid1\n2\tid2
 /// = m.rules timeout udp 30\nset add blocked 10.128.0.0/9 192.0.2.1-192.0.2.9\nadd tcp-dport 80,443,8000-8100 accept\nadd ip-saddr @blocked drop
+/// ```
+///
+/// `reject` drops a packet and answers it: the answer leaves by the interface that the packet came from, or,
+/// if there is one interface and the packet begins with its IP header, by output 0, for a routing table.
+/// Fragments, ICMP errors, resets and packets to groups get no answer, and a worker sends 1000 answers a
+/// second at most.
+///
+/// ```click
+/// a -> m :: Middlebox(tcp-dport 22 reject, udp-dport 53 reject admin, ip6-saddr ::/0 reject,
+///     INTERFACES a b) -> out;  b -> [1]m[1] -> back
+/// > a 1.0.0.1:5 > 2.0.0.2:22 tcp syn seq 7
+/// > a 1.0.0.1:5 > 2.0.0.2:22 tcp seq 7 ack 9 "data"
+/// > a 1.0.0.1:5 > 2.0.0.2:22 tcp rst seq 7
+/// > a 1.0.0.1:5 > 2.0.0.2:53 udp "question"
+/// > a 1.0.0.1:5 > 224.0.0.2:53 udp
+/// > a [1::1]:5 > [2::2]:80 tcp syn
+/// > b 2.0.0.2:80 > 1.0.0.1:5 tcp
+/// < back 2.0.0.2:22 > 1.0.0.1:5 tcp rst ack 8 win 0
+/// < back 2.0.0.2:22 > 1.0.0.1:5 tcp rst seq 9 win 0
+/// < back 2.0.0.2 > 1.0.0.1 icmp type unreachable code 13 [1.0.0.1:5 > 2.0.0.2:53 udp "question"]
+/// < back [2::2]:80 > [1::1]:5 tcp rst ack 1 win 0
+/// < back 2.0.0.2:80 > 1.0.0.1:5 tcp
+/// = m.rejected 4
+/// = m.drops.rule 2
+/// ! m.command test in a 1.0.0.1:5 > 2.0.0.2:22 tcp syn
+/// = m.said in a: 1.0.0.1:5 > 2.0.0.2:22 tcp syn ttl 64 len 40\nrule 1 id1: add tcp-dport 22 reject\nrejected by rule 1 id1, with the answer:\ndestination annotation: 1.0.0.1\nout a: 2.0.0.2:22 > 1.0.0.1:5 tcp rst ack 1 win 0 ttl 64 len 40
 /// ```
 ///
 /// A stateful rule applies to the connections whose first packet it matches: to all their packets
@@ -491,7 +517,8 @@ impl PerBatch for Middlebox {
             return;
         }
         let Middlebox { interfaces, connections, fragments, mtu, .. } = self;
-        HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port }
+        let now = now(cx);
+        HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port, now }
             .process_burst(state, batch, cx);
     }
 }

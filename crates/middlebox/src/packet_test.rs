@@ -72,7 +72,7 @@ impl PacketTest<'_> {
         if built.layer == sketch::Layer::Network {
             packet.set_network_header(0, 0);
         }
-        let (input, output) = self.hook.interfaces.names(self.hook.port);
+        let (input, _) = self.hook.interfaces.names(self.hook.port);
         let mut report = format!("in {input}: {}\n", sketch::print(packet.bytes(), built.layer));
         let exit = match self.is_enabled {
             true => self.evaluate(&mut packet, &mut report),
@@ -83,7 +83,8 @@ impl PacketTest<'_> {
         };
         let Some(exit) = exit else { return Ok(report) };
         _ = match exit {
-            Exit::Out(_) => {
+            Exit::Out(port) => {
+                let output = self.hook.interfaces.name(port.into(), true);
                 let came = sketch::print(packet.bytes(), built.layer);
                 writeln!(report, "out {output}: {came}")
             }
@@ -306,9 +307,13 @@ impl PacketTest<'_> {
                 _ = writeln!(report, "accepted by {}, whatever drops it", self.name(entry));
             }
             Some(_) => {}
-            None if exit == Exit::Rule => {
-                let name = entries().find(drops).map(|entry| self.name(entry));
-                _ = writeln!(report, "dropped by {}", name.unwrap_or_default());
+            None if exit == Exit::Rule || entries().any(|entry| drops(&entry)) => {
+                let entry = entries().find(drops);
+                let is_answered = exit != Exit::Rule;
+                let verb = if is_answered { "rejected" } else { "dropped" };
+                let answer = if is_answered { ", with the answer:" } else { "" };
+                let name = entry.map(|entry| self.name(entry)).unwrap_or_default();
+                _ = writeln!(report, "{verb} by {name}{answer}");
             }
             None => {
                 for entry in entries() {

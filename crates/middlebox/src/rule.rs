@@ -114,6 +114,8 @@ pub enum Target {
     Keep(Field),
     /// Drops the packet, with a probability.
     Drop(Chance),
+    /// Drops the packet, and answers it.
+    Reject(Rejection),
     /// Accepts the packet, which overrides every drop.
     Accept,
     /// As `Mod` in the original direction of a connection; reversed for replies.
@@ -132,7 +134,7 @@ pub enum Target {
 impl Target {
     /// Whether it must be the only target of its rule.
     pub(crate) fn is_exclusive(&self) -> bool {
-        matches!(self, Target::Drop(_) | Target::Accept | Target::Balance(_))
+        matches!(self, Target::Drop(_) | Target::Reject(_) | Target::Accept | Target::Balance(_))
     }
 
     /// The word that it begins with.
@@ -143,12 +145,39 @@ impl Target {
             Target::Strip(_) => "strip",
             Target::Keep(_) => "strip !",
             Target::Drop(_) => "drop",
+            Target::Reject(_) => "reject",
             Target::Accept => "accept",
             Target::Map { .. } => "map",
             Target::Shuffle(_) => "shuffle",
             Target::Balance(_) => "lb",
         }
     }
+}
+
+/// The answer to a rejected packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Rejection {
+    /// A reset to TCP, port unreachable to others.
+    #[default]
+    Reset,
+    /// ICMP port unreachable.
+    Port,
+    /// ICMP communication administratively prohibited.
+    Admin,
+    /// ICMP host unreachable.
+    Host,
+    /// ICMP network unreachable.
+    Net,
+}
+
+impl Rejection {
+    /// The answers that a rule names; none is a reset.
+    pub(crate) const NAMED: [(&str, Rejection); 4] = [
+        ("port", Rejection::Port),
+        ("admin", Rejection::Admin),
+        ("host", Rejection::Host),
+        ("net", Rejection::Net),
+    ];
 }
 
 /// A probability, in millionths of a percent.
@@ -244,6 +273,10 @@ impl fmt::Display for Target {
             }
             Target::Drop(Chance::ALWAYS) | Target::Accept => Ok(()),
             Target::Drop(chance) => write!(f, " {chance}"),
+            Target::Reject(rejection) => {
+                let named = Rejection::NAMED.iter().find(|(_, it)| it == rejection);
+                named.map_or(Ok(()), |(word, _)| write!(f, " {word}"))
+            }
             Target::Balance(hops) => hops.iter().try_for_each(|hop| write!(f, " {hop}")),
         }
     }

@@ -18,6 +18,7 @@ use castanet_element::handler::{Sums, TextChunk};
 use castanet_element::prelude::*;
 use castanet_io::ipfix::ExportSession;
 use castanet_kit::conntrack::Counts;
+use castanet_kit::rate::TokenBucket;
 use std::sync::Arc;
 
 /// How often expired connections are removed while no packets come.
@@ -50,6 +51,12 @@ pub struct MiddleboxState {
     pub(crate) applied_rules: Vec<u32>,
     /// Connections from another instance that have come before their rules.
     pub(crate) unruled: Vec<(ConnectionKey, Vec<RuleKey>)>,
+    /// The answers to rejected packets that may be sent.
+    pub(crate) answers: Option<TokenBucket>,
+    /// Packets that were turned into answers.
+    #[read(rejected)]
+    #[portable]
+    pub(crate) rejected: u64,
     /// Whether a wake-up is scheduled.
     is_wake_scheduled: bool,
     /// The export of all connections, on the primary worker.

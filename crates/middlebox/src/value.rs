@@ -1,7 +1,7 @@
 //! Values in rules, and how they compare.
 
 use crate::field::{Field, Kind};
-use crate::value_set::{Ranges, ValueFamily, ValueSet};
+use crate::value_set::{NumberSet, ValueFamily, ValueSet};
 use castanet_wire::{MacAddr, ip_proto};
 use std::cmp::Ordering;
 use std::fmt;
@@ -155,14 +155,14 @@ impl Value {
     pub fn parse_of_match(field: Field, text: &str) -> Result<Value, String> {
         let Some(family) = ValueFamily::of(field) else { return Value::parse(field, text) };
         if let Some(name) = text.strip_prefix('@') {
-            let set = ValueSet::named(name, Ranges::default())?;
+            let set = ValueSet::named(name, NumberSet::default())?;
             return Ok(Value::Set(Arc::new(set)));
         }
         if !text.contains([',', '-']) {
             return Value::parse(field, text);
         }
         let ranges = text.split(',').map(|part| Value::parse_range(field, part));
-        let ranges = Ranges::new(ranges.collect::<Result<_, String>>()?);
+        let ranges = NumberSet::new(ranges.collect::<Result<_, String>>()?);
         Ok(match family.single(&ranges) {
             Some(value) => value,
             None => Value::Set(Arc::new(ValueSet::list(ranges))),

@@ -61,7 +61,7 @@ impl ValueFamily {
     }
 
     /// The number or prefix that the ranges are, if they are only that.
-    pub(crate) fn single(self, ranges: &Ranges) -> Option<Value> {
+    pub(crate) fn single(self, ranges: &NumberSet) -> Option<Value> {
         match *ranges.as_slice() {
             [(low, high)] => self.value(low, high),
             _ => None,
@@ -84,19 +84,19 @@ impl ValueFamily {
     }
 }
 
-/// Ranges of numbers, in ascending order, with numbers between them that belong to none.
+/// NumberSet of numbers, in ascending order, with numbers between them that belong to none.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Ranges(Arc<[(u128, u128)]>);
+pub struct NumberSet(Arc<[(u128, u128)]>);
 
-impl Default for Ranges {
-    fn default() -> Ranges {
-        Ranges(Arc::new([]))
+impl Default for NumberSet {
+    fn default() -> NumberSet {
+        NumberSet(Arc::new([]))
     }
 }
 
-impl Ranges {
+impl NumberSet {
     /// Joins ranges, each from its least to its greatest number.
-    pub fn new(mut all: Vec<(u128, u128)>) -> Ranges {
+    pub fn new(mut all: Vec<(u128, u128)>) -> NumberSet {
         all.sort_unstable();
         let mut joined: Vec<(u128, u128)> = Vec::with_capacity(all.len());
         for (low, high) in all {
@@ -107,16 +107,16 @@ impl Ranges {
                 _ => joined.push((low, high)),
             }
         }
-        Ranges(joined.into())
+        NumberSet(joined.into())
     }
 
     /// These ranges together with others.
-    pub(crate) fn with(&self, others: impl IntoIterator<Item = (u128, u128)>) -> Ranges {
-        Ranges::new(self.0.iter().copied().chain(others).collect())
+    pub(crate) fn with(&self, others: impl IntoIterator<Item = (u128, u128)>) -> NumberSet {
+        NumberSet::new(self.0.iter().copied().chain(others).collect())
     }
 
     /// These ranges without what others have.
-    pub fn without(&self, others: &Ranges) -> Ranges {
+    pub fn without(&self, others: &NumberSet) -> NumberSet {
         let mut left = Vec::with_capacity(self.0.len());
         for &(mut low, high) in self.0.iter() {
             let first = others.0.partition_point(|(_, end)| *end < low);
@@ -134,7 +134,7 @@ impl Ranges {
                 left.push((low, high));
             }
         }
-        Ranges(left.into())
+        NumberSet(left.into())
     }
 
     /// Whether a number is in one of them.
@@ -167,23 +167,23 @@ impl Ranges {
 #[derive(Clone, Debug)]
 pub struct ValueSet {
     name: Option<Arc<str>>,
-    ranges: Ranges,
+    ranges: NumberSet,
 }
 
 impl ValueSet {
     /// A set whose values the rule lists.
-    pub(crate) fn list(ranges: Ranges) -> ValueSet {
+    pub(crate) fn list(ranges: NumberSet) -> ValueSet {
         ValueSet { name: None, ranges }
     }
 
     /// A set by name; the error says what a name may be.
-    pub(crate) fn named(name: &str, ranges: Ranges) -> Result<ValueSet, String> {
+    pub(crate) fn named(name: &str, ranges: NumberSet) -> Result<ValueSet, String> {
         check_name(name)?;
         Ok(ValueSet { name: Some(name.into()), ranges })
     }
 
     /// The same set with other values.
-    pub(crate) fn with_ranges(&self, ranges: Ranges) -> ValueSet {
+    pub(crate) fn with_ranges(&self, ranges: NumberSet) -> ValueSet {
         ValueSet { name: self.name.clone(), ranges }
     }
 
@@ -193,7 +193,7 @@ impl ValueSet {
     }
 
     /// Its values.
-    pub fn ranges(&self) -> &Ranges {
+    pub fn ranges(&self) -> &NumberSet {
         &self.ranges
     }
 
@@ -241,7 +241,7 @@ impl Hash for ValueSet {
     }
 }
 
-impl fmt::Display for Ranges {
+impl fmt::Display for NumberSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts: Vec<String> = self.text(Kind::Number, ValueFamily::Number).collect();
         f.write_str(&parts.join(","))
@@ -262,7 +262,7 @@ mod tests {
         #[test]
         fn ranges_have_the_numbers_of_their_parts(a in ranges(), b in ranges()) {
             let has = |all: &[(u128, u128)], n| all.iter().any(|(low, high)| (low..=high).contains(&&n));
-            let (some, others) = (Ranges::new(a.clone()), Ranges::new(b.clone()));
+            let (some, others) = (NumberSet::new(a.clone()), NumberSet::new(b.clone()));
             let gaps = some.as_slice().windows(2).all(|pair| pair[0].1 + 1 < pair[1].0);
             prop_assert!(gaps, "{some:?}");
             for n in 0..50 {
@@ -287,12 +287,12 @@ mod tests {
 
     #[test]
     fn the_ends_of_all_numbers() {
-        let all = Ranges::new(vec![(0, u128::MAX)]);
+        let all = NumberSet::new(vec![(0, u128::MAX)]);
         assert!(all.contains(0) && all.contains(u128::MAX));
         let value = ValueFamily::Ip6.value(0, u128::MAX);
         assert_eq!(value, Some(Value::Net6 { address: 0, length: 0 }));
-        assert_eq!(all.without(&all), Ranges::default());
-        let last = Ranges::new(vec![(u128::MAX, u128::MAX), (3, 3)]);
+        assert_eq!(all.without(&all), NumberSet::default());
+        let last = NumberSet::new(vec![(u128::MAX, u128::MAX), (3, 3)]);
         assert_eq!(all.without(&last).as_slice(), [(0, 2), (4, u128::MAX - 1)]);
     }
 }

@@ -99,3 +99,53 @@ fn a_translated_connection_goes_on_while_rules_are_loaded() {
     talk("last");
     assert_eq!(listed().len(), 2);
 }
+
+/// Tries to connect to each address, and sends a datagram to each: prints the error that comes.
+const KNOCKER: &str = r#"
+import socket
+for family, address in [(socket.AF_INET, "10.9.0.2"), (socket.AF_INET6, "fd09::2")]:
+    for port in [8001, 8002]:
+        it = socket.socket(family, socket.SOCK_STREAM)
+        it.settimeout(20)
+        try:
+            it.connect((address, port))
+            print("open")
+        except OSError as error:
+            print(address, port, type(error).__name__, error.errno)
+    it = socket.socket(family, socket.SOCK_DGRAM)
+    it.settimeout(20)
+    it.connect((address, 8001))
+    it.send(b"hello")
+    try:
+        it.recv(9)
+    except OSError as error:
+        print(address, "udp", type(error).__name__)
+"#;
+
+/// Hosts hear at once that they are rejected, as the kernel reports resets and ICMP errors.
+#[test]
+fn rejected_hosts_hear_it_at_once() {
+    let between = MiddleboxNetwork::new("reject");
+    let control = between.lab.directory().join("control");
+    let command = |words: &[&str]| {
+        let command = between.left.command(program()).args(["middlebox", "--connect"]);
+        command.arg(&control).args(words).check().unwrap().stdout
+    };
+    command(&["set", "add", "closed", "8001", "8500-8600"]);
+    for rule in
+        ["tcp-dport @closed reject", "tcp-dport 8002 reject host", "udp-dport 8000-8100 reject"]
+    {
+        command(&[rule]);
+    }
+    let output = between.left.command("python3").args(["-u", "-c", KNOCKER]).timeout(LATER);
+    let heard = output.check().unwrap().stdout;
+    // 111: connection refused; 113: no route to host.
+    let wanted = "10.9.0.2 8001 ConnectionRefusedError 111\n10.9.0.2 8002 OSError 113\n\
+                  10.9.0.2 udp ConnectionRefusedError\n\
+                  fd09::2 8001 ConnectionRefusedError 111\nfd09::2 8002 OSError 113\n\
+                  fd09::2 udp ConnectionRefusedError\n";
+    assert_eq!(heard, wanted);
+    let json: serde_json::Value = serde_json::from_str(&command(&["list", "--json"])).unwrap();
+    let drops: Vec<_> = (0..3).map(|at| json[at]["drops"].as_u64().unwrap()).collect();
+    assert_eq!(drops, [2, 2, 2], "{json}");
+}

@@ -96,7 +96,7 @@ fn overruled<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Option<(usize
         !rule.stateful && rule.targets == [Target::Accept] && rule.matches.iter().all(is_all)
     };
     let (at, _) = rules.clone().enumerate().find(|(_, rule)| accepts(rule))?;
-    let drops = |rule: &Rule| matches!(rule.targets[..], [Target::Drop(_)]);
+    let drops = |rule: &Rule| matches!(rule.targets[..], [Target::Drop(_) | Target::Reject(_)]);
     if !{ rules }.any(drops) {
         return None;
     }

@@ -4,17 +4,22 @@ use super::lexer::{Word, comment_of, words};
 use super::parse_error::ParseError;
 use crate::analysis::{RulePart, rule_error};
 use crate::field::{Field, FieldLocation, FieldSpec, Kind};
-use crate::rule::{Chance, Hop, Predicate, Rule, RuleComment, Target};
+use crate::rule::{Chance, Hop, Predicate, Rejection, Rule, RuleComment, Target};
 use crate::value::{self, CONDITIONS, Condition, Value, wants};
 use castanet_lang::nearest;
 use std::ops::Range;
 
 /// The targets: word, arguments, and a sentence for the help.
-pub const TARGETS: [(&str, &str, &str); 8] = [
+pub const TARGETS: [(&str, &str, &str); 9] = [
     ("mod", "FIELD VALUE", "Sets a field."),
     ("add", "TCP-OPT [VALUE]", "Adds a TCP option where there is none of its kind."),
     ("strip", "[!] TCP-OPT | all", "Removes TCP options; with `!`, all but those named."),
     ("drop", "[PERCENT]", "Drops the packet; alone."),
+    (
+        "reject",
+        "[port|admin|host|net]",
+        "Drops the packet and answers it: a reset to TCP, port unreachable to others, or what is named; alone.",
+    ),
     ("accept", "", "Lets the packet go on, whatever wants to drop it; alone."),
     ("map", "FIELD VALUE", "Sets a field one way, and restores it the other; stateful."),
     ("shuffle", "FIELD", "Gives each connection a value of its own; stateful."),
@@ -324,6 +329,7 @@ fn target(cursor: &mut Cursor, word: &Word, stateful: bool) -> Result<Target, Pa
         "add" => add_target(cursor),
         "strip" => strip_target(cursor),
         "drop" => Ok(Target::Drop(chance(cursor)?)),
+        "reject" => Ok(Target::Reject(rejection(cursor)?)),
         "accept" => Ok(Target::Accept),
         "lb" => hops(cursor).map(Target::Balance),
         other => {
@@ -400,6 +406,18 @@ fn chance(cursor: &mut Cursor) -> Result<Chance, ParseError> {
     Chance::parse(word.text).ok_or_else(|| {
         ParseError::new(word.range, format!("`{}` is no percentage", word.text))
             .help("`drop` wants nothing, or a number from 0 to 100, such as 0.1")
+    })
+}
+
+fn rejection(cursor: &mut Cursor) -> Result<Rejection, ParseError> {
+    let Some(word) = cursor.peek().filter(|word| !is_target(word.text)).cloned() else {
+        return Ok(Rejection::default());
+    };
+    cursor.next();
+    let named = Rejection::NAMED.iter().find(|(name, _)| *name == word.text);
+    named.map(|(_, it)| *it).ok_or_else(|| {
+        ParseError::new(word.range, format!("`{}` is no answer", word.text))
+            .help("`reject` wants nothing, or one of port, admin, host, net")
     })
 }
 

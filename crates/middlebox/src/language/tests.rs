@@ -3,9 +3,9 @@
 use super::*;
 use crate::field::{FIELDS, Field, Kind};
 use crate::named_sets::{SetChange, SetElement};
-use crate::rule::{Chance, Hop, Predicate, Rule, RuleComment, Target};
+use crate::rule::{Chance, Hop, Predicate, Rejection, Rule, RuleComment, Target};
 use crate::value::{CONDITIONS, Condition, Value};
-use crate::value_set::{Ranges, ValueFamily, ValueSet};
+use crate::value_set::{NumberSet, ValueFamily, ValueSet};
 use castanet_lang::{Diagnostics, SourceMap};
 use proptest::prelude::*;
 
@@ -196,7 +196,7 @@ fn errors_have_ranges_and_suggestions() {
         "add tcp-syn",
         "a target is missing",
         "",
-        "after the matches comes one of mod, add, strip, drop, accept, map, shuffle, lb",
+        "after the matches comes one of mod, add, strip, drop, reject, accept, map, shuffle, lb",
     );
     golden("add all tcp-syn drop", "`all` stands alone", "all", "leave it out");
     golden("add ! all drop", "`! all` is about no packet", "all", "leave the `!` out");
@@ -301,6 +301,12 @@ fn errors_have_ranges_and_suggestions() {
         "10.0.0.1-5",
         "a range is of two single values, the lesser one first",
     );
+    golden(
+        "all reject prot",
+        "`prot` is no answer",
+        "prot",
+        "`reject` wants nothing, or one of port, admin, host, net",
+    );
     golden("flush it", "`it` is one word too many", "it", "");
     golden("other maybe", "expected accept or arp or drop, not `maybe`", "maybe", "");
     golden(
@@ -370,14 +376,14 @@ fn value_of_match(field: Field) -> BoxedStrategy<(Value, bool)> {
             let [low, high] = [ends[0].min(ends[1]), ends[0].max(ends[1])];
             [(low, low), (low + (high - low) / 2, high)]
         };
-        let ranges = Ranges::new(parts.into_iter().flat_map(range).collect());
+        let ranges = NumberSet::new(parts.into_iter().flat_map(range).collect());
         match ValueFamily::of(field).and_then(|family| family.single(&ranges)) {
             Some(value) => (value, false),
             None => (Value::Set(ValueSet::list(ranges).into()), true),
         }
     });
     let named = "[a-z]{1,4}[0-9]?".prop_map(|name| {
-        let set = ValueSet::named(&name, Ranges::default()).expect("is a name");
+        let set = ValueSet::named(&name, NumberSet::default()).expect("is a name");
         (Value::Set(set.into()), true)
     });
     prop_oneof![6 => plain, 2 => list, 1 => named].boxed()
@@ -432,6 +438,8 @@ fn targets() -> impl Strategy<Value = Vec<Target>> {
     ];
     prop_oneof![
         4 => proptest::collection::vec(change(), 1..5),
+        1 => proptest::sample::select(vec![Rejection::Reset, Rejection::Port, Rejection::Net])
+            .prop_map(|it| vec![Target::Reject(it)]),
         1 => (0u32..=100_000_000).prop_map(|it| vec![Target::Drop(Chance(it))]),
         1 => Just(vec![Target::Accept]),
         1 => proptest::collection::vec(hop, 1..4).prop_map(|it| vec![Target::Balance(it)]),

@@ -5,7 +5,7 @@ mod tests;
 
 use crate::rule::{Predicate, Rule};
 use crate::value::{PROTOCOLS, Value, number, station};
-use crate::value_set::{Ranges, ValueFamily, check_name};
+use crate::value_set::{NumberSet, ValueFamily, check_name};
 use castanet_lang::nearest;
 use castanet_wire::MacAddr;
 use imbl::OrdMap;
@@ -86,7 +86,7 @@ pub enum SetChange {
 /// The values of a set, by family.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct NamedSet {
-    ranges: [Ranges; FAMILIES.len()],
+    ranges: [NumberSet; FAMILIES.len()],
 }
 
 /// The families, in the order in which a set has them.
@@ -104,7 +104,7 @@ fn noun(family: ValueFamily) -> &'static str {
 
 impl NamedSet {
     /// The values of a family.
-    fn of(&self, family: ValueFamily) -> &Ranges {
+    fn of(&self, family: ValueFamily) -> &NumberSet {
         &self.ranges[family as usize]
     }
 
@@ -123,7 +123,7 @@ impl NamedSet {
             let own = own.map(|it| (it.low, it.high));
             match adds {
                 true => self.of(family).with(own),
-                false => self.of(family).without(&Ranges::new(own.collect())),
+                false => self.of(family).without(&NumberSet::new(own.collect())),
             }
         });
         NamedSet { ranges }
@@ -193,7 +193,7 @@ impl NamedSets {
     }
 
     /// The values that the named set of a match has now; `None` if it has no such set.
-    fn values_of(&self, predicate: &Predicate) -> Result<Option<Ranges>, String> {
+    fn values_of(&self, predicate: &Predicate) -> Result<Option<NumberSet>, String> {
         let Some(set) = predicate.set() else { return Ok(None) };
         let (Some(name), Some(family)) = (set.name(), ValueFamily::of(predicate.field)) else {
             return Ok(None);

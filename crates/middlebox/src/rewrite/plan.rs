@@ -1,7 +1,7 @@
 //! Compiled targets of a rule, in the order in which they apply.
 
 use crate::field::{Field, Kind, Layer};
-use crate::rule::{Chance, Hop, Rule, Target};
+use crate::rule::{Chance, Hop, Rejection, Rule, Target};
 use crate::value::Value;
 
 /// Compiled targets of a rule.
@@ -9,6 +9,8 @@ use crate::value::Value;
 pub struct RulePlan {
     /// Drops the packet, with this probability.
     pub drop: Option<Chance>,
+    /// The answer to a packet that it drops, if there is one.
+    pub rejection: Option<Rejection>,
     /// Accepts the packet.
     pub accept: bool,
     /// Next hops of `lb`.
@@ -113,6 +115,9 @@ impl RulePlan {
         for target in &rule.targets {
             match target {
                 Target::Drop(chance) => plan.drop = Some(*chance),
+                Target::Reject(rejection) => {
+                    (plan.drop, plan.rejection) = (Some(Chance::ALWAYS), Some(*rejection));
+                }
                 Target::Accept => plan.accept = true,
                 Target::Balance(hops) => plan.hops.clone_from(hops),
                 Target::Map { field, value } => plan.add_nat_change(*field, Some(value)),

@@ -142,6 +142,7 @@ fn targets(line: &RuleLine, errors: &mut Vec<PolicyError>) -> CompiledTargets {
                 }
                 Err(message) => message,
             },
+            RuleTarget::Reject(_) => "a private function sends no answers; `drop` drops".into(),
             RuleTarget::Drop(_) => "a private function drops all packets of a rule or none".into(),
             RuleTarget::Balance(_) => {
                 "a private function has no connections to balance and no next hops".into()

@@ -7,7 +7,7 @@ use castanet_kit::rules::prefixes;
 use castanet_middlebox::field::{Field, FieldLocation, Kind, Layer};
 use castanet_middlebox::rule::Predicate;
 use castanet_middlebox::value::{Condition, Value};
-use castanet_middlebox::value_set::Ranges;
+use castanet_middlebox::value_set::NumberSet;
 use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto};
 use std::cmp::Ordering;
 
@@ -141,12 +141,12 @@ pub(super) fn alternatives(predicate: &Predicate) -> Result<Vec<Ternary>, Refusa
 }
 
 /// The numbers at a place that are in a list, or not, as prefixes.
-fn in_list(list: &Ranges, condition: Condition, place: &Place) -> Vec<Ternary> {
+fn in_list(list: &NumberSet, condition: Condition, place: &Place) -> Vec<Ternary> {
     let width = place.width as u32;
     let last = u128::MAX >> (u128::BITS - width);
     let ranges = match condition {
         Condition::Equal => list.clone(),
-        _ => Ranges::new(vec![(0, last)]).without(list),
+        _ => NumberSet::new(vec![(0, last)]).without(list),
     };
     let parts = ranges.as_slice().iter();
     let prefixes = parts.flat_map(|&(low, high)| prefixes(low, high, width));
