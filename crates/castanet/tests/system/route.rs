@@ -35,9 +35,9 @@ impl Networks {
             lab.link(port, Port::new(&router, &format!("lan{n}")).mac(&mac)).unwrap();
         }
         let rules = lab.directory().join("rules");
-        // No server sees the client's address, by TCP; and one service is closed.
+        // No server sees the client's address, by TCP; one service is closed, and one rejects.
         let text = "add-stateful in lan1 ip-proto tcp map ip-saddr 10.0.2.1 shuffle tcp-sport
-            tcp-dport 9 drop\n";
+            tcp-dport 9 drop\n            tcp-dport 10 reject\n            udp-dport 10 reject\n";
         std::fs::write(&rules, text).unwrap();
         let words = ["middlebox", "--in", "lan1", "--out", "lan2", "--mtu", &MTU.to_string()];
         let near = ["--in-address", "10.0.1.1/24", "--in-address", "2001:db8:1::1/64"];
@@ -78,6 +78,27 @@ impl Drop for Networks {
             eprintln!("== the router said ==\n{}{}", self.process.stdout(), self.process.stderr());
         }
     }
+}
+
+/// Connects to a service over TCP and UDP, IPv4 and IPv6: prints the error that comes.
+const KNOCKER: &str = r#"
+import socket
+for family, address in [(socket.AF_INET, "10.0.2.2"), (socket.AF_INET6, "2001:db8:2::2")]:
+    for kind in [socket.SOCK_STREAM, socket.SOCK_DGRAM]:
+        it = socket.socket(family, kind)
+        it.settimeout(20)
+        try:
+            it.connect((address, 10))
+            it.send(b"hello")
+            it.recv(9)
+        except OSError as error:
+            print(type(error).__name__)
+"#;
+
+/// Rejected packets are answered, also those that would begin a translated connection.
+fn rejected_hosts_hear_it(it: &Networks) {
+    let output = it.client.command("python3").args(["-u", "-c", KNOCKER]).timeout(LATER);
+    assert_eq!(output.check().unwrap().stdout, "ConnectionRefusedError\n".repeat(4));
 }
 
 fn pings_and_errors_come_back(it: &Networks) {
@@ -137,6 +158,7 @@ fn transfers_arrive_whole(it: &Networks) {
 fn all_of_it(mut it: Networks) {
     let captures = [&it.client, &it.server].map(|host| host.capture_arriving("eth0", "").unwrap());
     pings_and_errors_come_back(&it);
+    rejected_hosts_hear_it(&it);
     traces_show_the_router(&it);
     for capture in captures {
         let seen = capture.finish().unwrap();
