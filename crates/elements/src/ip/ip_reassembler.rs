@@ -98,6 +98,13 @@ pub struct IPReassemblerState(Reassembler);
 
 #[handlers]
 impl IPReassemblerState {
+    /// Counts of fragments and packets, and the ranges of bytes that have come of each incomplete
+    /// packet.
+    #[read]
+    fn dump(&self) -> String {
+        self.0.listing()
+    }
+
     /// Number of incomplete packets.
     #[read]
     fn length(&self) -> usize {
