@@ -2,14 +2,14 @@
 
 use crate::program::{RunResult, click};
 
-/// What a configuration prints, without errors.
+/// The text that a configuration prints, without errors.
 fn printed(config: &str) -> String {
     let RunResult { status, out, err } = click(&["--simtime", "-e", config], b"");
     assert_eq!((status, err.as_str()), (Some(0), ""), "{config}");
     out
 }
 
-/// What a wrong configuration says.
+/// The errors of a wrong configuration.
 fn complaint(config: &str) -> String {
     let RunResult { status, err, .. } = click(&["--simtime", "-e", config], b"");
     assert_eq!(status, Some(1), "{config}");

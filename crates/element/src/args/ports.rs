@@ -1,7 +1,6 @@
 //! Ports of TCP and UDP as arguments, by number or by name.
 
 use super::{AddressKind, ArgError, FromArg, Names};
-use crate::handler::Value;
 use castanet_kit::classify::known_port;
 use std::fmt;
 
@@ -48,12 +47,6 @@ impl fmt::Display for UdpPort {
 impl fmt::Display for TcpPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
-    }
-}
-
-impl From<UdpPort> for Value {
-    fn from(port: UdpPort) -> Value {
-        port.0.into()
     }
 }
 
