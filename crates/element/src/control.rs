@@ -24,6 +24,8 @@ pub enum ProgramWait {
 pub trait ControlContext {
     /// The time.
     fn now(&self) -> Time;
+    /// Thirty-one random bits.
+    fn random(&mut self) -> u32;
     /// Reads `element.handler`, or a global handler.
     fn read(&mut self, handler: &str) -> Result<String, ArgError>;
     /// Writes `element.handler`, or a global handler.

@@ -1,6 +1,6 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
-use crate::exec::{AfterCall, ExecState, HandlerCall};
+use crate::exec::{AfterCall, ExecState, HandlerCall, RandomNumbers};
 use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
 use crate::time::Time;
@@ -542,6 +542,11 @@ impl Cx<'_> {
     /// Sixty-four random bits; the same sequence every time under simulated
     /// time.
     pub fn random(&mut self) -> u64 {
-        self.exec.random()
+        self.exec.random.bits()
+    }
+
+    /// The random numbers of this thread, to be drawn by Click's rules.
+    pub fn random_numbers(&mut self) -> &mut RandomNumbers {
+        &mut self.exec.random
     }
 }

@@ -342,7 +342,7 @@ pub struct Facts {
     /// Numbers of threads as in `StaticThreadSched`, each with the name of the account of its elements.
     pub contexts: Vec<(usize, String)>,
     /// Seed of random numbers.
-    pub seed: Option<u64>,
+    pub seed: Option<u32>,
     /// Whether tasks may move between workers.
     pub balanced: bool,
     /// Notices about the configuration.

@@ -30,6 +30,9 @@ pub struct Setup<'a> {
     /// Whether packets may leave the element with checksums that the sending device computes: all elements
     /// behind it pass such packets on or send them.
     pub may_leave_checksums: bool,
+    /// Whether tasks and packets have Click's order: what FastClick keeps for each thread is then kept
+    /// for each worker.
+    pub as_click: bool,
     /// Addresses by name, as `AddressInfo` and the machine declare them for this element.
     pub names: &'a Names,
     /// Adds a warning about arguments that can be used and are perhaps wrong.

@@ -118,7 +118,14 @@ fn missing(name: &str) -> IoError {
 
 /// Returns an address of the interface called `name`, as configurations write it: the value of
 /// `eth0`, `eth0:ip`, `eth0:ipnet`, `eth0:eth`, `eth0:ip6`, `eth0:ip6net` and `eth0:gw`.
+///
+/// A port's name is that of a service in /etc/services.
 pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
+    match kind {
+        AddressKind::TcpPort => return service(name, "tcp"),
+        AddressKind::UdpPort => return service(name, "udp"),
+        _ => {}
+    }
     let found = Interface::find(name).ok()?;
     let net = found.ipv4.first();
     match kind {
@@ -130,10 +137,25 @@ pub fn address_of(name: &str, kind: AddressKind) -> Option<String> {
             found.ipv6.first().map(|net| format!("{}/{}", net.address, net.prefix))
         }
         AddressKind::Gateway => gateway(name).map(|router| router.to_string()),
-        AddressKind::Port | AddressKind::Anno | AddressKind::Pattern | AddressKind::Spinlock => {
-            None
-        }
+        AddressKind::TcpPort
+        | AddressKind::UdpPort
+        | AddressKind::Anno
+        | AddressKind::Pattern
+        | AddressKind::Spinlock => None,
     }
+}
+
+/// Returns the port of a service (services(5)).
+fn service(name: &str, protocol: &str) -> Option<String> {
+    let services = std::fs::read_to_string("/etc/services").ok()?;
+    services.lines().find_map(|line| {
+        let line = line.split_once('#').map_or(line, |(line, _)| line);
+        let (first, rest) = line.trim().split_once(char::is_whitespace)?;
+        let mut words = rest.split_whitespace();
+        let (port, of) = words.next()?.split_once('/')?;
+        let is_named = first == name || words.any(|alias| alias == name);
+        (of == protocol && is_named).then(|| port.to_owned())
+    })
 }
 
 /// Returns the gateway of the default route through an interface.

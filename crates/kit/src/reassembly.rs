@@ -3,9 +3,10 @@
 //! There is no clock: callers pass the time in nanoseconds.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 
-use castanet_wire::Ipv4Header;
+use castanet_wire::{Ipv4Header, udp};
 use rapidhash::fast::RandomState;
 
 /// The key of the packet that a fragment belongs to.
@@ -61,6 +62,20 @@ pub struct Reassembler {
     timeout: u64,
     packet: Vec<u8>,
     longest_fragment: usize,
+    counts: ReassemblyCounts,
+}
+
+/// Counts of fragments and packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReassemblyCounts {
+    /// Fragments that were inserted, valid or not.
+    pub seen: u64,
+    /// Packets that were completed.
+    pub complete: u64,
+    /// Packets that expired or were evicted.
+    pub failed: u64,
+    /// Fragments with an invalid length, or that contradict others.
+    pub bad: u64,
 }
 
 /// The memory that a packet counts for beside its payload.
@@ -86,7 +101,29 @@ impl Reassembler {
             timeout,
             packet: Vec::new(),
             longest_fragment: 0,
+            counts: ReassemblyCounts::default(),
         }
+    }
+
+    /// The counts, and the ranges of bytes that have come of each incomplete packet, in Click's form.
+    pub fn listing(&self) -> String {
+        let ReassemblyCounts { seen, complete, failed, bad } = self.counts;
+        let mut text = format!(
+            "frags seen total:    {seen}\ngood reassemblies:   {complete}\n\
+             failed reassemblies: {failed}\nbad fragments seen:  {bad}\ncached chunk data:\n"
+        );
+        for key in self.by_age.values() {
+            let Some(partial) = self.packets.get(key) else { continue };
+            let has_ports = partial.ranges.first().is_some_and(|first| first.0 == 0);
+            let ports = udp::ports(&partial.payload).filter(|_| has_ports);
+            let (src, dst) = ports.unwrap_or_default();
+            let _ = write!(text, " ({}, {src}, {}, {dst}) {}", key.src, key.dst, key.id);
+            for (from, to) in &partial.ranges {
+                let _ = write!(text, " ({from},{to})");
+            }
+            text.push('\n');
+        }
+        text
     }
 
     /// Sets the limit in bytes.
@@ -127,6 +164,17 @@ impl Reassembler {
 
     /// Inserts a fragment: an IPv4 packet from its header on, without padding.
     pub fn insert(&mut self, datagram: &[u8], now: u64) -> InsertResult {
+        let result = self.insert_uncounted(datagram, now);
+        self.counts.seen += 1;
+        match result {
+            InsertResult::Complete => self.counts.complete += 1,
+            InsertResult::Overlap | InsertResult::Malformed => self.counts.bad += 1,
+            InsertResult::Stored | InsertResult::Duplicate => {}
+        }
+        result
+    }
+
+    fn insert_uncounted(&mut self, datagram: &[u8], now: u64) -> InsertResult {
         let Some((ip, header, payload)) = split(datagram) else { return InsertResult::Malformed };
         let (start, more) = (ip.fragment_offset(), ip.more_fragments());
         let end = start + payload.len();
@@ -196,6 +244,7 @@ impl Reassembler {
         let partial = oldest.and_then(|key| self.remove(key));
         if let Some(partial) = &partial {
             partial.write(&mut self.packet);
+            self.counts.failed += 1;
         }
         partial.is_some()
     }

@@ -68,7 +68,7 @@ impl Check<'_> {
             // The plan reports wrong declarations.
             _ = declare.map(|declare| declare(&it.config, &Names::default(), &mut facts));
         }
-        let names = Names::new(facts.names.here(), None);
+        let names = Names::new(&facts.names.visible(), None);
         let mut ends: Vec<DeviceEnd> = Vec::new();
         for (number, it) in self.graph.elements.iter().enumerate() {
             // The plan reports unknown classes.

@@ -2,6 +2,7 @@
 
 use crate::checksum::{self, Delta, Sum};
 use crate::options::RawOptions;
+use crate::{Tcp, Udp, ip_proto};
 use std::net::Ipv4Addr;
 
 /// Option: record route.
@@ -344,6 +345,67 @@ rewrite! {
     }
 }
 
+/// The destination that a transport checksum covers in a packet with these options: the last address of
+/// a source route on which there is one left to visit, else `dst` (RFC 9293, 3.1).
+pub fn final_destination(dst: Ipv4Addr, list: &[u8]) -> Ipv4Addr {
+    let is_route = |kind| matches!(kind, OPTION_LOOSE_ROUTE | OPTION_STRICT_ROUTE);
+    let mut routes = options(list).filter(|option| is_route(option.kind));
+    let last = routes.next().and_then(|route| {
+        let (&pointer, addresses) = route.data.split_first()?;
+        // The pointer counts from 1, type, length and itself being the first three bytes.
+        let is_left = usize::from(pointer) <= addresses.len();
+        addresses.last_chunk::<4>().filter(|_| is_left).copied()
+    });
+    last.map_or(dst, Ipv4Addr::from)
+}
+
+/// The header length in bytes that the first byte of a header claims; `None` if there is no byte.
+#[inline]
+pub fn claimed_header_len(bytes: &[u8]) -> Option<usize> {
+    bytes.first().map(|first| usize::from(first & 0xf) * 4)
+}
+
+/// One of the two addresses of a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpSide {
+    /// The source.
+    Src,
+    /// The destination.
+    Dst,
+}
+
+/// Sets an address of a header at the start of `bytes`, whatever its version, and changes the checksums
+/// of IP, TCP and UDP by as much; whether the header claims 20 bytes or more. Fields beyond the end of
+/// `bytes` are left out.
+pub fn rewrite_address(bytes: &mut [u8], side: IpSide, address: Ipv4Addr) -> bool {
+    let mut header = [0; Ipv4Header::LEN];
+    let there = bytes.len().min(header.len());
+    header[..there].copy_from_slice(&bytes[..there]);
+    let mut header = Ipv4Header(header);
+    let length = header.header_len();
+    if length < Ipv4Header::LEN {
+        return false;
+    }
+    let delta = match side {
+        IpSide::Src => header.rewrite_src(address),
+        IpSide::Dst => header.rewrite_dst(address),
+    };
+    bytes[..there].copy_from_slice(&header.0[..there]);
+    let segment = bytes.get_mut(length..).filter(|_| header.is_first_fragment());
+    match (segment, header.protocol()) {
+        (Some(segment), ip_proto::TCP) => {
+            let tcp = Tcp::from_prefix_mut(segment);
+            tcp.into_iter().for_each(|(tcp, _)| tcp.adjust_checksum(delta));
+        }
+        (Some(segment), ip_proto::UDP) => {
+            let udp = Udp::from_prefix_mut(segment);
+            udp.into_iter().for_each(|(udp, _)| udp.adjust_checksum(delta));
+        }
+        _ => {}
+    }
+    true
+}
+
 /// Iterates over the options of an IPv4 header.
 #[inline]
 pub fn options(list: &[u8]) -> RawOptions<'_> {
@@ -360,6 +422,42 @@ mod tests {
         ip.set_id(id);
         ip.update_checksum(&[]);
         ip
+    }
+
+    #[test]
+    fn a_source_route_has_its_destination_at_its_end() {
+        let dst = Ipv4Addr::new(1, 0, 0, 1);
+        let end = Ipv4Addr::new(3, 0, 0, 3);
+        for (list, expected) in [
+            (&[][..], dst),
+            (&[1, 131, 11, 4, 2, 0, 0, 2, 3, 0, 0, 3], end),
+            (&[137, 11, 8, 2, 0, 0, 2, 3, 0, 0, 3, 0], end),
+            (&[137, 11, 12, 2, 0, 0, 2, 3, 0, 0, 3, 0], dst),
+            (&[131, 3, 4, 0], dst),
+            (&[7, 11, 4, 2, 0, 0, 2, 3, 0, 0, 3, 0], dst),
+            (&[131, 12, 4, 2], dst),
+        ] {
+            assert_eq!(final_destination(dst, list), expected, "{list:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_set_in_any_header_of_20_bytes() {
+        let address = Ipv4Addr::new(9, 8, 7, 6);
+        let mut other = *b"\x65\0\0\x14\0\0\0\0\x40\x06\x12\x34\x01\0\0\x01\x02\0\0\x02";
+        assert!(rewrite_address(&mut other, IpSide::Dst, address));
+        let delta = Delta::new().addr(Ipv4Addr::new(2, 0, 0, 2), address);
+        assert_eq!(other[10..12], delta.apply(0x1234).to_be_bytes());
+        assert_eq!((&other[12..16], &other[16..]), (&[1, 0, 0, 1][..], &address.octets()[..]));
+        // A wrong checksum stays wrong by as much; back again it is what it was.
+        assert!(rewrite_address(&mut other, IpSide::Dst, [2, 0, 0, 2].into()));
+        assert_eq!(other[10..12], [0x12, 0x34]);
+        let mut short = *b"\x45\0\0\x14\0\0\0\0\x40\x06\x12\x34\x01\0";
+        assert!(rewrite_address(&mut short, IpSide::Src, address));
+        assert_eq!(short[12..], [9, 8]);
+        let mut small = *b"\x44\0\0\x14";
+        assert!(!rewrite_address(&mut small, IpSide::Src, address));
+        assert!(!rewrite_address(&mut [], IpSide::Src, address));
     }
 
     #[test]

@@ -195,6 +195,9 @@ impl ControlContext for TenantView<'_> {
     fn now(&self) -> Time {
         self.router.now()
     }
+    fn random(&mut self) -> u32 {
+        self.router.random()
+    }
     fn read(&mut self, handler: &str) -> Result<String, ArgError> {
         let path = handler.split_whitespace().next().unwrap_or_default();
         if TenantView::is_global(path) {

@@ -1,6 +1,7 @@
 //! The program from outside: its output and its exit status.
 #![allow(clippy::unwrap_used)] // a test
 
+mod arguments;
 mod bench_classify;
 mod bench_elements;
 mod bench_router;
@@ -25,9 +26,11 @@ mod malformed_configs;
 mod metrics;
 mod middlebox;
 mod named_files;
+mod names;
 mod order;
 mod program;
 mod refused_swaps;
+mod rewriters;
 mod script;
 mod service;
 mod shell;

@@ -7,6 +7,7 @@ mod call;
 mod memory;
 mod names;
 mod patterns;
+mod ports;
 mod scoped_names;
 mod values;
 
@@ -14,7 +15,8 @@ pub use annotations::AnnoAt;
 pub use call::Call;
 pub use castanet_lang::io_error_text;
 pub use memory::affordable;
-pub use names::{ANNO, AddressKind, Names, PATTERN, PORT, SPINLOCK};
+pub use names::{ANNO, AddressKind, Names, PATTERN, SPINLOCK, TCP_PORT, UDP_PORT};
+pub use ports::{TcpPort, UdpPort};
 pub use scoped_names::{DeclaredNames, ScopedNames};
 pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};
 

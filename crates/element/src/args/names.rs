@@ -19,8 +19,10 @@ pub enum AddressKind {
     Ip6,
     /// `2001:db8::/32`.
     Net6,
-    /// A port of TCP or UDP, as `PortInfo` declares it.
-    Port,
+    /// A port of TCP, as `PortInfo` declares it.
+    TcpPort,
+    /// A port of UDP.
+    UdpPort,
     /// An annotation, as `AnnotationInfo` declares it: `OFFSET/SIZE`.
     Anno,
     /// A pattern of rewriters, as `IPRewriterPatterns` declares it.
@@ -110,7 +112,7 @@ impl Names {
     }
 
     /// The address that `AddressInfo` declares; that can be an interface's address in turn.
-    fn declared(&self, name: &str, kind: AddressKind) -> Option<String> {
+    pub(super) fn declared(&self, name: &str, kind: AddressKind) -> Option<String> {
         self.declared.get(name)?.iter().find_map(|text| {
             let of_interface = || picked(text, kind, &|base, kind| self.machine(base, kind));
             literal(text, kind).or_else(of_interface)
@@ -123,7 +125,7 @@ impl Names {
         net.is_some_and(|net| net.has_host_bits())
     }
 
-    fn machine(&self, interface: &str, kind: AddressKind) -> Option<String> {
+    pub(super) fn machine(&self, interface: &str, kind: AddressKind) -> Option<String> {
         self.system.as_ref()?(interface, kind)
     }
 
@@ -183,7 +185,8 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
         AddressKind::Mac => text.parse::<MacAddr>().ok().map(|_| text.to_owned()),
         AddressKind::Ip6 => six.map(|address| address.to_string()),
         AddressKind::Net6 => six.and(length).map(|_| text.to_owned()),
-        AddressKind::Port => text.strip_prefix(PORT).map(str::to_owned),
+        AddressKind::TcpPort => text.strip_prefix(TCP_PORT).map(str::to_owned),
+        AddressKind::UdpPort => text.strip_prefix(UDP_PORT).map(str::to_owned),
         AddressKind::Anno => text.strip_prefix(ANNO).map(str::to_owned),
         AddressKind::Pattern => text.strip_prefix(PATTERN).map(str::to_owned),
         AddressKind::Spinlock => text.strip_prefix(SPINLOCK).map(str::to_owned),
@@ -195,8 +198,10 @@ fn literal(text: &str, kind: AddressKind) -> Option<String> {
     }
 }
 
-/// Prefix of ports among addresses.
-pub const PORT: &str = "port:";
+/// Prefix of ports of TCP among addresses.
+pub const TCP_PORT: &str = "tcp port:";
+/// Prefix of ports of UDP among addresses.
+pub const UDP_PORT: &str = "udp port:";
 /// Prefix of patterns of rewriters among addresses.
 pub const PATTERN: &str = "pattern:";
 /// Prefix of locks of paths among addresses.

@@ -2,7 +2,7 @@
 
 use super::{AddressKind, ArgError, FromArg, Names, Net};
 use castanet_kit::classify::{self, RuleError};
-use castanet_wire::MacAddr;
+use castanet_wire::{MacAddr, ip_proto};
 use std::net::Ipv4Addr;
 
 impl classify::Names for Names {
@@ -16,8 +16,21 @@ impl classify::Names for Names {
         Some((net.address.to_bits(), net.mask.to_bits()))
     }
 
-    fn port(&self, name: &str) -> Option<u16> {
-        self.resolve(name, AddressKind::Port)?.parse().ok()
+    fn port(&self, name: &str, protocol: Option<u8>) -> Option<u16> {
+        let kinds = match protocol {
+            Some(ip_proto::TCP) => &[AddressKind::TcpPort][..],
+            Some(ip_proto::UDP) => &[AddressKind::UdpPort],
+            _ => &[AddressKind::TcpPort, AddressKind::UdpPort],
+        };
+        kinds.iter().find_map(|&kind| self.declared(name, kind))?.parse().ok()
+    }
+
+    fn service(&self, name: &str, protocol: Option<u8>) -> Option<u16> {
+        let kind = match protocol {
+            Some(ip_proto::UDP) => AddressKind::UdpPort,
+            _ => AddressKind::TcpPort,
+        };
+        self.machine(name, kind)?.parse().ok()
     }
 
     fn ether(&self, name: &str) -> Option<[u8; 6]> {

@@ -1,20 +1,21 @@
-//! Names that stand for addresses, by the part of the graph in which they hold: inside each sealed
-//! compound, and outside of all of them.
+//! Names that stand for addresses, by the compound in which they hold.
 
 use super::Names;
 use super::names::Resolver;
 use crate::files::HandlerFiles;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// A name, and the address that it stands for, as `AddressInfo` writes it.
 type Declaration = (String, String);
 
-/// Names that information elements declare. A name that is declared inside a sealed compound holds
-/// there only; all others hold outside of all of them only.
+/// Names that information elements declare. A name holds in the compound of the element that declares
+/// it and in those inside, where inner names come before outer ones; a name from outside of a sealed
+/// compound does not hold inside.
 #[derive(Clone, Default)]
 pub struct DeclaredNames {
     all: ByScope<Vec<Declaration>>,
-    /// The sealed compound whose elements declare; `None` for elements outside.
+    sealed: HashSet<String>,
+    /// The compound whose elements declare; `None` for elements outside of all.
     here: Option<String>,
 }
 
@@ -22,36 +23,68 @@ impl DeclaredNames {
     /// No names, in a graph with these sealed compounds.
     pub fn new(sealed: &[String]) -> DeclaredNames {
         let inside = sealed.iter().map(|compound| (compound.clone(), Vec::new())).collect();
-        DeclaredNames { all: ByScope { outside: Vec::new(), inside }, here: None }
+        let sealed = sealed.iter().cloned().collect();
+        DeclaredNames { all: ByScope { outside: Vec::new(), inside }, sealed, here: None }
     }
 
     /// Has what follows be about the names that hold where `element` stands.
     pub fn enter(&mut self, element: &str) {
-        self.here = self.all.scope(element).map(str::to_owned);
+        self.here = element.rsplit_once('/').map(|(compound, _)| compound.to_owned());
     }
 
-    /// The names that hold here, each with an address that it stands for.
+    /// The names that elements of this compound declare, each with an address that it stands for.
     pub fn here(&self) -> &[Declaration] {
-        let inside = self.here.as_ref().and_then(|scope| self.all.inside.get(scope));
-        inside.unwrap_or(&self.all.outside)
+        self.of(self.here.as_deref())
+    }
+
+    /// The names that hold here, inner ones first.
+    pub fn visible(&self) -> Vec<Declaration> {
+        self.seen_from(self.here.as_deref()).0
     }
 
     /// Adds an address of a name that holds here.
     pub fn declare(&mut self, name: String, address: String) {
-        let inside = self.here.as_ref().and_then(|scope| self.all.inside.get_mut(scope));
-        inside.unwrap_or(&mut self.all.outside).push((name, address));
+        match self.here.clone() {
+            Some(scope) => self.all.inside.entry(scope).or_default(),
+            None => &mut self.all.outside,
+        }
+        .push((name, address));
+    }
+
+    /// The names that elements of a compound declare.
+    fn of(&self, scope: Option<&str>) -> &[Declaration] {
+        match scope {
+            Some(scope) => self.all.inside.get(scope).map_or(&[], Vec::as_slice),
+            None => &self.all.outside,
+        }
+    }
+
+    /// The names that hold in a compound, inner ones first, and the sealed compound that it lies in.
+    fn seen_from<'a>(&self, scope: Option<&'a str>) -> (Vec<Declaration>, Option<&'a str>) {
+        let (mut seen, mut next) = (Vec::new(), scope);
+        loop {
+            seen.extend_from_slice(self.of(next));
+            let Some(scope) = next else { return (seen, None) };
+            if self.sealed.contains(scope) {
+                return (seen, next);
+            }
+            next = scope.rsplit_once('/').map(|(outer, _)| outer);
+        }
     }
 
     /// The same for arguments. `interfaces` knows the addresses of interfaces, which have names outside
     /// of sealed compounds only.
     pub fn resolved(&self, interfaces: Option<Resolver>) -> ScopedNames {
-        let ByScope { outside, inside } = &self.all;
-        let names_inside = |(scope, declared): (&String, &Vec<Declaration>)| {
-            (scope.clone(), Names::sealed(scope, declared))
+        let names_inside = |scope: &String| {
+            let names = match self.seen_from(Some(scope)) {
+                (declared, Some(sealed)) => Names::sealed(sealed, &declared),
+                (declared, None) => Names::new(&declared, interfaces.clone()),
+            };
+            (scope.clone(), names)
         };
         ScopedNames(ByScope {
-            outside: Names::new(outside, interfaces),
-            inside: inside.iter().map(names_inside).collect(),
+            inside: self.all.inside.keys().map(names_inside).collect(),
+            outside: Names::new(&self.all.outside, interfaces.clone()),
         })
     }
 }
@@ -64,7 +97,12 @@ impl ScopedNames {
     /// The same, with files that handlers may name; those of elements inside sealed compounds may name
     /// none.
     pub fn with_files(mut self, files: HandlerFiles) -> ScopedNames {
-        self.0.outside = self.0.outside.with_files(files);
+        let unsealed = |names: &mut Names| {
+            if names.scope().is_none() {
+                *names = std::mem::take(names).with_files(files.clone());
+            }
+        };
+        self.0.inside.values_mut().chain([&mut self.0.outside]).for_each(unsealed);
         self
     }
 
@@ -75,16 +113,16 @@ impl ScopedNames {
     }
 }
 
-/// A value for elements outside of all sealed compounds, and one for those inside of each.
+/// A value for elements outside of all compounds that have one, and one for those inside of each.
 #[derive(Clone, Default)]
 struct ByScope<T> {
     outside: T,
-    /// By sealed compound.
+    /// By compound.
     inside: HashMap<String, T>,
 }
 
 impl<T> ByScope<T> {
-    /// The innermost sealed compound around an element.
+    /// The innermost compound around an element that has a value.
     fn scope<'a>(&self, element: &'a str) -> Option<&'a str> {
         let mut inner = element;
         while let Some((outer, _)) = inner.rsplit_once('/') {
@@ -132,7 +170,9 @@ mod tests {
             ("a/e", "y", None),
             ("a/e", "z", None),
             ("a/e", "lo:ip", None),
-            ("b/e", "x", Some("2.0.0.2")),
+            ("b/e", "x", None),
+            ("b/in/e", "x", Some("2.0.0.2")),
+            ("b/in/e", "y", Some("2.0.0.9")),
             ("b/e", "y", Some("2.0.0.9")),
             ("c/d/e", "x", None),
             ("c/d/e", "z", None),
@@ -150,6 +190,36 @@ mod tests {
         assert_eq!(names.of("b/e").scope(), Some("b"));
         assert_eq!(names.of("c/d/e/f").scope(), Some("c/d"));
         assert_eq!(names.of("c/e").scope(), None);
+    }
+
+    #[test]
+    fn inner_names_come_before_outer_ones() {
+        let mut declared = DeclaredNames::default();
+        for (element, name, address) in [
+            ("info", "x", "1.0.0.1"),
+            ("info", "y", "1.0.0.2"),
+            ("c/info", "x", "2.0.0.1"),
+            ("c/in/info", "y", "3.0.0.2"),
+            ("c/in/info", "y", "00:00:00:00:00:01"),
+        ] {
+            declared.enter(element);
+            declared.declare(name.to_owned(), address.to_owned());
+        }
+        declared.enter("c/in/e");
+        let visible = declared.visible();
+        assert_eq!(visible.iter().filter(|it| it.0 == "x").count(), 2);
+        let names = declared.resolved(None);
+        for (element, x, y) in [
+            ("e", "1.0.0.1", "1.0.0.2"),
+            ("c/e", "2.0.0.1", "1.0.0.2"),
+            ("c/in/e", "2.0.0.1", "3.0.0.2"),
+            ("c/in/deeper/e", "2.0.0.1", "3.0.0.2"),
+            ("d/e", "1.0.0.1", "1.0.0.2"),
+        ] {
+            let found = ["x", "y"].map(|name| names.of(element).resolve(name, AddressKind::Ip));
+            assert_eq!(found, [x, y].map(|it| Some(it.to_owned())), "{element}");
+        }
+        assert_eq!(names.of("c/e").resolve("y", AddressKind::Mac), None);
     }
 
     #[test]

@@ -422,6 +422,7 @@ pub const fn info<E: Info>() -> Class {
             device_queues: (0, 0),
             stores: &[],
             may_leave_checksums: false,
+            as_click: false,
             names,
             warn: &|_| (),
             started: Time::default(),

@@ -13,6 +13,7 @@ mod observers;
 mod output_groups;
 mod outputs;
 mod packet_filter;
+mod random;
 mod time_budget;
 mod timers;
 mod trace;
@@ -32,6 +33,7 @@ pub use observers::{Observers, TraceElement};
 pub use output_groups::OutputGroups;
 pub use outputs::{Destination, Next, Outputs};
 pub use packet_filter::{AnyPacket, IpPatternFilter, PacketFilter};
+pub use random::RandomNumbers;
 pub use time_budget::TimeBudget;
 pub use timers::Timers;
 pub use trace::{
@@ -99,8 +101,8 @@ pub struct ExecState {
     pub labels: Arc<[String]>,
     /// By element: its outputs that lead to the same input, if there are such.
     pub output_groups: Arc<[Option<Box<OutputGroups>>]>,
-    /// State of the random number generator; never 0.
-    pub seed: u64,
+    /// Random numbers.
+    pub random: RandomNumbers,
     /// Cycles of each element, while they are counted.
     pub cycles: Option<Box<CycleAccounting>>,
 }
@@ -118,7 +120,7 @@ pub struct StoreInput {
 
 impl ExecState {
     /// State for that many elements.
-    pub fn new(elements: usize, frames: Frames, burst: usize, seed: u64) -> ExecState {
+    pub fn new(elements: usize, frames: Frames, burst: usize, random: RandomNumbers) -> ExecState {
         ExecState {
             now: Time::default(),
             burst,
@@ -145,7 +147,7 @@ impl ExecState {
             chatter: String::new(),
             labels: Arc::default(),
             output_groups: Arc::default(),
-            seed: seed.max(1),
+            random,
             cycles: None,
         }
     }
@@ -223,13 +225,5 @@ impl ExecState {
         if self.observers.examples.wants(element, fate) {
             self.observers.show_drops(element, fate, slice::from_ref(packet), self.now);
         }
-    }
-
-    /// Random bits by xorshift64*: fast, and good enough for sampling and random switches.
-    pub fn random(&mut self) -> u64 {
-        self.seed ^= self.seed >> 12;
-        self.seed ^= self.seed << 25;
-        self.seed ^= self.seed >> 27;
-        self.seed.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 }

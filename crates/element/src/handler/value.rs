@@ -1,5 +1,6 @@
 //! Values of read handlers, and how the values of several workers become one.
 
+use crate::args::UdpPort;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -134,6 +135,7 @@ values! {
     u32 => |n| Value::Count(u64::from(n));
     u8 => |n: u8| Value::Text(n.to_string());
     u16 => |n: u16| Value::Text(n.to_string());
+    UdpPort => |port: UdpPort| Value::Text(port.to_string());
     i32 => |n: i32| Value::Text(n.to_string());
     i64 => |n: i64| Value::Text(n.to_string());
     f64 => Value::Real;

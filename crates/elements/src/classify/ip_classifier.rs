@@ -1,6 +1,6 @@
 //! `IPClassifier`: chooses the output by patterns of IPv4 packets.
 
-use super::ip_rules::{IpRules, RuleSyntax};
+use super::ip_rules::{IpRules, RuleSyntax, RuleText};
 use castanet_element::prelude::*;
 use castanet_kit::classify::{Pattern, Rule, RuleError};
 
@@ -47,14 +47,14 @@ pub struct IPClassifierArgs {
 impl RuleSyntax for IPClassifier {
     type Args = IPClassifierArgs;
 
-    fn texts(args: IPClassifierArgs, setup: &Setup) -> Result<Vec<String>, ArgError> {
+    fn texts(args: IPClassifierArgs, setup: &Setup) -> Result<Vec<RuleText>, ArgError> {
         let (patterns, outputs) = (args.patterns.len(), setup.outputs);
         if patterns != outputs {
             return Err(ArgError::new(format!("patterns: {patterns}, outputs: {outputs}"))
                 .click(format!("need {outputs} arguments, one per output port"))
                 .help("each output has one pattern; `-` is every packet"));
         }
-        Ok(args.patterns)
+        Ok(RuleText::of_arguments(args.patterns))
     }
 
     fn rule(n: usize, text: &str, _: usize, names: &Names) -> Result<Rule, RuleError> {

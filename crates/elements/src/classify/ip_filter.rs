@@ -1,6 +1,7 @@
 //! `IPFilter`: filters IPv4 packets by rules.
 
-use super::ip_rules::{IpRules, RuleSyntax};
+use super::ip_rules::{IpRules, RuleSyntax, RuleText};
+use super::rule_file;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{Rule, RuleError};
 
@@ -8,7 +9,7 @@ use castanet_kit::classify::{Rule, RuleError};
 ///
 /// A rule is an action and a pattern. The action is `allow` (output 0), `deny` or `drop`, or the
 /// number of an output; the patterns are those of `IPClassifier`. Packets that match no rule are
-/// dropped. The handlers `pattern0` and so on read and replace single rules. The number of rules is
+/// dropped. `file NAME` stands for the rules in a file, one a line, without empty lines. The handlers `pattern0` and so on read and replace single rules. The number of rules is
 /// not limited: if tests would be slow, the packet is looked up in a table instead; `matcher` tells
 /// which.
 ///
@@ -52,16 +53,16 @@ pub struct IPFilter;
 
 #[derive(Args)]
 pub struct IPFilterArgs {
-    /// `allow`, `deny`, `drop` or an output number, then a pattern.
+    /// `allow`, `deny`, `drop` or an output number, then a pattern; or `file` and a file of rules.
     #[arg(rest)]
-    rules: Vec<String>,
+    pub(super) rules: Vec<String>,
 }
 
 impl RuleSyntax for IPFilter {
     type Args = IPFilterArgs;
 
-    fn texts(args: IPFilterArgs, _: &Setup) -> Result<Vec<String>, ArgError> {
-        Ok(args.rules)
+    fn texts(args: IPFilterArgs, _: &Setup) -> Result<Vec<RuleText>, ArgError> {
+        rule_file::include(RuleText::of_arguments(args.rules))
     }
 
     fn rule(_: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, RuleError> {

@@ -9,16 +9,31 @@ pub trait RuleSyntax: Clone + Send + Sync + 'static {
     /// The arguments.
     type Args: Args;
     /// Returns the texts of the rules.
-    fn texts(args: Self::Args, setup: &Setup) -> Result<Vec<String>, ArgError>;
+    fn texts(args: Self::Args, setup: &Setup) -> Result<Vec<RuleText>, ArgError>;
     /// Parses the rule of number `n` of an element with so many outputs.
     fn rule(n: usize, text: &str, outputs: usize, names: &Names) -> Result<Rule, RuleError>;
+}
+
+/// The text of a rule, and its place in words: `pattern 3`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RuleText {
+    pub(super) text: String,
+    pub(super) place: String,
+}
+
+impl RuleText {
+    /// The texts of arguments.
+    pub(super) fn of_arguments(texts: Vec<String>) -> Vec<RuleText> {
+        let number = |(n, text)| RuleText { text, place: format!("pattern {n}") };
+        texts.into_iter().enumerate().map(number).collect()
+    }
 }
 
 /// An element that sends packets where rules say: the rules, and the program compiled from them.
 #[derive(Clone)]
 pub struct IpRules<S> {
     outputs: usize,
-    texts: Vec<String>,
+    texts: Vec<RuleText>,
     rules: Vec<Rule>,
     program: Program,
     syntax: PhantomData<S>,
@@ -30,7 +45,7 @@ impl<S: RuleSyntax> Build for IpRules<S> {
         let (texts, outputs) = (S::texts(args, setup)?, setup.outputs);
         let numbered = texts.iter().enumerate();
         let rules: Result<Vec<Rule>, _> =
-            numbered.map(|(n, text)| rule::<S>(n, text, outputs, setup.names)).collect();
+            numbered.map(|(n, it)| rule::<S>(n, it, outputs, setup.names)).collect();
         let rules = rules?;
         let program = Program::compile(&rules);
         Ok(IpRules { outputs, texts, rules, program, syntax: PhantomData })
@@ -55,7 +70,7 @@ impl<S: RuleSyntax> IpRules<S> {
     #[read(pattern_)]
     fn pattern(&self, ask: &ReadRequest) -> String {
         let n: Option<usize> = ask.param.parse().ok();
-        n.and_then(|n| self.texts.get(n)).cloned().unwrap_or_default()
+        n.and_then(|n| self.texts.get(n)).map(|it| it.text.clone()).unwrap_or_default()
     }
 
     /// Replaces the rule or pattern of this number.
@@ -64,9 +79,10 @@ impl<S: RuleSyntax> IpRules<S> {
         let (n, text) = change.split_once(' ').unwrap_or((change, ""));
         let mut new_rules = self.clone();
         let n: usize = n.parse().map_err(|_| ArgError::new("no such pattern"))?;
-        let new = rule::<S>(n, text, self.outputs, names)?;
+        let new_text = RuleText { text: text.trim().to_owned(), place: format!("pattern {n}") };
+        let new = rule::<S>(n, &new_text, self.outputs, names)?;
         match (new_rules.rules.get_mut(n), new_rules.texts.get_mut(n)) {
-            (Some(rule), Some(text_slot)) => (*rule, *text_slot) = (new, text.trim().to_owned()),
+            (Some(rule), Some(text)) => (*rule, *text) = (new, new_text),
             _ => return Err(ArgError::new("no such pattern")),
         }
         new_rules.program = Program::compile(&new_rules.rules);
@@ -161,10 +177,10 @@ pub struct IpRulesState(Lookups);
 
 fn rule<S: RuleSyntax>(
     n: usize,
-    text: &str,
+    it: &RuleText,
     outputs: usize,
     names: &Names,
 ) -> Result<Rule, ArgError> {
-    let rule = S::rule(n, text, outputs, names);
-    rule.map_err(|e| ArgError::from(e).at(format_args!("pattern {n}")))
+    let rule = S::rule(n, &it.text, outputs, names);
+    rule.map_err(|e| ArgError::from(e).at(&it.place))
 }

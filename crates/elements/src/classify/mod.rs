@@ -5,6 +5,7 @@ pub mod classifier;
 pub mod ip_classifier;
 pub mod ip_filter;
 pub mod ip_rules;
+mod rule_file;
 
 use castanet_element::class::*;
 
@@ -13,5 +14,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<check_length::CheckLength>(),
     per_packet::<classifier::Classifier>(),
     per_packet::<ip_rules::IpRules<ip_classifier::IPClassifier>>(),
-    per_packet::<ip_rules::IpRules<ip_filter::IPFilter>>(),
+    per_packet::<ip_rules::IpRules<ip_filter::IPFilter>>().with_resources(rule_file::resources),
 ];

@@ -48,4 +48,9 @@ impl TransportProtocol for CheckICMPHeader {
         // Header and payload in one go take fewer instructions than one after the other.
         if checksum::of(segment) == 0 { Ok(()) } else { Err(Fault::Checksum) }
     }
+
+    fn check_start(segment: &[u8]) -> Result<(), Fault> {
+        let (icmp, payload) = Icmp::from_prefix(segment).ok_or(Fault::Length)?;
+        if icmp.length_ok(payload.len()) { Ok(()) } else { Err(Fault::Length) }
+    }
 }

@@ -49,11 +49,10 @@ pub struct AddressInfo {
 
 /// The addresses of a declared name, or `text` itself if it is an address; `None` otherwise.
 fn addresses_of(text: &str, facts: &Facts) -> Option<Vec<String>> {
-    let declared = Names::new(facts.names.here(), None);
+    let visible = facts.names.visible();
+    let declared = Names::new(&visible, None);
     let known: Vec<String> = match text.contains(':') {
-        false => {
-            facts.names.here().iter().filter(|(n, _)| n == text).map(|(_, a)| a.clone()).collect()
-        }
+        false => visible.iter().filter(|(n, _)| n == text).map(|(_, a)| a.clone()).collect(),
         true => AddressKind::WRITTEN
             .into_iter()
             .find_map(|kind| declared.resolve(text, kind))

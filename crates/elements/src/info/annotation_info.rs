@@ -52,7 +52,7 @@ impl Info for AnnotationInfo {
             }
             facts.names.declare(name, format!("{ANNO}{offset}/{size}"));
         }
-        let names = Names::new(facts.names.here(), None);
+        let names = Names::new(&facts.names.visible(), None);
         let mut all: Vec<(&str, Anno)> = Vec::new();
         for name in &self.check_overlap {
             let anno = Anno::from_arg(name, &names).map_err(|e| e.at("CHECK_OVERLAP"))?;

@@ -4,7 +4,8 @@ use castanet_element::prelude::*;
 
 /// Seeds the random number generators of all elements.
 ///
-/// With a seed random numbers are the same in every run.
+/// With a seed, elements and scripts draw the numbers that Click draws, those of the C library's
+/// `random` after `srandom(SEED)`: all threads from one sequence, which is the same in every run.
 ///
 /// ```click
 /// RandomSeed(7)
@@ -18,7 +19,7 @@ use castanet_element::prelude::*;
 pub struct RandomSeed {
     /// The seed; one from the system unless given.
     #[arg]
-    seed: Option<u64>,
+    seed: Option<u32>,
 }
 
 impl Info for RandomSeed {

@@ -1,8 +1,9 @@
 //! `IPReassembler`: reassembles fragmented IPv4 packets.
 
+use super::ip_reassembler_state::IPReassemblerState;
 use super::transport::replace_with_ipv4;
 use castanet_element::prelude::*;
-use castanet_kit::reassembly::{InsertResult, Reassembler};
+use castanet_kit::reassembly::InsertResult;
 
 /// Reassembles fragmented IPv4 packets.
 ///
@@ -90,19 +91,6 @@ pub enum IPReassemblerExit {
     /// Fragments with an invalid length or offset.
     #[drop]
     Malformed,
-}
-
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct IPReassemblerState(Reassembler);
-
-#[handlers]
-impl IPReassemblerState {
-    /// Number of incomplete packets.
-    #[read]
-    fn length(&self) -> usize {
-        self.0.len()
-    }
 }
 
 impl PerBatch for IPReassembler {

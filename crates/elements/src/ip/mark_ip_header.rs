@@ -1,13 +1,13 @@
 //! `MarkIPHeader`: sets the IPv4 header annotation.
 
 use castanet_element::prelude::*;
-use castanet_element::wire::Ipv4Header;
+use castanet_element::wire::ipv4::claimed_header_len;
 
 /// Sets the network header annotation of each packet to its IPv4 header.
 ///
 /// The element reads only the header length; `CheckIPHeader` checks the whole
 /// header and sets the destination annotation too. A packet that ends before
-/// the end of its header stays unmarked.
+/// OFFSET stays unmarked.
 ///
 /// ```click
 /// in -> MarkIPHeader(14) -> out
@@ -32,8 +32,8 @@ impl PerPacket for MarkIPHeader {
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let bytes = packet.bytes().get(self.offset as usize..).unwrap_or(&[]);
-        if let Some((header, _)) = Ipv4Header::from_prefix(bytes) {
-            let length = header.header_len().min(bytes.len());
+        if let Some(length) = claimed_header_len(bytes) {
+            let length = length.min(bytes.len());
             packet.set_network_header(self.offset as isize, length);
         }
     }

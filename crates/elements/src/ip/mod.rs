@@ -15,6 +15,7 @@ pub mod ip_input_combo;
 pub mod ip_mirror;
 pub mod ip_output_combo;
 pub mod ip_reassembler;
+pub mod ip_reassembler_state;
 pub mod mark_ip_header;
 pub mod mark_ipce;
 pub mod reset_ip_checksum;

@@ -1,24 +1,25 @@
 //! `StoreIPAddress`: writes an IPv4 address into packets.
 
 use castanet_element::prelude::*;
+use castanet_element::wire::ipv4::{IpSide, rewrite_address};
 
 /// Writes an IPv4 address into each packet.
 ///
-/// With one argument, OFFSET, the element writes the destination annotation,
-/// unless it is 0.0.0.0; with two it writes ADDR. OFFSET is an offset from
-/// the start of the packet in bytes, and then no checksum changes; or it is
-/// `src` or `dst` for that field of the marked IPv4 header, and then the
-/// checksums of IP, TCP and UDP are updated. A packet without room for 4 bytes
-/// at OFFSET stays as it is.
+/// With one argument, OFFSET, the element writes the destination annotation; with two it writes
+/// ADDR. OFFSET is an offset from the start of the packet in bytes, and then no checksum changes; or
+/// it is `src` or `dst` for that field of the marked IP header, whatever its version, and then the
+/// checksums of IP, TCP and UDP change by as much as the address. Packets without such a header,
+/// without room for 4 bytes at OFFSET or, where OFFSET is a number, without a destination
+/// annotation leave by the second output.
 ///
 /// ```click
-/// in -> StoreIPAddress(2) -> out
+/// in -> s :: StoreIPAddress(2) -> out;  s[1] -> others
 /// > in  hex 00 00 00 00 00 00 00 ; dst 1.2.3.4
 /// > in  hex 00 00 00 00 00 00 00
 /// > in  hex 00 00 ; dst 1.2.3.4
 /// < out hex 00 00 01 02 03 04 00
-/// < out hex 00 00 00 00 00 00 00
-/// < out hex 00 00
+/// < others hex 00 00 00 00 00 00 00
+/// < others hex 00 00
 /// ```
 /// ```click
 /// in -> StoreIPAddress(OFFSET src, ADDR 9.9.9.9) -> out
@@ -35,7 +36,7 @@ use castanet_element::prelude::*;
 /// < out hex 00 01 02 03 04 05 06 07 08
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = StoreIPAddressArgs)]
+#[element(room = "ip", args = StoreIPAddressArgs, processing = "a/ah")]
 pub struct StoreIPAddress {
     address: Option<Ipv4Addr>,
     field: AddressField,
@@ -96,37 +97,52 @@ impl Build for StoreIPAddress {
     }
 }
 
+#[derive(Fate)]
+pub enum StoreIPAddressExit {
+    /// Packets with the address.
+    Stored,
+    /// Packets without a place for it, or without an address for the place.
+    #[optional]
+    Others,
+}
+
 impl PerPacket for StoreIPAddress {
     type On = on::Any;
     type Local = ();
-    type Fate = ();
+    type Fate = StoreIPAddressExit;
 
     #[inline]
-    fn packet(&self, (): &mut (), packet: &mut Packet) {
-        let annotation = || Some(packet.dst()).filter(|dst| !dst.is_unspecified());
-        let Some(address) = self.address.or_else(annotation) else { return };
-        let offset = match self.field {
-            AddressField::Offset(offset) => offset,
-            AddressField::Src | AddressField::Dst => return self.rewrite(packet, address),
-        };
-        let has_room = packet.len() >= offset.saturating_add(4);
-        if has_room && let Some(bytes) = packet.bytes_mut()[offset..].first_chunk_mut::<4>() {
-            *bytes = address.octets();
+    fn packet(&self, (): &mut (), packet: &mut Packet) -> StoreIPAddressExit {
+        match self.store(packet) {
+            true => StoreIPAddressExit::Stored,
+            false => StoreIPAddressExit::Others,
         }
     }
 }
 
 impl StoreIPAddress {
-    fn rewrite(&self, packet: &mut Packet, address: Ipv4Addr) {
-        let Some(mut ip) = packet.ipv4() else { return };
-        let delta = match self.field {
-            AddressField::Src => ip.rewrite_src(address),
-            _ => ip.rewrite_dst(address),
+    /// Stores the address; whether there was a place and an address.
+    #[inline]
+    fn store(&self, packet: &mut Packet) -> bool {
+        let address = self.address.unwrap_or(packet.dst());
+        let (offset, side) = match self.field {
+            AddressField::Offset(offset) => (Some(offset), None),
+            AddressField::Src => (header_offset(packet), Some(IpSide::Src)),
+            AddressField::Dst => (header_offset(packet), Some(IpSide::Dst)),
         };
-        if let Some(mut tcp) = packet.tcp() {
-            tcp.adjust_checksum(delta);
-        } else if let Some(mut udp) = packet.udp() {
-            udp.adjust_checksum(delta);
+        let is_missing = self.address.is_none() && address.is_unspecified() && side.is_none();
+        let Some(offset) = offset.filter(|&at| at < packet.len() && !is_missing) else {
+            return false;
+        };
+        if let Some(side) = side {
+            return rewrite_address(&mut packet.bytes_mut()[offset..], side, address);
         }
+        let place = packet.bytes_mut()[offset..].first_chunk_mut::<4>();
+        place.map(|bytes| *bytes = address.octets()).is_some()
     }
+}
+
+/// Where the marked IP header begins.
+fn header_offset(packet: &Packet) -> Option<usize> {
+    usize::try_from(packet.network_offset()?).ok()
 }

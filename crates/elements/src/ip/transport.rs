@@ -2,6 +2,7 @@
 
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
+use castanet_element::wire::ipv4::final_destination;
 use castanet_element::wire::{Ipv4Header, Tcp, Udp};
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -11,7 +12,25 @@ use std::marker::PhantomData;
 #[inline]
 pub(crate) fn segment(packet: &Packet) -> Option<(Sum, &[u8])> {
     let (ip, segment) = packet.ipv4_segment()?;
-    (!ip.is_fragment()).then(|| (ip.pseudo(segment.len()), segment))
+    (!ip.is_fragment()).then(|| (pseudo(packet, ip, segment.len()), segment))
+}
+
+/// The sum of the pseudo header of an IPv4 packet for a segment of `len` bytes. That of a packet on a
+/// source route has the route's end as its destination.
+#[inline]
+pub(crate) fn pseudo(packet: &Packet, ip: &Ipv4Header, len: usize) -> Sum {
+    if ip.header_len() > Ipv4Header::LEN {
+        return pseudo_with_options(packet, ip, len);
+    }
+    ip.pseudo(len)
+}
+
+#[cold]
+fn pseudo_with_options(packet: &Packet, ip: &Ipv4Header, len: usize) -> Sum {
+    let options = packet.network_bytes().get(Ipv4Header::LEN..ip.header_len());
+    let mut ip = *ip;
+    ip.set_dst(final_destination(ip.dst(), options.unwrap_or_default()));
+    ip.pseudo(len)
 }
 
 /// The UDP header of an IPv4 packet, the sum of the pseudo header with the UDP length, and the
@@ -23,7 +42,7 @@ pub(crate) fn datagram(packet: &Packet) -> Option<(&Udp, Sum, &[u8])> {
     let (udp, _) = Udp::from_prefix(bytes)?;
     let len = usize::from(udp.length());
     let bytes = bytes.get(..len).filter(|_| len >= Udp::LEN)?;
-    Some((udp, ip.pseudo(len), bytes))
+    Some((udp, pseudo(packet, ip, len), bytes))
 }
 
 /// Restores the transport header of a packet, if it was stripped.
@@ -55,6 +74,8 @@ pub trait TransportProtocol: Send + Sync + 'static {
     const FAULT_TEXTS: [&'static str; 3];
     /// Checks the header and the checksum of a segment that is not a fragment.
     fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault>;
+    /// Checks the header of a segment of which there is only the first fragment.
+    fn check_start(segment: &[u8]) -> Result<(), Fault>;
 }
 
 /// Exits of the transport checks.
@@ -151,10 +172,21 @@ fn check<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
         return Err(Fault::Protocol);
     }
     if ip.is_fragment() {
-        return Ok(()); // the checksum covers all fragments of the packet
+        return check_fragment::<P>(ip);
     }
-    let (ip, bytes) = ip.packet().ipv4_segment().ok_or(Fault::Length)?;
-    P::check(ip.pseudo(bytes.len()), bytes)
+    let packet = ip.packet();
+    let (ip, bytes) = packet.ipv4_segment().ok_or(Fault::Length)?;
+    P::check(pseudo(packet, ip, bytes.len()), bytes)
+}
+
+/// Checks a fragment. The checksum covers all fragments of the packet.
+#[cold]
+fn check_fragment<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
+    if !ip.is_first_fragment() {
+        return Ok(());
+    }
+    let (_, bytes) = ip.packet().ipv4_segment().ok_or(Fault::Length)?;
+    P::check_start(bytes)
 }
 
 /// Counters of one worker, and the faults of the current burst to report.

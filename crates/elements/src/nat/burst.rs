@@ -1,6 +1,8 @@
 //! Rewriting of a burst: first with shared, then with exclusive access to the mappings.
 
-use super::rewriter::{EXHAUSTED, NOT_REWRITTEN, Rewriter, UNMAPPED};
+use super::rewriter::Rewriter;
+use super::rewriter_exits::{EXHAUSTED, NOT_REWRITTEN, UNMAPPED};
+use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use castanet_kit::conntrack::{ExclusiveAccess, LookupBatch, Slot, Tuple4};
 use castanet_kit::nat::{ChoiceContext, PacketInfo, Refusal, RewriterKind, Table, Translation};
@@ -15,7 +17,13 @@ pub(super) struct BurstContext<'r> {
 
 impl BurstContext<'_> {
     /// Rewrites packets for which shared access to the table is enough, and defers the others.
-    pub(super) fn rewrite_shared(&self, burst: &mut BurstState, batch: &mut Batch, table: &Table) {
+    /// Packets get the numbers of their mappings if `NUMBERS` says so.
+    pub(super) fn rewrite_shared<const NUMBERS: bool>(
+        &self,
+        burst: &mut BurstState,
+        batch: &mut Batch,
+        table: &Table,
+    ) {
         burst.look_up(self.rewriter.config.kind, self.zone, batch, table);
         let BurstState { keys, may_open, fates, deferred } = burst;
         fates.clear();
@@ -32,12 +40,16 @@ impl BurstContext<'_> {
             // A deferred packet may still open the mapping that this one lacks.
             let waits = !deferred.is_empty() && slot == Slot::NONE;
             let info = self.packet_info(key, may_open, slot, packet);
+            let dst = if NUMBERS { packet.ipv4().map(|ip| ip.dst()) } else { None };
             let datagram = packet.ipv4().filter(|_| !waits);
             let result =
                 datagram.map(|mut ip| table.translate_shared(self.zone, info, ip.datagram_mut()));
             match result {
                 Some(Ok(result)) => {
                     self.rewriter.set_annotations(packet, &result);
+                    if let Some(dst) = dst {
+                        set_number(packet, table.number(self.zone, &key, dst));
+                    }
                     fates.push(exit_index(result, UNMAPPED));
                 }
                 Some(Err(ExclusiveAccess)) | None => {
@@ -65,9 +77,16 @@ impl BurstContext<'_> {
             let (key, may_open) = (keys.key(n), may_open[n] == Some(true));
             let info = self.packet_info(key, may_open, table.find_one(&key), packet);
             let Some(mut ip) = packet.ipv4() else { continue };
-            let mut context = ChoiceContext { worker: cx.worker(), random: &mut || cx.random() };
+            let dst = ip.dst();
+            let mut context = ChoiceContext {
+                worker: cx.worker(),
+                random: &mut |last| cx.random_numbers().in_range(0, last),
+            };
             let result = table.translate(self.zone, info, ip.datagram_mut(), &mut context);
             self.rewriter.set_annotations(packet, &result);
+            if self.rewriter.set_aggregate {
+                set_number(packet, table.number(self.zone, &key, dst));
+            }
             fates[n] = exit_index(result, UNMAPPED);
         }
     }
@@ -101,6 +120,11 @@ impl BurstState {
         }
         table.look_up(&mut self.keys);
     }
+}
+
+/// Sets the aggregate annotation of a packet to the number of its mapping, if it has one.
+pub(super) fn set_number(packet: &mut Packet, number: Option<u32>) {
+    number.iter().for_each(|&number| packet.set_anno_u32(anno::AGGREGATE, number));
 }
 
 /// The index of the exit, an output or a reason to drop, of a translation.

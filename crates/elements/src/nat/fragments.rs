@@ -1,9 +1,9 @@
 //! Fragments in rewriters of ports, with `FRAGMENTS true`: later ones wait for the first.
 
-use super::burst::exit_index;
-use super::rewriter::{
-    EXCESS, LONE, NOT_REWRITTEN, OVERLAPPING, Rewriter, RewriterExit, RewriterState, TINY,
-    TableHandlers, UNMAPPED, is_reason,
+use super::burst::{exit_index, set_number};
+use super::rewriter::{Rewriter, RewriterState, TableHandlers};
+use super::rewriter_exits::{
+    EXCESS, LONE, NOT_REWRITTEN, OVERLAPPING, RewriterExit, TINY, UNMAPPED, is_reason,
 };
 use castanet_element::fragment::{FragmentProcessor, PacketKind};
 use castanet_element::prelude::*;
@@ -69,18 +69,24 @@ impl<K: TableHandlers> FragmentProcessor for FragmentContext<'_, K> {
         let (zone, anno, now) = (state.zone, rewriter.reply_anno(packet), cx.now().nanos());
         let Some(mut ip) = packet.ipv4() else { return RewriterExit(NOT_REWRITTEN) };
         let mut first = *ip;
+        let dst = ip.dst();
         first.set_fragment_word(0);
         let Some((key, may_open)) = rewriter.config.kind.key(&first, &head.bytes) else {
             let result = state.table.read(|table| table.translate_unmapped(zone, input));
             return RewriterExit(exit_index(result, NOT_REWRITTEN));
         };
         let key = key.in_zone(zone);
-        let result = state.table.change(|table| {
+        let (result, number) = state.table.change(|table| {
             let slot = table.find_one(&key);
             let info = PacketInfo { input, key, may_open, slot, anno, now };
-            let mut context = ChoiceContext { worker: cx.worker(), random: &mut || cx.random() };
-            table.translate(zone, info, ip.datagram_mut(), &mut context)
+            let mut context = ChoiceContext {
+                worker: cx.worker(),
+                random: &mut |last| cx.random_numbers().in_range(0, last),
+            };
+            let result = table.translate(zone, info, ip.datagram_mut(), &mut context);
+            (result, rewriter.set_aggregate.then(|| table.number(zone, &key, dst)).flatten())
         });
+        set_number(packet, number);
         rewriter.set_annotations(packet, &result);
         RewriterExit(exit_index(result, UNMAPPED))
     }

@@ -102,26 +102,27 @@ impl FTPPortMapper {
         let PortCommand { address, port, argument, .. } = &parse_port_command(tcp.payload())?;
         let (ports, length) = ((tcp.src_port(), tcp.dst_port()), tcp.payload().len());
         let (seq, command) = (tcp.seq(), parse_port_command(tcp.payload())?);
-        let mut ip = packet.ipv4()?;
+        let (worker, mut ip) = (cx.worker(), packet.ipv4()?);
         let dst = ip.dst();
         let flow = Tuple4::new((ip.src(), ports.0), (dst, ports.1), ip_proto::TCP);
-        let anno = self.control.table.change(|table| {
+        let anno = self.control.tables.get(worker)?.change(|table| {
             let zone = table.zone(&self.control.member)?;
             Some(table.mapping(zone, flow)?.0.reply_anno())
         })?;
         let data_port = ports.1.wrapping_sub(1);
         let data = Tuple4::new((*address, *port), (dst, data_port), ip_proto::TCP);
         let now = cx.now().nanos();
-        let new = self.data.table.change(|table| {
+        let new = self.data.tables.get(worker)?.change(|table| {
             let zone = table.zone(&self.data.member)?;
-            let mut context = ChoiceContext { worker: cx.worker(), random: &mut || cx.random() };
+            let mut context =
+                ChoiceContext { worker, random: &mut |last| cx.random_numbers().in_range(0, last) };
             table.get_or_open(zone, self.input, data, anno, now, &mut context)
         })?;
         let text = command.argument_for(new.src().0, new.src().1);
         let longer = text.len() as i32 - argument.len() as i32;
         let changed = replace_data(ip.datagram_mut(), argument.clone(), text.as_bytes())?;
         replace_datagram(packet, &changed)?;
-        self.control.table.change(|table| {
+        self.control.tables.get(worker)?.change(|table| {
             let zone = table.zone(&self.control.member)?;
             let (mapping, back) = table.mapping(zone, flow)?;
             mapping.shifts().add(back, seq.wrapping_add(length as u32), longer);

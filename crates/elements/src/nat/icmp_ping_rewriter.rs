@@ -1,7 +1,8 @@
 //! `ICMPPingRewriter`: rewrites addresses and identifiers of pings.
 
-use super::rewriter::{Rewriter, RewriterExit, RewriterState, SingleTable};
+use super::rewriter::{Rewriter, RewriterState, SingleTable};
 use super::rewriter_args::{RewriterArgs, uniform_timeouts};
+use super::rewriter_exits::RewriterExit;
 use super::rewriter_methods::rewriter_methods;
 use castanet_element::prelude::*;
 use castanet_kit::nat::RewriterKind;

@@ -1,7 +1,7 @@
 //! `ICMPRewriter`: rewrites ICMP errors that quote rewritten packets.
 
 use super::name_resolution::{RewriterRef, rewriter};
-use super::rewriter::ICMPRewriterExit;
+use super::rewriter_exits::ICMPRewriterExit;
 use castanet_element::prelude::*;
 use castanet_kit::nat::{QuotedPacket, parse_quote, rewrite_error};
 
@@ -100,11 +100,12 @@ fn map(word: &str, setup: &Setup) -> Result<(RewriterRef, Option<u8>), ArgError>
 
 impl ICMPRewriter {
     /// Rewrites one message; `None` if it quotes no rewritten packet.
-    fn rewrite(&self, packet: &mut Packet) -> Option<ICMPRewriterExit> {
+    fn rewrite(&self, packet: &mut Packet, worker: usize) -> Option<ICMPRewriterExit> {
         let mut ip = packet.ipv4()?;
         let quote: QuotedPacket = parse_quote(ip.payload())?;
         let (restored, offset) = self.maps.iter().find_map(|(it, offset)| {
-            let found = it.table.read(|table| table.original(table.zone(&it.member)?, &quote));
+            let table = it.tables.get(worker)?;
+            let found = table.read(|table| table.original(table.zone(&it.member)?, &quote));
             Some((found?, *offset))
         })?;
         let receiver = rewrite_error(ip.datagram_mut(), &restored);
@@ -123,7 +124,7 @@ impl PerBatch for ICMPRewriter {
 
     fn batch(&self, (): &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         for mut packet in batch {
-            let exit = self.rewrite(&mut packet).unwrap_or(self.others);
+            let exit = self.rewrite(&mut packet, cx.worker()).unwrap_or(self.others);
             cx.emit(exit, packet);
         }
     }

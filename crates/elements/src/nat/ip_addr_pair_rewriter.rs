@@ -1,7 +1,8 @@
 //! `IPAddrPairRewriter`: rewrites pairs of source and destination addresses.
 
-use super::rewriter::{AddressRewriterExit, Rewriter, RewriterState, SingleTable};
+use super::rewriter::{Rewriter, RewriterState, SingleTable};
 use super::rewriter_args::AddressRewriterArgs;
+use super::rewriter_exits::AddressRewriterExit;
 use super::rewriter_methods::rewriter_methods;
 use castanet_element::prelude::*;
 use castanet_kit::nat::RewriterKind;

@@ -1,7 +1,8 @@
 //! `IPRewriter`: rewrites addresses and ports of TCP and UDP.
 
-use super::rewriter::{Rewriter, RewriterExit, RewriterState, TcpUdpTables};
+use super::rewriter::{Rewriter, RewriterState, TcpUdpTables};
 use super::rewriter_args::{GUARANTEE, RewriterArgs, TcpTimeoutArgs, nanos};
+use super::rewriter_exits::RewriterExit;
 use super::rewriter_methods::rewriter_methods;
 use castanet_element::prelude::*;
 use castanet_kit::nat::{RewriterKind, Timeouts};

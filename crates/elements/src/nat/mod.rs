@@ -20,12 +20,14 @@ pub mod protocol_translator46;
 pub mod protocol_translator64;
 pub mod rewriter;
 pub mod rewriter_args;
+pub mod rewriter_exits;
 mod rewriter_methods;
 pub mod round_robin_ip_mapper;
 pub mod source_ip_hash_mapper;
 pub mod tcp_rewriter;
 pub mod thread_ip_mapper;
 pub mod udp_rewriter;
+pub(crate) mod worker_tables;
 
 use castanet_element::class::*;
 

@@ -1,10 +1,11 @@
 //! Name resolution in rewriters' arguments: patterns, mappers, and other rewriters.
 
+use super::worker_tables::WorkerTables;
 use castanet_element::args::AddressKind;
 use castanet_element::prelude::*;
 use castanet_kit::classify;
 use castanet_kit::nat::{
-    HashRing, Mapper, NamedElement, Pattern, PatternOutputs, RoundRobinCursor, Table,
+    HashRing, Mapper, NamedElement, Pattern, PatternOutputs, RoundRobinCursor,
     parse_pattern_outputs,
 };
 
@@ -178,8 +179,8 @@ const REWRITERS: [&str; 6] = [
 /// Another rewriter that an argument names.
 #[derive(Debug)]
 pub(crate) struct RewriterRef {
-    /// The table with its mappings.
-    pub(crate) table: RwShared<Table>,
+    /// The tables with its mappings.
+    pub(crate) tables: WorkerTables,
     /// Its name as a member of the table.
     pub(crate) member: String,
     /// Its class.
@@ -199,7 +200,7 @@ pub(crate) fn rewriter(setup: &Setup, name: &str) -> Option<RewriterRef> {
     let it = setup.element(name, None).filter(|it| REWRITERS.contains(&it.class))?;
     let (_, owner) = capacity_owner(setup, it.name, &it.arguments)?;
     Some(RewriterRef {
-        table: setup.rw_shared(&owner),
+        tables: WorkerTables::new(setup, &owner),
         member: member_name(it.name, it.class),
         class: it.class,
         inputs: it.inputs,

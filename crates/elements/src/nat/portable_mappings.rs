@@ -3,7 +3,7 @@
 use super::rewriter::{RewriterState, TableHandlers};
 use castanet_element::portable_state::{RecordReader, RecordWriter};
 use castanet_element::prelude::*;
-use castanet_kit::nat::{FlowKey, MappingRecord};
+use castanet_kit::nat::{FlowKey, MappingRecord, Table};
 
 impl<K: TableHandlers> RewriterState<K> {
     /// Writes some mappings, on one worker only, as all share the table.
@@ -12,10 +12,11 @@ impl<K: TableHandlers> RewriterState<K> {
         let mut write = |key: FlowKey, until: u64, record: MappingRecord| {
             to.write(&key, &(epoch.offset(until), record));
         };
-        self.table.read(|table| match self.is_primary() {
-            true => table.export(self.zone, from, &mut write),
-            false => None,
-        })
+        if !self.is_primary() {
+            return None;
+        }
+        let export = |table: &Table, from: u64| ((), table.export(self.zone, from, &mut write));
+        self.tables.read_part(from, export)?.1
     }
 
     /// Takes over a mapping.
@@ -36,7 +37,7 @@ impl<K: TableHandlers> RewriterState<K> {
 
     pub(super) fn remove_mapping(&mut self, record: &RecordReader) {
         if let Ok(key) = record.key() {
-            self.table.change(|table| table.remove_flow(self.zone, key));
+            self.tables.change_all(|table| table.remove_flow(self.zone, key));
         }
     }
 }

@@ -4,7 +4,7 @@ use super::burst::{BurstContext, BurstState};
 use super::metrics;
 use super::name_resolution::{NamesResolver, member_name, parse_capacity};
 use super::rewriter_args::RewriterArgs;
-use castanet_element::fate::{DROP, FateKind, FateSpec};
+use super::worker_tables::WorkerTables;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{HandlerMethods, ReadHandler, StateHandler, TextChunk};
 use castanet_element::portable_state::StateField;
@@ -12,14 +12,14 @@ use castanet_element::prelude::*;
 use castanet_element::wire::ip_proto;
 use castanet_kit::conntrack::Tuple4;
 use castanet_kit::nat::{
-    InputSpec, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
+    InputSpec, MappingNumbers, Refusal, RewriterConfig, RewriterKind, Table, Timeouts, Translation,
 };
 use std::marker::PhantomData;
 
 /// A rewriter as its arguments configure it.
 #[derive(Clone)]
 pub(super) struct Rewriter {
-    table: RwShared<Table>,
+    tables: WorkerTables,
     /// Packets of which fragments have come, with FRAGMENTS.
     pub(super) fragments: FragmentGate,
     tracks_fragments: bool,
@@ -30,117 +30,12 @@ pub(super) struct Rewriter {
     capacity: Option<u32>,
     outputs: usize,
     dst_anno: bool,
+    pub(super) set_aggregate: bool,
     reply_anno: Option<AnnoAt<1>>,
+    /// The numbers of the mappings of all rewriters.
+    numbers: MappingNumbers,
     reap: Option<u64>,
     names: Names,
-}
-
-const REASONS: [FateSpec; 7] = [
-    FateSpec {
-        name: "unmapped",
-        doc: "Packets that match no mapping, and for which the input makes none. Give the input a \
-              pattern if its packets are to open mappings.",
-        kind: FateKind::Drop,
-    },
-    FateSpec {
-        name: "exhausted",
-        doc: "Packets for whose flow no free address or port, or no room for a mapping, was left. \
-              Widen the range of ports, raise MAPPING_CAPACITY, or shorten the timeouts.",
-        kind: FateKind::Drop,
-    },
-    FateSpec {
-        name: "not_rewritten",
-        doc: "Packets of other protocols, later fragments, and truncated packets.",
-        kind: FateKind::Drop,
-    },
-    FateSpec {
-        name: "tiny_fragment",
-        doc: "Fragments that split the headers of their packet, and all other fragments of \
-              that packet, with FRAGMENTS.",
-        kind: FateKind::Drop,
-    },
-    FateSpec {
-        name: "overlapping_fragment",
-        doc: "Fragments that overlap or contradict other fragments of their packet, and all \
-              other fragments of that packet, with FRAGMENTS.",
-        kind: FateKind::Drop,
-    },
-    FateSpec {
-        name: "lone_fragment",
-        doc: "Fragments whose packet's first fragment did not come in time, with FRAGMENTS. Look \
-              for loss before this router.",
-        kind: FateKind::Drop,
-    },
-    FateSpec {
-        name: "excess_fragment",
-        doc: "Fragments that did not fit into the queue, or were evicted from it for newer \
-              ones, with FRAGMENTS.",
-        kind: FateKind::Drop,
-    },
-];
-
-/// Exits of the rewriters of addresses: an output, or a reason to drop.
-#[derive(Clone, Copy)]
-pub struct AddressRewriterExit(u8);
-
-/// Exits of the rewriters of ports and identifiers, which do not rewrite every packet.
-#[derive(Clone, Copy)]
-pub struct RewriterExit(pub(super) u8);
-
-impl Fate for AddressRewriterExit {
-    const FATES: &'static [FateSpec] = REASONS.split_at(2).0;
-    const OPEN: bool = true;
-    #[inline]
-    fn index(self) -> u8 {
-        self.0
-    }
-}
-
-impl Fate for RewriterExit {
-    const FATES: &'static [FateSpec] = &REASONS;
-    const OPEN: bool = true;
-    #[inline]
-    fn index(self) -> u8 {
-        self.0
-    }
-}
-
-/// Exits of `ICMPRewriter`.
-#[derive(Clone, Copy)]
-pub struct ICMPRewriterExit(u8);
-
-impl Fate for ICMPRewriterExit {
-    const FATES: &'static [FateSpec] = REASONS.split_at(1).0;
-    const OPEN: bool = true;
-    #[inline]
-    fn index(self) -> u8 {
-        self.0
-    }
-}
-
-impl ICMPRewriterExit {
-    /// The output for messages that quote no rewritten packet, if it is connected.
-    pub(crate) const OTHERS: ICMPRewriterExit = ICMPRewriterExit(1);
-    /// The reason to drop these messages if it is not.
-    pub(crate) const UNMAPPED: ICMPRewriterExit = ICMPRewriterExit(UNMAPPED);
-
-    /// An output, which must be connected.
-    pub(crate) fn output(n: u8) -> ICMPRewriterExit {
-        ICMPRewriterExit(n)
-    }
-}
-
-pub(super) const UNMAPPED: u8 = DROP;
-pub(super) const EXHAUSTED: u8 = DROP - 1;
-pub(super) const NOT_REWRITTEN: u8 = DROP - 2;
-pub(super) const TINY: u8 = DROP - 3;
-pub(super) const OVERLAPPING: u8 = DROP - 4;
-pub(super) const LONE: u8 = DROP - 5;
-pub(super) const EXCESS: u8 = DROP - 6;
-
-/// Whether a fate is a reason to drop.
-pub(super) fn is_reason(fate: u8) -> bool {
-    fate >= EXCESS
 }
 
 impl Rewriter {
@@ -153,7 +48,7 @@ impl Rewriter {
         let config = args.config(setup, kind, timeouts)?;
         let (capacity, owner) = args.capacity_owner(setup)?;
         Ok(Rewriter {
-            table: setup.rw_shared(&owner),
+            tables: WorkerTables::new(setup, &owner),
             fragments: FragmentGate::default(),
             tracks_fragments: args.fragments && !kind.ignores_ports(),
             // Only the owner of the table sets its capacity.
@@ -164,7 +59,11 @@ impl Rewriter {
             config,
             outputs: setup.outputs,
             dst_anno: args.dst_anno,
+            set_aggregate: args.set_aggregate,
             reply_anno: args.reply_anno,
+            numbers: setup
+                .shared_in_scope("rewriters' mappings")
+                .with(|it: &mut MappingNumbers| it.clone()),
             reap: args.reap_interval_nanos(),
             names: setup.names.clone(),
         })
@@ -177,11 +76,11 @@ impl Rewriter {
 
     /// Joins the table, on the worker whose state handlers change.
     pub(super) fn start<K: TableHandlers>(&self, it: &mut RewriterState<K>, cx: &mut Cx) {
-        self.table.change(|table| {
+        self.tables.change_all(|table| {
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
             self.join(table);
         });
-        self.attach(it);
+        self.attach(it, cx.worker());
         self.activate(it, cx);
     }
 
@@ -190,7 +89,7 @@ impl Rewriter {
         if it.owner != self.owner {
             return self.start(it, cx);
         }
-        it.table.change(|table| {
+        it.tables.change_all(|table| {
             table.reconfigure(it.zone, self.config.clone(), self.outputs);
             self.capacity.iter().for_each(|&capacity| table.set_capacity(capacity));
         });
@@ -210,12 +109,14 @@ impl Rewriter {
     }
 
     fn join(&self, table: &mut Table) -> u16 {
+        table.set_numbers(self.numbers.clone());
         table.add_member(&self.member, self.config.clone(), self.outputs)
     }
 
-    /// Finds the table and the zone in it; the first worker of the rewriter joins the table.
-    fn attach<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
-        (it.table, it.owner) = (self.table.clone(), self.owner.clone());
+    /// Finds a worker's table and the zone in it; the first worker of the rewriter joins the tables.
+    fn attach<K: TableHandlers>(&self, it: &mut RewriterState<K>, worker: usize) {
+        (it.tables, it.owner) = (self.tables.clone(), self.owner.clone());
+        (it.table, it.worker) = (self.tables.of(worker), worker);
         let zone = |table: &mut Table| table.zone(&self.member);
         it.zone = it.table.change(|table| zone(table).unwrap_or_else(|| self.join(table)));
     }
@@ -223,7 +124,7 @@ impl Rewriter {
     /// Takes over the state of the previous configuration, if there is any.
     pub(super) fn settle<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
         if !it.owner.is_empty() && !self.is_current(it) {
-            self.reconfigure(it);
+            self.reconfigure(it, it.worker);
         }
     }
 
@@ -234,9 +135,9 @@ impl Rewriter {
 
     /// Applies a changed configuration: mappers, or the owner of the capacity, may have changed.
     #[cold]
-    fn reconfigure<K: TableHandlers>(&self, it: &mut RewriterState<K>) {
+    fn reconfigure<K: TableHandlers>(&self, it: &mut RewriterState<K>, worker: usize) {
         if it.owner != self.owner {
-            self.attach(it);
+            self.attach(it, worker);
         }
         it.references.clone_from(&self.config.references);
         it.table.change(|table| table.reconfigure_if_changed(it.zone, &self.config, self.outputs));
@@ -293,13 +194,16 @@ impl Rewriter {
         cx: &mut Cx,
     ) {
         if !self.is_current(it) {
-            self.reconfigure(it);
+            self.reconfigure(it, cx.worker());
         }
         let now = cx.now().nanos();
         let RewriterState { table, zone, burst, .. } = it;
         let context = BurstContext { rewriter: self, zone: *zone, port, now };
         let (is_due, has_mappings) = table.read(|table| {
-            context.rewrite_shared(burst, &mut batch, table);
+            match self.set_aggregate {
+                true => context.rewrite_shared::<true>(burst, &mut batch, table),
+                false => context.rewrite_shared::<false>(burst, &mut batch, table),
+            }
             (table.is_due(now), !table.is_empty())
         });
         if is_due || !burst.deferred.is_empty() {
@@ -349,6 +253,9 @@ pub(super) struct HandlerContext {
 /// A worker's state: the table of mappings, and the buffers of a burst.
 pub struct RewriterState<K: TableHandlers> {
     pub(super) table: RwShared<Table>,
+    /// The tables of all workers.
+    pub(super) tables: WorkerTables,
+    worker: usize,
     owner: String,
     pub(super) zone: u16,
     references: Vec<String>,
@@ -364,6 +271,8 @@ impl<K: TableHandlers> Default for RewriterState<K> {
     fn default() -> Self {
         RewriterState {
             table: RwShared::default(),
+            tables: WorkerTables::default(),
+            worker: 0,
             owner: String::new(),
             zone: 0,
             references: Vec::new(),
@@ -394,7 +303,7 @@ impl<K: TableHandlers> RewriterState<K> {
     /// Number of mappings.
     #[read]
     fn table_size(&self, ask: &ReadRequest) -> Value {
-        self.read_current(ask, |table| table.counts(self.zone).0)
+        self.sum_current(ask, |table| table.counts(self.zone).0)
     }
 
     /// Number of mappings, by the older name of the handler in Click.
@@ -407,34 +316,34 @@ impl<K: TableHandlers> RewriterState<K> {
     #[read]
     #[metric(metrics::MAPPINGS)]
     fn mapping_count(&self) -> Value {
-        Value::common(self.table.read(|table| table.counts(self.zone).0))
+        Value::common(self.tables.sum(|table| table.counts(self.zone).0))
     }
 
     /// Number of times that no free address or port, or no room for a mapping, was left.
     #[read]
     #[metric(metrics::FAILURES)]
     fn mapping_failures(&self) -> Value {
-        Value::common(self.table.read(|table| table.counts(self.zone).1))
+        Value::common(self.tables.sum(|table| table.counts(self.zone).1))
     }
 
     /// The action for packets without a mapping, and the number of mappings that it has made:
     /// a line for each input.
     #[read]
     fn patterns(&self, ask: &ReadRequest) -> Value {
-        self.read_current(ask, |table| table.patterns(self.zone, None))
+        self.pattern_lines(ask, None)
     }
 
     /// The same of one input: `pattern0`, `pattern1` and so on.
     #[read]
     fn pattern_(&self, ask: &ReadRequest) -> Value {
         let input = ask.param.parse().unwrap_or(usize::MAX);
-        self.read_current(ask, |table| table.patterns(self.zone, Some(input)))
+        self.pattern_lines(ask, Some(input))
     }
 
     /// Number of mappings of all rewriters that share the capacity.
     #[read]
     fn size(&self, ask: &ReadRequest) -> Value {
-        self.read_current(ask, Table::len)
+        self.sum_current(ask, |table| table.len() as u64)
     }
 
     /// Counters of mappings of all rewriters that share the capacity: added, expired,
@@ -442,13 +351,13 @@ impl<K: TableHandlers> RewriterState<K> {
     #[read]
     #[metric(metrics::EVENTS)]
     fn mapping_events(&self) -> Value {
-        let (counts, removed) = self.table.read(|table| (table.events(), table.removed()));
+        let sum = |count: fn(&Table) -> u64| self.tables.sum(count);
         let events = [
-            (counts.added, "added"),
-            (counts.expired, "expired"),
-            (counts.evicted, "evicted"),
-            (removed, "removed"),
-            (counts.refused, "refused"),
+            (sum(|table| table.events().added), "added"),
+            (sum(|table| table.events().expired), "expired"),
+            (sum(|table| table.events().evicted), "evicted"),
+            (sum(Table::removed), "removed"),
+            (sum(|table| table.events().refused), "refused"),
         ];
         Value::common(Value::Counts(events.map(|(count, event)| (count, event.into())).into()))
     }
@@ -485,7 +394,7 @@ impl<K: TableHandlers> RewriterState<K> {
         let Some(HandlerContext { names, outputs, kind }) = &self.handlers else { return Ok(()) };
         let input = InputSpec::parse(text, *kind, *outputs, &NamesResolver(names))
             .map_err(|e| ArgError::new(e).at(format!("input spec {n}")))?;
-        self.table.change(|table| table.set_input(self.zone, n, input));
+        self.tables.change_all(|table| table.set_input(self.zone, n, input.clone()));
         Ok(())
     }
 
@@ -494,28 +403,36 @@ impl<K: TableHandlers> RewriterState<K> {
         self.handlers.is_some()
     }
 
-    /// Changes the table, on one worker only, as all share it.
-    fn change_once(&self, change: impl FnOnce(&mut Table)) {
+    /// Changes the tables, on one worker only.
+    fn change_once(&self, change: impl FnMut(&mut Table)) {
         if self.handlers.is_some() {
-            self.table.change(change);
+            self.tables.change_all(change);
         }
     }
 
-    /// Reads the table after the removal of expired mappings.
-    fn read_current<V: Into<Value>>(
-        &self,
-        ask: &ReadRequest,
-        read: impl FnOnce(&Table) -> V,
-    ) -> Value {
+    /// Removes expired mappings.
+    fn expire_all(&self, ask: &ReadRequest) {
         let now = ask.now.nanos();
-        self.table.change(|table| while !table.expire(now, usize::MAX) {});
-        Value::common(self.table.read(read))
+        self.tables.change_all(|table| while !table.expire(now, usize::MAX) {});
+    }
+
+    /// The sum of a count over all tables, after the removal of expired mappings.
+    fn sum_current(&self, ask: &ReadRequest, count: impl FnMut(&Table) -> u64) -> Value {
+        self.expire_all(ask);
+        Value::common(self.tables.sum(count))
+    }
+
+    /// The actions of inputs with the mappings of all tables, after the removal of expired ones.
+    fn pattern_lines(&self, ask: &ReadRequest, only: Option<usize>) -> Value {
+        self.expire_all(ask);
+        let counts = self.tables.sums(|table| table.input_counts(self.zone));
+        Value::common(self.table.read(|table| table.patterns(self.zone, only, &counts)))
     }
 
     fn listing(&self, ask: &ReadRequest, protocol: Option<u8>) -> Value {
         let now = ask.now.nanos();
-        let list = |table: &Table| table.listing(self.zone, protocol, now, ask.from);
-        let (text, next) = self.table.read(list);
+        let list = |table: &Table, from: u64| table.listing(self.zone, protocol, now, from);
+        let (text, next) = self.tables.read_part(ask.from, list).unwrap_or_default();
         TextChunk { text, next, finish: TextChunk::as_it_is }.into()
     }
 
@@ -532,9 +449,9 @@ impl<K: TableHandlers> RewriterState<K> {
             let (src, dst) = (it.src(), it.dst());
             format!("{} {} {} {}", src.0, src.1, dst.0, dst.1)
         };
-        self.read_current(ask, |table| {
-            flow().and_then(|flow| table.lookup(self.zone, flow)).map(format)
-        })
+        self.expire_all(ask);
+        let found = flow().and_then(|flow| self.tables.find(|table| table.lookup(self.zone, flow)));
+        Value::common(found.map(format))
     }
 }
 

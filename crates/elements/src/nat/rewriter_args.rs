@@ -36,7 +36,15 @@ pub struct RewriterArgs {
     /// wait up to 2 seconds. Rewriters of addresses rewrite them in any case.
     #[arg(keyword, default = false)]
     pub(super) fragments: bool,
-    /// An argument of FastClick without effect: all workers share the mappings.
+    /// Whether to set the aggregate annotation of packets to their mapping's number, which counts the
+    /// mappings of all rewriters from 0 on.
+    #[arg(keyword, default = false)]
+    pub(super) set_aggregate: bool,
+    /// An argument of FastClick without effect.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    use_cache: bool,
+    /// An argument of FastClick without effect.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
     handle_migration: bool,

@@ -33,7 +33,7 @@ macro_rules! rewriter_methods {
         }
 
         fn cleanup(&self, _: &mut Self::Local, cx: &mut Cx) {
-            self.0.fragments.clear::<super::rewriter::RewriterExit>(cx);
+            self.0.fragments.clear::<super::rewriter_exits::RewriterExit>(cx);
         }
 
         fn held(&self, it: &Self::Local) -> usize {

@@ -1,7 +1,8 @@
 //! `TCPRewriter`: rewrites addresses, ports and sequence numbers of TCP.
 
-use super::rewriter::{Rewriter, RewriterExit, RewriterState, TcpTable};
+use super::rewriter::{Rewriter, RewriterState, TcpTable};
 use super::rewriter_args::{RewriterArgs, TcpTimeoutArgs};
+use super::rewriter_exits::RewriterExit;
 use super::rewriter_methods::rewriter_methods;
 use castanet_element::prelude::*;
 use castanet_kit::nat::RewriterKind;

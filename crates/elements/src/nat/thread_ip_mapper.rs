@@ -9,7 +9,8 @@ use castanet_element::prelude::*;
 /// Each argument is a pattern with its outputs, `SADDR SPORT DADDR DPORT FOUTPUT ROUTPUT` or
 /// `NAME FOUTPUT ROUTPUT`, as an `IPRewriter` has them. New flows on worker n get pattern n; if
 /// there are more workers than patterns, the number is that of the worker modulo the number of
-/// patterns. Patterns with different ports keep workers from choosing the same one.
+/// patterns. Under the name `click`, workers have mappings of their own, and patterns with different
+/// ports keep them from choosing the same one.
 ///
 /// ```click
 /// IPRewriterPatterns(world 9.9.9.9 1024-1199# - -)

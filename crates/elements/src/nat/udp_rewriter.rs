@@ -1,7 +1,8 @@
 //! `UDPRewriter`: rewrites addresses and ports of UDP, TCP and DCCP alike.
 
-use super::rewriter::{Rewriter, RewriterExit, RewriterState, SingleTable};
+use super::rewriter::{Rewriter, RewriterState, SingleTable};
 use super::rewriter_args::{GUARANTEE, RewriterArgs, nanos};
+use super::rewriter_exits::RewriterExit;
 use super::rewriter_methods::rewriter_methods;
 use castanet_element::prelude::*;
 use castanet_kit::nat::{RewriterKind, Timeouts};

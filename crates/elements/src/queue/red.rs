@@ -179,7 +179,7 @@ impl PerBatch for RED {
         for packet in batch {
             state.length -= usize::from(pulled);
             state.red.observe(state.length, self.stability, now);
-            if state.red.drops(&curve, || cx.random()) {
+            if state.red.drops(&curve, || u64::from(cx.random_numbers().number() >> 5)) {
                 state.drops += 1;
                 cx.emit(REDExit::Early, packet);
             } else {

@@ -88,7 +88,6 @@ pub(crate) struct ScriptState {
     is_initialized: bool,
     /// Whether the action at the end of the program has been performed.
     is_end_handled: bool,
-    seed: u64,
 }
 
 /// The read handlers for the manual; [`Control::call`] answers them.
@@ -238,22 +237,15 @@ where
 impl<C> ScriptRunner<C> {
     fn initialize(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) {
         if !std::mem::replace(&mut state.is_initialized, true) {
-            state.seed = desk.now().0.unsigned_abs();
             let errors = &mut ErrorSink::console();
-            let mut environment =
-                ScriptEnvironment { files: &self.files, seed: &mut state.seed, desk, errors };
+            let mut environment = ScriptEnvironment { files: &self.files, desk, errors };
             state.interpreter.initialize(&self.program, &mut environment);
         }
     }
 
     /// Continues the program, and performs the action at its end.
     fn run(&self, state: &mut ScriptState, desk: &mut dyn ControlContext, errors: &mut ErrorSink) {
-        let mut environment = ScriptEnvironment {
-            files: &self.files,
-            seed: &mut state.seed,
-            desk: &mut *desk,
-            errors,
-        };
+        let mut environment = ScriptEnvironment { files: &self.files, desk: &mut *desk, errors };
         let is_done = matches!(
             state.interpreter.run(&self.program, &mut environment),
             InterpreterState::Done(_)
@@ -285,8 +277,7 @@ impl<C> ScriptRunner<C> {
             return None;
         }
         let errors = &mut ErrorSink::Collected(Vec::new());
-        let mut environment =
-            ScriptEnvironment { files: &self.files, seed: &mut state.seed, desk, errors };
+        let mut environment = ScriptEnvironment { files: &self.files, desk, errors };
         if let Some(answer) = call(handler, text, &mut state.interpreter, &mut environment) {
             return Some(answer.map_err(ArgError::new));
         }
@@ -385,7 +376,6 @@ impl ErrorSink {
 /// Access of the interpreter to the router.
 struct ScriptEnvironment<'a> {
     files: &'a HandlerFiles,
-    seed: &'a mut u64,
     desk: &'a mut dyn ControlContext,
     errors: &'a mut ErrorSink,
 }
@@ -419,12 +409,8 @@ impl Environment for ScriptEnvironment<'_> {
     fn kill(&mut self, process: i32, signal: i32) -> Result<(), String> {
         self.desk.kill(process, signal)
     }
-    /// SplitMix64. The sequence is the same in each run under simulated time.
-    fn random(&mut self) -> u64 {
-        *self.seed = self.seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (*self.seed ^ (*self.seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+    fn random(&mut self) -> u32 {
+        self.desk.random()
     }
     fn process(&self) -> u32 {
         std::process::id()

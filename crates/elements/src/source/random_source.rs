@@ -91,9 +91,7 @@ impl Source for RandomSource {
         }
         for _ in 0..n {
             let Some(mut packet) = cx.alloc() else { break };
-            for chunk in packet.put_back(self.length as usize).chunks_mut(size_of::<u64>()) {
-                chunk.copy_from_slice(&cx.random().to_ne_bytes()[..chunk.len()]);
-            }
+            cx.random_numbers().fill(packet.put_back(self.length as usize));
             cx.emit((), packet);
             state.count += 1;
         }

@@ -112,12 +112,14 @@ impl PerBatch for RandomSample {
     type Fate = RandomSampleExit;
 
     fn batch(&self, state: &mut RandomSampleState, _: usize, batch: Batch, cx: &mut Cx) {
-        if !self.active || self.sample >= 1.0 {
+        /// One, with the 28 fraction bits that Click's draws and probabilities have.
+        const ONE: u32 = 1 << 28;
+        if !self.active {
             return cx.emit_batch(RandomSampleExit::Sampled, batch);
         }
-        let limit = self.sample * u64::MAX as f64;
+        let limit = (self.sample * f64::from(ONE)).round() as u32;
         for packet in batch {
-            let passes = (cx.random() as f64) < limit;
+            let passes = cx.random_numbers().number() % ONE < limit;
             state.drops += u64::from(!passes);
             cx.emit(
                 if passes { RandomSampleExit::Sampled } else { RandomSampleExit::Other },

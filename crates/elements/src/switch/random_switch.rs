@@ -15,14 +15,14 @@ use castanet_element::prelude::*;
 #[derive(Element)]
 #[element(room = "switch", args = (), ports = "1/1-")]
 pub struct RandomSwitch {
-    outputs: u64,
+    outputs: u32,
 }
 
 impl Build for RandomSwitch {
     type Args = ();
 
     fn build(_: (), setup: &Setup) -> Result<Self, ArgError> {
-        Ok(RandomSwitch { outputs: setup.outputs.max(1) as u64 })
+        Ok(RandomSwitch { outputs: setup.outputs.max(1) as u32 })
     }
 }
 
@@ -33,8 +33,7 @@ impl PerBatch for RandomSwitch {
 
     fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
-            // The upper half of the product: all outputs are equally probable.
-            let chosen = (u128::from(cx.random()) * u128::from(self.outputs)) >> u64::BITS;
+            let chosen = cx.random_numbers().in_range(0, self.outputs - 1);
             cx.emit(Port::nth(chosen as u8), packet);
         }
     }

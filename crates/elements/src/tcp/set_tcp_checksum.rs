@@ -1,20 +1,25 @@
 //! `SetTCPChecksum`: computes the TCP checksum.
 
-use crate::ip::transport::segment;
+use crate::ip::transport::pseudo;
 use castanet_element::prelude::*;
 use castanet_element::wire::Tcp;
 
 /// Computes and sets the checksum of TCP packets.
 ///
-/// With FIXOFF the element corrects a data offset beyond the end of the packet
-/// to the end.
+/// The checksum is that of the bytes that there are, also in a first fragment, and whatever the data
+/// offset. With FIXOFF the element corrects a data offset below 20 to 20, and one beyond the end of a
+/// packet that is no fragment to the end.
 ///
 /// ```click
 /// in -> s :: SetTCPChecksum -> out
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp "data" badcheck
-/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60 badcheck
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp frag 0+ "fragment" badcheck
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp "data" short 2
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
+/// < out 1.0.0.1:1 > 2.0.0.2:2 tcp off 60
+/// < out 1.0.0.1:1 > 2.0.0.2:2 tcp frag 0+ "fragment"
 /// = s.drops 1
 /// = s.drops.malformed 1
 /// = s.drops.not_tcp 1
@@ -27,7 +32,7 @@ use castanet_element::wire::Tcp;
 #[derive(Element)]
 #[element(room = "tcp")]
 pub struct SetTCPChecksum {
-    /// Whether to correct a data offset that is too large.
+    /// Whether to correct a data offset that is too small or too large.
     #[arg(default = false)]
     fixoff: bool,
 }
@@ -36,30 +41,32 @@ pub struct SetTCPChecksum {
 pub enum SetTCPChecksumExit {
     /// Packets with a valid checksum.
     Right,
-    /// Fragments, and packets with an invalid length.
+    /// Packets that are shorter than their headers say.
     #[drop]
     Malformed,
 }
 
 impl SetTCPChecksum {
     /// The checksum of the packet's segment, or the length in bytes that its header must have first.
-    /// `None` for fragments and invalid lengths.
+    /// `None` for invalid lengths.
     #[inline(always)]
     fn checksum_or_length(&self, packet: &Packet) -> Option<Result<u16, usize>> {
-        let (pseudo, bytes) = segment(packet)?;
-        let (tcp, rest) = Tcp::from_prefix(bytes)?;
-        if tcp.header_len() > bytes.len() && self.fixoff {
-            return Some(Err(bytes.len()));
+        let (ip, bytes) = packet.ipv4_segment()?;
+        let (tcp, _) = Tcp::from_prefix(bytes)?;
+        match tcp.header_len() {
+            length if self.fixoff && length < Tcp::LEN => Some(Err(Tcp::LEN)),
+            length if self.fixoff && length > bytes.len() && !ip.is_fragment() => {
+                Some(Err(bytes.len()))
+            }
+            _ => Some(Ok(tcp.checksum_of(pseudo(packet, ip, bytes.len()), bytes))),
         }
-        tcp.split_options(rest)?;
-        Some(Ok(tcp.checksum_of(pseudo, bytes)))
     }
 }
 
 /// Counter of one worker.
 #[derive(Default, Local)]
 pub struct SetTCPChecksumState {
-    /// Number of fragments, and of packets with an invalid length.
+    /// Number of packets that are shorter than their headers say.
     #[read]
     #[portable]
     drops: u64,

@@ -49,4 +49,9 @@ impl TransportProtocol for CheckUDPHeader {
         let is_right = udp.checksum() == 0 || pseudo.slice(datagram).checksum() == 0;
         if is_right { Ok(()) } else { Err(Fault::Checksum) }
     }
+
+    fn check_start(segment: &[u8]) -> Result<(), Fault> {
+        let (udp, _) = Udp::from_prefix(segment).ok_or(Fault::Length)?;
+        if usize::from(udp.length()) < Udp::LEN { Err(Fault::Length) } else { Ok(()) }
+    }
 }

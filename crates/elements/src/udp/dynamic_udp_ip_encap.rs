@@ -2,6 +2,7 @@
 
 use super::headers;
 use crate::ip::encap::EncapExit;
+use castanet_element::args::UdpPort;
 use castanet_element::prelude::*;
 
 /// Prepends UDP and IPv4 headers to each packet, with ports that count up.
@@ -41,13 +42,13 @@ pub struct DynamicUDPIPEncap {
     src: Ipv4Addr,
     /// Source port of the first packets.
     #[arg]
-    sport: u16,
+    sport: UdpPort,
     /// Destination address.
     #[arg]
     dst: Ipv4Addr,
     /// Destination port of the first packets.
     #[arg]
-    dport: u16,
+    dport: UdpPort,
     /// Whether to compute the UDP checksum.
     #[arg(default = true)]
     checksum: bool,
@@ -78,7 +79,7 @@ impl PerPacket for DynamicUDPIPEncap {
         let Some(len) = headers::total_len(packet) else { return EncapExit::TooLong };
         let (id, step) = (state.next_id, state.step);
         state.count_packet(self.interval);
-        let ports = (self.sport.wrapping_add(step), self.dport.wrapping_add(step));
+        let ports = (self.sport.0.wrapping_add(step), self.dport.0.wrapping_add(step));
         packet.set_dst(self.dst);
         let (src, dst) = ((self.src, ports.0), (self.dst, ports.1));
         headers::push(packet, src, dst, (len, id), self.checksum)

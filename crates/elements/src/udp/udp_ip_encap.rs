@@ -2,6 +2,7 @@
 
 use super::headers;
 use crate::ip::encap::{Destination, EncapExit, IdCounter};
+use castanet_element::args::UdpPort;
 use castanet_element::prelude::*;
 
 /// Prepends a UDP header and an IPv4 header to each packet.
@@ -37,13 +38,13 @@ pub struct UDPIPEncap {
     src: Ipv4Addr,
     /// Source port.
     #[arg(live)]
-    sport: u16,
+    sport: UdpPort,
     /// Destination address, or `DST_ANNO`.
     #[arg(live)]
     dst: Destination,
     /// Destination port.
     #[arg(live)]
-    dport: u16,
+    dport: UdpPort,
     /// Whether to compute the UDP checksum.
     #[arg(default = true)]
     checksum: bool,
@@ -60,7 +61,7 @@ impl PerPacket for UDPIPEncap {
     fn packet(&self, ids: &mut IdCounter, packet: &mut Packet) -> EncapExit {
         let Some(len) = headers::total_len(packet) else { return EncapExit::TooLong };
         let dst = self.dst.set_and_get(packet);
-        let (src, dst) = ((self.src, self.sport), (dst, self.dport));
+        let (src, dst) = ((self.src, self.sport.0), (dst, self.dport.0));
         headers::push(packet, src, dst, (len, ids.next()), self.checksum)
     }
 }

@@ -60,6 +60,15 @@ pub struct ControlSocketArgs {
     /// The port, the name of the file, or the descriptor.
     #[arg]
     place: Option<String>,
+    /// The same by keyword, of a `TCP` socket.
+    #[arg(keyword)]
+    port: Option<String>,
+    /// The same of a `UNIX` socket.
+    #[arg(keyword)]
+    filename: Option<String>,
+    /// The same of type `SOCKET`.
+    #[arg(keyword)]
+    fd: Option<String>,
     /// The element whose handlers replace those of all others.
     #[arg(keyword)]
     proxy: Option<String>,
@@ -105,11 +114,23 @@ impl ControlSocketState {
     }
 }
 
+impl ControlSocketArgs {
+    /// The address to listen on.
+    fn endpoint(&self) -> Result<Endpoint, ArgError> {
+        let places = [&self.place, &self.port, &self.filename, &self.fd];
+        let mut given = places.into_iter().flatten().map(String::as_str);
+        let place = given.next();
+        if given.next().is_some() {
+            return Err(ArgError::new("too many arguments"));
+        }
+        Endpoint::parse(&self.r#type, place, self.localhost, true)
+    }
+}
+
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &ControlSocketArgs| {
-        Endpoint::parse(&it.r#type, it.place.as_deref(), it.localhost, true)
-            .map_or_else(|_| Vec::new(), |place| place.resources("takes commands there"))
+        it.endpoint().map_or_else(|_| Vec::new(), |place| place.resources("takes commands there"))
     })
 }
 
@@ -117,9 +138,7 @@ impl Build for ControlSocket {
     type Args = ControlSocketArgs;
 
     fn build(settings: ControlSocketArgs, _: &Setup) -> Result<Self, ArgError> {
-        let place =
-            Endpoint::parse(&settings.r#type, settings.place.as_deref(), settings.localhost, true)?;
-        Ok(ControlSocket { place, settings })
+        Ok(ControlSocket { place: settings.endpoint()?, settings })
     }
 }
 

@@ -4,6 +4,7 @@ use super::duplex::impl_duplex;
 use super::socket_element::{EndpointArgs, SocketCore};
 use crate::control::endpoint::MAX_PATH;
 use crate::socket::{SocketAddress, SocketConfig, Transport};
+use castanet_element::args::{TcpPort, UdpPort};
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
 use std::net::SocketAddrV4;
@@ -85,13 +86,16 @@ pub struct SocketArgs {
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &SocketArgs| {
-        let (kind, mut places) = (it.r#type.to_ascii_uppercase(), it.places.iter());
-        let first = places.next().map_or("", String::as_str);
+        let kind = it.r#type.to_ascii_uppercase();
+        let mut places = EndpointArgs::new(&it.places, names);
+        let text = |found: Result<Option<String>, _>| found.ok().flatten().unwrap_or_default();
         if kind.starts_with("UNIX") {
-            return vec![Resource::new(ResourceKind::Socket, format!("UNIX {first}"), REASON)];
+            let file = text(places.optional("FILENAME"));
+            return vec![Resource::new(ResourceKind::Socket, format!("UNIX {file}"), REASON)];
         }
-        let port = places.next().and_then(|port| port.parse().ok()).unwrap_or(0);
-        let mut all = Resource::port(&kind, first, port, REASON);
+        let address = text(places.optional("ADDR"));
+        let port = places.optional("PORT").ok().flatten().map_or(0, |port: TcpPort| port.0);
+        let mut all = Resource::port(&kind, &address, port, REASON);
         if it.client == Some(true) {
             // A client connects to that port and binds none.
             all.truncate(1);
@@ -143,17 +147,32 @@ impl Build for Socket {
 /// address from the first sender.
 type SocketPlaces = (Transport, SocketAddress, Option<SocketAddress>, bool);
 
+/// A port argument, which may be a name of the transport's protocol.
+fn port(
+    transport: &Transport,
+    name: &str,
+    places: &mut EndpointArgs<'_>,
+) -> Result<Option<u16>, ArgError> {
+    Ok(match transport {
+        Transport::Datagrams => places.optional(name)?.map(|port: UdpPort| port.0),
+        _ => places.optional(name)?.map(|port: TcpPort| port.0),
+    })
+}
+
 fn in_network(
     transport: Transport,
     mut places: EndpointArgs<'_>,
 ) -> Result<SocketPlaces, ArgError> {
-    let place = SocketAddrV4::new(places.needed("ADDR")?, places.needed("PORT")?);
+    let place: Ipv4Addr = places.needed("ADDR")?;
+    let missing = || ArgError::new("required argument missing").at("PORT");
+    let remote_port = port(&transport, "PORT", &mut places)?.ok_or_else(missing)?;
+    let place = SocketAddrV4::new(place, remote_port);
     let address: Option<Ipv4Addr> = places.optional("LOCAL_ADDR")?;
-    let port: Option<u16> = places.optional("LOCAL_PORT")?;
+    let local_port = port(&transport, "LOCAL_PORT", &mut places)?;
     let learns: Option<bool> = places.optional("WAIT_LEARN")?;
     places.end()?;
-    let local =
-        address.map(|address| SocketAddress::Ip(SocketAddrV4::new(address, port.unwrap_or(0))));
+    let local = address
+        .map(|address| SocketAddress::Ip(SocketAddrV4::new(address, local_port.unwrap_or(0))));
     Ok((transport, SocketAddress::Ip(place), local, learns.unwrap_or(false)))
 }
 

@@ -176,13 +176,23 @@ impl SocketCore {
 
 /// The arguments of a socket's addresses, one by one.
 pub(super) struct EndpointArgs<'a> {
-    texts: std::slice::Iter<'a, String>,
+    texts: Vec<&'a str>,
     names: &'a Names,
+}
+
+/// The keywords by which these arguments may be given.
+const KEYWORDS: [&str; 7] =
+    ["ADDR", "PORT", "LOCAL_ADDR", "LOCAL_PORT", "WAIT_LEARN", "FILENAME", "LOCAL_FILENAME"];
+
+/// The value of an argument, if it begins with this keyword.
+fn keyword_value<'a>(text: &'a str, keyword: &str) -> Option<&'a str> {
+    let value = text.strip_prefix(keyword)?;
+    value.starts_with(char::is_whitespace).then(|| value.trim())
 }
 
 impl<'a> EndpointArgs<'a> {
     pub(super) fn new(texts: &'a [String], names: &'a Names) -> EndpointArgs<'a> {
-        EndpointArgs { texts: texts.iter(), names }
+        EndpointArgs { texts: texts.iter().map(String::as_str).collect(), names }
     }
 
     /// The next argument, which is required.
@@ -191,15 +201,24 @@ impl<'a> EndpointArgs<'a> {
         self.optional(name)?.ok_or_else(missing)
     }
 
+    /// The text of the argument with this keyword or, without one, of the next in place.
+    fn next(&mut self, name: &str) -> Option<&'a str> {
+        let by_keyword = self.texts.iter().position(|text| keyword_value(text, name).is_some());
+        let is_plain = |text: &&str| KEYWORDS.iter().all(|it| keyword_value(text, it).is_none());
+        let at = by_keyword.or_else(|| self.texts.iter().position(is_plain))?;
+        let text = self.texts.remove(at);
+        Some(keyword_value(text, name).unwrap_or(text))
+    }
+
     /// The next argument, if there is one.
     pub(super) fn optional<T: FromArg>(&mut self, name: &str) -> Result<Option<T>, ArgError> {
-        let text = self.texts.next();
+        let text = self.next(name);
         text.map(|text| T::from_arg(text, self.names).map_err(|e| e.at(name))).transpose()
     }
 
     /// Checks that there are no more arguments.
-    pub(super) fn end(mut self) -> Result<(), ArgError> {
-        match self.texts.next() {
+    pub(super) fn end(self) -> Result<(), ArgError> {
+        match self.texts.first() {
             None => Ok(()),
             Some(_) => Err(ArgError::new("too many arguments")),
         }

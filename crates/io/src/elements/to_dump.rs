@@ -1,7 +1,7 @@
 //! `ToDump`: writes packets to a capture file.
 
 use super::encap::Encap;
-use crate::pcap::DumpWriter;
+use crate::pcap::{self, DumpWriter};
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
@@ -22,6 +22,8 @@ use castanet_wire::pcap::{Precision, Writer};
 #[element(args = ToDumpArgs, ports = "1/0-1", processing = "a/a", methods)]
 pub struct ToDump {
     settings: ToDumpArgs,
+    /// The elements that USE_ENCAP_FROM names, each with its file.
+    encap_files: Vec<(String, String)>,
     /// Whether the output is connected.
     has_output: bool,
 }
@@ -38,6 +40,9 @@ pub struct ToDumpArgs {
     /// The header that packets begin with.
     #[arg(default = Encap::ETHER)]
     encap: Encap,
+    /// Names of `FromDump` elements, whose files say with which header packets begin.
+    #[arg(keyword)]
+    use_encap_from: Option<Words>,
     /// Whether the extra length annotation counts in the length of a packet.
     #[arg(keyword, default = true)]
     extra_length: bool,
@@ -117,7 +122,39 @@ impl Build for ToDump {
     type Args = ToDumpArgs;
 
     fn build(settings: ToDumpArgs, setup: &Setup) -> Result<Self, ArgError> {
-        Ok(ToDump { settings, has_output: setup.outputs > 0 })
+        let named = settings.use_encap_from.iter().flat_map(|it| &it.words);
+        let encap_files = named.map(|name| dump_file(name, setup)).collect::<Result<_, _>>()?;
+        Ok(ToDump { settings, encap_files, has_output: setup.outputs > 0 })
+    }
+}
+
+/// An element that USE_ENCAP_FROM names, and the file that it reads.
+fn dump_file(name: &str, setup: &Setup) -> Result<(String, String), ArgError> {
+    let file = match setup.element(name, None) {
+        Some(it) if it.class == "FromDump" => setup.file_of(name),
+        Some(it) => Err(ArgError::new(format!("`{name}` is a {} and reads no dump", it.class))),
+        None => Err(ArgError::new(format!("there is no element `{name}`"))
+            .click(format!("no element named '{name}'"))),
+    };
+    let file = file.map_err(|e| e.at("USE_ENCAP_FROM"))?;
+    Ok((name.to_owned(), file.unwrap_or_default()))
+}
+
+impl ToDump {
+    /// The header that packets begin with: that of the files of USE_ENCAP_FROM, or ENCAP.
+    fn link_type(&self) -> Result<u32, ArgError> {
+        let mut found: Option<(&str, u32)> = None;
+        for (name, file) in &self.encap_files {
+            let opened = pcap::open(file).map_err(|error| ArgError::new(error.to_string()));
+            let opened = opened.map_err(|e| e.at("USE_ENCAP_FROM"))?;
+            let Some(link) = opened.link_type() else { continue };
+            if let Some((first, _)) = found.filter(|(_, first)| *first != link) {
+                let message = format!("'{first}' and '{name}' have different encapsulations");
+                return Err(ArgError::new(message).at("USE_ENCAP_FROM"));
+            }
+            found = Some((name, link));
+        }
+        Ok(found.map_or(self.settings.encap.0, |(_, link)| link))
     }
 }
 
@@ -134,6 +171,7 @@ impl PerBatch for ToDump {
     fn can_take_state(&self, before: &ToDump) -> bool {
         let (now, then) = (&self.settings, &before.settings);
         (&now.filename, now.encap, now.nano) == (&then.filename, then.encap, then.nano)
+            && self.encap_files == before.encap_files
     }
 
     fn init(&self, local: &mut ToDumpState, _: &mut Cx) -> Result<(), ArgError> {
@@ -147,9 +185,11 @@ impl PerBatch for ToDump {
         let it = &self.settings;
         let precision = if it.nano { Precision::Nanos } else { Precision::Micros };
         let keep = if it.snaplen == 0 { MAX_SNAPLEN } else { it.snaplen };
-        let writer = local.opened.take().map(|opened| {
-            opened.begin().and_then(|file| Writer::new(file, it.encap.0, precision, keep))
-        });
+        let link = self.link_type()?;
+        let writer = local
+            .opened
+            .take()
+            .map(|opened| opened.begin().and_then(|file| Writer::new(file, link, precision, keep)));
         let writer = writer.transpose();
         local.file = writer.map_err(|error| ArgError::of_file(&it.filename, &error))?;
         Ok(())

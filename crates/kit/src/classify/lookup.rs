@@ -62,7 +62,7 @@ pub(crate) fn lookup_word(
     let found = [
         (names.protocol(word).map(u32::from).or_else(|| find(PROTOCOLS, word)))
             .map(|n| (Data::Proto(n), kind == Some(Kind::Proto), true)),
-        (names.port(word).map(u32::from).or_else(|| find(PORTS, word)))
+        port(word, kind, protocol, names)
             .map(|n| (Data::Port(n), kind == Some(Kind::Port), carried(&[6, 17, TCP_OR_UDP]))),
         find(FLAGS, word)
             .map(|n| (Data::Flags(n), kind == Some(Kind::TcpOpt), carried(&[6, TCP_OR_UDP]))),
@@ -84,6 +84,19 @@ pub(crate) fn lookup_word(
             WordRole::Misplaced(format!("'{request}' is {what}; try {}", options.join(", ")))
         }
     }
+}
+
+/// The port that a word names; services of the machine only where a port is expected.
+fn port(word: &str, kind: Option<Kind>, protocol: Option<u32>, names: &dyn Names) -> Option<u32> {
+    let protocol = protocol.and_then(|it| u8::try_from(it).ok());
+    let service = || names.service(word, protocol).filter(|_| kind == Some(Kind::Port));
+    let declared = names.port(word, protocol).map(u32::from);
+    declared.or_else(|| find(PORTS, word)).or_else(|| service().map(u32::from))
+}
+
+/// The port of a well-known service.
+pub fn known_port(name: &str) -> Option<u16> {
+    find(PORTS, name).and_then(|port| u16::try_from(port).ok())
 }
 
 fn data_name(data: Data) -> &'static str {

@@ -38,6 +38,7 @@ mod terms;
 
 pub use conjunctions::{Conjunction, ConjunctionsError, HeaderLength, MaskedWord};
 pub use error::RuleError;
+pub use lookup::known_port;
 pub use names::{Names, NoNames};
 pub use native::{NativeTests, word};
 pub use pattern::{Base, Pattern, Test};

@@ -20,9 +20,15 @@ pub trait Names {
         None
     }
 
-    /// The port called `name`.
-    fn port(&self, name: &str) -> Option<u16> {
-        let _ = name;
+    /// The port called `name`, of `protocol` if that is TCP or UDP, else of one of them.
+    fn port(&self, name: &str, protocol: Option<u8>) -> Option<u16> {
+        let _ = (name, protocol);
+        None
+    }
+
+    /// The same of the machine's services.
+    fn service(&self, name: &str, protocol: Option<u8>) -> Option<u16> {
+        let _ = (name, protocol);
         None
     }
 

@@ -30,14 +30,20 @@ impl Table {
         })
     }
 
+    /// How many mappings each input of a member has.
+    pub fn input_counts(&self, zone: u16) -> Vec<u64> {
+        let counters = self.members.get(usize::from(zone)).map_or(&[][..], |it| &it.counters);
+        counters.iter().map(|counter| counter.count).collect()
+    }
+
     /// The specification of input `only`, or of all inputs, one per line, with the number of its
-    /// mappings.
-    pub fn patterns(&self, zone: u16, only: Option<usize>) -> String {
+    /// mappings in `counts`.
+    pub fn patterns(&self, zone: u16, only: Option<usize>, counts: &[u64]) -> String {
         let mut text = String::new();
         let Some(member) = self.members.get(usize::from(zone)) else { return text };
-        let inputs = member.config.inputs.iter().zip(&member.counters).enumerate();
-        for (_, (input, counter)) in inputs.filter(|(n, _)| only.is_none_or(|only| only == *n)) {
-            let _ = match counter.count {
+        let inputs = member.config.inputs.iter().zip(counts).enumerate();
+        for (_, (input, count)) in inputs.filter(|(n, _)| only.is_none_or(|only| only == *n)) {
+            let _ = match count {
                 0 => writeln!(text, "{input}"),
                 count => writeln!(text, "{input} [{count}]"),
             };

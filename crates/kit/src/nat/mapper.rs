@@ -3,6 +3,7 @@
 use super::Outputs;
 use super::pattern::{Pattern, RoundRobinCursor};
 use crate::conntrack::Tuple4;
+use crate::rng::CRandom;
 use std::net::Ipv4Addr;
 
 /// A pattern, with the outputs of the flow's packets and of their replies.
@@ -12,8 +13,8 @@ pub type PatternOutputs = (Pattern, Outputs);
 pub struct ChoiceContext<'a> {
     /// Index of the worker that opens the mapping.
     pub worker: usize,
-    /// Source of random numbers.
-    pub random: &'a mut dyn FnMut() -> u64,
+    /// Draws a random number from 0 to its argument, inclusive.
+    pub random: &'a mut dyn FnMut(u32) -> u32,
 }
 
 /// Selects one of several patterns for a new flow.
@@ -84,7 +85,7 @@ impl HashRing {
         for number in 0..=servers.iter().copied().max().unwrap_or(0) {
             let server = servers.iter().position(|&it| it == number);
             for _ in 0..nodes {
-                let point = random.next();
+                let point = random.bits();
                 points.extend(server.map(|server| (point, server)));
             }
         }
@@ -106,55 +107,9 @@ impl HashRing {
     }
 }
 
-/// The C library's `random`, with which Click makes its rings: an additive generator (Knuth, volume
-/// 2, 3.2.2).
-struct CRandom {
-    state: [u32; DEGREE],
-    at: usize,
-}
-
-const DEGREE: usize = 31;
-const LAG: usize = 3;
-
-impl CRandom {
-    fn new(seed: u32) -> CRandom {
-        let mut state = [0; DEGREE];
-        // Park and Miller's generator fills the state.
-        let mut word = i64::from(seed.max(1) as i32);
-        for slot in &mut state {
-            *slot = word as u32;
-            word = (word * 16807).rem_euclid(i32::MAX.into());
-        }
-        let mut random = CRandom { state, at: LAG };
-        (0..10 * DEGREE).for_each(|_| {
-            random.next();
-        });
-        random
-    }
-
-    fn next(&mut self) -> u32 {
-        let lagged = self.state[(self.at + DEGREE - LAG) % DEGREE];
-        let slot = &mut self.state[self.at];
-        *slot = slot.wrapping_add(lagged);
-        let number = *slot >> 1;
-        self.at = (self.at + 1) % DEGREE;
-        number
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn random_numbers_are_those_of_the_c_library() {
-        let mut random = CRandom::new(1);
-        // The first values of the C library after `srandom(1)`.
-        assert_eq!(
-            [(); 4].map(|()| random.next()),
-            [1804289383, 846930886, 1681692777, 1714636915]
-        );
-    }
 
     #[test]
     fn removing_a_server_moves_only_its_own_addresses() {

@@ -55,6 +55,8 @@ pub struct Mapping {
     pub(super) best_effort_ms: AtomicU32,
     /// Its entry in the eviction order.
     pub(super) eviction_entry: EvictionEntry,
+    /// Its number in the order in which mappings were made.
+    pub(super) number: u32,
     /// The annotation that replies get.
     pub(super) anno: u8,
     pub(super) state: AtomicU8,

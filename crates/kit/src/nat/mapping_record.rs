@@ -59,7 +59,7 @@ impl Mapping {
         }
     }
 
-    fn of_record(record: MappingRecord, zone: u16) -> Mapping {
+    fn of_record(record: MappingRecord, zone: u16, number: u32) -> Mapping {
         Mapping {
             reply_key: record.reply.map(|key| key.in_zone(zone)),
             shifts: record.shifts.map(Box::new),
@@ -67,6 +67,7 @@ impl Mapping {
             input: record.input,
             best_effort_ms: AtomicU32::new(record.best_effort_ms),
             eviction_entry: EvictionEntry::None,
+            number,
             anno: record.anno,
             state: AtomicU8::new(record.state),
         }
@@ -114,7 +115,8 @@ impl Table {
         if !has_outputs || input >= member.counters.len() {
             return false;
         }
-        let (key, mapping) = (key.in_zone(zone), Mapping::of_record(record, zone));
+        let mapping = Mapping::of_record(record, zone, self.numbers.next());
+        let key = key.in_zone(zone);
         for key in [Some(key), mapping.reply_key].into_iter().flatten() {
             if let Some((old, _)) = self.flows.find(&key) {
                 self.remove(old);

@@ -33,6 +33,8 @@ use crate::conntrack::{self, Counts, Id, LookupBatch, Slot, Tuple4};
 use eviction::EvictionQueue;
 use mapping::{is_tcp, round_to_ms};
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The outputs of a flow's packets and of their replies.
 pub type Outputs = [u8; 2];
@@ -77,12 +79,24 @@ struct Member {
     counters: Vec<InputCounters>,
 }
 
+/// The numbers of mappings in the order in which they are made; all tables with a clone count
+/// together.
+#[derive(Clone, Debug, Default)]
+pub struct MappingNumbers(Arc<AtomicU32>);
+
+impl MappingNumbers {
+    fn next(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
 /// The mappings of one or more rewriters.
 pub struct Table {
     flows: conntrack::Table<Mapping>,
     members: Vec<Member>,
     eviction: EvictionQueue,
     last_failure: Option<FailedSearch>,
+    numbers: MappingNumbers,
 }
 
 /// A search for a free mapping that failed. Until a mapping is removed, the same search fails
@@ -145,6 +159,7 @@ impl Default for Table {
             members: Vec::new(),
             eviction: EvictionQueue::default(),
             last_failure: None,
+            numbers: MappingNumbers::default(),
         }
     }
 }
@@ -160,6 +175,19 @@ impl Table {
         let counters = vec![InputCounters::default(); config.inputs.len()];
         self.members.push(Member { name: name.to_owned(), config, counters });
         (self.members.len() - 1) as u16
+    }
+
+    /// Numbers mappings from now on together with other tables.
+    pub fn set_numbers(&mut self, numbers: MappingNumbers) {
+        self.numbers = numbers;
+    }
+
+    /// The number of the mapping of a member's packet with this key and destination.
+    pub fn number(&self, zone: u16, key: &Tuple4, dst: Ipv4Addr) -> Option<u32> {
+        let kind = self.members.get(usize::from(zone))?.config.kind;
+        let second = || self.flows.find(&kind.second_key(dst)?.in_zone(zone));
+        let (id, _) = self.flows.find(key).or_else(second)?;
+        Some(self.flows.get(id).number)
     }
 
     /// The zone of the member of this name.
@@ -323,7 +351,10 @@ impl Table {
                 let search = FailedSearch { member, flow: flow_to, removals };
                 let known_failure = self.last_failure == Some(search);
                 let to = match known_failure {
-                    true => None,
+                    true => {
+                        pattern.draw_in_vain(context.random);
+                        None
+                    }
                     false => pattern.rewrite(flow, taken, context.random),
                 };
                 self.last_failure = if to.is_none() { Some(search) } else { self.last_failure };
@@ -335,7 +366,7 @@ impl Table {
             let (key, reply) = (flow.in_zone(zone), to.reversed().in_zone(zone));
             let reply_key = (reply != key).then_some(reply);
             let mapping = Mapping::new(reply_key, outputs, n as u16);
-            self.add(key, mapping, now)
+            self.add(key, Mapping { number: self.numbers.next(), ..mapping }, now)
         });
         let counter = &mut self.members[usize::from(zone)].counters[n];
         match id {

@@ -1,6 +1,6 @@
 //! Patterns of rewriters: fixed addresses and ports, and ranges from which one is selected.
 
-use crate::classify::Names;
+use crate::classify::{Names, known_port};
 use crate::conntrack::Tuple4;
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -65,7 +65,7 @@ pub struct Pattern {
     dst: Option<Ipv4Addr>,
     dst_port: Option<u16>,
     /// Whether the pattern has ports in its text.
-    ports: bool,
+    names_ports: bool,
     order: SearchOrder,
     cursor: RoundRobinCursor,
 }
@@ -84,11 +84,11 @@ impl Pattern {
         let is_set = |word: &str| word != "-";
         let src = is_set(src)
             .then(|| parse_addresses(src, names, &mut order).ok_or("bad source address"));
-        let src_port =
-            is_set(src_port).then(|| parse_ports(src_port, &mut order).ok_or("bad source port"));
+        let src_port = is_set(src_port)
+            .then(|| parse_ports(src_port, names, &mut order).ok_or("bad source port"));
         let dst = is_set(dst).then(|| parse_address(dst, names).ok_or("bad destination address"));
         let dst_port = is_set(dst_port).then(|| {
-            let port = parse_number(dst_port).filter(|&port| port > 0);
+            let port = parse_port(dst_port, names).filter(|&port| port > 0);
             port.ok_or("bad destination port")
         });
         Ok(Pattern {
@@ -97,7 +97,7 @@ impl Pattern {
             src_port: src_port.transpose()?,
             dst: dst.transpose()?.filter(|dst| !dst.is_unspecified()),
             dst_port: dst_port.transpose()?,
-            ports: words.len() > 2,
+            names_ports: words.len() > 2,
             order,
             cursor: RoundRobinCursor::default(),
         })
@@ -111,7 +111,7 @@ impl Pattern {
 
     /// Whether its text has ports, if only to keep them.
     pub fn has_ports(&self) -> bool {
-        self.ports
+        self.names_ports
     }
 
     /// Whether it changes destinations.
@@ -130,18 +130,39 @@ impl Pattern {
         Pattern { dst_port: None, ..self }
     }
 
+    /// How many ports there are to choose from.
+    fn ports(&self) -> u64 {
+        self.src_port.map_or(1, Range::count)
+    }
+
+    /// How many choices there are.
+    fn choices(&self) -> u64 {
+        self.src.map_or(1, Range::count) * self.ports()
+    }
+
+    /// A random choice.
+    fn draw(&self, random: &mut dyn FnMut(u32) -> u32) -> u64 {
+        random(u32::try_from(self.choices() - 1).unwrap_or(u32::MAX)).into()
+    }
+
+    /// Draws what a search draws that finds all choices taken.
+    pub(super) fn draw_in_vain(&self, random: &mut dyn FnMut(u32) -> u32) {
+        if self.choices() > 1 && self.order != SearchOrder::Sequential {
+            self.draw(random);
+        }
+    }
+
     /// The rewritten flow; `None` if all choices are taken. `taken` is called with the key of the
     /// replies, and only if the pattern has more than one choice.
     pub fn rewrite(
         &self,
         flow: Tuple4,
         taken: impl Fn(&Tuple4) -> bool,
-        random: &mut dyn FnMut() -> u64,
+        random: &mut dyn FnMut(u32) -> u32,
     ) -> Option<Tuple4> {
         let (src, dst) = (flow.src(), flow.dst());
         let dst = (self.dst.unwrap_or(dst.0), self.dst_port.unwrap_or(dst.1));
-        let ports = self.src_port.map_or(1, Range::count);
-        let all = self.src.map_or(1, Range::count) * ports;
+        let (ports, all) = (self.ports(), self.choices());
         let choice = |n: u64| {
             let pick = |range: Option<Range>, n: u64| range.map(|it| it.first + n as u32);
             let address = pick(self.src, n / ports).map_or(src.0, Ipv4Addr::from_bits);
@@ -152,17 +173,21 @@ impl Pattern {
             return Some(choice(0));
         }
         let is_free = |n: &u64| !taken(&choice(*n).reversed());
-        let start = match self.order {
-            SearchOrder::Sequential => self.cursor.get() % all,
-            SearchOrder::OwnPortFirst | SearchOrder::Random => random() % all,
-        };
+        let mut draw = || self.draw(random);
+        // Where addresses vary, too, the flow's own port is tried with a random one.
+        let addresses = if all > ports { draw() } else { 0 };
         let range = self.src_port.filter(|_| self.order == SearchOrder::OwnPortFirst);
         let own = range.and_then(|range| {
             let own = u32::from(src.1).checked_sub(range.first).map(u64::from)?;
-            (own < ports).then_some(start - start % ports + own)
+            (own < ports).then_some(addresses - addresses % ports + own)
         });
-        let others = (0..all.min(MAX_TRIES)).map(|n| (start + n) % all);
-        let selected = own.into_iter().chain(others).find(is_free)?;
+        let selected = own.filter(is_free).or_else(|| {
+            let start = match self.order {
+                SearchOrder::Sequential => self.cursor.get() % all,
+                SearchOrder::OwnPortFirst | SearchOrder::Random => draw(),
+            };
+            (0..all.min(MAX_TRIES)).map(|n| (start + n) % all).find(is_free)
+        })?;
         self.cursor.set((selected + 1) % all);
         Some(choice(selected))
     }
@@ -178,7 +203,7 @@ impl fmt::Display for Pattern {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let dst = or_dash(self.dst.map(|dst| dst.to_string()));
         f.write_str(&range(self.src, &|n| Ipv4Addr::from_bits(n).to_string()))?;
-        if !self.ports {
+        if !self.names_ports {
             return write!(f, " {dst}");
         }
         let dst_port = or_dash(self.dst_port.map(|port| port.to_string()));
@@ -208,8 +233,14 @@ fn strip_order<'a>(text: &'a str, order: &mut SearchOrder) -> &'a str {
     range
 }
 
-fn parse_ports(text: &str, order: &mut SearchOrder) -> Option<Range> {
-    if let Some(port) = parse_number(text) {
+/// A port by its number or its name.
+fn parse_port(text: &str, names: &dyn Names) -> Option<u16> {
+    let named = || names.port(text, None).or_else(|| known_port(text));
+    parse_number(text).or_else(named).or_else(|| names.service(text, None))
+}
+
+fn parse_ports(text: &str, names: &dyn Names, order: &mut SearchOrder) -> Option<Range> {
+    if let Some(port) = parse_port(text, names) {
         return (port > 0).then(|| Range::single(port.into()));
     }
     let (first, last) = strip_order(text, order).split_once('-')?;

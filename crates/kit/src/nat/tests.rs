@@ -83,7 +83,8 @@ fn translate_bytes(
     let key = key.in_zone(*zone);
     let slot = table.find_one(&key);
     let packet = PacketInfo { input, key, may_open, slot, anno: 0, now };
-    let mut context = ChoiceContext { worker: 0, random: &mut || 12345 };
+    let mut context =
+        ChoiceContext { worker: 0, random: &mut |last| 12345 % last.saturating_add(1) };
     table.translate(*zone, packet, bytes, &mut context)
 }
 
@@ -568,7 +569,7 @@ fn opened_mappings_translate_their_first_packets() {
     for _ in 0..2 {
         let to = it
             .0
-            .get_or_open(0, 0, flow, 0, NOW, &mut ChoiceContext { worker: 0, random: &mut || 0 })
+            .get_or_open(0, 0, flow, 0, NOW, &mut ChoiceContext { worker: 0, random: &mut |_| 0 })
             .unwrap();
         assert_eq!((to.src().1, it.0.len()), (1000, 1));
         assert_eq!(it.0.lookup(0, flow), Some(to));
@@ -581,7 +582,7 @@ fn opened_mappings_translate_their_first_packets() {
             flow.reversed(),
             0,
             NOW,
-            &mut ChoiceContext { worker: 0, random: &mut || 0 }
+            &mut ChoiceContext { worker: 0, random: &mut |_| 0 }
         ),
         None
     );

@@ -4,6 +4,7 @@ use super::Environment;
 use super::interpreter::Interpreter;
 use super::number::{format_real, integer, real};
 use super::sprintf::{sprintf, words};
+use crate::rng::in_range;
 use crate::text::parse_bool;
 use castanet_lang::args::{quote, shift_word, unquote};
 use std::cmp::Ordering;
@@ -93,7 +94,7 @@ pub fn call(
         "length" => Ok(text.len().to_string()),
         "unquote" => Ok(unquote(text)),
         "sprintf" => sprintf(&list),
-        "random" => random(&list, env.random()),
+        "random" => random(&list, || env.random()),
         "readable" | "writable" => {
             let all = list.iter().all(|handler| env.exists(handler, name == "writable"));
             Ok(all.to_string())
@@ -285,7 +286,8 @@ fn logic(name: &str, list: &[&str]) -> Result<String, String> {
     Ok((value != negated).to_string())
 }
 
-fn random(list: &[&str], bits: u64) -> Result<String, String> {
+/// A random number; `draw` returns 31 random bits.
+fn random(list: &[&str], mut draw: impl FnMut() -> u32) -> Result<String, String> {
     let bounds: Option<Vec<i64>> = list.iter().map(|w| integer(w)).collect();
     let (low, high) = match bounds.as_deref() {
         Some([]) => (0, i64::from(i32::MAX)),
@@ -293,6 +295,10 @@ fn random(list: &[&str], bits: u64) -> Result<String, String> {
         Some([a, b]) if 0 <= *a && a <= b => (*a, *b),
         _ => return Err("bad N".into()),
     };
+    if let (Ok(low), Ok(high)) = (u32::try_from(low), u32::try_from(high)) {
+        return Ok(in_range(low, high, draw).to_string());
+    }
+    let bits = u128::from(draw()) << 62 | u128::from(draw()) << 31 | u128::from(draw());
     let span = (i128::from(high) - i128::from(low) + 1) as u128;
-    Ok((i128::from(low) + (u128::from(bits) % span) as i128).to_string())
+    Ok((i128::from(low) + (bits % span) as i128).to_string())
 }

@@ -40,8 +40,8 @@ pub trait Environment {
     fn steady(&self) -> i64;
     /// Sends a signal to a process; the error is the system's message.
     fn kill(&mut self, process: i32, signal: i32) -> Result<(), String>;
-    /// Random bits.
-    fn random(&mut self) -> u64;
+    /// Thirty-one random bits.
+    fn random(&mut self) -> u32;
     /// The process id.
     fn process(&self) -> u32;
     /// Writes to standard output.

@@ -47,8 +47,8 @@ impl Environment for TestEnvironment {
     fn now(&self) -> i64 {
         self.now
     }
-    fn random(&mut self) -> u64 {
-        7
+    fn random(&mut self) -> u32 {
+        1_234_567_890
     }
     fn process(&self) -> u32 {
         42

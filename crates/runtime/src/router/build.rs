@@ -22,7 +22,7 @@ use castanet_element::class::{Library, Nodes, Program, Role};
 use castanet_element::control::{ControlWaker, ProgramWait};
 use castanet_element::declaration::ElementDeclarations;
 use castanet_element::error::ArgError;
-use castanet_element::exec::{ExecState, OutputGroups};
+use castanet_element::exec::{ExecState, OutputGroups, RandomNumbers};
 use castanet_element::flow::Flow;
 use castanet_element::frames::Frames;
 use castanet_element::node::RoleNode;
@@ -192,6 +192,7 @@ pub(super) fn construct(
         .ok()?;
     Some(BuiltConfig {
         config: RunningConfig {
+            random: random(&assigned, assigned.workers, options),
             replaced: context.replaced,
             rewritten: vec![None; graph.elements.len()],
             callers: vec![false; graph.elements.len()],
@@ -412,12 +413,13 @@ fn assemble(
     let groups = (0..graph.elements.len()).map(|it| OutputGroups::of(&outputs(graph, it)));
     let output_groups: Arc<[_]> = groups.collect();
     let mut core = |index, elements| {
-        let seed = match assigned.seed {
-            Some(seed) => seed.wrapping_add(index as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-            None => seed(index, options.simulated),
-        };
         let at_home = assigned.elements.iter().map(|it| it.home == index).collect();
-        let core = ExecState::new(elements, frames.clone(), options.burst, seed);
+        let core = ExecState::new(
+            elements,
+            frames.clone(),
+            options.burst,
+            random(assigned, index, options),
+        );
         let (labels, output_groups) = (labels.clone(), output_groups.clone());
         let kept = kept.next().unwrap_or_default();
         let store_inputs = (!assigned.accounts.is_empty()).then(Vec::new);
@@ -450,6 +452,12 @@ fn assemble(
 /// By worker: number of tasks that it has or may come to have.
 fn places(assigned: &assign::Assignment) -> impl Iterator<Item = usize> + '_ {
     assigned.tasks.iter().zip(&assigned.away).map(|(here, away)| here.len() + away.len())
+}
+
+/// The random numbers of a thread: those that a `RandomSeed` has seeded, or its own.
+fn random(assigned: &assign::Assignment, thread: usize, options: &Options) -> RandomNumbers {
+    let own = || RandomNumbers::own(seed(thread, options.simulated));
+    assigned.random.clone().unwrap_or_else(own)
 }
 
 /// Seed of a worker's random numbers: the same in each simulated run.

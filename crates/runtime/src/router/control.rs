@@ -40,6 +40,9 @@ impl ControlContext for RouterControl<'_> {
         let path = self.absolute(handler);
         self.router.is_private(&path)
     }
+    fn random(&mut self) -> u32 {
+        self.router.config.random.number()
+    }
     fn print(&mut self, text: &str) {
         self.router.control.console.print(text);
     }

@@ -54,6 +54,7 @@ use crate::worker::Worker;
 use castanet_element::args::ScopedNames;
 use castanet_element::class::Program;
 use castanet_element::control::ProgramWait;
+use castanet_element::exec::RandomNumbers;
 use castanet_element::files::HandlerFiles;
 use castanet_element::frames::Frames;
 use castanet_element::node::AnyConfig;
@@ -168,6 +169,8 @@ struct RunningConfig {
     names: ScopedNames,
     /// State that elements share.
     shared: SharedState,
+    /// Random numbers of the control thread.
+    random: RandomNumbers,
     /// By element: its configuration as a handler has changed it, if one has.
     rewritten: Vec<Option<AnyConfig>>,
     /// By element: whether a handler has given it a call to make on its packets' way.

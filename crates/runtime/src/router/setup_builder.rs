@@ -1,5 +1,6 @@
 //! Makes the setups of elements that are built.
 
+use crate::graph::order::PacketOrder;
 use crate::graph::{Graph, assign};
 use castanet_element::args::ScopedNames;
 use castanet_element::setup::{Peers, Setup};
@@ -35,6 +36,7 @@ impl SetupBuilder<'_> {
             device_queues: assigned[it].device_queues,
             stores: &stores,
             may_leave_checksums: assigned[it].may_leave_checksums,
+            as_click: assigned.order != PacketOrder::Bursts,
             names: self.names.of(&element.name),
             warn: &|text| self.warnings.borrow_mut().push(text),
             started: self.started,

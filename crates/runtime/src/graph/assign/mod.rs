@@ -15,6 +15,7 @@ pub use accounts::AccountPlan;
 use castanet_element::class::Role;
 use castanet_element::device::{Device, QueueShare};
 use castanet_element::element::Facts;
+use castanet_element::exec::RandomNumbers;
 use queues::User;
 use std::collections::BTreeMap;
 use std::ops::{Index, IndexMut};
@@ -33,8 +34,10 @@ pub struct Assignment {
     pub elements: Vec<ElementPlan>,
     /// Accounts of processor time, the router's own first; empty where none is declared.
     pub accounts: Vec<AccountPlan>,
-    /// Seed of random numbers, where a `RandomSeed` sets it.
-    pub seed: Option<u64>,
+    /// The order of tasks and packets.
+    pub order: PacketOrder,
+    /// The random numbers of all threads, where a `RandomSeed` seeds them.
+    pub random: Option<RandomNumbers>,
 }
 
 /// Assignment of one element.
@@ -146,7 +149,8 @@ impl Assignment {
             balanced: false,
             elements: vec![ElementPlan::new(workers); count],
             accounts: Vec::new(),
-            seed: None,
+            order: PacketOrder::Bursts,
+            random: None,
         }
     }
 
@@ -200,6 +204,7 @@ impl Assignment {
 
     /// Has tasks and packets take the order that the user wants.
     pub(crate) fn set_order(&mut self, graph: &Graph, order: PacketOrder) {
+        self.order = order;
         let all = order::all_single(graph, order).into_iter().zip(order::one_a_turn(graph, order));
         for (element, (single, one_a_turn)) in self.elements.iter_mut().zip(all) {
             element.single |= single;
@@ -296,7 +301,7 @@ pub fn assign(
         plan[element].tickets = said_of(graph, &facts.tickets, element).unwrap_or(1.0);
     }
     accounts::find(graph, facts, &mut plan);
-    plan.seed = facts.seed;
+    plan.random = facts.seed.map(RandomNumbers::seeded);
     plan.balanced = facts.balanced;
     if facts.balanced {
         movable::find(graph, facts, devices, &mut plan);
