@@ -7,6 +7,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgError {
     place: String,
+    /// The handler that was written.
+    handler: Option<String>,
+    status: i32,
     message: String,
     click: Option<String>,
     /// Help: a way to put it right.
@@ -20,10 +23,32 @@ impl ArgError {
     pub fn new(message: impl Into<String>) -> Self {
         ArgError {
             place: String::new(),
+            handler: None,
+            status: -1,
             message: message.into(),
             click: None,
             hint: None,
             range: None,
+        }
+    }
+    /// All values, or one error that says all that is wrong with them.
+    pub fn all<T>(results: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+        let (mut values, mut errors) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(value) => values.push(value),
+                Err(error) => errors.push(error),
+            }
+        }
+        match errors.len() {
+            0 => Ok(values),
+            1 => Err(errors.swap_remove(0)),
+            _ => {
+                let messages: Vec<String> = errors.iter().map(ArgError::message).collect();
+                let clicks: Vec<String> =
+                    errors.iter().filter_map(ArgError::in_click_words).collect();
+                Err(ArgError::new(messages.join("; ")).click(clicks.join("\n")))
+            }
         }
     }
     /// The system's error about a file.
@@ -54,6 +79,20 @@ impl ArgError {
         };
         self
     }
+    /// The same error of a write of this handler, which Click does not name.
+    pub fn of_handler(mut self, handler: &str) -> Self {
+        self.handler.get_or_insert_with(|| handler.to_owned());
+        self
+    }
+    /// The same error with another value of `$?` than -1 in scripts, the negative of an error number.
+    pub fn with_status(mut self, status: i32) -> Self {
+        self.status = status;
+        self
+    }
+    /// The value of `$?` in a script that has caused the error.
+    pub fn status(&self) -> i32 {
+        self.status
+    }
     /// The same error about `length` bytes at `offset`; a range already known
     /// is taken to be relative to `offset`.
     pub fn within(mut self, offset: usize, length: usize) -> Self {
@@ -72,7 +111,8 @@ impl ArgError {
     /// The message in Castanet's words, without the hint.
     pub fn message(&self) -> String {
         let colon = if self.place.is_empty() { "" } else { ": " };
-        format!("{}{colon}{}", self.place, self.message)
+        let handler = self.handler.iter().fold(String::new(), |_, name| format!("{name}: "));
+        format!("{handler}{}{colon}{}", self.place, self.message)
     }
 }
 

@@ -36,6 +36,11 @@ impl DeclaredNames {
         inside.unwrap_or(&self.all.outside)
     }
 
+    /// Whether only names that the compound declares hold here, and not those of interfaces.
+    pub fn is_sealed(&self) -> bool {
+        self.here.is_some()
+    }
+
     /// Adds an address of a name that holds here.
     pub fn declare(&mut self, name: String, address: String) {
         let inside = self.here.as_ref().and_then(|scope| self.all.inside.get_mut(scope));

@@ -59,6 +59,7 @@ pub struct IPFilterArgs {
 
 impl RuleSyntax for IPFilter {
     type Args = IPFilterArgs;
+    const NEEDS_ALL_OUTPUTS: bool = false;
 
     fn texts(args: IPFilterArgs, _: &Setup) -> Result<Vec<String>, ArgError> {
         Ok(args.rules)

@@ -60,6 +60,15 @@ pub struct ControlSocketArgs {
     /// The port, the name of the file, or the descriptor.
     #[arg]
     place: Option<String>,
+    /// The port, if it has no place.
+    #[arg(keyword)]
+    port: Option<String>,
+    /// The name of the file, if it has no place.
+    #[arg(keyword)]
+    filename: Option<String>,
+    /// The descriptor, if it has no place.
+    #[arg(keyword)]
+    fd: Option<String>,
     /// The element whose handlers replace those of all others.
     #[arg(keyword)]
     proxy: Option<String>,
@@ -105,11 +114,18 @@ impl ControlSocketState {
     }
 }
 
+impl ControlSocketArgs {
+    /// The address, by place or by keyword.
+    fn endpoint(&self) -> Result<Endpoint, ArgError> {
+        let keyword = self.port.as_deref().or(self.filename.as_deref()).or(self.fd.as_deref());
+        Endpoint::parse(&self.r#type, keyword.or(self.place.as_deref()), self.localhost, true)
+    }
+}
+
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &ControlSocketArgs| {
-        Endpoint::parse(&it.r#type, it.place.as_deref(), it.localhost, true)
-            .map_or_else(|_| Vec::new(), |place| place.resources("takes commands there"))
+        it.endpoint().map_or_else(|_| Vec::new(), |place| place.resources("takes commands there"))
     })
 }
 
@@ -117,9 +133,7 @@ impl Build for ControlSocket {
     type Args = ControlSocketArgs;
 
     fn build(settings: ControlSocketArgs, _: &Setup) -> Result<Self, ArgError> {
-        let place =
-            Endpoint::parse(&settings.r#type, settings.place.as_deref(), settings.localhost, true)?;
-        Ok(ControlSocket { place, settings })
+        Ok(ControlSocket { place: settings.endpoint()?, settings })
     }
 }
 

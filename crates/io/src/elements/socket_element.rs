@@ -177,23 +177,33 @@ impl SocketCore {
 /// The arguments of a socket's addresses, one by one.
 pub(super) struct EndpointArgs<'a> {
     texts: std::slice::Iter<'a, String>,
+    /// Values that are given by keyword.
+    keywords: Vec<(&'static str, &'a str)>,
     names: &'a Names,
 }
 
 impl<'a> EndpointArgs<'a> {
     pub(super) fn new(texts: &'a [String], names: &'a Names) -> EndpointArgs<'a> {
-        EndpointArgs { texts: texts.iter(), names }
+        EndpointArgs { texts: texts.iter(), keywords: Vec::new(), names }
     }
 
-    /// The next argument, which is required.
+    /// Takes a value by keyword, which has no place then.
+    pub(super) fn keyword(mut self, name: &'static str, value: Option<&'a String>) -> Self {
+        self.keywords.extend(value.map(|value| (name, value.as_str())));
+        self
+    }
+
+    /// The value of a keyword, or the next argument; one of them is required.
     pub(super) fn needed<T: FromArg>(&mut self, name: &str) -> Result<T, ArgError> {
         let missing = || ArgError::new("required argument missing").at(name);
         self.optional(name)?.ok_or_else(missing)
     }
 
-    /// The next argument, if there is one.
+    /// The value of a keyword, or the next argument, if there is one.
     pub(super) fn optional<T: FromArg>(&mut self, name: &str) -> Result<Option<T>, ArgError> {
-        let text = self.texts.next();
+        let keyword = self.keywords.iter().find(|(keyword, _)| *keyword == name);
+        let text = keyword.map(|(_, value)| *value);
+        let text = text.or_else(|| self.texts.next().map(String::as_str));
         text.map(|text| T::from_arg(text, self.names).map_err(|e| e.at(name))).transpose()
     }
 
