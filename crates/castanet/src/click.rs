@@ -60,6 +60,7 @@ pub(crate) fn main() -> i32 {
         Err(message) => return refuse(message),
     };
     if let Some(options) = dpdk {
+        complain("Initializing DPDK");
         if let Err(error) = castanet_io::dpdk::start(&options) {
             complain(format_args!("click: {error}"));
             return 1;
@@ -120,8 +121,9 @@ impl Click {
         };
         if let Some(seconds) = self.simtime {
             options.simulated_from = Time((seconds * 1e9) as i64);
-            options.simulated_tick = i64::from(self.simtick.unwrap_or(0));
+            options.simulated_tick = i64::from(self.simtick.unwrap_or(1));
         }
+        options.can_warp = true;
         self.frames.set(&mut options);
         options.error_style = ErrorStyle::Click;
         options.interfaces = Some(castanet_io::elements::address_of);

@@ -22,10 +22,12 @@ pub enum ProgramWait {
 
 /// The router, as a control program reaches it. Handlers are named relative to the program's element.
 pub trait ControlContext {
-    /// The time.
+    /// The time; simulated time moves on when a program looks at it.
     fn now(&self) -> Time;
     /// Thirty-one random bits.
     fn random(&mut self) -> u32;
+    /// The time, without moving it.
+    fn peek(&self) -> Time;
     /// Reads `element.handler`, or a global handler.
     fn read(&mut self, handler: &str) -> Result<String, ArgError>;
     /// Writes `element.handler`, or a global handler.
@@ -42,6 +44,8 @@ pub trait ControlContext {
     fn stop(&mut self, status: i32);
     /// Asks the router to stop, as elements do; a driver manager may refuse.
     fn request_stop(&mut self);
+    /// Whether the router was asked to stop.
+    fn is_stopping(&self) -> bool;
     /// Takes one stop request, if there is one.
     fn take_stop(&mut self) -> bool;
     /// Whether another configuration is about to replace this one; the program had better leave the rest

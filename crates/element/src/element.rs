@@ -331,6 +331,8 @@ pub trait Info: Describe + Build + Send + Sync {
 pub struct Facts {
     /// Names of addresses, ports, annotations and patterns.
     pub names: DeclaredNames,
+    /// Names of the host's interfaces, which also are names of their addresses.
+    pub interfaces: Vec<String>,
     /// Names of elements or compounds, each with the worker of its tasks.
     pub homes: Vec<(String, usize)>,
     /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.

@@ -6,7 +6,8 @@ use std::fmt;
 /// what would be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgError {
-    place: String,
+    place: Box<str>,
+    write: Option<Box<WriteContext>>,
     message: String,
     click: Option<String>,
     /// Help: a way to put it right.
@@ -15,15 +16,51 @@ pub struct ArgError {
     pub range: Option<(usize, usize)>,
 }
 
+/// What is known of an error because a handler was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct WriteContext {
+    /// The handler, which Click does not name; empty if it is not known.
+    handler: String,
+    /// The value of `$?` in scripts.
+    status: i32,
+}
+
+impl Default for WriteContext {
+    fn default() -> WriteContext {
+        WriteContext { handler: String::new(), status: -1 }
+    }
+}
+
 impl ArgError {
     /// An error that says `message`.
     pub fn new(message: impl Into<String>) -> Self {
         ArgError {
-            place: String::new(),
+            place: Box::default(),
+            write: None,
             message: message.into(),
             click: None,
             hint: None,
             range: None,
+        }
+    }
+    /// All values, or one error that says all that is wrong with them.
+    pub fn all<T>(results: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+        let (mut values, mut errors) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(value) => values.push(value),
+                Err(error) => errors.push(error),
+            }
+        }
+        match errors.len() {
+            0 => Ok(values),
+            1 => Err(errors.swap_remove(0)),
+            _ => {
+                let messages: Vec<String> = errors.iter().map(ArgError::message).collect();
+                let clicks: Vec<String> =
+                    errors.iter().filter_map(ArgError::in_click_words).collect();
+                Err(ArgError::new(messages.join("; ")).click(clicks.join("\n")))
+            }
         }
     }
     /// The system's error about a file.
@@ -51,8 +88,23 @@ impl ArgError {
         self.place = match self.place.is_empty() {
             true => place.to_string(),
             false => format!("{place}: {}", self.place),
-        };
+        }
+        .into_boxed_str();
         self
+    }
+    /// The same error of a write of this handler, which Click does not name.
+    pub fn of_handler(mut self, handler: &str) -> Self {
+        handler.clone_into(&mut self.write.get_or_insert_default().handler);
+        self
+    }
+    /// The same error with another value of `$?` than -1 in scripts, the negative of an error number.
+    pub fn with_status(mut self, status: i32) -> Self {
+        self.write.get_or_insert_default().status = status;
+        self
+    }
+    /// The value of `$?` in a script that has caused the error.
+    pub fn status(&self) -> i32 {
+        self.write.as_ref().map_or(-1, |write| write.status)
     }
     /// The same error about `length` bytes at `offset`; a range already known
     /// is taken to be relative to `offset`.
@@ -72,7 +124,9 @@ impl ArgError {
     /// The message in Castanet's words, without the hint.
     pub fn message(&self) -> String {
         let colon = if self.place.is_empty() { "" } else { ": " };
-        format!("{}{colon}{}", self.place, self.message)
+        let handler = self.write.as_ref().filter(|write| !write.handler.is_empty());
+        let handler = handler.map_or_else(String::new, |write| format!("{}: ", write.handler));
+        format!("{handler}{}{colon}{}", self.place, self.message)
     }
 }
 
@@ -84,3 +138,28 @@ impl fmt::Display for ArgError {
 }
 
 impl std::error::Error for ArgError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_handler_that_was_written_stands_in_castanets_words_only() {
+        let error = ArgError::new("too many").click("bad N").at("N").of_handler("limit");
+        assert_eq!(error.message(), "limit: N: too many");
+        assert_eq!((error.in_click_words().as_deref(), error.status()), (Some("N: bad N"), -1));
+        let there = ArgError::new("is there").with_status(-17).of_handler("add");
+        assert_eq!((there.message().as_str(), there.status()), ("add: is there", -17));
+        assert_eq!(there.in_click_words().as_deref(), Some("is there"));
+    }
+
+    #[test]
+    fn all_errors_become_one() {
+        let ok = |n: u8| Ok::<u8, ArgError>(n);
+        let wrong = |text: &str| Err(ArgError::new(text).click(format!("bad {text}")));
+        assert_eq!(ArgError::all([ok(1), ok(2)]), Ok(vec![1, 2]));
+        let error = ArgError::all([wrong("a"), ok(2), wrong("b")]).map(drop).expect_err("is wrong");
+        assert_eq!(error.message(), "a; b");
+        assert_eq!(error.in_click_words().as_deref(), Some("bad a\nbad b"));
+    }
+}

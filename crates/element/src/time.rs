@@ -1,7 +1,9 @@
 //! Time as every element sees it: real or simulated.
 
+use std::fmt;
 use std::ops::{Add, Sub};
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Nanoseconds since the Unix epoch.
@@ -41,6 +43,11 @@ impl Sub for Time {
     }
 }
 
+/// The state, also if a thread has panicked that held it: it is replaced as a whole.
+fn lock(warp: &Mutex<WarpState>) -> MutexGuard<'_, WarpState> {
+    warp.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// When simulated time begins: 1 000 000 000 s after the epoch, as in Click.
 pub const SIMULATED_START: Time = Time(1_000_000_000 * 1_000_000_000);
 
@@ -56,6 +63,15 @@ pub enum Clock {
         /// Its reading at the same moment, in its own unit.
         start: u64,
     },
+    /// The machine's, which a factor may make faster or slower, and which may jump over waits.
+    Warpable {
+        /// The clock behind it.
+        real: Box<Clock>,
+        /// Whether its speed was ever changed.
+        is_warped: AtomicBool,
+        /// Its speed, and a time that both clocks had at one moment.
+        warp: Mutex<WarpState>,
+    },
     /// One that only the driver moves, and looking at it if that has a price.
     Simulated {
         /// The time.
@@ -65,7 +81,60 @@ pub enum Clock {
     },
 }
 
+/// The speed of a clock.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Warp {
+    /// So many times as fast as the machine's.
+    Factor(f64),
+    /// As fast as the machine's, but nobody waits for a time: the clock jumps to it.
+    NoWait,
+    /// It only moves when the driver moves it.
+    Simulation,
+}
+
+impl Warp {
+    fn factor(self) -> f64 {
+        match self {
+            Warp::Factor(factor) => factor,
+            Warp::NoWait | Warp::Simulation => 1.0,
+        }
+    }
+}
+
+impl fmt::Display for Warp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warp::Factor(factor) => write!(f, "{factor}"),
+            Warp::NoWait => f.write_str("nowait"),
+            Warp::Simulation => f.write_str("simulation"),
+        }
+    }
+}
+
+/// The speed of a clock since a moment.
+pub struct WarpState {
+    warp: Warp,
+    /// The machine's time at that moment.
+    real: Time,
+    /// The clock's time at that moment.
+    shown: Time,
+}
+
+impl WarpState {
+    fn at(&self, real: Time) -> Time {
+        let passed = real.0.saturating_sub(self.real.0) as f64 * self.warp.factor();
+        Time(self.shown.0.saturating_add(passed as i64))
+    }
+}
+
 impl Clock {
+    /// The machine's clock, whose speed can be changed.
+    pub fn warpable() -> Clock {
+        let start =
+            WarpState { warp: Warp::Factor(1.0), real: Time::default(), shown: Time::default() };
+        let (is_warped, warp) = (AtomicBool::new(false), Mutex::new(start));
+        Clock::Warpable { real: Box::new(Clock::real()), is_warped, warp }
+    }
     /// The machine's clock.
     pub fn real() -> Clock {
         let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -82,24 +151,85 @@ impl Clock {
     pub fn simulated_from(start: Time, tick: i64) -> Clock {
         Clock::Simulated { at: AtomicI64::new(start.0), tick }
     }
-    /// The time.
+    /// The time, for an element or a program that looks at it: simulated time moves on then.
     pub fn now(&self) -> Time {
+        let now = self.peek();
+        self.tick();
+        now
+    }
+    /// The time, for the engine: no look moves it.
+    pub fn peek(&self) -> Time {
         match self {
             Clock::Real { wall, steady, start } => {
                 let nanos = steady.delta_as_nanos(*start, steady.raw());
                 Time(wall.0.saturating_add_unsigned(nanos))
             }
-            Clock::Simulated { at, tick: 0 } => Time(at.load(Ordering::Acquire)),
-            Clock::Simulated { at, tick } => {
-                let before = at.fetch_add(*tick, Ordering::AcqRel);
-                Time(before.saturating_add(*tick))
+            Clock::Warpable { real, is_warped, warp } => {
+                let now = real.peek();
+                match is_warped.load(Ordering::Acquire) {
+                    false => now,
+                    true => lock(warp).at(now),
+                }
             }
+            Clock::Simulated { at, .. } => Time(at.load(Ordering::Acquire)),
         }
     }
-    /// Moves a simulated clock forward to `to`; the real one moves itself.
+    /// Moves simulated time on by the price of a look.
+    pub fn tick(&self) {
+        if let Clock::Simulated { at, tick } = self
+            && *tick != 0
+        {
+            at.fetch_add(*tick, Ordering::AcqRel);
+        }
+    }
+    /// Moves a simulated clock forward to `to`, and one that jumps over waits; others move themselves.
     pub fn jump(&self, to: Time) {
-        if let Clock::Simulated { at, .. } = self {
-            at.fetch_max(to.0, Ordering::AcqRel);
+        match self {
+            Clock::Simulated { at, .. } => _ = at.fetch_max(to.0, Ordering::AcqRel),
+            Clock::Warpable { real, warp, .. } if self.jumps() => {
+                let mut state = lock(warp);
+                let now = real.peek();
+                let shown = state.at(now).max(to);
+                *state = WarpState { warp: state.warp, real: now, shown };
+            }
+            Clock::Real { .. } | Clock::Warpable { .. } => {}
+        }
+    }
+    /// The speed.
+    pub fn warp(&self) -> Warp {
+        match self {
+            Clock::Real { .. } => Warp::Factor(1.0),
+            Clock::Warpable { warp, .. } => lock(warp).warp,
+            Clock::Simulated { .. } => Warp::Simulation,
+        }
+    }
+    /// Changes the speed from now on; returns whether this clock can.
+    pub fn set_warp(&self, wanted: Warp) -> bool {
+        let Clock::Warpable { real, is_warped, warp } = self else { return false };
+        let mut state = lock(warp);
+        let now = real.peek();
+        let shown = if is_warped.load(Ordering::Acquire) { state.at(now) } else { now };
+        *state = WarpState { warp: wanted, real: now, shown };
+        is_warped.store(true, Ordering::Release);
+        true
+    }
+    /// Whether the clock jumps over waits.
+    pub fn jumps(&self) -> bool {
+        match self {
+            Clock::Warpable { is_warped, warp, .. } => {
+                is_warped.load(Ordering::Acquire) && lock(warp).warp == Warp::NoWait
+            }
+            Clock::Real { .. } | Clock::Simulated { .. } => false,
+        }
+    }
+    /// How long the machine takes for a time of this clock.
+    pub fn real_delay(&self, time: Duration) -> Duration {
+        match self {
+            Clock::Warpable { is_warped, warp, .. } if is_warped.load(Ordering::Acquire) => {
+                let seconds = time.as_secs_f64() / lock(warp).warp.factor();
+                Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+            }
+            _ => time,
         }
     }
     /// Whether the driver moves it.

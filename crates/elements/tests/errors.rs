@@ -103,7 +103,7 @@ fn ipv6() {
     golden(
         "Idle -> LookupIP6Route(1::/16 1) -> Discard",
         "argument 1: bad OUTPUT",
-        "argument 1: bad OUTPUT",
+        "argument 1 bad OUTPUT",
     );
     golden(
         "Idle -> ICMP6Error(::, 3, 0) -> Discard",

@@ -1,5 +1,6 @@
 //! IPv4 and IPv6 addresses as integers.
 
+use castanet_wire::print::Ip6Text;
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -25,6 +26,8 @@ pub trait Address: Copy + Ord + Hash + Debug + Send + Sync + 'static {
     /// Parses a prefix, `ADDR/LENGTH` or `ADDR/MASK`, to address and length. The address keeps its
     /// host bits.
     fn parse_prefix(text: &str) -> Option<(Self, u32)>;
+    /// The text of the address, in Click's form.
+    fn shown(self) -> String;
 }
 
 impl Address for u32 {
@@ -49,6 +52,10 @@ impl Address for u32 {
     fn parse_prefix(text: &str) -> Option<(u32, u32)> {
         let (address, mask) = parse_ipv4_prefix(text)?;
         Some((address, length_of(mask)?))
+    }
+
+    fn shown(self) -> String {
+        Ipv4Addr::from_bits(self).to_string()
     }
 }
 
@@ -85,6 +92,10 @@ impl Address for u128 {
             }),
         };
         Some((u128::parse(address)?, length?))
+    }
+
+    fn shown(self) -> String {
+        Ip6Text(Ipv6Addr::from_bits(self)).to_string()
     }
 }
 

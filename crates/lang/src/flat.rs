@@ -30,6 +30,12 @@ impl FlatGraph {
         self.elements.push(FlatElement { name, class, config, config_span, span, origin });
     }
 
+    /// Adds a connection, the youngest one; `span` is the text that needs it.
+    pub fn connect(&mut self, from: Port, to: Port, span: Span) {
+        let age = self.connections.iter().map(|c| c.age + 1).max().unwrap_or(0);
+        self.connections.push(Connection { from, to, span, age });
+    }
+
     /// Returns the index of the element with a name.
     pub fn find(&self, name: &str) -> Option<usize> {
         self.elements.iter().position(|element| element.name == name)
@@ -91,6 +97,8 @@ pub struct Connection {
     pub to: Port,
     /// The arrow.
     pub span: Span,
+    /// Its rank by age: connections that were made earlier have lower numbers.
+    pub age: usize,
 }
 
 /// Maps a configuration string back to its source text: the substitution steps between them, the

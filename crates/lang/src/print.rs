@@ -11,7 +11,7 @@ mod xml;
 
 pub use dot::dot;
 pub use drawing_info::{ConnectionKind, DrawingInfo, NoDrawingInfo};
-pub use flat::flat;
+pub use flat::{flat, flat_by_age};
 pub use html::{HtmlLinks, escape, html};
 pub use pretty::pretty;
 pub use svg::svg;

@@ -352,7 +352,7 @@ fn patterns_are_replaced() {
     assert_eq!(count, 1, "not what the pattern itself has put in");
     assert_eq!(
         text,
-        "i :: I;\nq :: Queue;\nP@1/Shaper@2 :: Shaper(200);\nd :: D;\n\n\
+        "i :: I;\nd :: D;\nq :: Queue;\nP@1/Shaper@2 :: Shaper(200);\n\n\
          i -> q\n    -> P@1/Shaper@2\n    -> d;\n"
     );
     let (count, text) = replaced(

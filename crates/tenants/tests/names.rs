@@ -4,7 +4,7 @@
 mod common;
 
 use castanet_element::args::AddressKind;
-use castanet_lang::{Connection, Diagnostics, FlatGraph, Port};
+use castanet_lang::{Diagnostics, FlatGraph, Port};
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{HotSwapSource, Options, Router, TeardownReport};
 use common::{library, system};
@@ -132,7 +132,7 @@ fn add_host(graph: &mut FlatGraph, encap: &str) {
     }
     for element in first + 1..first + 3 {
         let port = |element| Port { element, port: 0 };
-        graph.connections.push(Connection { from: port(element), to: port(element + 1), span });
+        graph.connect(port(element), port(element + 1), span);
     }
 }
 

@@ -198,6 +198,9 @@ impl ControlContext for TenantView<'_> {
     fn random(&mut self) -> u32 {
         self.router.random()
     }
+    fn peek(&self) -> Time {
+        self.router.peek()
+    }
     fn read(&mut self, handler: &str) -> Result<String, ArgError> {
         let path = handler.split_whitespace().next().unwrap_or_default();
         if TenantView::is_global(path) {
@@ -241,6 +244,9 @@ impl ControlContext for TenantView<'_> {
     // The handlers that a tenant can write reach nothing of the rest, which is for programs of the router.
     fn stop(&mut self, _: i32) {}
     fn request_stop(&mut self) {}
+    fn is_stopping(&self) -> bool {
+        self.router.is_stopping()
+    }
     fn take_stop(&mut self) -> bool {
         false
     }

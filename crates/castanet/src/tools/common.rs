@@ -131,7 +131,7 @@ impl CommonOptions {
         members: &[Member],
         context: &ToolContext,
     ) -> Result<(), Failure> {
-        let config = Member { name: "config".into(), data: print::flat(graph).into_bytes() };
+        let config = Member { name: "config".into(), data: print::flat_by_age(graph).into_bytes() };
         if members.is_empty() {
             return self.write(&config.data, context);
         }

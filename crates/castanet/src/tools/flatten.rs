@@ -51,7 +51,7 @@ impl Tool for Flatten {
         } else if self.declarations {
             elements.map(|it| format!("{} :: {}\n", it.name, it.class)).collect()
         } else if self.config {
-            return self.common.write(print::flat(&flat).as_bytes(), context);
+            return self.common.write(print::flat_by_age(&flat).as_bytes(), context);
         } else {
             return self.common.write_graph(&flat, input.members(), context);
         };

@@ -99,7 +99,7 @@ fn global_handlers_answer_as_clicks_do() {
     let classes = read("classes");
     assert!(classes.lines().any(|class| class == "ARPQuerier"), "{classes}");
     let handlers = read("handlers");
-    for line in ["config\tr", "list\tr", "stop\tw", "timewarp\tr"] {
+    for line in ["config\tr", "list\tr", "stop\tw", "timewarp\trw"] {
         assert!(handlers.lines().any(|l| l == line), "{handlers}");
     }
     assert_eq!(read("threads"), "1\n");
@@ -262,11 +262,12 @@ fn simulated_time_is_the_same_every_time() {
     let script = "Script(wait 2s, print $(now), stop); Idle -> Discard";
     assert!(out(&["--simtime", "-e", script], "").starts_with("1000000002"));
     // Simulated time may begin at another time, and may advance with each read.
-    assert_eq!(out(&["--simtime=5.5", "-e", script], ""), "7.500000000\n");
-    assert_eq!(out(&["--simulation-time=0", "-e", script], ""), "2.000000000\n");
+    assert_eq!(out(&["--simtime=5.5", "-e", script], ""), "7.500000006\n");
+    assert_eq!(out(&["--simulation-time=0", "-e", script], ""), "2.000000006\n");
     let looks = "Script(set a $(now), set b $(now), print $(gt $b $a), print $(sub $b $a), stop)";
     assert_eq!(out(&["--simtime=0", "--simtick=1000", "-e", looks], ""), "true\n1e-06\n");
-    assert_eq!(out(&["--simtime=0", "-e", looks], ""), "false\n0\n");
+    assert_eq!(out(&["--simtime=0", "-e", looks], ""), "true\n1e-09\n");
+    assert_eq!(out(&["--simtime=0", "--simtick=0", "-e", looks], ""), "false\n0\n");
 }
 
 #[test]

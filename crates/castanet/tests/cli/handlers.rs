@@ -52,7 +52,8 @@ fn examples(page: &str, text: &str) -> Vec<(String, String)> {
 }
 
 fn play(config: &str) -> RunResult {
-    click(&["--simtime"], config.as_bytes())
+    // The clock stands still but for the waits of the script.
+    click(&["--simtime", "--simtick=0"], config.as_bytes())
 }
 
 /// The names that a configuration leaves undeclared, from its error messages.
@@ -202,7 +203,7 @@ const MORE: [(&str, &str, &str); 26] = [
          print $(popcount 255 0 1) $(gt_vec 2 1 2 3) $(nand true false) $(nor true false),
          print $(unquote \"a\\<62>\") $(htons 1) $(htonl 1) $(ntohs 256) $(ntohl 16777216),
          print $(hz) $(now_steady)",
-        "12 3.5 3 2 -5 3\n2 1 true false\nab 256 16777216 1 1\n1000 1000000000.000000000\n",
+        "12 3.5 3 2 -5 3\n2 1 true false\nab 256 16777216 1 1\n1000 1000000000.000000\n",
     ),
     (
         "r :: RatedSource(DATA ab, RATE 1, LIMIT 5) -> Discard;

@@ -9,6 +9,7 @@ mod bench_splitbox;
 mod build;
 mod castanet;
 mod click;
+mod click_scripts;
 mod clients;
 mod confinement;
 mod control;

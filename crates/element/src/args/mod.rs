@@ -143,18 +143,28 @@ impl<'a> Taker<'a> {
             let value = part.text[word.len()..].trim_start();
             let offset = part.offset + (part.text.len() - value.len());
             self.keywords.push((spec.name, ArgText { text: value.to_owned(), offset }));
-        } else if is_keyword(word) && word.len() < part.text.len() && self.takes_no_place() {
-            let known = self.specs.iter().map(|s| s.name);
-            let error = ArgError::new(format!("no argument {word}"))
-                .click(format!("{word}: unknown argument"))
-                .within(part.offset, word.len());
-            self.errors.push(match nearest(word, known) {
-                Some(near) => error.help(format!("did you mean {near}?")),
-                None => error,
-            });
+        } else if self.takes_no_place()
+            && let Some(error) = self.unknown_keyword(&part)
+        {
+            self.errors.push(error);
         } else {
             self.places.push_back(part);
         }
+    }
+
+    /// The error about an argument that looks like a keyword and its value; `None` if it does not.
+    fn unknown_keyword(&self, arg: &ArgText) -> Option<ArgError> {
+        let word = arg.text.split(char::is_whitespace).next().unwrap_or_default();
+        if !is_keyword(word) || word.len() == arg.text.len() {
+            return None;
+        }
+        let error = ArgError::new(format!("no argument {word}"))
+            .click(format!("{word}: unknown argument"))
+            .within(arg.offset, word.len());
+        Some(match nearest(word, self.specs.iter().map(|s| s.name)) {
+            Some(near) => error.help(format!("did you mean {near}?")),
+            None => error,
+        })
     }
 
     fn takes_no_place(&self) -> bool {
@@ -186,10 +196,17 @@ impl<'a> Taker<'a> {
         parse: impl Fn(&str, &Names) -> Result<T, ArgError>,
     ) -> Option<T> {
         let spec = &self.specs[i];
+        let by_keyword = self.keywords.iter().any(|(keyword, _)| *keyword == spec.name);
         match (self.text(i), default) {
-            (Some(arg), _) => parse(&arg.text, self.names)
-                .map_err(|e| self.errors.push(e.within(arg.offset, arg.text.len()).at(spec.name)))
-                .ok(),
+            (Some(arg), _) => {
+                let value = parse(&arg.text, self.names);
+                let unknown = || self.unknown_keyword(&arg).filter(|_| !by_keyword);
+                let located = |e: ArgError| e.within(arg.offset, arg.text.len()).at(spec.name);
+                value
+                    .map_err(|e| unknown().unwrap_or_else(|| located(e)))
+                    .map_err(|e| self.errors.push(e))
+                    .ok()
+            }
             (None, Some(default)) => Some(default),
             (None, None) => {
                 self.errors.push(

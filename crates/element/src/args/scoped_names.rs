@@ -42,6 +42,11 @@ impl DeclaredNames {
         self.seen_from(self.here.as_deref()).0
     }
 
+    /// Whether only names that the compound declares hold here, and not those of interfaces.
+    pub fn is_sealed(&self) -> bool {
+        self.here.is_some()
+    }
+
     /// Adds an address of a name that holds here.
     pub fn declare(&mut self, name: String, address: String) {
         match self.here.clone() {

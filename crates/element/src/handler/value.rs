@@ -1,6 +1,7 @@
 //! Values of read handlers, and how the values of several workers become one.
 
 use crate::args::UdpPort;
+use castanet_wire::print::Ip6Text;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -143,7 +144,7 @@ values! {
     String => Value::Text;
     &str => |s: &str| Value::Text(s.to_owned());
     std::net::Ipv4Addr => |a: std::net::Ipv4Addr| Value::Text(a.to_string());
-    std::net::Ipv6Addr => |a: std::net::Ipv6Addr| Value::Text(a.to_string());
+    std::net::Ipv6Addr => |a: std::net::Ipv6Addr| Value::Text(Ip6Text(a).to_string());
     Duration => interval;
     crate::args::Bandwidth => bandwidth;
     crate::args::Data => |d: crate::args::Data| Value::Text(String::from_utf8_lossy(&d.0).into());

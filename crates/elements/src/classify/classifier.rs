@@ -60,9 +60,17 @@ impl Build for Classifier {
             })?;
             Ok(Rule::new(pattern, output))
         };
-        let rules: Result<Vec<Rule>, ArgError> =
-            args.patterns.iter().enumerate().map(rule).collect();
-        Ok(Classifier { program: Program::compile(&rules?) })
+        let rules = ArgError::all(args.patterns.iter().enumerate().map(rule))?;
+        let program = Program::compile(&rules);
+        warn_of_unused(&program, setup);
+        Ok(Classifier { program })
+    }
+}
+
+/// Warns of outputs that no packet can reach.
+pub(super) fn warn_of_unused(program: &Program, setup: &Setup) {
+    for output in program.unused(setup.outputs) {
+        (setup.warn)(format!("output {output} matches no packets"));
     }
 }
 

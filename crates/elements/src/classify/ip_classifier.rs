@@ -46,6 +46,7 @@ pub struct IPClassifierArgs {
 
 impl RuleSyntax for IPClassifier {
     type Args = IPClassifierArgs;
+    const NEEDS_ALL_OUTPUTS: bool = true;
 
     fn texts(args: IPClassifierArgs, setup: &Setup) -> Result<Vec<RuleText>, ArgError> {
         let (patterns, outputs) = (args.patterns.len(), setup.outputs);

@@ -60,6 +60,7 @@ pub struct IPFilterArgs {
 
 impl RuleSyntax for IPFilter {
     type Args = IPFilterArgs;
+    const NEEDS_ALL_OUTPUTS: bool = false;
 
     fn texts(args: IPFilterArgs, _: &Setup) -> Result<Vec<RuleText>, ArgError> {
         rule_file::include(RuleText::of_arguments(args.rules))

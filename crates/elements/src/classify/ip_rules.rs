@@ -1,5 +1,6 @@
 //! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
+use super::classifier::warn_of_unused;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{Lookups, Program, Rule, RuleError, TestsLeft, word};
 use std::marker::PhantomData;
@@ -8,6 +9,8 @@ use std::marker::PhantomData;
 pub trait RuleSyntax: Clone + Send + Sync + 'static {
     /// The arguments.
     type Args: Args;
+    /// Whether an output that no packet can reach is a mistake.
+    const NEEDS_ALL_OUTPUTS: bool;
     /// Returns the texts of the rules.
     fn texts(args: Self::Args, setup: &Setup) -> Result<Vec<RuleText>, ArgError>;
     /// Parses the rule of number `n` of an element with so many outputs.
@@ -44,10 +47,16 @@ impl<S: RuleSyntax> Build for IpRules<S> {
     fn build(args: S::Args, setup: &Setup) -> Result<Self, ArgError> {
         let (texts, outputs) = (S::texts(args, setup)?, setup.outputs);
         let numbered = texts.iter().enumerate();
-        let rules: Result<Vec<Rule>, _> =
-            numbered.map(|(n, it)| rule::<S>(n, it, outputs, setup.names)).collect();
-        let rules = rules?;
+        let rules = ArgError::all(numbered.map(|(n, it)| rule::<S>(n, it, outputs, setup.names)))?;
         let program = Program::compile(&rules);
+        for (n, rule) in rules.iter().enumerate() {
+            for warning in rule.pattern.warnings() {
+                (setup.warn)(format!("pattern {n}: {}", warning.message));
+            }
+        }
+        if S::NEEDS_ALL_OUTPUTS {
+            warn_of_unused(&program, setup);
+        }
         Ok(IpRules { outputs, texts, rules, program, syntax: PhantomData })
     }
 }

@@ -5,7 +5,7 @@ use castanet_element::prelude::*;
 /// Drops packets that arrived as link-level broadcasts or multicasts.
 ///
 /// The packet type annotation decides. A router must not forward such packets
-/// (RFC 1812, 5.3.4).
+/// (RFC 1812, 5.3.4). Each worker reports the first packet that it drops.
 ///
 /// ```click
 /// in -> d :: DropBroadcasts -> out
@@ -15,6 +15,7 @@ use castanet_element::prelude::*;
 /// > in  1.0.0.1 > 2.0.0.2 udp ; type otherhost
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// < out 1.0.0.1 > 2.0.0.2 udp ; type otherhost
+/// ~ d :: DropBroadcasts: dropped a packet
 /// = d.drops 2
 /// = d.drops.group 2
 /// ```
@@ -38,6 +39,8 @@ pub struct DropBroadcastsState {
     #[read]
     #[portable]
     drops: u64,
+    /// Whether the worker has reported a dropped packet.
+    is_reported: bool,
 }
 
 impl PerPacket for DropBroadcasts {
@@ -53,6 +56,12 @@ impl PerPacket for DropBroadcasts {
                 DropBroadcastsExit::Group
             }
             _ => DropBroadcastsExit::One,
+        }
+    }
+
+    fn end_burst(&self, state: &mut DropBroadcastsState, cx: &mut Cx) {
+        if state.drops > 0 && !std::mem::replace(&mut state.is_reported, true) {
+            cx.report("dropped a packet");
         }
     }
 }

@@ -62,7 +62,8 @@ fn addresses_of(text: &str, facts: &Facts) -> Option<Vec<String>> {
     let is_address = MacAddr::from_arg(text, &declared).is_ok()
         || Net::from_arg(text, &declared).is_ok()
         || is_ipv6(text)
-        || Names::is_of_interface(text);
+        || Names::is_of_interface(text)
+        || !facts.names.is_sealed() && facts.interfaces.iter().any(|it| it == text);
     match (known.is_empty(), is_address) {
         (false, _) => Some(known),
         (true, true) => Some(vec![text.to_owned()]),

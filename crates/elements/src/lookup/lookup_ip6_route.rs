@@ -72,7 +72,7 @@ impl FromArg for RouteArg {
 impl Build for LookupIP6Route {
     type Args = LookupIP6RouteArgs;
     fn build(args: LookupIP6RouteArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let routes = args.routes.into_iter().map(|route| route.0);
+        let routes = args.routes.into_iter().map(|route| Some(route.0));
         Ok(LookupIP6Route { table: RouteTable::new(routes, setup)? })
     }
 }

@@ -1,8 +1,8 @@
 //! `RadixIPLookup`: looks up IPv4 routes by the longest prefix.
 
-use super::route_table::{RouteTable, route_error};
+use super::route_table::RouteTable;
 use castanet_element::prelude::*;
-use castanet_kit::lpm::{Route, RouteError};
+use castanet_kit::lpm::Route;
 
 /// Looks up the route of each packet by the longest prefix of its destination annotation.
 ///
@@ -52,8 +52,8 @@ pub struct RadixIPLookupArgs {
     routes: Vec<RouteArg>,
 }
 
-/// A route as an argument.
-pub struct RouteArg(Route);
+/// A route as an argument; none if the argument is no route.
+pub struct RouteArg(Option<Route>);
 
 impl FromArg for RouteArg {
     const SYNTAX: &'static str = "ADDR/MASK [GATEWAY] OUTPUT";
@@ -63,10 +63,8 @@ impl FromArg for RouteArg {
             let net = Net::from_arg(name, names).ok()?;
             Route::parse(&format!("{}/{} {rest}", net.address, net.mask))
         };
-        Route::parse(text)
-            .or_else(named)
-            .map(RouteArg)
-            .ok_or_else(|| route_error(RouteError::<u32>::Syntax))
+        // The table reports all errors of all arguments.
+        Ok(RouteArg(Route::parse(text).or_else(named)))
     }
 }
 

@@ -3,11 +3,24 @@
 use castanet_element::prelude::*;
 use castanet_kit::address::Address;
 use castanet_kit::lpm::{NextHop, Route, RouteError, Routes};
-use std::fmt::Display;
+
+/// The error number of something that exists already.
+const EEXIST: i32 = 17;
 
 /// Converts the error of a route.
-pub(super) fn route_error(error: impl Display) -> ArgError {
-    ArgError::new(error.to_string())
+pub(super) fn route_error<A: Address>(error: RouteError<A>) -> ArgError {
+    let is_there = matches!(error, RouteError::Conflict(_));
+    let message = ArgError::new(error.to_string());
+    if is_there { message.with_status(-EEXIST) } else { message }
+}
+
+/// The error of an argument, the first of which has number 1.
+fn argument_error<A: Address>(number: usize, error: RouteError<A>) -> ArgError {
+    let click = match &error {
+        RouteError::Syntax => "should be 'ADDR/MASK [GATEWAY] OUTPUT'".to_owned(),
+        other => other.to_string(),
+    };
+    ArgError::new(format!("argument {number}: {error}")).click(format!("argument {number} {click}"))
 }
 
 /// The routes of an element with so many outputs.
@@ -18,19 +31,30 @@ pub(crate) struct RouteTable<A> {
 }
 
 impl<A: Address> RouteTable<A> {
-    /// Builds the table of the configured routes.
+    /// Builds the table of the configured routes, one for each argument that is one. All errors of all
+    /// arguments are reported.
     pub(super) fn new(
-        list: impl Iterator<Item = Route<A>>,
+        arguments: impl Iterator<Item = Option<Route<A>>>,
         setup: &Setup,
     ) -> Result<Self, ArgError> {
         let (mut routes, outputs) = (Routes::new(), setup.outputs as u32);
-        match routes.configure(&list.collect::<Vec<_>>(), outputs) {
-            Ok(_) => Ok(RouteTable { routes, outputs }),
-            Err(errors) => Err(errors.into_iter().next().map_or_else(
-                || route_error(RouteError::<A>::Syntax),
-                |(n, error)| route_error(error).at(format_args!("argument {}", n + 1)),
-            )),
+        let (mut list, mut numbers, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, route) in (1..).zip(arguments) {
+            match route {
+                Some(route) => {
+                    list.push(route);
+                    numbers.push(number);
+                }
+                None => errors.push((number, RouteError::Syntax)),
+            }
         }
+        if let Err(more) = routes.configure(&list, outputs) {
+            errors.extend(more.into_iter().map(|(n, error)| (numbers[n], error)));
+        }
+        errors.sort_by_key(|&(number, _)| number);
+        let errors = errors.into_iter().map(|(number, error)| Err(argument_error(number, error)));
+        ArgError::all::<()>(errors)?;
+        Ok(RouteTable { routes, outputs })
     }
 
     /// The next hop of a packet to `address`.

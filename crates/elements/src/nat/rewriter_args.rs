@@ -153,7 +153,7 @@ impl RewriterArgs {
             let input = InputSpec::parse(&words.text, kind, setup.outputs, &SetupResolver(setup));
             input.map_err(|e| ArgError::new(e).at(format!("input spec {n}")))
         };
-        let inputs = self.inputs.iter().enumerate().map(parse).collect::<Result<_, _>>()?;
+        let inputs = ArgError::all(self.inputs.iter().enumerate().map(parse))?;
         Ok(RewriterConfig { kind, timeouts, inputs, references: self.referenced_arguments(setup) })
     }
 }

@@ -7,7 +7,8 @@ use castanet_element::prelude::*;
 ///
 /// Each argument is an instruction: `set`, `init`, `export`, `print`, `printn`, `save`, `append`,
 /// `read`, `write`, `pause`, `wait`, `label`, `goto`, `loop`, `return`, `end`, `exit`, `stop`,
-/// `error`. Most of them have a variant with a `q` at the end that removes one level of quotes.
+/// `error`, and `please_stop`, which asks the router to stop while the program goes on, with `gotoa`, a
+/// `goto` that does nothing once the router was asked to stop. Most of them have a variant with a `q` at the end that removes one level of quotes.
 /// `$x` and `$(handler)` are replaced in their arguments; functions such as `$(add 1 2)` are
 /// handlers of the script.
 ///

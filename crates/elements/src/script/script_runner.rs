@@ -6,7 +6,7 @@ use castanet_element::handler::{ReadHandler, StateHandler};
 use castanet_element::prelude::*;
 use castanet_kit::script::{
     Environment, ExitReason, FUNCTIONS, Interpreter, MAX_VALUE_LEN, PRIVATE, ParseError, Program,
-    State as InterpreterState, call, signal,
+    State as InterpreterState, WriteError, call, signal,
 };
 use std::marker::PhantomData;
 
@@ -152,6 +152,11 @@ where
 
     fn step(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) -> ProgramWait {
         self.initialize(state, desk);
+        // As Click's driver and its timers: a driver's program starts, and passes stop requests, by itself.
+        let by_timer = match state.interpreter.state() {
+            InterpreterState::Until(time) => desk.peek().0 >= *time,
+            _ => !self.is_driver(),
+        };
         let is_blocked = matches!(
             state.interpreter.state(),
             InterpreterState::Paused | InterpreterState::Until(_)
@@ -161,7 +166,7 @@ where
         }
         let waits_for_call = !matches!(self.kind, ScriptType::Active | ScriptType::Driver);
         if !(waits_for_call && *state.interpreter.state() == InterpreterState::Ready) {
-            self.run(state, desk, &mut ErrorSink::console());
+            self.run(state, desk, &mut ErrorSink::console(by_timer));
         }
         match (state.interpreter.state(), self.is_driver()) {
             (InterpreterState::Paused, true) => ProgramWait::StopRequest,
@@ -237,7 +242,7 @@ where
 impl<C> ScriptRunner<C> {
     fn initialize(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) {
         if !std::mem::replace(&mut state.is_initialized, true) {
-            let errors = &mut ErrorSink::console();
+            let errors = &mut ErrorSink::console(false);
             let mut environment = ScriptEnvironment { files: &self.files, desk, errors };
             state.interpreter.initialize(&self.program, &mut environment);
         }
@@ -276,7 +281,7 @@ impl<C> ScriptRunner<C> {
         if write {
             return None;
         }
-        let errors = &mut ErrorSink::Collected(Vec::new());
+        let errors = &mut ErrorSink::collecting();
         let mut environment = ScriptEnvironment { files: &self.files, desk, errors };
         if let Some(answer) = call(handler, text, &mut state.interpreter, &mut environment) {
             return Some(answer.map_err(ArgError::new));
@@ -311,7 +316,7 @@ impl<C> ScriptRunner<C> {
         write: bool,
         desk: &mut dyn ControlContext,
     ) -> Result<String, ArgError> {
-        let mut errors = ErrorSink::Collected(Vec::new());
+        let mut errors = ErrorSink::collecting();
         self.run(state, desk, &mut errors);
         let messages = errors.collected().join("\n");
         match state.interpreter.state() {
@@ -333,7 +338,7 @@ impl<C> ScriptRunner<C> {
         _ = state.interpreter.set("input", input);
         state.interpreter.call("packet", "", true);
         state.is_end_handled = false;
-        self.run(state, desk, &mut ErrorSink::console());
+        self.run(state, desk, &mut ErrorSink::console(true));
         Ok(match state.interpreter.state() {
             InterpreterState::Done(ExitReason::Return(value)) => value.trim().to_owned(),
             InterpreterState::Done(ExitReason::End) => "0".to_owned(),
@@ -352,23 +357,36 @@ fn combine_errors(errors: Vec<ParseError>) -> ArgError {
     help.map_or(combined.clone(), |help| combined.help(help))
 }
 
+/// The error messages of a step of the program.
+struct ErrorSink {
+    count: usize,
+    destination: Destination,
+}
+
 /// Destination of error messages of the program.
-enum ErrorSink {
-    /// The console. A line with the name of the script precedes the first message.
-    Console { is_label_printed: bool },
+enum Destination {
+    /// The console. With a context, a line with the name of the script precedes the first message; the
+    /// context is whether it was printed.
+    Console { context: Option<bool> },
     /// A list for the caller of a handler.
     Collected(Vec<String>),
 }
 
 impl ErrorSink {
-    fn console() -> ErrorSink {
-        ErrorSink::Console { is_label_printed: false }
+    /// Messages to the console, with the name of the script if there is a context.
+    fn console(has_context: bool) -> ErrorSink {
+        let context = has_context.then_some(false);
+        ErrorSink { count: 0, destination: Destination::Console { context } }
+    }
+
+    fn collecting() -> ErrorSink {
+        ErrorSink { count: 0, destination: Destination::Collected(Vec::new()) }
     }
 
     fn collected(self) -> Vec<String> {
-        match self {
-            ErrorSink::Collected(messages) => messages,
-            ErrorSink::Console { .. } => Vec::new(),
+        match self.destination {
+            Destination::Collected(messages) => messages,
+            Destination::Console { .. } => Vec::new(),
         }
     }
 }
@@ -393,14 +411,18 @@ impl Environment for ScriptEnvironment<'_> {
     fn read(&mut self, handler: &str) -> Result<String, String> {
         self.desk.read(handler).map_err(|e| self.desk.words(&e))
     }
-    fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        self.desk.write(handler, value).map_err(|e| self.desk.words(&e))
+    fn write(&mut self, handler: &str, value: &str) -> Result<(), WriteError> {
+        let done = self.desk.write(handler, value);
+        done.map_err(|e| WriteError { message: self.desk.words(&e), status: e.status() })
     }
     fn exists(&mut self, handler: &str, write: bool) -> bool {
         self.desk.exists(handler, write)
     }
     fn now(&self) -> i64 {
         self.desk.now().0
+    }
+    fn peek(&self) -> i64 {
+        self.desk.peek().0
     }
     /// The clock of the router is monotonic, unlike the system's time.
     fn steady(&self) -> i64 {
@@ -422,10 +444,12 @@ impl Environment for ScriptEnvironment<'_> {
         self.desk.chatter(text);
     }
     fn report_error(&mut self, message: &str) {
-        match self.errors {
-            ErrorSink::Collected(messages) => messages.push(message.to_owned()),
-            ErrorSink::Console { is_label_printed } => {
-                if !std::mem::replace(is_label_printed, true) {
+        self.errors.count += 1;
+        match &mut self.errors.destination {
+            Destination::Collected(messages) => messages.push(message.to_owned()),
+            Destination::Console { context: None } => self.desk.chatter(&format!("{message}\n")),
+            Destination::Console { context: Some(is_printed) } => {
+                if !std::mem::replace(is_printed, true) {
                     let label = self.desk.label();
                     self.desk.chatter(&format!("While executing '{label}':\n"));
                 }
@@ -433,6 +457,15 @@ impl Environment for ScriptEnvironment<'_> {
                 self.desk.chatter(&format!("  {message}\n"));
             }
         }
+    }
+    fn errors(&self) -> usize {
+        self.errors.count
+    }
+    fn request_stop(&mut self) {
+        self.desk.request_stop();
+    }
+    fn is_stopping(&self) -> bool {
+        self.desk.is_stopping()
     }
     fn save(&mut self, file: &str, text: &str, append: bool) -> Result<(), String> {
         use std::io::Write;

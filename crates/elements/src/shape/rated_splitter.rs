@@ -26,13 +26,22 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.5 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "shape", args = RatedSplitter, processing = "h/h")]
+#[element(room = "shape", methods, args = RatedSplitter, processing = "h/h")]
 pub struct RatedSplitter {
     /// Rate in packets per second; no limit if 0.
     #[arg(live)]
     rate: u64,
     #[arg(flatten)]
     burst: BurstSizeArgs,
+}
+
+#[handlers]
+impl RatedSplitter {
+    /// The rate, which is all that Click shows of the arguments.
+    #[read]
+    fn config(&self) -> u64 {
+        self.rate
+    }
 }
 
 #[derive(Fate)]

@@ -40,7 +40,7 @@ use castanet_kit::tick_bucket::TickBucket;
 /// < out 1.0.0.5 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "shape", args = RatedUnqueue, ports = "1/1", processing = "l/h")]
+#[element(room = "shape", methods, args = RatedUnqueue, ports = "1/1", processing = "l/h")]
 pub struct RatedUnqueue {
     /// Rate in packets per second; no limit if 0.
     #[arg(live)]
@@ -53,6 +53,15 @@ pub struct RatedUnqueue {
     /// Whether the element pulls packets.
     #[arg(keyword, live, default = true)]
     active: bool,
+}
+
+#[handlers]
+impl RatedUnqueue {
+    /// The rate, which is all that Click shows of the arguments.
+    #[read]
+    fn config(&self) -> u64 {
+        self.rate
+    }
 }
 
 impl Build for RatedUnqueue {

@@ -40,11 +40,20 @@ use castanet_kit::rate::GapRate;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "shape", ports = "1/1-2", processing = "l/l")]
+#[element(room = "shape", methods, ports = "1/1-2", processing = "l/l")]
 pub struct Shaper {
     /// Rate in packets per second.
     #[arg(live)]
     rate: u64,
+}
+
+#[handlers]
+impl Shaper {
+    /// The rate, which is all that Click shows of the arguments.
+    #[read]
+    fn config(&self) -> u64 {
+        self.rate
+    }
 }
 
 /// When the next packet may be pulled, and the packets so far.

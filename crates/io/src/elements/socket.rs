@@ -47,6 +47,24 @@ pub struct SocketArgs {
     /// The remote address and port, or the file; then the local ones.
     #[arg(rest)]
     places: Vec<String>,
+    /// The remote address, if it has no place.
+    #[arg(keyword)]
+    addr: Option<String>,
+    /// The remote port, if it has no place.
+    #[arg(keyword)]
+    port: Option<String>,
+    /// The local address, if it has no place.
+    #[arg(keyword)]
+    local_addr: Option<String>,
+    /// The local port, if it has no place.
+    #[arg(keyword)]
+    local_port: Option<String>,
+    /// The file of the remote socket, if it has no place.
+    #[arg(keyword)]
+    filename: Option<String>,
+    /// The file of the local socket, if it has no place.
+    #[arg(keyword)]
+    local_filename: Option<String>,
     /// Whether the element is a client, which sends to the address, or a server, which listens.
     #[arg(keyword)]
     client: Option<bool>,
@@ -87,15 +105,17 @@ pub struct SocketArgs {
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &SocketArgs| {
         let kind = it.r#type.to_ascii_uppercase();
-        let mut places = EndpointArgs::new(&it.places, names);
-        let text = |found: Result<Option<String>, _>| found.ok().flatten().unwrap_or_default();
-        if kind.starts_with("UNIX") {
-            let file = text(places.optional("FILENAME"));
-            return vec![Resource::new(ResourceKind::Socket, format!("UNIX {file}"), REASON)];
+        let is_file = kind.starts_with("UNIX");
+        let mut places = it.places.iter();
+        let first = if is_file { &it.filename } else { &it.addr }.as_ref();
+        let first = first.or_else(|| places.next()).map_or("", String::as_str);
+        if is_file {
+            return vec![Resource::new(ResourceKind::Socket, format!("UNIX {first}"), REASON)];
         }
-        let address = text(places.optional("ADDR"));
-        let port = places.optional("PORT").ok().flatten().map_or(0, |port: TcpPort| port.0);
-        let mut all = Resource::port(&kind, &address, port, REASON);
+        let port = it.port.as_ref().or_else(|| places.next());
+        let port = port.and_then(|port| TcpPort::from_arg(port, names).ok());
+        let port = port.map_or(0, |port| port.0);
+        let mut all = Resource::port(&kind, first, port, REASON);
         if it.client == Some(true) {
             // A client connects to that port and binds none.
             all.truncate(1);
@@ -108,7 +128,13 @@ impl Build for Socket {
     type Args = SocketArgs;
 
     fn build(settings: SocketArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let places = EndpointArgs::new(&settings.places, setup.names);
+        let places = EndpointArgs::new(&settings.places, setup.names)
+            .keyword("ADDR", settings.addr.as_ref())
+            .keyword("PORT", settings.port.as_ref())
+            .keyword("LOCAL_ADDR", settings.local_addr.as_ref())
+            .keyword("LOCAL_PORT", settings.local_port.as_ref())
+            .keyword("FILENAME", settings.filename.as_ref())
+            .keyword("LOCAL_FILENAME", settings.local_filename.as_ref());
         let (transport, place, local, learns) = match settings.r#type.to_ascii_uppercase().as_str()
         {
             "TCP" => in_network(Transport::Stream, places)?,

@@ -176,49 +176,40 @@ impl SocketCore {
 
 /// The arguments of a socket's addresses, one by one.
 pub(super) struct EndpointArgs<'a> {
-    texts: Vec<&'a str>,
+    texts: std::slice::Iter<'a, String>,
+    /// Values that are given by keyword.
+    keywords: Vec<(&'static str, &'a str)>,
     names: &'a Names,
-}
-
-/// The keywords by which these arguments may be given.
-const KEYWORDS: [&str; 7] =
-    ["ADDR", "PORT", "LOCAL_ADDR", "LOCAL_PORT", "WAIT_LEARN", "FILENAME", "LOCAL_FILENAME"];
-
-/// The value of an argument, if it begins with this keyword.
-fn keyword_value<'a>(text: &'a str, keyword: &str) -> Option<&'a str> {
-    let value = text.strip_prefix(keyword)?;
-    value.starts_with(char::is_whitespace).then(|| value.trim())
 }
 
 impl<'a> EndpointArgs<'a> {
     pub(super) fn new(texts: &'a [String], names: &'a Names) -> EndpointArgs<'a> {
-        EndpointArgs { texts: texts.iter().map(String::as_str).collect(), names }
+        EndpointArgs { texts: texts.iter(), keywords: Vec::new(), names }
     }
 
-    /// The next argument, which is required.
+    /// Takes a value by keyword, which has no place then.
+    pub(super) fn keyword(mut self, name: &'static str, value: Option<&'a String>) -> Self {
+        self.keywords.extend(value.map(|value| (name, value.as_str())));
+        self
+    }
+
+    /// The value of a keyword, or the next argument; one of them is required.
     pub(super) fn needed<T: FromArg>(&mut self, name: &str) -> Result<T, ArgError> {
         let missing = || ArgError::new("required argument missing").at(name);
         self.optional(name)?.ok_or_else(missing)
     }
 
-    /// The text of the argument with this keyword or, without one, of the next in place.
-    fn next(&mut self, name: &str) -> Option<&'a str> {
-        let by_keyword = self.texts.iter().position(|text| keyword_value(text, name).is_some());
-        let is_plain = |text: &&str| KEYWORDS.iter().all(|it| keyword_value(text, it).is_none());
-        let at = by_keyword.or_else(|| self.texts.iter().position(is_plain))?;
-        let text = self.texts.remove(at);
-        Some(keyword_value(text, name).unwrap_or(text))
-    }
-
-    /// The next argument, if there is one.
+    /// The value of a keyword, or the next argument, if there is one.
     pub(super) fn optional<T: FromArg>(&mut self, name: &str) -> Result<Option<T>, ArgError> {
-        let text = self.next(name);
+        let keyword = self.keywords.iter().find(|(keyword, _)| *keyword == name);
+        let text = keyword.map(|(_, value)| *value);
+        let text = text.or_else(|| self.texts.next().map(String::as_str));
         text.map(|text| T::from_arg(text, self.names).map_err(|e| e.at(name))).transpose()
     }
 
     /// Checks that there are no more arguments.
-    pub(super) fn end(self) -> Result<(), ArgError> {
-        match self.texts.first() {
+    pub(super) fn end(mut self) -> Result<(), ArgError> {
+        match self.texts.next() {
             None => Ok(()),
             Some(_) => Err(ArgError::new("too many arguments")),
         }

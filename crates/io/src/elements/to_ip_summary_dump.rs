@@ -180,7 +180,7 @@ impl PerBatch for ToIPSummaryDump {
     fn start(&self, local: &mut ToIPSummaryDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         let failed = |e| ArgError::of_file(&self.settings.filename, &e);
         let Some(opened) = local.opened.take() else { return Ok(()) };
-        let mut file = opened.begin().map_err(failed)?;
+        let mut file = opened.begin_lines().map_err(failed)?;
         if self.settings.header {
             file.write_all(self.header(cx.now()).as_bytes()).map_err(failed)?;
         }

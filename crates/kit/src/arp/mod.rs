@@ -391,7 +391,7 @@ impl<P, A: Address> ArpTable<P, A> {
             let known = entry.known && !entry.expired(now, self.limits.timeout);
             let age = now.saturating_sub(entry.live_at) / 1000;
             let ether = entry.ether.map(|b| format!("{b:02X}")).join("-");
-            let (ip, known) = (A::StdAddress::from(entry.ip), u8::from(known));
+            let (ip, known) = (entry.ip.shown(), u8::from(known));
             let (seconds, micros) = (age / 1_000_000, age % 1_000_000);
             // Writing to a string cannot fail.
             let _ = writeln!(text, "{ip} {known} {ether} {seconds}.{micros:06}");

@@ -66,7 +66,7 @@ impl<A: Address> Route<A> {
 
     /// The route as a line of `table` handlers, with tabs between aligned columns.
     pub fn listing_line(&self) -> String {
-        let prefix = format!("{}/{}\t", A::StdAddress::from(self.address), self.length);
+        let prefix = format!("{}/{}\t", self.address.shown(), self.length);
         let gateway = format!("{}\t", Gateway(self.gateway));
         let first = if prefix.len() < 17 { "\t" } else { "" };
         let second = if gateway.len() < 9 { "\t" } else { "" };
@@ -86,7 +86,7 @@ impl<A: Address> Route<A> {
 impl<A: Address> fmt::Display for Route<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (gateway, port) = (Gateway(self.gateway), Output(self.port));
-        write!(f, "{}/{} {gateway} {port}", A::StdAddress::from(self.address), self.length)
+        write!(f, "{}/{} {gateway} {port}", self.address.shown(), self.length)
     }
 }
 
@@ -96,7 +96,7 @@ impl<A: Address> fmt::Display for Gateway<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             none if none == A::ZERO => f.write_str("-"),
-            address => write!(f, "{}", A::StdAddress::from(address)),
+            address => write!(f, "{}", address.shown()),
         }
     }
 }
@@ -295,7 +295,7 @@ impl<A: Address> Routes<A> {
         match self.table.lookup(address) {
             None => "-1".into(),
             Some(&NextHop { gateway, port }) if gateway == A::ZERO => port.to_string(),
-            Some(&NextHop { gateway, port }) => format!("{port} {}", A::StdAddress::from(gateway)),
+            Some(&NextHop { gateway, port }) => format!("{port} {}", gateway.shown()),
         }
     }
 

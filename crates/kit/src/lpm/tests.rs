@@ -143,7 +143,7 @@ fn ipv6_routes_have_clicks_text_form() {
     let arguments = ["2001:db8::1/32 0", "::/0 fe80::1 1", "::1 ::0 0"];
     let arguments = arguments.map(|text| Route::parse(text).expect(text));
     assert_eq!(routes.configure(&arguments, 2), Ok(0));
-    let listing = "2001:db8::/32\t\t-\t\t0\n::/0\t\tfe80::1\t\t1\n::1/128\t\t-\t\t0\n";
+    let listing = "2001:db8::/32\t\t-\t\t0\n::/0\t\tfe80::1\t\t1\n::0.0.0.1/128\t\t-\t\t0\n";
     assert_eq!(routes.listing(), listing);
     assert_eq!(routes.lookup_text(0x2001_0db8 << 96 | 9), "0");
     assert_eq!(routes.lookup_text(9), "1 fe80::1");

@@ -128,23 +128,33 @@ fn resolve(
     interp.depth += 1;
     let call = expand(name, false, interp, env);
     interp.depth -= 1;
-    match read(&call, interp, env) {
+    let (name, parameter) = shift_word(&call);
+    match read(name, parameter, interp, env) {
         Ok(value) => Some(value),
         Err(message) => {
             env.report_error(&message);
-            None
+            // A handler that fails has no value; one that does not exist stays in the text.
+            exists(name, interp, env).then(String::new)
         }
     }
+}
+
+/// Whether a read handler exists, or a function or an export of the script itself.
+fn exists(name: &str, interp: &Interpreter, env: &mut dyn Environment) -> bool {
+    let is_own = own_handler(name, env)
+        .is_some_and(|local| functions::is_function(&local) || interp.exported(&local).is_some());
+    let path = format!("{}.{name}", env.name());
+    is_own || !name.contains('.') && env.exists(&path, false) || env.exists(name, false)
 }
 
 /// Reads a handler: a function or an export of the script itself, another handler of its element,
 /// or one of the router.
 pub(super) fn read(
-    call: &str,
+    name: &str,
+    parameter: &str,
     interp: &mut Interpreter,
     env: &mut dyn Environment,
 ) -> Result<String, String> {
-    let (name, parameter) = shift_word(call);
     if let Some(local) = own_handler(name, env) {
         if let Some(answer) = functions::call(&local, parameter, interp, env) {
             return answer;
@@ -157,7 +167,7 @@ pub(super) fn read(
             return env.read(format!("{path} {parameter}").trim_end());
         }
     }
-    env.read(call.trim())
+    env.read(format!("{name} {parameter}").trim_end())
 }
 
 /// The name of a handler of the script's own element, if `name` may stand for one.
@@ -170,8 +180,12 @@ pub(super) fn own_handler(name: &str, env: &dyn Environment) -> Option<String> {
 }
 
 /// The full name of the handler that is called, with its parameter.
-pub(super) fn full_call(call: &str, interp: &Interpreter, env: &mut dyn Environment) -> String {
-    let (name, parameter) = shift_word(call);
+pub(super) fn full_call(
+    name: &str,
+    parameter: &str,
+    interp: &Interpreter,
+    env: &mut dyn Environment,
+) -> String {
     let path = format!("{}.{name}", env.name());
     let is_own = !name.contains('.')
         && (functions::is_function(name)

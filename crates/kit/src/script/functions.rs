@@ -17,6 +17,8 @@ pub const FUNCTIONS: &[(&str, &str)] = &[
     ("div", "The first number divided by the others."),
     ("idiv", "The same, cut to an integer."),
     ("ceil", "The least integer that is no less than a number."),
+    ("floor", "The greatest integer that is no greater than a number."),
+    ("round", "The integer nearest to a number, of two the one farther from zero."),
     ("mod", "The remainder of two integers."),
     ("rem", "The remainder of two numbers."),
     ("neg", "The negative of a number."),
@@ -75,7 +77,7 @@ pub fn call(
     Some(match name {
         "add" | "sub" | "mul" | "div" | "idiv" | "min" | "max" | "avg" | "count" | "popcount"
         | "gt_vec" => fold(name, &list),
-        "mod" | "rem" | "neg" | "abs" | "ceil" => arithmetic(name, &list),
+        "mod" | "rem" | "neg" | "abs" | "ceil" | "floor" | "round" => arithmetic(name, &list),
         "eq" | "ne" | "gt" | "ge" | "lt" | "le" => compare(name, &list),
         "not" | "and" | "or" | "nand" | "nor" => logic(name, &list),
         "htons" | "htonl" | "ntohs" | "ntohl" => network_order(name, text),
@@ -116,8 +118,13 @@ pub(super) fn is_function(name: &str) -> bool {
     FUNCTIONS.iter().any(|(function, _)| *function == name)
 }
 
+/// Seconds with six digits behind the point, or with nine if six are not enough.
 fn format_seconds(nanos: i64) -> String {
-    format!("{}.{:09}", nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000))
+    let (seconds, rest) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+    match rest % 1000 {
+        0 => format!("{seconds}.{:06}", rest / 1000),
+        _ => format!("{seconds}.{rest:09}"),
+    }
 }
 
 fn variable(name: &str, list: &[&str], interp: &mut Interpreter) -> Result<String, String> {
@@ -236,12 +243,14 @@ fn arithmetic(name: &str, list: &[&str]) -> Result<String, String> {
             (_, _, Some(a), Some(b)) if name == "rem" => Ok(format_real(a % b)),
             _ => Err(two()),
         },
-        ("neg" | "abs" | "ceil", [a]) => match (integer(a), real(a), name) {
+        ("neg" | "abs" | "ceil" | "floor" | "round", [a]) => match (integer(a), real(a), name) {
             (Some(n), _, "neg") => Ok(n.wrapping_neg().to_string()),
             (Some(n), _, "abs") => Ok(n.unsigned_abs().to_string()),
             (Some(n), ..) => Ok(n.to_string()),
             (None, Some(x), "neg") => Ok(format_real(-x)),
             (None, Some(x), "abs") => Ok(format_real(x.abs())),
+            (None, Some(x), "floor") => Ok(format_real(x.floor())),
+            (None, Some(x), "round") => Ok(format_real(x.round())),
             (None, Some(x), _) => Ok(format_real(x.ceil())),
             (None, None, _) => Err("expected one number".into()),
         },

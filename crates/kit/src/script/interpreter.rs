@@ -3,7 +3,7 @@
 use super::expand::{expand, full_call, own_handler, read, too_long};
 use super::number::parse_nanoseconds;
 use super::parse::{ExitKind, Instruction, JumpTarget, Program};
-use super::{Environment, MAX_VALUE_LEN, sprintf::words};
+use super::{Environment, MAX_VALUE_LEN, WriteError, sprintf::words};
 use crate::text::parse_bool;
 use castanet_lang::args::{shift_word, unquote};
 use std::collections::{BTreeMap, BTreeSet};
@@ -264,7 +264,7 @@ impl Interpreter {
             }
             Instruction::Print { file, text, line_end, unquote } => {
                 let printed = self.print_text(text, *line_end, *unquote, env);
-                if let Some(text) = printed.filter(|_| !self.has_failed()) {
+                if let Some(text) = printed.filter(|text| !self.has_failed() && !text.is_empty()) {
                     let done = match file {
                         None => {
                             env.print(&text);
@@ -285,7 +285,14 @@ impl Interpreter {
             }
             Instruction::Pause(count) => self.pause(*count),
             Instruction::Wait(time) => self.wait(time, env),
-            Instruction::Goto { to, condition } => self.goto(to, condition, env),
+            Instruction::Goto { unless_stopping: true, .. } if env.is_stopping() => {
+                Control::Continue
+            }
+            Instruction::Goto { to, condition, .. } => self.goto(to, condition, env),
+            Instruction::RequestStop => {
+                env.request_stop();
+                Control::Continue
+            }
             Instruction::Return { text, unquote } => {
                 let value = self.text(text, *unquote, env);
                 Control::Block(State::Done(ExitReason::Return(value)))
@@ -301,7 +308,8 @@ impl Interpreter {
         }
     }
 
-    /// The text that `print` prints; `None` if a handler failed.
+    /// The text that `print` prints, with the end of the line unless an error was reported; `None` if
+    /// a handler failed.
     fn print_text(
         &mut self,
         text: &str,
@@ -310,48 +318,61 @@ impl Interpreter {
         env: &mut dyn Environment,
     ) -> Option<String> {
         let is_handler = |c: char| c.is_ascii_alphabetic() || c == '@' || c == '_';
+        let errors = env.errors();
         let mut out = if text.starts_with(is_handler) {
-            let call = self.call_text(text, unquoted, env);
-            match read(&call, self, env) {
+            let (name, parameter) = self.call_text(text, unquoted, env);
+            match read(&name, &parameter, self, env) {
                 Ok(value) => value,
                 Err(message) => {
-                    self.report_failure(&call, false, &message, env);
+                    self.report_failure((&name, &parameter), false, &message, env);
                     return None;
                 }
             }
         } else {
             unquote(&expand(text, true, self, env))
         };
-        if line_end && !out.ends_with('\n') {
+        if line_end && env.errors() == errors && !out.ends_with('\n') {
             out.push('\n');
         }
         Some(out)
     }
 
     /// A handler's name and parameter, with the parameter unquoted if `unquoted`.
-    fn call_text(&mut self, text: &str, unquoted: bool, env: &mut dyn Environment) -> String {
+    fn call_text(
+        &mut self,
+        text: &str,
+        unquoted: bool,
+        env: &mut dyn Environment,
+    ) -> (String, String) {
         let text = expand(text, false, self, env);
         let (name, parameter) = shift_word(&text);
-        match unquoted {
-            true => format!("{name} {}", unquote(parameter)),
-            false => text,
-        }
+        let parameter = match unquoted {
+            true => unquote(parameter),
+            false => parameter.trim_end().to_owned(),
+        };
+        (name.to_owned(), parameter)
     }
 
     fn report(&mut self, text: &str, unquoted: bool, env: &mut dyn Environment) {
-        let call = self.call_text(text, unquoted, env);
-        match read(&call, self, env) {
+        let (name, parameter) = self.call_text(text, unquoted, env);
+        match read(&name, &parameter, self, env) {
             Ok(value) => {
-                let name = full_call(shift_word(&call).0, self, env);
+                let name = full_call(&name, "", self, env);
                 env.report(&format!("{name}:\n{value}\n"));
             }
-            Err(message) => self.report_failure(&call, false, &message, env),
+            Err(message) => self.report_failure((&name, &parameter), false, &message, env),
         }
     }
 
     /// Reports the error of a handler with the call; if there is no such handler, only the error.
-    fn report_failure(&self, call: &str, write: bool, message: &str, env: &mut dyn Environment) {
-        let call = full_call(call, self, env);
+    fn report_failure(
+        &self,
+        (name, parameter): (&str, &str),
+        write: bool,
+        message: &str,
+        env: &mut dyn Environment,
+    ) {
+        let call = full_call(name, parameter, self, env);
         let name = shift_word(&call).0;
         match env.exists(name, write) && !message.is_empty() {
             true => {
@@ -364,15 +385,15 @@ impl Interpreter {
 
     /// Calls a write handler; handlers of the script itself are executed in place.
     fn write(&mut self, text: &str, unquoted: bool, env: &mut dyn Environment) -> Option<Control> {
-        let call = self.call_text(text, unquoted, env);
-        let (handler, value) = shift_word(&call);
-        let value = value.trim();
+        let (handler, value) = self.call_text(text, unquoted, env);
+        let (handler, value) = (handler.as_str(), value.as_str());
+        let failed = |message: String| WriteError { message, status: -1 };
         let own = own_handler(handler, env).filter(|name| OWN_WRITES.contains(&name.as_str()));
         let mut next = None;
         let done = match own.as_deref() {
             Some("set") => {
                 let (variable, value) = shift_word(value);
-                self.assign(variable, value)
+                self.assign(variable, value).map_err(failed)
             }
             Some("step") if value.is_empty() => {
                 self.step(1);
@@ -383,7 +404,7 @@ impl Interpreter {
                     self.step(count);
                     Ok(())
                 }
-                Err(_) => Err("syntax error".to_owned()),
+                Err(_) => Err(failed("syntax error".to_owned())),
             },
             Some("goto") => {
                 next = Some(value.to_owned());
@@ -396,9 +417,9 @@ impl Interpreter {
             }
             None => env.write(handler, value),
         };
-        self.status = if done.is_ok() { 0 } else { -1 };
-        if let Err(message) = done {
-            self.report_failure(&call, true, &message, env);
+        self.status = done.as_ref().err().map_or(0, |error| error.status);
+        if let Err(error) = done {
+            self.report_failure((handler, value), true, &error.message, env);
         }
         next.map(Control::Label)
     }
@@ -412,7 +433,7 @@ impl Interpreter {
 
     fn wait(&mut self, time: &str, env: &mut dyn Environment) -> Control {
         if let State::Until(time) = self.state {
-            if env.now() >= time {
+            if env.peek() >= time {
                 return Control::Continue;
             }
         } else {

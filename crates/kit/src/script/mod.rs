@@ -20,6 +20,14 @@ mod tests;
 /// The largest size of a value in bytes; larger values are errors.
 pub const MAX_VALUE_LEN: usize = 1 << 20;
 
+/// The error of a handler that was written.
+pub struct WriteError {
+    /// The message.
+    pub message: String,
+    /// The value of `$?`: negative.
+    pub status: i32,
+}
+
 /// The access of scripts to the router and the system.
 pub trait Environment {
     /// The name of the script's own element.
@@ -31,11 +39,13 @@ pub trait Environment {
     /// Reads a handler; words after its name are the parameter.
     fn read(&mut self, handler: &str) -> Result<String, String>;
     /// Writes a handler.
-    fn write(&mut self, handler: &str, value: &str) -> Result<(), String>;
+    fn write(&mut self, handler: &str, value: &str) -> Result<(), WriteError>;
     /// Whether a read or a write handler exists.
     fn exists(&mut self, handler: &str, write: bool) -> bool;
-    /// The time in nanoseconds since 1970.
+    /// The time in nanoseconds since 1970; simulated time moves on at each look.
     fn now(&self) -> i64;
+    /// The time, without moving it.
+    fn peek(&self) -> i64;
     /// The time of a monotonic clock in nanoseconds.
     fn steady(&self) -> i64;
     /// Sends a signal to a process; the error is the system's message.
@@ -50,6 +60,12 @@ pub trait Environment {
     fn report(&mut self, text: &str);
     /// Reports an error of the running script.
     fn report_error(&mut self, message: &str);
+    /// How many errors were reported.
+    fn errors(&self) -> usize;
+    /// Asks the router to stop.
+    fn request_stop(&mut self);
+    /// Whether the router was asked to stop.
+    fn is_stopping(&self) -> bool;
     /// Writes a file, or appends to it.
     fn save(&mut self, file: &str, text: &str, append: bool) -> Result<(), String>;
     /// Reads a file of at most [`MAX_VALUE_LEN`] bytes for this function.

@@ -46,7 +46,11 @@ pub(super) enum Instruction {
     Goto {
         to: JumpTarget,
         condition: String,
+        /// Whether it jumps only until the router was asked to stop.
+        unless_stopping: bool,
     },
+    /// Asks the router to stop; the script goes on.
+    RequestStop,
     Return {
         text: String,
         unquote: bool,
@@ -121,12 +125,14 @@ const WORDS: &[&str] = &[
     "wait_for",
     "label",
     "goto",
+    "gotoa",
     "loop",
     "return",
     "returnq",
     "end",
     "exit",
     "stop",
+    "please_stop",
     "error",
     "errorq",
 ];
@@ -265,17 +271,14 @@ fn instruction(word: &str, rest: &str) -> Option<Instruction> {
             Instruction::Wait(text)
         }
         "label" if shift_word(rest).1.is_empty() && !rest.is_empty() => Instruction::Label(text),
-        "goto" if rest.is_empty() => {
-            Instruction::Goto { to: JumpTarget::To(0), condition: String::new() }
+        "goto" | "gotoa" | "loop" if rest.is_empty() => {
+            goto(JumpTarget::To(0), "", bare == "gotoa")
         }
-        "goto" => {
+        "goto" | "gotoa" => {
             let (label, condition) = shift_word(rest);
-            Instruction::Goto {
-                to: JumpTarget::Unresolved(label.into()),
-                condition: condition.into(),
-            }
+            goto(JumpTarget::Unresolved(label.into()), condition, bare == "gotoa")
         }
-        "loop" if rest.is_empty() => Instruction::Goto { to: JumpTarget::To(0), condition: text },
+        "please_stop" if rest.is_empty() => Instruction::RequestStop,
         "return" => Instruction::Return { text, unquote },
         "end" if rest.is_empty() => Instruction::Exit(ExitKind::End),
         "exit" if rest.is_empty() => Instruction::Exit(ExitKind::Exit),
@@ -283,6 +286,10 @@ fn instruction(word: &str, rest: &str) -> Option<Instruction> {
         "error" => Instruction::Error { text, unquote },
         _ => return None,
     })
+}
+
+fn goto(to: JumpTarget, condition: &str, unless_stopping: bool) -> Instruction {
+    Instruction::Goto { to, condition: condition.to_owned(), unless_stopping }
 }
 
 fn print(rest: &str, line_end: bool, unquote: bool) -> Instruction {

@@ -11,6 +11,7 @@ struct TestEnvironment {
     now: i64,
     out: String,
     err: String,
+    is_stopping: bool,
 }
 
 impl Environment for TestEnvironment {
@@ -33,9 +34,9 @@ impl Environment for TestEnvironment {
     fn read(&mut self, handler: &str) -> Result<String, String> {
         self.handlers.get(handler).cloned().ok_or_else(|| format!("no handler '{handler}'"))
     }
-    fn write(&mut self, handler: &str, value: &str) -> Result<(), String> {
-        let slot =
-            self.handlers.get_mut(handler).ok_or_else(|| format!("no handler '{handler}'"))?;
+    fn write(&mut self, handler: &str, value: &str) -> Result<(), WriteError> {
+        let message = format!("no handler '{handler}'");
+        let slot = self.handlers.get_mut(handler).ok_or(WriteError { message, status: -1 })?;
         value.clone_into(slot);
         Ok(())
     }
@@ -50,6 +51,9 @@ impl Environment for TestEnvironment {
     fn random(&mut self) -> u32 {
         1_234_567_890
     }
+    fn peek(&self) -> i64 {
+        self.now
+    }
     fn process(&self) -> u32 {
         42
     }
@@ -61,6 +65,15 @@ impl Environment for TestEnvironment {
     }
     fn report_error(&mut self, message: &str) {
         self.err += &format!("! {message}\n");
+    }
+    fn errors(&self) -> usize {
+        self.err.matches("! ").count()
+    }
+    fn request_stop(&mut self) {
+        self.is_stopping = true;
+    }
+    fn is_stopping(&self) -> bool {
+        self.is_stopping
     }
     fn save(&mut self, file: &str, text: &str, append: bool) -> Result<(), String> {
         let slot = self.files.entry(file.into()).or_default();
@@ -247,8 +260,8 @@ fn functions() {
         ("random 10 12", "11"),
         ("readable c.count list", "true"),
         ("writable nothing", "false"),
-        ("now", "0.000000000"),
-        ("now_steady", "0.000000000"),
+        ("now", "0.000000"),
+        ("now_steady", "0.000000"),
         ("add", "0"),
         ("min", "1"),
         ("add 1 0x10 -2", "15"),
@@ -257,6 +270,9 @@ fn functions() {
         ("avg 1 2", "1.5"),
         ("rem -7 2", "-1"),
         ("ceil 2.1", "3"),
+        ("floor -2.1", "-3"),
+        ("round 2.5", "3"),
+        ("round -2.5", "-3"),
         ("ceil -7", "-7"),
         ("eq 1.0 1", "true"),
         ("lt 10 9x", "true"),
@@ -382,7 +398,9 @@ fn a_script_executes_its_own_handlers_in_place() {
 #[test]
 fn handler_errors_are_reported_with_the_call() {
     let (out, err, _) = run(&["print add 1 x", "printn $(add 1 x)", "read mod 1", "read add 1 2"]);
-    assert_eq!(out, "$(add 1 x)");
+    // A function that fails has no value; a handler that does not exist stays in the text.
+    assert_eq!(out, "");
+    assert_eq!(run(&["printn <$(add 1 x)$(x.y)>"]).0, "<$(x.y)>");
     assert_eq!(
         err,
         "! While calling 's.add 1 x':\n  expected list of numbers\n\

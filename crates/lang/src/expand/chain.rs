@@ -90,6 +90,8 @@ impl<'a> Resolver<'a> {
     fn element(&mut self, expr: &'a ElementExpr, first: bool) -> PendingElement<'a> {
         let (mut inputs, mut outputs) = (expr.inputs.clone(), expr.outputs.clone());
         let mut class = None;
+        // In `K :: K`, the class comes first.
+        let declared = expr.class.as_ref().map(|class| self.class(class, ""));
         let name = match &expr.head {
             Head::Name(name) => {
                 class = self.lookup(&name.text);
@@ -111,7 +113,6 @@ impl<'a> Resolver<'a> {
             }
             Head::Implicit => (if first { "input" } else { "output" }).to_string(),
         };
-        let declared = expr.class.as_ref().map(|class| self.class(class, ""));
         if let Some(config) = &expr.config
             && class.is_none()
             && self.current.by_name.contains_key(&name)

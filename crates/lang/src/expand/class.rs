@@ -32,10 +32,11 @@ impl<'a> Resolver<'a> {
         self.classes.len() - 1
     }
 
-    /// Binds an unknown name to [`Class::Error`], so that it is reported only once.
+    /// Binds an unknown name to [`Class::Error`], so that it is reported only once. As in Click, the name
+    /// is that of a class from now on, in all scopes.
     pub(super) fn error_class(&mut self, name: &str) -> ClassId {
         let id = self.new_class(Class::Error);
-        self.bind(name, id);
+        self.names[0].insert(name.to_string(), id);
         id
     }
 
@@ -46,6 +47,12 @@ impl<'a> Resolver<'a> {
             ClassExpr::Missing => self.new_class(Class::Error),
             ClassExpr::Name(wanted) => match self.lookup(&wanted.text) {
                 Some(id) => id,
+                None if self.current.by_name.contains_key(&wanted.text) => {
+                    let name = &wanted.text;
+                    let message = format!("'{name}' was previously used as an element name");
+                    self.diagnostics.error(wanted.span, message);
+                    self.error_class(name)
+                }
                 None => {
                     let message = format!("unknown element class '{}'", wanted.text);
                     let help = self.suggest(&wanted.text, wanted.span, false);

@@ -19,7 +19,8 @@ pub(super) struct ContextConnection {
 
 impl ContextConnection {
     pub(super) fn plain(self) -> Connection {
-        Connection { from: self.from, to: self.to, span: self.span }
+        // The age is known when all connections are.
+        Connection { from: self.from, to: self.to, span: self.span, age: 0 }
     }
 }
 
@@ -67,7 +68,7 @@ pub(super) fn dispatch(
         let name = format!("context_flowcontextdispatcher_{suffix}");
         let dispatcher = add(name, DISPATCHER.to_string(), rules.join(", "));
         let to = Port { element: dispatcher, port: 0 };
-        connections.push(Connection { from, to, span });
+        connections.push(Connection { from, to, span, age: 0 });
         for (i, connection) in links.into_iter().enumerate() {
             let context = connection.context.as_deref().unwrap_or("");
             let mut from = Port { element: dispatcher, port: i };
@@ -79,7 +80,7 @@ pub(super) fn dispatch(
                 let number = if i == 0 { String::new() } else { format!("_{i}") };
                 let name = format!("context_stack_{suffix}{number}");
                 let to = Port { element: add(name, class, String::new()), port: 0 };
-                connections.push(Connection { from, to, span: connection.span });
+                connections.push(Connection { from, to, span: connection.span, age: 0 });
                 from = to;
             }
             connections.push(Connection { from, ..connection.plain() });

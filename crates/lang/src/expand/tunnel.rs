@@ -61,6 +61,7 @@ pub(super) fn connect(graph: Graph, contexts: bool, diagnostics: &mut Diagnostic
     } else {
         connections.into_iter().map(ContextConnection::plain).collect()
     };
+    connections.iter_mut().enumerate().for_each(|(age, connection)| connection.age = age);
     connections.sort_by_key(|c| (c.to, c.from));
     connections.dedup_by_key(|c| (c.to, c.from));
     FlatGraph { elements, connections, ..FlatGraph::default() }
@@ -71,7 +72,12 @@ impl Tunnels<'_> {
     fn connections(&mut self) -> Vec<(NodePort, Target, crate::source::Span)> {
         let graph = self.graph;
         let mut connections = Vec::new();
-        for (i, link) in graph.links.iter().enumerate() {
+        // As in Click, those that replace compounds and groups are the youngest.
+        let is_direct =
+            |i: &usize| matches!(link_target(graph, graph.links[*i].to), LinkTarget::Element(_));
+        let (direct, through): (Vec<_>, Vec<_>) = (0..graph.links.len()).partition(is_direct);
+        for i in direct.into_iter().chain(through) {
+            let link = &graph.links[i];
             if !matches!(graph.nodes[link.from.0].kind, NodeKind::Element(_)) {
                 continue;
             }

@@ -2,6 +2,7 @@
 //! `${name-default}`.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::args::{self, CopiedRange};
 
@@ -88,6 +89,8 @@ struct Reference<'a> {
     braces: bool,
     /// Offset of its end.
     end: usize,
+    /// Whether it stands in parentheses.
+    is_call: bool,
 }
 
 impl Substitution<'_> {
@@ -122,11 +125,18 @@ impl Substitution<'_> {
                         continue;
                     };
                     let Some(value) = self.value(&reference, depth)? else {
+                        if reference.is_call && depth < MAX_DEPTH {
+                            // The call is the element's; variables of the configuration in it are not.
+                            let (inner, ranges) = self.expand(reference.inner, depth + 1)?;
+                            copy(&mut out, &mut copied, text, from..at + 2);
+                            copied.extend(moved(ranges, out.len(), at + 2));
+                            out.push_str(&inner);
+                            from = reference.end - 1;
+                        }
                         at = reference.end;
                         continue;
                     };
-                    copied.push(CopiedRange { to: out.len(), from, len: at - from });
-                    out.push_str(&text[from..at]);
+                    copy(&mut out, &mut copied, text, from..at);
                     if quote == Some(b'"') {
                         let quoted = args::quote(&value);
                         out.push_str(&quoted[1..quoted.len() - 1]);
@@ -144,8 +154,7 @@ impl Substitution<'_> {
             }
             at += 1;
         }
-        copied.push(CopiedRange { to: out.len(), from, len: text.len() - from });
-        out.push_str(&text[from..]);
+        copy(&mut out, &mut copied, text, from..text.len());
         Ok((out, copied))
     }
 
@@ -182,26 +191,50 @@ impl Substitution<'_> {
     }
 }
 
+/// Appends a part of `text` as it is.
+fn copy(out: &mut String, copied: &mut Vec<CopiedRange>, text: &str, part: Range<usize>) {
+    copied.push(CopiedRange { to: out.len(), from: part.start, len: part.len() });
+    out.push_str(&text[part]);
+}
+
+/// The ranges of a part of a text, as ranges of the whole.
+fn moved(ranges: Vec<CopiedRange>, to: usize, from: usize) -> impl Iterator<Item = CopiedRange> {
+    ranges.into_iter().map(move |range| CopiedRange {
+        to: to + range.to,
+        from: from + range.from,
+        ..range
+    })
+}
+
 /// Parses the reference that begins with the dollar sign at `at`, if it is one.
 fn reference(text: &str, at: usize) -> Option<Reference<'_>> {
     let rest = &text[at + 1..];
     let word =
         |text: &str| text.bytes().take_while(|&b| b.is_ascii_alphanumeric() || b == b'_').count();
+    let plain = |len: usize| {
+        let end = at + 1 + len;
+        Some(Reference { inner: &rest[..len], braces: false, is_call: false, end })
+    };
     match rest.bytes().next()? {
         b'{' => {
             let close = rest.find('}')?;
-            Some(Reference { inner: &rest[1..close], braces: true, end: at + 1 + close + 1 })
+            Some(Reference {
+                inner: &rest[1..close],
+                braces: true,
+                is_call: false,
+                end: at + 1 + close + 1,
+            })
         }
         b'(' => {
             let close = close_parenthesis(rest)?;
             let inner = &rest[1..close];
             // `$(…)` is a command to elements such as Script; as a variable it is a plain name.
-            Some(Reference { inner, braces: false, end: at + 1 + close + 1 })
+            Some(Reference { inner, braces: false, is_call: true, end: at + 1 + close + 1 })
         }
-        b'?' | b'#' | b'$' => Some(Reference { inner: &rest[..1], braces: false, end: at + 2 }),
+        b'?' | b'#' | b'$' => plain(1),
         _ => match word(rest) {
             0 => None,
-            len => Some(Reference { inner: &rest[..len], braces: false, end: at + 1 + len }),
+            len => plain(len),
         },
     }
 }

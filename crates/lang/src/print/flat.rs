@@ -5,7 +5,14 @@ use std::fmt::Write;
 
 use crate::flat::{Connection, FlatGraph, Port};
 
-/// Prints a flat graph as Click's tools do.
+/// Prints a flat graph as Click's tools do: connections by age.
+pub fn flat_by_age(graph: &FlatGraph) -> String {
+    let mut graph = graph.clone();
+    graph.connections.sort_by_key(|connection| connection.age);
+    flat(&graph)
+}
+
+/// Prints a flat graph as the driver does: connections in their order.
 pub fn flat(graph: &FlatGraph) -> String {
     let mut out = String::new();
     if !graph.requirements.is_empty() {

@@ -278,8 +278,10 @@ fn merge_graphs(components: &[RouterComponent]) -> (FlatGraph, Vec<usize>) {
             it.name = format!("{name}/{}", it.name);
             graph.elements.push(it);
         }
+        let age = graph.connections.iter().map(|c| c.age + 1).max().unwrap_or(0);
         for connection in &component.connections {
             let mut connection = *connection;
+            connection.age += age;
             connection.from.element += first;
             connection.to.element += first;
             graph.connections.push(connection);

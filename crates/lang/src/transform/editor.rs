@@ -11,24 +11,27 @@ pub(super) struct GraphEditor {
     alive: Vec<bool>,
     /// Sort key of each element in the finished graph; elements with equal keys stay in order.
     positions: Vec<usize>,
-    /// Every connection, sorted by output, and sorted by input.
-    out: BTreeMap<(Port, Port), Span>,
+    /// Every connection with its arrow and its age, sorted by output, and sorted by input.
+    out: BTreeMap<(Port, Port), (Span, usize)>,
     into: BTreeSet<(Port, Port)>,
     /// Every name that an element has had.
     names: HashSet<String>,
+    /// The age of the next connection.
+    next_age: usize,
     rest: FlatGraph,
 }
 
 impl GraphEditor {
     pub(super) fn new(graph: &FlatGraph) -> Self {
         let rest = FlatGraph { elements: Vec::new(), connections: Vec::new(), ..graph.clone() };
-        let out = graph.connections.iter().map(|c| ((c.from, c.to), c.span)).collect();
+        let out = graph.connections.iter().map(|c| ((c.from, c.to), (c.span, c.age))).collect();
+        let next_age = graph.connections.iter().map(|c| c.age + 1).max().unwrap_or(0);
         let into = graph.connections.iter().map(|c| (c.to, c.from)).collect();
         let elements = graph.elements.clone();
         let count = elements.len();
         let (alive, positions) = (vec![true; count], (0..count).collect());
         let names = elements.iter().map(|element| element.name.clone()).collect();
-        GraphEditor { elements, alive, positions, out, into, names, rest }
+        GraphEditor { elements, alive, positions, out, into, names, next_age, rest }
     }
 
     /// Returns the graph without the removed elements, with sorted connections.
@@ -39,7 +42,8 @@ impl GraphEditor {
         order.iter().enumerate().for_each(|(number, &at)| numbers[at] = number);
         let elements = order.iter().map(|&at| self.elements[at].clone()).collect();
         let port = |Port { element, port }| Port { element: numbers[element], port };
-        let connection = |((from, to), span)| Connection { from: port(from), to: port(to), span };
+        let connection =
+            |((from, to), (span, age))| Connection { from: port(from), to: port(to), span, age };
         let mut connections: Vec<_> = self.out.into_iter().map(connection).collect();
         connections.sort_by_key(|c| (c.to, c.from));
         FlatGraph { elements, connections, ..self.rest }
@@ -80,9 +84,14 @@ impl GraphEditor {
         self.elements.len() - 1
     }
 
-    /// Gives an element the position of another one in the finished graph.
-    pub(super) fn copy_position(&mut self, element: usize, other: usize) {
-        self.positions[element] = self.positions[other];
+    /// Returns the position of an element in the finished graph, also of a removed one.
+    pub(super) fn position(&self, element: usize) -> usize {
+        self.positions[element]
+    }
+
+    /// Gives an element a position in the finished graph that no other one has.
+    pub(super) fn set_position(&mut self, element: usize, position: usize) {
+        self.positions[element] = position;
     }
 
     /// Adds an element with a generated name: `Class@N`.
@@ -117,7 +126,8 @@ impl GraphEditor {
 
     pub(super) fn link(&mut self, from: Port, to: Port) {
         let span = self.elements[from.element].span;
-        self.out.entry((from, to)).or_insert(span);
+        self.out.entry((from, to)).or_insert((span, self.next_age));
+        self.next_age += 1;
         self.into.insert((to, from));
     }
 

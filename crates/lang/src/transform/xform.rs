@@ -126,6 +126,7 @@ pub fn transform(graph: &FlatGraph, patterns: &[Pattern]) -> TransformOutput {
         created_by: vec![usize::MAX; graph.elements.len()],
         editor: GraphEditor::new(graph),
         numbers: HashMap::new(),
+        holes: Vec::new(),
         names: graph.elements.iter().map(|it| it.name.clone()).collect(),
         prefixes: graph.elements.iter().map(|it| first_part(&it.name).to_owned()).collect(),
     };
@@ -186,6 +187,8 @@ struct Rewriter {
     created_by: Vec<usize>,
     /// Number of the last replacement of each pattern, by the pattern's name.
     numbers: HashMap<String, usize>,
+    /// Positions of removed elements that no other has, the one that was left last at the end.
+    holes: Vec<usize>,
     /// The names of the elements.
     names: HashSet<String>,
     /// The text before the first slash of all names that elements have had.
@@ -201,7 +204,10 @@ impl Rewriter {
         for &at in &found.map {
             self.names.remove(&self.editor.elements[at].name);
             self.editor.remove(at);
+            self.holes.push(self.editor.position(at));
         }
+        // In Click the replacement is a compound first, which has a place of its own meanwhile.
+        let whole = self.holes.pop();
         let replacement = &pattern.replacement;
         let mut made = Vec::new();
         for it in &replacement.elements {
@@ -209,11 +215,14 @@ impl Rewriter {
             let name = inherited.cloned().unwrap_or_else(|| format!("{prefix}/{}", it.name));
             let config = bindings::substitute(&it.config, &found.bindings);
             let at = self.editor.add(&name, &it.class, &config, self.editor.elements[first].span);
-            self.editor.copy_position(at, first);
+            if let Some(hole) = self.holes.pop() {
+                self.editor.set_position(at, hole);
+            }
             self.names.insert(name);
             made.push(at);
             self.created_by.push(index);
         }
+        self.holes.extend(whole);
         let port = |Port { element, port }| Port { element: made[element], port };
         for &(from, to) in &replacement.links {
             self.editor.link(port(from), port(to));

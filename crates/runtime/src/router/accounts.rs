@@ -228,7 +228,8 @@ impl Router {
             };
             return Some(self.workers.ask_all(reset).into_iter().collect());
         }
-        let changed = self.changed_account(account, name, value.trim()).map_err(|e| e.at(name));
+        let changed =
+            self.changed_account(account, name, value.trim()).map_err(|e| e.of_handler(name));
         Some(changed.and_then(|plan| self.change_account(account, plan)))
     }
 

@@ -83,6 +83,7 @@ impl Router {
         let (notify, notices) = channel();
         let clock = Arc::new(match options.simulated {
             true => Clock::simulated_from(options.simulated_from, options.simulated_tick),
+            false if options.can_warp => Clock::warpable(),
             false => Clock::real(),
         });
         let mut planned = plan(flat, library, &options.cores(), options.error_style, found);
@@ -169,7 +170,7 @@ pub(super) fn construct(
     let files = options.handler_files.of(arguments);
     let names = planned.names(options.interfaces).with_files(files);
     let mut parts =
-        make_all(&planned, &names, &context.shared, context.clock.now(), options, found);
+        make_all(&planned, &names, &context.shared, context.clock.peek(), options, found);
     if found.has_errors() {
         return None;
     }
@@ -202,6 +203,7 @@ pub(super) fn construct(
             shared: SharedState::default(),
             flat_text: castanet_lang::print::flat(flat),
             text: None,
+            shown: vec![None; flat.elements.len()],
             requirements: flat.requirements.clone(),
             classes: Vec::new(),
             packages: options.packages,

@@ -24,6 +24,9 @@ impl ControlContext for RouterControl<'_> {
     fn now(&self) -> Time {
         self.router.control.clock.now()
     }
+    fn peek(&self) -> Time {
+        self.router.control.clock.peek()
+    }
     fn read(&mut self, handler: &str) -> Result<String, ArgError> {
         let path = self.absolute(handler);
         self.router.read(&path)
@@ -54,6 +57,9 @@ impl ControlContext for RouterControl<'_> {
     }
     fn request_stop(&mut self) {
         self.router.control.stops += 1;
+    }
+    fn is_stopping(&self) -> bool {
+        self.router.control.stops > 0 || self.router.control.ending.is_some()
     }
     fn take_stop(&mut self) -> bool {
         let any = self.router.control.stops > 0;
@@ -138,12 +144,12 @@ impl Router {
 
     /// The same for some of the programs.
     pub(super) fn run_those_programs(&mut self, which: impl Fn(&ProgramRun) -> bool) -> bool {
-        let now = self.control.clock.now();
         let raised = std::mem::take(&mut self.control.raised);
-        let mut ran = !raised.is_empty();
+        let (mut ran, mut looked) = (!raised.is_empty(), false);
         if self.control.ending.is_none() {
             raised.into_iter().for_each(|signal| _ = self.signalled(signal));
         }
+        let now = self.control.clock.peek();
         for at in 0..self.control.programs.len() {
             let due = match self.control.programs[at].waits {
                 ProgramWait::At(time) => time <= now,
@@ -154,6 +160,10 @@ impl Router {
             // Programs of a configuration that is about to be replaced run no more steps.
             let may_run = self.control.ending.is_none() && !self.is_replaced();
             if due && may_run && which(&self.control.programs[at]) {
+                if !std::mem::replace(&mut looked, true) {
+                    // As Click, which looks at the clock before it runs what is due.
+                    self.control.clock.tick();
+                }
                 self.step(at);
                 ran = true;
             }
@@ -202,7 +212,7 @@ impl Router {
         write: bool,
     ) -> Option<Result<String, ArgError>> {
         let at = self.control.programs.iter().position(|run| run.element == element)?;
-        let now = self.control.clock.now();
+        let now = self.control.clock.peek();
         self.at_desk(at, |run, control| {
             let answer = run.program.call(handler, text, write, control)?;
             run.waits = ProgramWait::At(now);

@@ -8,6 +8,7 @@ use castanet_element::error::ArgError;
 use castanet_element::exec::Counters;
 use castanet_element::flow::Flow;
 use castanet_element::handler::HandlerDoc;
+use castanet_element::time::Warp;
 use std::fmt::Write;
 
 /// Read handlers of the router itself.
@@ -60,7 +61,10 @@ pub const READS: &[HandlerDoc] = &[
     HandlerDoc { name: "packages", doc: "The packages that `require` may name, one a line." },
     HandlerDoc { name: "requirements", doc: "The requirements of the configuration, one a line." },
     HandlerDoc { name: "threads", doc: "The number of workers." },
-    HandlerDoc { name: "timewarp", doc: "`simulation` under `--simtime`, otherwise 1." },
+    HandlerDoc {
+        name: "timewarp",
+        doc: "How fast the clock is: a factor, `nowait` if waits take no time, or `simulation`.",
+    },
     HandlerDoc { name: "version", doc: "The version of Castanet." },
 ];
 
@@ -80,6 +84,11 @@ pub const WRITES: &[HandlerDoc] = &[
     HandlerDoc {
         name: "stop",
         doc: "Requests the end of the router, as often as the number says, or once.",
+    },
+    HandlerDoc {
+        name: "timewarp",
+        doc: "Changes the speed of the clock, under `click` and not in simulated time: a factor \
+              greater than 0, or `nowait`, with which waits take no time.",
     },
 ];
 
@@ -129,6 +138,10 @@ impl Router {
             }
             "classes" => lines(&self.config.classes),
             "packages" => lines(self.config.packages),
+            // The text is not kept then, as in Click.
+            "config" if self.config.requirements.iter().any(|it| it == "compact_config") => {
+                self.config.flat_text.clone()
+            }
             "config" => self.config.text.clone().unwrap_or_else(|| self.config.flat_text.clone()),
             "flatconfig" => self.config.flat_text.clone(),
             "frames" => self.control.frames.table(),
@@ -146,8 +159,7 @@ impl Router {
             }
             "load" => self.load(),
             "threads" => self.workers.len().to_string(),
-            "timewarp" if self.control.clock.is_simulated() => "simulation".to_owned(),
-            "timewarp" => "1".to_owned(),
+            "timewarp" => self.control.clock.warp().to_string(),
             "accounts" => self.accounts_table()?,
             "drops" => self.all_drops()?,
             "element_cycles.csv" => self.element_cycles(),
@@ -180,15 +192,37 @@ impl Router {
         if name == "hotconfig" && self.is_replaceable() {
             return self.prepare(value);
         }
+        if name == "timewarp" {
+            return self.set_warp(value.trim()).map_err(|e| e.of_handler(name));
+        }
         if name == "reset_cycles" {
             self.reset_cycles(None);
             return Ok(());
         }
         if name == "count_cycles" {
             let on = bool::from_arg(value.trim(), &Names::default());
-            return on.map(|on| self.count_cycles(on)).map_err(|e| e.at(name));
+            return on.map(|on| self.count_cycles(on)).map_err(|e| e.of_handler(name));
         }
         Err(no_write(name, self.global_writes()))
+    }
+
+    /// Changes the speed of the clock. Workers that sleep until a time wake, and compute its distance anew.
+    fn set_warp(&mut self, value: &str) -> Result<(), ArgError> {
+        let warp = match (value, value.parse::<f64>()) {
+            ("nowait", _) => Warp::NoWait,
+            (_, Ok(factor)) if factor > 0.0 && factor.is_finite() => Warp::Factor(factor),
+            (_, Ok(_)) => return Err(ArgError::new("timefactor must be > 0")),
+            (_, Err(_)) => {
+                let error =
+                    ArgError::new(format!("`{value}` is no factor, such as 4, and not `nowait`"));
+                return Err(error.click("expected double"));
+            }
+        };
+        if !self.control.clock.set_warp(warp) {
+            return Err(ArgError::new("the clock of this router keeps its speed"));
+        }
+        self.workers.ask_all(|_| ());
+        Ok(())
     }
 
     /// `element reason count` of each reason with drops.

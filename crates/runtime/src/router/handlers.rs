@@ -43,6 +43,23 @@ pub const COMMON_READS: &[HandlerDoc] = &[
         name: "full_push",
         doc: "Whether packets come here on the worker that made them, past no queue.",
     },
+    HandlerDoc {
+        name: "is_fullpush",
+        doc: "Whether packets come here by push all the way from their sources.",
+    },
+    HandlerDoc { name: "home_thread", doc: "The worker that runs the element's task or timer." },
+    HandlerDoc {
+        name: "mt_safe",
+        doc: "Whether several workers may run the element at once: true, always.",
+    },
+    HandlerDoc {
+        name: "passing_threads",
+        doc: "The workers that can bring packets here, pushing or pulling, as ranges: `0,2-3`.",
+    },
+    HandlerDoc {
+        name: "spawning_threads",
+        doc: "The workers that run the element's own tasks, as ranges.",
+    },
 ];
 
 impl Router {
@@ -136,7 +153,7 @@ impl Router {
     }
 
     pub(super) fn read_program(&self, it: usize, name: &str, param: &str) -> Option<Value> {
-        let now = self.control.clock.now();
+        let now = self.control.clock.peek();
         self.program(it)?.read(name, &ReadRequest { now, param, from: 0 })
     }
 
@@ -156,7 +173,7 @@ impl Router {
             Some(NodeAnswer::Common(value)) => return Ok(Some(value)),
             // The control thread computes the value: workers have packets to process.
             Some(NodeAnswer::Config(config)) => {
-                let request = ReadRequest { now: self.control.clock.now(), param, from: 0 };
+                let request = ReadRequest { now: self.control.clock.peek(), param, from: 0 };
                 let read_config = self.config.graph.elements[it].class.factory.read_config;
                 return Ok(read_config(&config, name, &request));
             }
@@ -201,7 +218,7 @@ impl Router {
         param: &str,
         from: u64,
     ) -> Result<Option<NodeAnswer>, ArgError> {
-        let (name, param, now) = (name.to_owned(), param.to_owned(), self.control.clock.now());
+        let (name, param, now) = (name.to_owned(), param.to_owned(), self.control.clock.peek());
         self.workers.ask(worker, move |worker| {
             worker.bill(it);
             let request = ReadRequest { now, param: &param, from };
@@ -226,7 +243,7 @@ impl Router {
         Ok(Some(match name {
             "class" => element.class.spec.class.to_owned(),
             "name" => element.name.clone(),
-            "config" => element.config.clone(),
+            "config" => self.config.shown[it].as_ref().unwrap_or(&element.config).clone(),
             "ports" => self.ports_text(it),
             "icounts" | "ocounts" => {
                 let counts = self.port_counts(it, name == "icounts")?;
@@ -260,7 +277,7 @@ impl Router {
                 let shown = self.drops(it)?.into_iter().filter(|(_, n)| *n > 0);
                 shown.fold(String::new(), |s, (reason, n)| s + &format!("{reason} {n}\n"))
             }
-            _ => return Ok(None),
+            _ => return Ok(self.read_threads(it, name)),
         }))
     }
 
@@ -283,7 +300,7 @@ impl Router {
         if self.config.graph.elements[it].class.role == Role::Control {
             let run = self.control.programs.iter_mut().find(|run| run.element == it);
             if let Some(done) = run.and_then(|run| run.program.write(name, value)) {
-                return done.map_err(|e| e.at(name));
+                return done.map_err(|e| e.of_handler(name));
             }
             return Err(self.no_handler(it, name, true));
         }
@@ -303,6 +320,7 @@ impl Router {
             // The old configuration is dropped here, not on a worker: that may take time.
             Some((_old, config)) => {
                 self.config.rewritten[it] = Some(config.clone());
+                self.show_written(it, name, value.trim());
                 let done = self.workers.ask_all(move |worker| worker.install(it, config));
                 done.into_iter().collect()
             }
@@ -326,7 +344,7 @@ impl Router {
         // Arguments have no blanks around them, as lines of clients do.
         let names = self.config.names.of(&self.config.graph.elements[it].name);
         let new = (class.factory.write_config)(&config, name, value.trim(), names);
-        new.map(|new| Ok((config, new.map_err(|e| e.at(name))?))).transpose()
+        new.map(|new| Ok((config, new.map_err(|e| e.of_handler(name))?))).transpose()
     }
 
     /// The present configuration of an element, with the changes of handlers.
@@ -365,7 +383,7 @@ impl Router {
                 self.make_calls(worker);
             }
             let (done, shares) = done?.ok_or_else(|| self.no_handler(it, name, true))?;
-            done.and_then(DeferredWork::run).map_err(|e| e.at(name))?;
+            done.and_then(DeferredWork::run).map_err(|e| e.of_handler(name))?;
             if shares {
                 // The one state is changed; tasks of the element may be on any worker.
                 let revived = self.workers.ask_all(move |worker| worker.revive(it));

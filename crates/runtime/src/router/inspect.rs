@@ -201,7 +201,7 @@ impl Router {
                 }
             });
         }
-        let now = self.control.clock.now();
+        let now = self.control.clock.peek();
         let number = self.control.inspections.next(now)?;
         let (sender, steps) = channel();
         let lease = Lease::new(now + LEASE);
@@ -218,7 +218,7 @@ impl Router {
     /// # Errors
     /// There is no such trace, or a worker is gone or stuck.
     pub fn read_trace(&mut self, number: u64) -> Result<TraceProgress, ArgError> {
-        let now = self.control.clock.now();
+        let now = self.control.clock.peek();
         let traces = &self.control.inspections.traces;
         let it = &traces[place(traces, "trace", number)?];
         let was_over = it.session.lease().renew(now, now + LEASE);
@@ -267,7 +267,7 @@ impl Router {
         if points.is_empty() && drops.is_none() {
             points = self.all_ends();
         }
-        let now = self.control.clock.now();
+        let now = self.control.clock.peek();
         let number = self.control.inspections.next(now)?;
         let (sender, received) = channel();
         let lease = Lease::new(now + LEASE);
@@ -284,7 +284,7 @@ impl Router {
     /// # Errors
     /// There is no such capture, or a worker is gone or stuck.
     pub fn read_capture(&mut self, number: u64) -> Result<CaptureProgress, ArgError> {
-        let now = self.control.clock.now();
+        let now = self.control.clock.peek();
         let captures = &self.control.inspections.captures;
         let it = &captures[place(captures, "capture", number)?];
         let was_over = it.session.lease().renew(now, now + LEASE);
@@ -314,7 +314,7 @@ impl Router {
         let Inspections { table, traces, captures, .. } = &self.control.inspections;
         let traces: Vec<_> = traces.iter().map(|it| it.session.clone()).collect();
         let captures: Vec<_> = captures.iter().map(|it| it.session.clone()).collect();
-        let (table, now) = (table.clone(), self.control.clock.now());
+        let (table, now) = (table.clone(), self.control.clock.peek());
         let all = &self.config.graph.elements;
         let element = |it: &Element| TraceElement {
             name: it.name.clone(),

@@ -73,6 +73,6 @@ impl Router {
             _ => return None,
         };
         account.apply_limits();
-        Some(changed.map_err(|error| error.at(name)))
+        Some(changed.map_err(|error| error.of_handler(name)))
     }
 }

@@ -51,7 +51,7 @@ impl Router {
                     Some(NodeAnswer::Own(value)) => shared.push((source, Some(value))),
                     Some(NodeAnswer::Common(value)) => values.push((source, Some(value))),
                     Some(NodeAnswer::Config(config)) => {
-                        let now = self.control.clock.now();
+                        let now = self.control.clock.peek();
                         let factory = &self.config.graph.elements[source.0].class.factory;
                         let request = ReadRequest { now, param: "", from: 0 };
                         let value = (factory.read_config)(&config, source.1.handler, &request);
@@ -120,7 +120,7 @@ impl Router {
         worker: usize,
         sources: &[MetricSource],
     ) -> Result<Vec<(MetricSource, Option<NodeAnswer>)>, ArgError> {
-        let now = self.control.clock.now();
+        let now = self.control.clock.peek();
         let mut answers = Vec::with_capacity(sources.len());
         for some in sources.chunks(MOST_OF_A_COMMAND) {
             let some = some.to_vec();

@@ -26,6 +26,7 @@ mod setup_builder;
 mod state_transfer;
 mod swap;
 mod tasks;
+mod threads;
 mod worker_set;
 
 pub use crate::graph::order::PacketOrder;
@@ -80,6 +81,8 @@ pub struct Options {
     pub simulated_from: Time,
     /// Nanoseconds by which simulated time moves at each look at the clock (`--simtick`).
     pub simulated_tick: i64,
+    /// Whether the speed of the clock can be changed, in real time.
+    pub can_warp: bool,
     /// Packets that sources produce at once.
     pub burst: usize,
     /// How many packets of a task are on their way at a time.
@@ -127,6 +130,7 @@ impl Options {
             simulated: false,
             simulated_from: SIMULATED_START,
             simulated_tick: 0,
+            can_warp: false,
             burst: castanet_packet::BURST,
             order: PacketOrder::Bursts,
             frames: None,
@@ -173,6 +177,8 @@ struct RunningConfig {
     random: RandomNumbers,
     /// By element: its configuration as a handler has changed it, if one has.
     rewritten: Vec<Option<AnyConfig>>,
+    /// By element: its arguments with the values that handlers have given some of them, if they have.
+    shown: Vec<Option<String>>,
     /// By element: whether a handler has given it a call to make on its packets' way.
     callers: Vec<bool>,
     /// The flat configuration.

@@ -94,7 +94,7 @@ impl Router {
                 }
             }
         }
-        Ok(Observation { time: self.control.clock.now(), workers, elements })
+        Ok(Observation { time: self.control.clock.peek(), workers, elements })
     }
 }
 

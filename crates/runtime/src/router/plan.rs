@@ -101,10 +101,20 @@ pub fn plan(
     ConfigPlan { graph, carries, facts, cores, assigned, fused }
 }
 
+/// The names of the host's interfaces; none where the system does not tell.
+fn interfaces() -> Vec<String> {
+    let entries = std::fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+}
+
 /// Gathers the declarations of information elements; names in them become names of the flat graph.
 fn declared(graph: &Graph, error_style: ErrorStyle, found: &mut Diagnostics) -> Facts {
     let names = DeclaredNames::new(&graph.sealed);
-    let mut facts = Facts { names, ..Facts::default() };
+    let interfaces = match graph.elements.iter().any(|it| it.class.factory.declare.is_some()) {
+        true => interfaces(),
+        false => Vec::new(),
+    };
+    let mut facts = Facts { names, interfaces, ..Facts::default() };
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.factory.declare else { continue };
         facts.names.enter(&it.name);

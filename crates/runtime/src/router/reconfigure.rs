@@ -4,9 +4,11 @@ use super::Router;
 use super::build::declarations;
 use super::setup_builder::SetupBuilder;
 use crate::console::Console;
+use castanet_element::args::{ArgKind, ArgSpec};
 use castanet_element::class::{Class, Nodes, Role};
 use castanet_element::error::ArgError;
 use castanet_element::shared::SharedState;
+use castanet_lang::args;
 use std::cell::RefCell;
 
 /// Whether elements of a class may get new arguments while they run.
@@ -80,7 +82,7 @@ impl Router {
             assigned: &self.config.assigned,
             names: &self.config.names,
             shared,
-            started: self.control.clock.now(),
+            started: self.control.clock.peek(),
             warnings: RefCell::default(),
         };
         let nodes = places
@@ -95,18 +97,57 @@ impl Router {
         nodes
     }
 
+    /// Shows the value of an argument that a handler has written where the arguments are shown.
+    pub(super) fn show_written(&mut self, it: usize, handler: &str, value: &str) {
+        let element = &self.config.graph.elements[it];
+        let before = self.config.shown[it].as_ref().unwrap_or(&element.config);
+        let Some(text) = with_argument(element.class.args, before, handler, value) else { return };
+        self.replace_line(it, &text);
+        self.config.shown[it] = Some(text);
+    }
+
     /// Sets the arguments, in the flat configuration, too.
     fn declare(&mut self, it: usize, text: String) {
-        let element = &mut self.config.graph.elements[it];
+        self.replace_line(it, &text);
+        self.config.shown[it] = None;
+        self.config.graph.elements[it].config = text;
+    }
+
+    /// Replaces the arguments of an element in the flat configuration.
+    fn replace_line(&mut self, it: usize, text: &str) {
+        let element = &self.config.graph.elements[it];
+        let before = self.config.shown[it].as_ref().unwrap_or(&element.config);
         let line = |config: &str| {
             let (name, class) = (&element.name, &element.source.class);
             let arguments = if config.is_empty() { String::new() } else { format!("({config})") };
             format!("{name} :: {class}{arguments};\n")
         };
-        let (old, new) = (line(&element.config), line(&text));
+        let (old, new) = (line(before), line(text));
         self.config.flat_text = self.config.flat_text.replacen(&old, &new, 1);
-        element.config = text;
     }
+}
+
+/// The text of arguments with another value for the one that a handler is named after; `None` if there is
+/// no such argument. The value replaces the argument where it stands, by its keyword or in its place; else
+/// it is added with the keyword, as in Click.
+fn with_argument(specs: &[ArgSpec], config: &str, handler: &str, value: &str) -> Option<String> {
+    let spec = specs.iter().find(|spec| spec.name.eq_ignore_ascii_case(handler))?;
+    let mut texts: Vec<String> = args::split(config).into_iter().map(|arg| arg.text).collect();
+    let keyword = |text: &str| {
+        let (word, rest) = args::shift_word(text);
+        specs.iter().find(|spec| spec.name == word && !rest.is_empty()).map(|spec| spec.name)
+    };
+    let by_keyword = texts.iter().position(|text| keyword(text) == Some(spec.name));
+    let places = specs.iter().filter(|spec| spec.kind == ArgKind::Place);
+    let place = places.map(|spec| spec.name).position(|name| name == spec.name);
+    let in_place = place
+        .and_then(|place| (0..texts.len()).filter(|&at| keyword(&texts[at]).is_none()).nth(place));
+    match (by_keyword, in_place) {
+        (Some(at), _) => texts[at] = format!("{} {value}", spec.name),
+        (None, Some(at)) => value.clone_into(&mut texts[at]),
+        (None, None) => texts.push(format!("{} {value}", spec.name)),
+    }
+    Some(texts.join(", "))
 }
 
 /// All errors about arguments as one.

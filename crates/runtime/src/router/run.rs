@@ -39,6 +39,11 @@ pub(super) fn ends(signal: i32) -> bool {
 
 /// Turns of tasks before Click looks at its timers for the first time: 32 rounds of 128.
 const FIRST_TURNS: usize = 32 * 128;
+/// Pause between two looks of the driver at workers that are busy, or wait for no time, while the clock
+/// jumps over waits.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
+/// Looks at the clock before the first timer runs, in Click.
+const LOOKS_AT_START: u32 = 4;
 /// The longest sleep of the driver.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -63,7 +68,7 @@ impl Router {
     fn run_real(&mut self, services: &mut [&mut dyn Service]) -> RunOutcome {
         let mut interrupted = self.begin_in_order();
         self.go_on(true);
-        let mut services = ServiceSchedule::new(services, self.control.clock.now());
+        let mut services = ServiceSchedule::new(services, self.control.clock.peek());
         loop {
             while self.step_programs() {}
             self.decide_stops();
@@ -71,22 +76,48 @@ impl Router {
                 break;
             }
             let ran = services.step(self);
-            let now = self.control.clock.now();
+            let now = self.control.clock.peek();
             let until = earlier(self.next_program(), services.earliest());
-            let sleep = match ran {
+            let clock = &self.control.clock;
+            let sleep = match ran || clock.jumps() {
                 // A service may have written handlers; one without a pause keeps no event away.
                 true => Duration::ZERO,
-                false => until.map_or(LONG, |t| (t - now).min(LONG)),
+                false => until.map_or(LONG, |t| clock.real_delay(t - now).min(LONG)),
             };
             match self.control.notices.recv_timeout(sleep) {
                 Ok(notice) => interrupted |= self.heed(notice),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) if !ran => {
+                    self.jump_over_waits();
+                }
+                Err(_) => {}
             }
         }
         self.halt();
         // Packets on their way come to their end.
         self.make_all_calls();
         RunOutcome { status: self.control.ending.unwrap_or(0), interrupted }
+    }
+
+    /// Moves a clock that jumps to the next event for which a worker or a program waits, unless a worker
+    /// is busy.
+    fn jump_over_waits(&mut self) {
+        if !self.control.clock.jumps() {
+            return;
+        }
+        let workers = self.workers.ask_all(|worker| match worker.tasks.ready() {
+            0 => Some(worker.next_time()),
+            _ => None,
+        });
+        let workers: Option<Vec<Option<Time>>> =
+            workers.into_iter().map(|time| time.ok().flatten()).collect();
+        let next = workers.map(|times| times.into_iter().fold(self.next_program(), earlier));
+        match next {
+            Some(Some(time)) => {
+                self.control.clock.jump(time);
+                self.workers.ask_all(|_| ());
+            }
+            Some(None) | None => std::thread::sleep(BUSY_PAUSE),
+        }
     }
 
     /// Ends the router at stop requests that no program waits for, unless a driver program still
@@ -134,6 +165,8 @@ impl Router {
             // As on a worker's thread: this one runs all workers, whose frames have one pool.
             worker.exec.frames.pool.use_for_copies();
         }
+        // Click looks so often before it runs the first timer.
+        (0..LOOKS_AT_START).for_each(|_| self.control.clock.tick());
         let mut interrupted = self.begin_in_order();
         self.replace();
         while self.control.ending.is_none() && !interrupted {
@@ -178,7 +211,7 @@ impl Router {
         match notice {
             DriverEvent::StopRequested => self.control.stops += 1,
             DriverEvent::ProgramNotified(id) => {
-                let now = self.control.clock.now();
+                let now = self.control.clock.peek();
                 let program = self.control.programs.iter_mut().find(|run| run.id == id);
                 if let Some(run) = program.filter(|run| run.waits != ProgramWait::Ended) {
                     run.waits = ProgramWait::At(now);
@@ -230,6 +263,7 @@ impl Router {
         let mut all = TurnOutcome::Idle(None);
         for index in 0..self.workers.len() {
             let Some(worker) = self.workers.idle(index) else { continue };
+            let has_task = worker.tasks.ready() > 0;
             all = match (all, worker.turn()) {
                 (TurnOutcome::Idle(a), TurnOutcome::Idle(b)) => TurnOutcome::Idle(earlier(a, b)),
                 (_, TurnOutcome::Calls) => {
@@ -238,6 +272,10 @@ impl Router {
                 }
                 _ => TurnOutcome::Ran,
             };
+            // Click's sources look at the clock in their turns.
+            if has_task {
+                self.control.clock.tick();
+            }
         }
         all
     }
@@ -267,7 +305,7 @@ impl Router {
 
     /// The same with at most so many turns at a time, and stops.
     pub fn advance_within(&mut self, time: Duration, turns: usize, stops: usize) {
-        let end = self.control.clock.now() + time;
+        let end = self.control.clock.peek() + time;
         for _ in 0..stops {
             let Some(next) = self.settle(turns).filter(|t| *t <= end) else { break };
             self.control.clock.jump(next);

@@ -140,7 +140,7 @@ impl Router {
             Some(base) => (0..ports).map(|n| format!("{base}{n}")).collect(),
             None => vec![it.to_owned()],
         });
-        let epoch = StateEpoch(self.control.clock.now());
+        let epoch = StateEpoch(self.control.clock.peek());
         let mut records = Vec::new();
         for handler in names.collect::<Vec<_>>() {
             if let Ok(value) = self.read(&format!("{name}.{handler}")) {
@@ -202,7 +202,7 @@ impl Router {
     }
 
     fn import_argument(&mut self, element: &str, record: &StateRecord) -> Result<(), ArgError> {
-        let record = RecordReader::new(record, StateEpoch(self.control.clock.now()));
+        let record = RecordReader::new(record, StateEpoch(self.control.clock.peek()));
         let (name, value): (String, String) = (record.key()?, record.value()?);
         self.write(&format!("{element}.{name}"), &value)
     }

@@ -429,7 +429,12 @@ impl Router {
             let before = before.as_ref().filter(|before| !before.changed)?;
             self.config.rewritten[before.element].take()
         };
-        let rewritten = before.iter().map(kept).collect();
+        let rewritten: Vec<Option<AnyConfig>> = before.iter().map(kept).collect();
+        let shown = |before: &Option<Predecessor>| {
+            let before = before.as_ref().filter(|before| !before.changed)?;
+            self.config.shown[before.element].take()
+        };
+        let shown = before.iter().map(shown).collect();
         let callers = self.callers_of(before);
         let BuiltConfig { mut config, mut workers, programs, armed, .. } = built;
         accounts::keep_changes(&mut config, &self.config);
@@ -445,6 +450,7 @@ impl Router {
             }
         }
         config.rewritten = rewritten;
+        config.shown = shown;
         config.callers = callers;
         config.classes = std::mem::take(&mut self.config.classes);
         config.shared.forget_before();

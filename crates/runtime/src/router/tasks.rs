@@ -76,13 +76,13 @@ impl Router {
         }
         let number = value.trim().parse::<i64>().map_err(|_| {
             let error = ArgError::new(format!("`{value}` is not a whole number"));
-            error.click("syntax error").at(name)
+            error.click("syntax error").of_handler(name)
         });
         Some(match (name, number) {
             ("home_thread" | "tickets", Err(error)) => Err(error),
             ("home_thread", Ok(to)) => {
                 let to = usize::try_from(to).unwrap_or(usize::MAX);
-                self.move_tasks(element, to).map_err(|e| e.at(name))
+                self.move_tasks(element, to).map_err(|e| e.of_handler(name))
             }
             ("tickets", Ok(tickets)) => {
                 self.set_tickets(element, tickets);

@@ -83,7 +83,7 @@ pub struct Worker {
 impl Worker {
     /// Initialises element `me`.
     pub(crate) fn begin(&mut self, me: usize) -> Result<(), ArgError> {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         let Some(node) = slot::at_mut(&mut self.graph.slots, me) else { return Ok(()) };
         let done = node.init(&mut Cx { exec: &mut self.exec, me, peers: None });
         self.after();
@@ -92,7 +92,7 @@ impl Worker {
 
     /// Starts element `me`. Batches that it emits wait for [`Worker::run_emitted`].
     pub(crate) fn start(&mut self, me: usize) -> Result<(), ArgError> {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         let mut done = Ok(());
         transfer::act(&mut self.graph, &mut self.exec, me, |node, cx| done = node.start(cx));
         done
@@ -107,13 +107,13 @@ impl Worker {
     /// Tells element `me` that it has taken over state. Batches that it emits wait for
     /// [`Worker::run_emitted`].
     pub(crate) fn resume(&mut self, me: usize) {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         transfer::act(&mut self.graph, &mut self.exec, me, |node, cx| node.after_take_state(cx));
     }
 
     /// Has elements exchange their devices, and runs their tasks again.
     pub(crate) fn exchange_devices(&mut self, elements: &[usize]) {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         for &me in elements {
             // Before the element closes the descriptor for which a task waits.
             self.tasks.of(me).for_each(|task| self.inbox.forget(task));
@@ -128,7 +128,7 @@ impl Worker {
     /// Cleans up the elements that were initialised on this worker, then pushes the batches that
     /// they emit. `begun` has the workers of each element.
     pub(crate) fn end(&mut self, begun: &[Vec<usize>]) {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         for (me, workers) in begun.iter().enumerate() {
             if workers.contains(&self.index) {
                 transfer::call(&mut self.graph, &mut self.exec, me, |node, cx| node.cleanup(cx));
@@ -139,7 +139,7 @@ impl Worker {
 
     /// Pushes a batch into an input, as an upstream element would.
     pub fn inject(&mut self, node: usize, port: usize, batch: Batch) {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         self.exec.pulls = 0;
         // Packets that wait for a call go on first.
         self.graph.stack.insert(0, PendingBatch::new(node, port, 0, batch));
@@ -149,7 +149,7 @@ impl Worker {
 
     /// One turn: the inbox, due timers, one task.
     pub(crate) fn turn(&mut self) -> TurnOutcome {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         self.begin_charges();
         let mut ran = self.run_commands();
         if self.is_calling() || self.is_paused {
@@ -167,11 +167,13 @@ impl Worker {
             true if self.is_calling() => TurnOutcome::Calls,
             true => TurnOutcome::Ran,
             false if !self.rest() => TurnOutcome::Idle(Some(self.exec.now)),
-            false => {
-                let next = earlier(self.exec.timers.earliest(), self.tasks.next_time());
-                TurnOutcome::Idle(earlier(next, until))
-            }
+            false => TurnOutcome::Idle(earlier(self.next_time(), until)),
         }
+    }
+
+    /// The time of the next timer, or of the next task that waits for a time.
+    pub(crate) fn next_time(&mut self) -> Option<Time> {
+        earlier(self.exec.timers.earliest(), self.tasks.next_time())
     }
 
     /// Runs the timers that are due, down to a call; returns whether there were any.
@@ -202,7 +204,7 @@ impl Worker {
 
     /// Runs the timers that are due before any task has another turn.
     pub(crate) fn run_due(&mut self) {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         if !self.is_calling() {
             self.run_timers();
             self.after();
@@ -372,7 +374,7 @@ impl Worker {
 
     /// Runs the timer of element `me`, to emit packets after a handler write.
     pub(crate) fn wake(&mut self, me: usize) {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         transfer::wake(&mut self.graph, &mut self.exec, me);
         self.after();
     }

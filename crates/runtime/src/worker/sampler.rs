@@ -35,7 +35,7 @@ impl Sampler {
 impl Worker {
     /// Takes samples until the end of this lease, or of one that ends later.
     pub(crate) fn sample(&mut self, lease: Duration) {
-        let (now, elements) = (self.clock.now(), self.graph.slots.len());
+        let (now, elements) = (self.clock.peek(), self.graph.slots.len());
         let sampler = self.sampler.get_or_insert_with(|| {
             let cycles = Some(Box::new(CycleAccounting::with_traffic(elements)));
             Box::new(Sampler { until: now, next: now, skip: 0, cycles })
@@ -77,7 +77,7 @@ impl Worker {
         let Some(sampler) = &mut self.sampler else { return };
         if let Some(cycles) = &cycles {
             let took = cycles.nanoseconds(cycles.ticks().saturating_sub(begun));
-            sampler.next = self.clock.now() + Duration::from_nanos(took).saturating_mul(PAUSE);
+            sampler.next = self.clock.peek() + Duration::from_nanos(took).saturating_mul(PAUSE);
             sampler.skip = random % MOST_SKIPPED;
         }
         sampler.cycles = cycles;

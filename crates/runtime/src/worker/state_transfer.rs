@@ -176,7 +176,7 @@ impl Worker {
         record: &RecordReader,
         removes: bool,
     ) -> Result<(), ArgError> {
-        self.exec.now = self.clock.now();
+        self.exec.now = self.clock.peek();
         let made = self.exec.counters[element].made;
         let mut done = Ok(());
         transfer::act(&mut self.graph, &mut self.exec, element, |node, cx| {

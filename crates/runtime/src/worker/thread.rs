@@ -30,7 +30,7 @@ pub(crate) fn run(mut worker: Worker, stop: &Arc<AtomicBool>) -> Worker {
                 look(&mut worker, None);
             }
             TurnOutcome::Idle(until) => {
-                let time = until.map(|t| t - worker.clock.now());
+                let time = until.map(|t| worker.clock.real_delay(t - worker.clock.peek()));
                 look(&mut worker, time);
             }
         }

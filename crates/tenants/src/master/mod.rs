@@ -51,7 +51,8 @@ impl Builder {
     /// Connects output `output` of one element to input `input` of another.
     pub(crate) fn connect(&mut self, from: (usize, usize), to: (usize, usize), span: Span) {
         let port = |(element, port)| Port { element, port };
-        self.graph.connections.push(Connection { from: port(from), to: port(to), span });
+        let age = self.graph.connections.len();
+        self.graph.connections.push(Connection { from: port(from), to: port(to), span, age });
     }
 
     /// Adds an element behind output 0 of another; returns its index.

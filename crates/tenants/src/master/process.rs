@@ -5,7 +5,7 @@ use super::{Builder, Ends};
 use crate::sandbox::channel_name;
 use crate::system::{Entry, OwnProcess, Tenant, VirtualDevice};
 use crate::validity::{DeviceEnd, Direction, device_of};
-use castanet_lang::{Connection, FlatGraph, Port, args};
+use castanet_lang::{FlatGraph, Port, args};
 
 /// Bytes of an Ethernet header with two VLAN tags.
 const ETHERNET: u32 = 14 + 2 * 4;
@@ -51,7 +51,7 @@ pub(super) fn inner_graph(tenant: &Tenant, graph: &FlatGraph, ends: &[DeviceEnd]
             graph.elements.len() - 1
         });
         let port = |element| Port { element, port: 0 };
-        graph.connections.push(Connection { from: port(end.element), to: port(sender), span });
+        graph.connect(port(end.element), port(sender), span);
     }
     graph.connections.sort_by_key(|it| (it.to, it.from));
     graph

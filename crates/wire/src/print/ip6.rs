@@ -2,7 +2,20 @@
 
 use super::{Contents, push_byte};
 use crate::Ipv6Header;
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// An IPv6 address as Click writes it: `::0.0.0.1` where only the last four bytes are not zero.
+pub struct Ip6Text(pub Ipv6Addr);
+
+impl fmt::Display for Ip6Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match u32::try_from(self.0.to_bits()) {
+            Ok(last) if last != 0 => write!(f, "::{}", Ipv4Addr::from_bits(last)),
+            _ => self.0.fmt(f),
+        }
+    }
+}
 
 /// Appends the line of a packet, and lines with the bytes `contents`, if there are any.
 pub fn ip6_line(label: &str, header: &Ipv6Header, contents: &[u8], out: &mut String) {
@@ -11,7 +24,7 @@ pub fn ip6_line(label: &str, header: &Ipv6Header, contents: &[u8], out: &mut Str
     if !label.is_empty() {
         let _ = write!(out, "{label}: ");
     }
-    let (src, dst, len) = (header.src(), header.dst(), header.payload_len());
+    let (src, dst, len) = (Ip6Text(header.src()), Ip6Text(header.dst()), header.payload_len());
     let (next, hops) = (header.next_header(), header.hop_limit());
     let _ = write!(out, "{src} -> {dst} plen {len}, next {next}, hlim {hops}");
     for line in contents.chunks(PER_LINE) {
@@ -26,7 +39,6 @@ pub fn ip6_line(label: &str, header: &Ipv6Header, contents: &[u8], out: &mut Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::Ipv6Addr;
 
     #[test]
     fn prints_a_line_and_the_bytes() {
@@ -35,7 +47,7 @@ mod tests {
         ip6_line("x", &header, &[0xab; 29], &mut line);
         let group = "abababab";
         let wanted = format!(
-            "x: ::1 -> :: plen 9, next 17, hlim 64\n  {}\n  {group} ab",
+            "x: ::0.0.0.1 -> :: plen 9, next 17, hlim 64\n  {}\n  {group} ab",
             [group; 6].join(" ")
         );
         assert_eq!(line, wanted);

@@ -10,7 +10,7 @@ mod raw;
 
 pub use arp::ArpPrint;
 pub use ip::IpPrint;
-pub use ip6::ip6_line;
+pub use ip6::{Ip6Text, ip6_line};
 pub use raw::Print;
 
 /// Output format of a packet's bytes.

@@ -215,6 +215,43 @@ fn aligning() {
     assert!(info.contains("AlignmentInfo@click_align@4 :: AlignmentInfo(c  4 2);\n"), "{info}");
 }
 
+#[test]
+fn connections_are_printed_by_age() {
+    let declared = "x :: X; y :: Y; p :: P; q :: Q; r :: R;";
+    let links = "x -> a1 :: Align(8, 2) -> a2 :: Align(4, 2) -> y; p -> a2; q -> a1; a1 -> r";
+    let aligned = out("click-align", &["-q", "-e", &format!("{declared} {links}")], "");
+    let chains = "\n\nx -> a1\n    -> r;\np -> a2\n    -> y;\nq -> a1;\na1 -> y;\n";
+    assert!(aligned.ends_with(chains), "{aligned}");
+    // The driver prints them by input port.
+    let text = "Idle -> [1] s :: RoundRobinSched; Idle -> [0] s; s -> Discard";
+    let flat = out("click-flatten", &["-e", text], "");
+    assert!(flat.contains("\n\nIdle@1 -> [1] s;\nIdle@3 -> s\n"), "{flat}");
+    let driver = out("click", &["-q", "-e", text, "-h", "flatconfig"], "");
+    assert!(driver.contains("\n\nIdle@3 -> s\n    -> Discard@4;\nIdle@1 -> [1] s;\n"), "{driver}");
+}
+
+#[test]
+fn new_elements_take_the_places_of_old_ones() {
+    let rules = file(
+        "places.click",
+        "elementclass P { input -> A -> B -> C -> output }
+         elementclass P_Replacement { input -> X -> Y -> output }",
+    );
+    let names = |text: &str| {
+        let text = out("click-xform", &["-p", &rules, "-e", text], "");
+        let lines = text.lines().take_while(|line| !line.is_empty());
+        let classes = lines.filter_map(|line| line.split(" :: ").nth(1));
+        classes.map(|class| class.trim_end_matches(';').to_owned()).collect::<Vec<_>>()
+    };
+    // The place that was left last is the replacement's own; its parts take the others, the last first.
+    assert_eq!(names("I -> A -> B -> C -> D"), ["I", "Y", "X", "D"]);
+    // It is free for the next replacement, whose own place is again that of the last one removed.
+    assert_eq!(
+        names("I -> A -> B -> C -> D; J -> A -> B -> C -> E"),
+        ["I", "Y", "X", "D", "J", "Y", "X", "E"]
+    );
+}
+
 const RULES: &str = "elementclass Meters { input -> Meter($a) -> Shaper($b) -> output }
 elementclass Meters_Replacement { input -> Meter($b) -> SlowShaper($a) -> output }
 elementclass Lone { input -> A -> output }";
@@ -225,8 +262,9 @@ fn transforming() {
     let rules = file("rules.click", RULES);
     let text = "i :: I -> Meter(1000) -> Shaper($n) -> d :: D; define($n 2000)";
     let source = file("meters.click", text);
-    let want = "define($n 2000);\n\ni :: I;\nMeter@2 :: Meter($n);\n\
-                Meters@1/SlowShaper@2 :: SlowShaper(1000);\nd :: D;\n\n\
+    // One of the two places is that of the replacement as a whole.
+    let want = "define($n 2000);\n\ni :: I;\nMeter@2 :: Meter($n);\nd :: D;\n\
+                Meters@1/SlowShaper@2 :: SlowShaper(1000);\n\n\
                 i -> Meter@2\n    -> Meters@1/SlowShaper@2\n    -> d;\n";
     for words in [
         &["-p", &rules, "-e", text][..],
@@ -237,8 +275,8 @@ fn transforming() {
     ] {
         assert_eq!(out(tool, words, text), want, "{words:?}");
     }
-    let back = "define($n 2000);\n\ni :: I;\nMeter@2 :: Meter(1000);\n\
-                Meters@2/Shaper@2 :: Shaper($n);\nd :: D;\n\n\
+    let back = "define($n 2000);\n\ni :: I;\nMeter@2 :: Meter(1000);\nd :: D;\n\
+                Meters@2/Shaper@2 :: Shaper($n);\n\n\
                 i -> Meter@2\n    -> Meters@2/Shaper@2\n    -> d;\n";
     for option in ["-r", "--reverse"] {
         assert_eq!(out(tool, &[option, "-p", &rules], want), back);
