@@ -16,7 +16,7 @@ pub struct ArgError {
     pub range: Option<(usize, usize)>,
 }
 
-/// What is known of an error because a handler was written.
+/// Details of an error of a handler that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WriteContext {
     /// The handler, which Click does not name; empty if it is not known.

@@ -8,14 +8,12 @@ use crate::headers::{self, Headers, NonIpKind};
 use crate::interfaces::Interfaces;
 use crate::match_packet::PacketView;
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
-use crate::reject::answer;
 use crate::rule_set::{Entry, NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
 use crate::verdict::{dropping_rule, rewrite};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
 use castanet_kit::conntrack::{ExclusiveAccess, Tuple, rewrite_tuple};
-use castanet_kit::rate::TokenBucket;
 use std::sync::Arc;
 
 /// Maximum number of expired connections that are removed per burst.
@@ -563,59 +561,7 @@ impl HookContext<'_> {
         let is_dropped = !is_own && dropping_rule(entries.map(|it| &it.plan), random).is_some();
         if is_dropped { Err(Exit::Rule) } else { Ok(true) }
     }
-
-    /// Drops a packet that begins no connection, by `exit`: counts it for its stateless rules.
-    pub(crate) fn refuse(
-        &self,
-        state: &mut MiddleboxState,
-        exit: Exit,
-        headers: &Headers,
-        packet: &mut Packet,
-    ) -> Exit {
-        let MiddleboxState { matcher, matched_rules, .. } = state;
-        let mut dropping = None;
-        for &slot in matched_rules.iter() {
-            let entry = matcher.slots().entry(slot).filter(|entry| !entry.rule.stateful);
-            let Some(drops) = entry.map(|entry| entry.plan.drop.is_some()) else { continue };
-            matcher.count(slot, packet.len());
-            dropping = dropping.or(Some(slot).filter(|_| drops));
-        }
-        match dropping.filter(|_| exit == Exit::Rule) {
-            Some(slot) => self.drop_by(state, slot, headers, packet),
-            None => exit,
-        }
-    }
-
-    /// Drops a packet by the rule in a slot. If the rule rejects, the packet becomes the answer, which
-    /// leaves where the packet came from.
-    fn drop_by(
-        &self,
-        state: &mut MiddleboxState,
-        slot: u32,
-        headers: &Headers,
-        packet: &mut Packet,
-    ) -> Exit {
-        state.matcher.count_drop_of(slot);
-        let entry = state.matcher.slots().entry(slot);
-        let Some(rejection) = entry.and_then(|entry| entry.plan.rejection) else {
-            return Exit::Rule;
-        };
-        // What has its Ethernet header goes back by the interface; other packets are routed.
-        let own = (self.interfaces.len() == 1 && headers.network == 0).then_some(0);
-        let Some(back) = self.interfaces.way_back(self.port).or(own) else { return Exit::Rule };
-        let new = || TokenBucket::new(ANSWERS_A_SECOND, ANSWERS_A_SECOND, self.now);
-        let answers = state.answers.get_or_insert_with(new);
-        answers.fill(self.now);
-        if !answers.remove_if(1) || !answer(packet, headers, rejection) {
-            return Exit::Rule;
-        }
-        state.rejected += 1;
-        Exit::Out(back as u8)
-    }
 }
-
-/// Answers to rejected packets that a worker sends in a second at most.
-const ANSWERS_A_SECOND: u64 = 1000;
 
 /// The current time in nanoseconds, as the connection table uses it.
 #[inline]

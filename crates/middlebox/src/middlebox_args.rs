@@ -10,7 +10,7 @@ use castanet_io::ipfix::CollectorAddress;
 /// The arguments of `Middlebox`.
 #[derive(Args)]
 pub struct MiddleboxArgs {
-    /// A rule, as commands add it, a setting (`other`, `timeout`), or a named set (`set`). What has
+    /// A rule, as commands add it, a setting (`other`, `timeout`), or a named set (`set`). A rule with
     /// commas stands in quotes.
     #[arg(rest)]
     pub(crate) rules: Vec<ConfigLine>,

@@ -1,7 +1,11 @@
-//! Answers to rejected packets: resets of TCP, and ICMP errors.
+//! Drops by rules, and answers to rejected packets: resets of TCP, and ICMP errors.
 
+use crate::burst::HookContext;
+use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::rule::Rejection;
+use crate::state::MiddleboxState;
+use castanet_kit::rate::TokenBucket;
 use castanet_kit::{icmp_error, icmp6_error};
 use castanet_packet::Packet;
 use castanet_wire::headers::Layer;
@@ -10,8 +14,61 @@ use castanet_wire::{
 };
 use std::net::IpAddr;
 
+/// Answers to rejected packets that a worker sends in a second at most.
+const ANSWERS_A_SECOND: u64 = 1000;
 /// The longest ICMP error of IPv4 (RFC 1812, 4.3.2.3).
 const MAX_ERROR_LEN: usize = 576;
+
+impl HookContext<'_> {
+    /// Drops a packet that begins no connection, by `exit`: counts it for its stateless rules.
+    pub(crate) fn refuse(
+        &self,
+        state: &mut MiddleboxState,
+        exit: Exit,
+        headers: &Headers,
+        packet: &mut Packet,
+    ) -> Exit {
+        let MiddleboxState { matcher, matched_rules, .. } = state;
+        let mut dropping = None;
+        for &slot in matched_rules.iter() {
+            let entry = matcher.slots().entry(slot).filter(|entry| !entry.rule.stateful);
+            let Some(drops) = entry.map(|entry| entry.plan.drop.is_some()) else { continue };
+            matcher.count(slot, packet.len());
+            dropping = dropping.or(Some(slot).filter(|_| drops));
+        }
+        match dropping.filter(|_| exit == Exit::Rule) {
+            Some(slot) => self.drop_by(state, slot, headers, packet),
+            None => exit,
+        }
+    }
+
+    /// Drops a packet by the rule in a slot. If the rule rejects, the packet becomes the answer, which
+    /// leaves where the packet came from.
+    pub(crate) fn drop_by(
+        &self,
+        state: &mut MiddleboxState,
+        slot: u32,
+        headers: &Headers,
+        packet: &mut Packet,
+    ) -> Exit {
+        state.matcher.count_drop_of(slot);
+        let entry = state.matcher.slots().entry(slot);
+        let Some(rejection) = entry.and_then(|entry| entry.plan.rejection) else {
+            return Exit::Rule;
+        };
+        // A frame goes back by its interface; a packet without an Ethernet header may be routed back.
+        let own = (self.interfaces.len() == 1 && headers.network == 0).then_some(0);
+        let Some(back) = self.interfaces.way_back(self.port).or(own) else { return Exit::Rule };
+        let new = || TokenBucket::new(ANSWERS_A_SECOND, ANSWERS_A_SECOND, self.now);
+        let answers = state.answers.get_or_insert_with(new);
+        answers.fill(self.now);
+        if !answers.remove_if(1) || !answer(packet, headers, rejection) {
+            return Exit::Rule;
+        }
+        state.rejected += 1;
+        Exit::Out(back as u8)
+    }
+}
 
 /// Turns a packet into the answer to it; `false`, and an unchanged packet, where there may be none:
 /// for fragments, errors, resets, groups, and senders that are no single hosts. The answer to a

@@ -93,6 +93,16 @@ struct Reference<'a> {
     is_call: bool,
 }
 
+/// Appends the value of a variable, which may stand in double quotes.
+fn push_value(out: &mut String, value: &str, is_quoted: bool) {
+    if is_quoted {
+        let quoted = args::quote(value);
+        out.push_str(&quoted[1..quoted.len() - 1]);
+    } else {
+        out.push_str(value);
+    }
+}
+
 impl Substitution<'_> {
     fn expand(
         &mut self,
@@ -137,12 +147,7 @@ impl Substitution<'_> {
                         continue;
                     };
                     copy(&mut out, &mut copied, text, from..at);
-                    if quote == Some(b'"') {
-                        let quoted = args::quote(&value);
-                        out.push_str(&quoted[1..quoted.len() - 1]);
-                    } else {
-                        out.push_str(&value);
-                    }
+                    push_value(&mut out, &value, quote == Some(b'"'));
                     if out.len() > MAX_LENGTH {
                         return Err(TextTooLong);
                     }

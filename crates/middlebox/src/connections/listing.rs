@@ -35,7 +35,7 @@ fn protocol(number: u8) -> String {
     }
 }
 
-/// What a listing says of a connection.
+/// The form in which a listing has connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ConnectionFormat {
     /// A line with the tuple and the rules.

@@ -93,7 +93,7 @@ struct NamedSet {
 const FAMILIES: [ValueFamily; 4] =
     [ValueFamily::Number, ValueFamily::Ip4, ValueFamily::Ip6, ValueFamily::Station];
 
-/// What the values of a family are: no set has values of two kinds.
+/// The word for the values of a family; values of one set have the same word.
 fn noun(family: ValueFamily) -> &'static str {
     match family {
         ValueFamily::Number => "numbers",
@@ -108,7 +108,7 @@ impl NamedSet {
         &self.ranges[family as usize]
     }
 
-    /// What its values are, each once.
+    /// The words for its values, each once.
     fn nouns(&self) -> Vec<&'static str> {
         let families = FAMILIES.iter().filter(|&&it| !self.of(it).as_slice().is_empty());
         let mut nouns: Vec<_> = families.map(|&it| noun(it)).collect();

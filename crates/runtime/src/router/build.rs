@@ -183,9 +183,7 @@ pub(super) fn construct(
             .map_err(|e| fail("make frames", &e))
             .ok()?,
     };
-    for run in &mut parts.programs {
-        run.id.configuration = context.replaced;
-    }
+    parts.programs.iter_mut().for_each(|run| run.id.configuration = context.replaced);
     let ConfigPlan { graph, assigned, fused, cores, .. } = planned;
     let fused = if options.fuse { fused } else { fuse::FusionPlan::default() };
     let workers = assemble(&graph, &assigned, &fused, parts.nodes, &frames, context, options)
