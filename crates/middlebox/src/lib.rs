@@ -24,6 +24,8 @@ mod metrics;
 pub mod middlebox;
 mod middlebox_args;
 mod named_sets;
+#[cfg(test)]
+mod nftables_tests;
 mod packet_test;
 mod page;
 pub mod placement;

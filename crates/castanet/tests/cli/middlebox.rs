@@ -73,7 +73,7 @@ fn check_finds_what_is_wrong_or_doubtful_in_all_files() {
         "wrong_sets.mmb:1:1",
         "there is no set `lna`; did you mean `lan`?",
         "/nowhere: No such file or directory",
-        "set `lan` has addresses, and tcp-dport wants numbers",
+        "set `lan` has IP addresses, and tcp-dport wants numbers",
         "a file of rules only adds rules, defines sets and makes settings",
     ] {
         assert!(result.err.contains(words), "no {words} in\n{}", result.err);

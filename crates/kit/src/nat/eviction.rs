@@ -17,6 +17,9 @@ use std::collections::binary_heap::PeekMut;
 const MILLISECOND: u64 = 1_000_000;
 /// How many old mappings are entered, and how many stale entries are updated, per new mapping.
 const ENTRIES_PER_MAPPING: usize = 4;
+/// How many stale entries one search updates, so that no packet waits for a table of a million; with more
+/// stale entries it takes the best of these.
+const MAX_CHECKS: usize = 1 << 16;
 
 /// The heap entry that is valid for a mapping; its other entries are void.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,8 +83,8 @@ impl EvictionQueue {
         let now = now / MILLISECOND;
         self.entered = self.entered.or(Some(0));
         self.enter_old(flows, now, usize::MAX);
-        self.release(flows, now, usize::MAX);
-        self.update_best_effort(flows, now, usize::MAX, u64::MAX)
+        self.release(flows, now, MAX_CHECKS);
+        self.update_best_effort(flows, now, MAX_CHECKS, u64::MAX)
     }
 
     /// Pushes a mapping into the heap for its current state.
