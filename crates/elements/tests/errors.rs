@@ -389,7 +389,7 @@ fn names_and_shares() {
         "no element named 'nobody'",
         "'nobody' does not name an element",
     );
-    golden("PortInfo(http x)", "`x` is no port of TCP or UDP", "'x' is not a port");
+    golden("PortInfo(http x)", "`x` is no port of TCP or UDP", "expected 'NAME PORT/PROTO'");
     golden(
         "AnnotationInfo(PAINT 3)",
         "`PAINT` is an annotation already",
