@@ -7,7 +7,7 @@ use crate::file::{self, FileContext, MAX_REPORTED, RuleFile};
 use crate::language::{Command, ListFormat, ParseError, TestPacket, command, place};
 use crate::matcher::MAX_SLOTS;
 use crate::middlebox::Middlebox;
-use crate::named_sets::{NamedSets, SetChange};
+use crate::named_sets::NamedSets;
 use crate::packet_test::PacketTest;
 use crate::placement::placement_error;
 use crate::rule::Rule;
@@ -36,8 +36,8 @@ pub(crate) fn built_rules(
                 sets.change(name, change).map_err(ArgError::new)?;
             }
             Command::LoadSet(name, path) => {
-                let elements = file::parse_set(path, &(context.read)(path)?)?;
-                sets.change(name, &SetChange::Replace(elements)).map_err(ArgError::new)?;
+                let change = file::set_of_file(path, context.read)?;
+                sets.change(name, &change).map_err(ArgError::new)?;
             }
             _ => {}
         }
@@ -138,8 +138,8 @@ impl Middlebox {
                 Ok(said)
             }
             Command::LoadSet(name, path) => {
-                let text = file::read_named(names.files(), path)?;
-                rules.change_set(name, &SetChange::Replace(file::parse_set(path, &text)?))
+                let read = |path: &str| file::read_named(names.files(), path);
+                rules.change_set(name, &file::set_of_file(path, &read)?)
             }
             Command::List(ListFormat::Text) => Err("`list` is a handler to be read".into()),
             Command::List(ListFormat::Json) => Err("`list_json` is a handler to be read".into()),
@@ -201,6 +201,6 @@ impl Middlebox {
         let rules = active_rules.rules();
         let hook = HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port, now };
         let is_enabled = interfaces.is_enabled(port);
-        PacketTest { hook, active_rules, is_enabled, now }.run(&test.packet)
+        PacketTest { hook, active_rules, is_enabled }.run(&test.packet)
     }
 }

@@ -87,6 +87,14 @@ pub(crate) fn set_files(path: &str) -> Vec<String> {
     files.collect()
 }
 
+/// The change that puts the values of a file in place of those of a set.
+pub(crate) fn set_of_file(
+    path: &str,
+    read: &dyn Fn(&str) -> Result<String, ArgError>,
+) -> Result<SetChange, ArgError> {
+    Ok(SetChange::Replace(parse_set(path, &read(path)?)?))
+}
+
 /// Parses a file of values of a set, with blanks, commas or line ends between them; a `#` begins a
 /// comment.
 pub(crate) fn parse_set(path: &str, text: &str) -> Result<Vec<SetElement>, ArgError> {
@@ -146,13 +154,25 @@ fn decode(path: &str, bytes: Vec<u8>) -> Result<String, ArgError> {
     })
 }
 
-/// Puts the values of a file in place of those of a named set; returns the answer, or the error.
+/// The error of a command that no file of rules may have.
+const NOT_OF_A_FILE: &str = "a file of rules only adds rules, defines sets and makes settings";
+
+/// Executes a line of a file of rules that adds no rule: a setting, or a change of a named set; returns the
+/// answer.
 ///
 /// # Errors
-/// The file cannot be read, has something that is no value, or the set has values of other kinds.
-pub fn load_set(rules: &mut RuleSet, name: &str, path: &str) -> Result<String, String> {
-    let elements = read_text(path).and_then(|text| parse_set(path, &text));
-    rules.change_set(name, &SetChange::Replace(elements.map_err(|error| error.message())?))
+/// A file of rules has no such commands, a file of values is wrong, or the set has values of other kinds.
+pub fn execute_setting(rules: &mut RuleSet, command: &Command) -> Result<String, String> {
+    match command {
+        Command::LoadSet(name, path) => {
+            let change = set_of_file(path, &read_text).map_err(|error| error.message())?;
+            rules.change_set(name, &change)
+        }
+        Command::SetNonIpPolicy(_) | Command::SetTimeout(..) | Command::ChangeSet(..) => {
+            rules.execute(command).unwrap_or_else(|| Ok(String::new()))
+        }
+        _ => Err(NOT_OF_A_FILE.into()),
+    }
 }
 
 /// Parses a text of commands that add rules, define sets and make settings, in addition to sets that
@@ -240,15 +260,10 @@ impl<'a> FileReader<'a> {
                 self.file.sets.change(&name, &change)?;
             }
             Command::LoadSet(name, path) => {
-                let text = (self.context.read)(&path).map_err(|error| error.message())?;
-                let elements = parse_set(&path, &text).map_err(|error| error.message())?;
-                self.file.sets.change(&name, &SetChange::Replace(elements))?;
+                let change = set_of_file(&path, self.context.read).map_err(|it| it.message())?;
+                self.file.sets.change(&name, &change)?;
             }
-            _ => {
-                return Err(
-                    "a file of rules only adds rules, defines sets and makes settings".into()
-                );
-            }
+            _ => return Err(NOT_OF_A_FILE.into()),
         }
         Ok(())
     }

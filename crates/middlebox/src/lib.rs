@@ -43,7 +43,7 @@ pub mod value_set;
 mod verdict;
 
 pub use active_rules::ActiveRules;
-pub use file::load_set;
+pub use file::execute_setting;
 pub use fuzz::fuzz_entry;
 pub use match_packet::PacketView;
 pub use matcher::{Matcher, Tables};

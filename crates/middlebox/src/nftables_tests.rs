@@ -147,7 +147,7 @@ fn fate(rules: &ActiveRules, interfaces: &Interfaces, packet: &str) -> String {
         port: 0,
         now: 0,
     };
-    let test = PacketTest { hook, active_rules: rules, is_enabled: true, now: 0 };
+    let test = PacketTest { hook, active_rules: rules, is_enabled: true };
     let report = test.run(packet).unwrap_or_else(|error| panic!("{packet}: {error}"));
     report.lines().next_back().unwrap_or_default().to_owned()
 }

@@ -50,8 +50,6 @@ pub(crate) struct PacketTest<'m> {
     pub(crate) hook: HookContext<'m>,
     pub(crate) active_rules: &'m ActiveRules,
     pub(crate) is_enabled: bool,
-    /// Current time in nanoseconds.
-    pub(crate) now: u64,
 }
 
 /// The connection of the tested packet.
@@ -132,7 +130,7 @@ impl PacketTest<'_> {
             return Err(Some(Exit::Malformed));
         };
         let key = key.for_input(self.hook.port);
-        match self.hook.fragments.peek(key, &fragment, self.now) {
+        match self.hook.fragments.peek(key, &fragment, self.hook.now) {
             Admission::First => Ok(()),
             Admission::Later(head) => {
                 *report +=
@@ -211,7 +209,7 @@ impl PacketTest<'_> {
         let batch = BurstLookup::default();
         // An expired connection that is not removed yet does not count.
         if let LookupResult::Connection(connection) =
-            connections.find((&batch, None), bytes, headers, self.now)
+            connections.find((&batch, None), bytes, headers, self.hook.now)
             && self.hook.connection_actions(state, connections, &connection).is_some()
         {
             return Ok(TestConnection::Existing(connections, connection));
@@ -225,7 +223,7 @@ impl PacketTest<'_> {
             return Ok(TestConnection::None);
         };
         let mut own = Box::new(Connections::default());
-        let connection = own.insert(proposal, entries, &self.hook.rules.timeouts, self.now)?;
+        let connection = own.insert(proposal, entries, &self.hook.rules.timeouts, self.hook.now)?;
         match connections.has_room() {
             true => Ok(TestConnection::New(own, connection)),
             false => Err(Exit::Full),

@@ -103,7 +103,7 @@ impl fmt::Display for Condition {
 }
 
 /// Protocols by name.
-pub(crate) const PROTOCOLS: [(&str, u8); 9] = [
+const PROTOCOLS: [(&str, u8); 9] = [
     ("tcp", ip_proto::TCP),
     ("udp", ip_proto::UDP),
     ("icmp", ip_proto::ICMP),
@@ -130,9 +130,8 @@ impl Value {
             Kind::Flag | Kind::Named(_) => number(text, 1).map(Value::Number),
             Kind::Number | Kind::Checksum => number(text, spec.bits()).map(Value::Number),
             Kind::Protocol => {
-                let named = PROTOCOLS.iter().find(|(name, _)| *name == text);
                 let number = || number(text, 8);
-                named.map(|(_, n)| u64::from(*n)).or_else(number).map(Value::Number)
+                protocol(text).map(u64::from).or_else(number).map(Value::Number)
             }
             Kind::Version => match text {
                 "ip4" => Some(Value::Number(4)),
@@ -307,6 +306,11 @@ fn short(text: &str) -> Option<Box<[u8]>> {
     Some(bytes[first..].into())
 }
 
+/// The protocol of a name.
+pub(crate) fn protocol(name: &str) -> Option<u8> {
+    PROTOCOLS.iter().find(|(named, _)| *named == name).map(|(_, number)| *number)
+}
+
 /// The value of an Ethernet address.
 pub(crate) fn station(address: MacAddr) -> Value {
     Value::Number(address.0.iter().fold(0, |n, &byte| n << 8 | u64::from(byte)))
@@ -318,13 +322,15 @@ fn mac(number: u64) -> MacAddr {
     MacAddr(address)
 }
 
-fn net4(text: &str) -> Option<Value> {
+/// An IPv4 address or prefix.
+pub(crate) fn net4(text: &str) -> Option<Value> {
     let (address, length) = prefix(text, 32)?;
     let address = address.parse::<Ipv4Addr>().ok()?.to_bits();
     Some(Value::Net4 { address: address & mask4(length), length })
 }
 
-fn net6(text: &str) -> Option<Value> {
+/// An IPv6 address or prefix.
+pub(crate) fn net6(text: &str) -> Option<Value> {
     let (address, length) = prefix(text, 128)?;
     let address = address.parse::<Ipv6Addr>().ok()?.to_bits();
     Some(Value::Net6 { address: address & mask6(length), length })

@@ -2,7 +2,6 @@
 
 use crate::field::{Field, Kind};
 use crate::value::{DisplayValue, Value};
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -22,7 +21,12 @@ pub(crate) enum ValueFamily {
 impl ValueFamily {
     /// The family of a field's values; `None` if the field takes no sets.
     pub(crate) fn of(field: Field) -> Option<ValueFamily> {
-        match field.spec().kind {
+        ValueFamily::of_kind(field.spec().kind)
+    }
+
+    /// The family of values of a kind.
+    fn of_kind(kind: Kind) -> Option<ValueFamily> {
+        match kind {
             Kind::Number | Kind::Checksum | Kind::Protocol => Some(ValueFamily::Number),
             Kind::Address4 => Some(ValueFamily::Ip4),
             Kind::Address6 => Some(ValueFamily::Ip6),
@@ -84,7 +88,7 @@ impl ValueFamily {
     }
 }
 
-/// NumberSet of numbers, in ascending order, with numbers between them that belong to none.
+/// A set of numbers: ranges in ascending order, with numbers between them that belong to none.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct NumberSet(Arc<[(u128, u128)]>);
 
@@ -199,12 +203,7 @@ impl ValueSet {
 
     /// Renders the set as a match of a field of this kind writes it.
     pub(crate) fn of(&self, kind: Kind) -> String {
-        let family = match kind {
-            Kind::Address4 => ValueFamily::Ip4,
-            Kind::Address6 => ValueFamily::Ip6,
-            Kind::Station => ValueFamily::Station,
-            _ => ValueFamily::Number,
-        };
+        let family = ValueFamily::of_kind(kind).unwrap_or(ValueFamily::Number);
         match &self.name {
             Some(name) => format!("@{name}"),
             None => self.ranges.text(kind, family).collect::<Vec<_>>().join(","),
@@ -238,13 +237,6 @@ impl Hash for ValueSet {
             Some(name) => name.hash(state),
             None => self.ranges.hash(state),
         }
-    }
-}
-
-impl fmt::Display for NumberSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts: Vec<String> = self.text(Kind::Number, ValueFamily::Number).collect();
-        f.write_str(&parts.join(","))
     }
 }
 

@@ -43,6 +43,12 @@ impl MiddleboxNetwork {
         MiddleboxNetwork { lab, left, right, process }
     }
 
+    /// The answer of the middlebox to a command.
+    pub(crate) fn command(&self, words: &[&str]) -> String {
+        let command = self.left.command(program()).args(["middlebox", "--connect"]);
+        command.arg(self.lab.directory().join("control")).args(words).check().unwrap().stdout
+    }
+
     /// Runs a script of this folder at the left host, which is to say `right` in the end; then ends
     /// the middlebox.
     pub(crate) fn check(mut self, script: &str, right: &str) {

@@ -35,11 +35,7 @@ for line in sys.stdin:
 #[test]
 fn a_translated_connection_goes_on_while_rules_are_loaded() {
     let between = MiddleboxNetwork::new("reload");
-    let control = between.lab.directory().join("control");
-    let command = |words: &[&str]| {
-        let command = between.left.command(program()).args(["middlebox", "--connect"]);
-        command.arg(&control).args(words).check().unwrap().stdout
-    };
+    let command = |words: &[&str]| between.command(words);
     let load = |lines: &[&str]| {
         let path = between.lab.directory().join("rules.mmb");
         std::fs::write(&path, lines.join("\n")).unwrap();
@@ -126,11 +122,7 @@ for family, address in [(socket.AF_INET, "10.9.0.2"), (socket.AF_INET6, "fd09::2
 #[test]
 fn rejected_hosts_hear_it_at_once() {
     let between = MiddleboxNetwork::new("reject");
-    let control = between.lab.directory().join("control");
-    let command = |words: &[&str]| {
-        let command = between.left.command(program()).args(["middlebox", "--connect"]);
-        command.arg(&control).args(words).check().unwrap().stdout
-    };
+    let command = |words: &[&str]| between.command(words);
     command(&["set", "add", "closed", "8001", "8500-8600"]);
     for rule in
         ["tcp-dport @closed reject", "tcp-dport 8002 reject host", "udp-dport 8000-8100 reject"]

@@ -7,7 +7,7 @@ use crate::analysis::RulePart;
 use crate::named_sets::{SetChange, SetElement};
 use crate::rule::Rule;
 use crate::rule_set::NonIpPolicy;
-use crate::value::{self, PROTOCOLS};
+use crate::value;
 use crate::value_set::check_name;
 use castanet_kit::conntrack::Tuple;
 use castanet_lang::nearest;
@@ -312,8 +312,8 @@ fn parse_show(cursor: &mut Cursor) -> Result<Command, ParseError> {
 fn tuple(cursor: &mut Cursor) -> Result<Tuple, ParseError> {
     let word = cursor.expect("a protocol")?;
     let word = if word.text == "proto" { cursor.expect("a number")? } else { word };
-    let named = PROTOCOLS.iter().find(|(name, _)| *name == word.text).map(|(_, number)| *number);
-    let proto = named.or_else(|| value::number(word.text, 8).map(|it| it as u8));
+    let number = || value::number(word.text, 8).map(|it| it as u8);
+    let proto = value::protocol(word.text).or_else(number);
     let proto = proto.ok_or_else(|| {
         ParseError::new(word.range, format!("`{}` is no protocol", word.text))
             .help("such as `delete connection tcp 10.0.0.1:1000 > 2.0.0.2:80`")

@@ -4,13 +4,11 @@
 mod tests;
 
 use crate::rule::{Predicate, Rule};
-use crate::value::{PROTOCOLS, Value, number, station};
+use crate::value::{Value, net4, net6, number, protocol, station};
 use crate::value_set::{NumberSet, ValueFamily, check_name};
 use castanet_lang::nearest;
-use castanet_wire::MacAddr;
 use imbl::OrdMap;
 use std::fmt::Write;
-use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 /// A value of a set, or a range of them.
@@ -47,26 +45,16 @@ impl SetElement {
 
     /// Parses what is no range.
     fn one(text: &str) -> Option<SetElement> {
-        if let Ok(address) = text.parse::<MacAddr>() {
-            let (low, high) = station(address).range()?;
-            return Some(SetElement { family: ValueFamily::Station, low, high });
-        }
-        let named = PROTOCOLS.iter().find(|(name, _)| *name == text);
-        if let Some(n) = named.map(|(_, n)| u64::from(*n)).or_else(|| number(text, 64)) {
-            let n = u128::from(n);
-            return Some(SetElement { family: ValueFamily::Number, low: n, high: n });
-        }
-        let (address, length) = text.split_once('/').map_or((text, None), |(a, l)| (a, Some(l)));
-        let range = |bits: u128, width: u32, family| {
-            let length = length.map_or(Some(width), |it| number(it, 8).map(|n| n as u32));
-            let free = width.checked_sub(length?)?;
-            let rest = 1u128.checked_shl(free).map_or(u128::MAX, |it| it - 1);
-            Some(SetElement { family, low: bits & !rest, high: bits & !rest | rest })
-        };
-        match address.parse::<Ipv4Addr>() {
-            Ok(address) => range(address.to_bits().into(), 32, ValueFamily::Ip4),
-            Err(_) => range(address.parse::<Ipv6Addr>().ok()?.to_bits(), 128, ValueFamily::Ip6),
-        }
+        let number = || protocol(text).map(u64::from).or_else(|| number(text, 64));
+        let found = [
+            (ValueFamily::Station, text.parse().ok().map(station)),
+            (ValueFamily::Number, number().map(Value::Number)),
+            (ValueFamily::Ip4, net4(text)),
+            (ValueFamily::Ip6, net6(text)),
+        ];
+        let (family, value) = found.into_iter().find_map(|(of, it)| Some((of, it?)))?;
+        let (low, high) = value.range()?;
+        Some(SetElement { family, low, high })
     }
 }
 

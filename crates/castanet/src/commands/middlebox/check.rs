@@ -6,7 +6,7 @@ use castanet_lang::{Diagnostic, Diagnostics, FileId, SourceMap, Span};
 use castanet_middlebox::analysis::warnings_of_all;
 use castanet_middlebox::language::{self, Command};
 use castanet_middlebox::rule::Rule;
-use castanet_middlebox::{RuleSet, load_set};
+use castanet_middlebox::{RuleSet, execute_setting};
 use std::ops::Range;
 use std::path::Path;
 
@@ -59,13 +59,7 @@ impl FileCheck<'_> {
         // Sets may stand behind the rules that use them.
         let mut set = RuleSet::default();
         for (start, command) in others {
-            let done = match &command {
-                Command::LoadSet(name, path) => load_set(&mut set, name, path),
-                Command::SetNonIpPolicy(_) | Command::SetTimeout(..) | Command::ChangeSet(..) => {
-                    set.execute(&command).unwrap_or_else(|| Ok(String::new()))
-                }
-                _ => Err("a file of rules only adds rules, defines sets and makes settings".into()),
-            };
+            let done = execute_setting(&mut set, &command);
             self.error(start, done);
         }
         let mut added: Vec<(usize, Rule)> = Vec::with_capacity(rules.len());
