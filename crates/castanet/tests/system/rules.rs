@@ -89,6 +89,7 @@ fn a_translated_connection_goes_on_while_rules_are_loaded() {
     let path = between.lab.directory().join("wrong.mmb");
     std::fs::write(&path, "all accept\nin wlan9 drop\n").unwrap();
     let words = ["load", path.to_str().unwrap()];
+    let control = between.lab.directory().join("control");
     let failed = between.left.command(program()).args(["middlebox", "--connect"]).arg(&control);
     let output = failed.args(words).output().unwrap().printed();
     assert!(output.contains("line 2: `in wlan9`: there is no interface `wlan9`"), "{output}");
