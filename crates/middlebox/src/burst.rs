@@ -3,18 +3,18 @@
 use crate::connections::{
     Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
 };
+use crate::ct_state::{CtState, PacketTracking};
 use crate::exit::Exit;
 use crate::headers::{self, Headers, NonIpKind};
 use crate::interfaces::Interfaces;
-use crate::match_packet::PacketView;
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
-use crate::rule_set::{Entry, NonIpPolicy, RuleSet};
+use crate::packet_log::LogSettings;
+use crate::rule_set::{NonIpPolicy, RuleSet};
 use crate::state::MiddleboxState;
-use crate::verdict::{dropping_rule, rewrite};
+use crate::verdict::rewrite;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
-use castanet_kit::conntrack::{ExclusiveAccess, Tuple, rewrite_tuple};
-use std::sync::Arc;
+use castanet_kit::conntrack::{ExclusiveAccess, rewrite_tuple};
 
 /// Maximum number of expired connections that are removed per burst.
 const EXPIRE: usize = 64;
@@ -26,6 +26,8 @@ pub(crate) struct PacketLookup {
     key: Option<LookupKey>,
     /// Index of the packet among those whose rules were looked up, if it is one of them.
     match_index: Option<u32>,
+    /// What is known of its connection, if a rule tests it.
+    tracking: PacketTracking,
 }
 
 /// A packet's connection, with the table that holds it and the packet's headers.
@@ -47,6 +49,9 @@ pub(crate) struct HookContext<'m> {
     pub(crate) port: usize,
     /// Time in nanoseconds.
     pub(crate) now: u64,
+    /// Whether limits count the packets and the log has them: not where one is only tested.
+    pub(crate) is_counted: bool,
+    pub(crate) log: &'m LogSettings,
 }
 
 impl HookContext<'_> {
@@ -55,6 +60,7 @@ impl HookContext<'_> {
         if let Some(returned) = self.process_whole(state, batch, cx) {
             self.process_with_fragments(state, returned, cx);
         }
+        state.packet_log.flush(cx);
     }
 
     /// Evaluates a burst of whole packets and routes it. Returns the burst unchanged if it has
@@ -67,9 +73,9 @@ impl HookContext<'_> {
     ) -> Option<Batch> {
         let mut fates = std::mem::take(&mut state.fates);
         fates.clear();
-        let needs_slow_path = match self.rules.stateful() {
-            0 => self.process_stateless(state, &mut batch, &mut fates, cx),
-            _ => self.process_stateful(state, &mut batch, &mut fates, cx),
+        let needs_slow_path = match self.rules.has_connections() {
+            false => self.process_stateless(state, &mut batch, &mut fates, cx),
+            true => self.process_stateful(state, &mut batch, &mut fates, cx),
         };
         let returned = if needs_slow_path {
             Some(batch)
@@ -81,7 +87,7 @@ impl HookContext<'_> {
         returned
     }
 
-    /// Evaluates a burst under a rule set without stateful rules. Returns whether the burst is for
+    /// Evaluates a burst under a rule set without connections. Returns whether the burst is for
     /// [`HookContext::process_with_fragments`] instead.
     fn process_stateless(
         &self,
@@ -98,7 +104,7 @@ impl HookContext<'_> {
         }
         state.matcher.look_up();
         for (number, packet) in batch.iter_mut().enumerate() {
-            // Without stateful rules no packet needs exclusive access.
+            // Without connections no packet needs exclusive access.
             let exit =
                 self.apply_stateless(state, number as u32, packet, cx).unwrap_or(self.forward());
             fates.push(exit.index());
@@ -128,7 +134,7 @@ impl HookContext<'_> {
         }
     }
 
-    /// Evaluates a burst under a rule set with stateful rules: first all packets that need only
+    /// Evaluates a burst under a rule set with connections: first all packets that need only
     /// shared access to the connections, then the deferred ones with exclusive access. Returns
     /// whether the burst is for [`HookContext::process_with_fragments`] instead.
     fn process_stateful(
@@ -218,14 +224,42 @@ impl HookContext<'_> {
                     lookup_batch.push(packet.bytes(), &headers)
                 }),
             };
-            PacketLookup { key, match_index: None }
+            PacketLookup { key, match_index: None, tracking: PacketTracking::default() }
         }));
         if needs_slow_path {
             return true;
         }
         lookup_batch.look_up(connections);
-        self.look_up_rules(state, batch, lookups);
+        if self.rules.tracks_all() {
+            self.look_up_rules_by_state(state, connections, batch, lookups);
+        } else {
+            self.look_up_rules(state, batch, lookups);
+        }
         false
+    }
+
+    /// As [`HookContext::look_up_rules`], if rules test the state of connections.
+    #[inline(never)]
+    fn look_up_rules_by_state(
+        &self,
+        state: &mut MiddleboxState,
+        connections: &Connections,
+        batch: &Batch,
+        lookups: &mut [PacketLookup],
+    ) {
+        let MiddleboxState { lookup_batch, matcher, .. } = state;
+        matcher.start_burst();
+        for ((packet, lookup), number) in batch.iter().zip(lookups).zip(0..) {
+            matcher.push_packet(packet);
+            lookup.match_index = Some(number);
+            let headers = headers::find_plain(packet).or_else(|| headers::find(packet));
+            let Some(headers) = &headers else { continue };
+            let by = (&*lookup_batch, lookup.key);
+            let found = connections.find(by, packet.bytes(), headers, self.now);
+            lookup.tracking = connections.tracking(&found, packet.bytes(), headers);
+            matcher.set_state(lookup.tracking.state);
+        }
+        matcher.look_up();
     }
 
     /// Looks up the rules of the packets, in one batch.
@@ -285,6 +319,11 @@ impl HookContext<'_> {
             }
             // A deferred packet of the burst may create the connection of this packet.
             (LookupResult::None, Some(match_index)) if state.deferred.is_empty() => {
+                // A packet that goes on begins a connection.
+                let begins = self.rules.tracks_all() && lookup.tracking.state == CtState::New;
+                if begins && !state.matcher.is_dropped_only(match_index) {
+                    return Err(ExclusiveAccess);
+                }
                 self.apply_stateless(state, match_index, packet, cx)
             }
             (LookupResult::None | LookupResult::NeedsWrite, _) => Err(ExclusiveAccess),
@@ -345,7 +384,8 @@ impl HookContext<'_> {
         let own_actions = rules.iter().filter_map(|&it| state.matcher.slots().actions_of(it));
         // Another worker may already have rules that this worker has not.
         let is_new = || rules.iter().any(|it| it.is_newer_than(self.rules.last_id()));
-        own_actions.reduce(|all, actions| all | actions).or_else(|| is_new().then_some(0))
+        let stays = || self.rules.tracks_all() || is_new();
+        own_actions.reduce(|all, actions| all | actions).or_else(|| stays().then_some(0))
     }
 
     /// Applies the rules and the translation of a connection to a packet.
@@ -408,10 +448,14 @@ impl HookContext<'_> {
         let found = self.find_connection(state, connections, lookup.key, seen, now(cx));
         if let Some((connection, own_actions)) = &found {
             let of = ConnectionRef { connections, connection, headers };
+            if self.rules.tracks_all() {
+                // The connection may be younger than the lookup of the rules.
+                return self.apply_slow_path(state, None, Some(of), packet, cx);
+            }
             let match_index = lookup.match_index;
             return self.apply_connection(state, (of, *own_actions), match_index, packet, cx);
         }
-        self.match_rules(state, lookup.match_index, seen);
+        self.match_rules(state, lookup.match_index, seen, lookup.tracking);
         match self.create_connection(state, connections, seen, cx) {
             Ok(created) => {
                 let of = created.as_ref().map(|connection| ConnectionRef {
@@ -459,107 +503,14 @@ impl HookContext<'_> {
         cx: &mut Cx,
     ) -> Exit {
         let Some(headers) = headers::find(packet) else { return self.forward() };
-        self.match_rules(state, match_index, (packet.bytes(), &headers));
+        let seen = (packet.bytes(), &headers);
+        let tracking = match of {
+            Some(of) => of.connections.tracking_of(of.connection),
+            None if self.rules.tracks_all() => PacketTracking::of_no_connection(seen.0, seen.1),
+            None => PacketTracking::default(),
+        };
+        self.match_rules(state, match_index, seen, tracking);
         self.apply_matched(state, of, headers, None, packet, &mut || cx.random())
-    }
-
-    /// Puts the slots of the matching rules into `matched_rules`.
-    pub(crate) fn match_rules(
-        &self,
-        state: &mut MiddleboxState,
-        match_index: Option<u32>,
-        (bytes, headers): (&[u8], &Headers),
-    ) {
-        let (input, output) = self.interfaces.names(self.port);
-        let seen = PacketView { bytes, headers, input, output };
-        match match_index {
-            Some(match_index) => {
-                state.matcher.matching_rules(match_index, &seen, &mut state.matched_rules)
-            }
-            None => state.matcher.matching_rules_of(&seen, &mut state.matched_rules),
-        }
-    }
-
-    /// Applies the matched rules and those of the connection. `ends` is the tuple of a later
-    /// fragment, which has no ports itself.
-    pub(crate) fn apply_matched(
-        &self,
-        state: &mut MiddleboxState,
-        of: Option<ConnectionRef>,
-        headers: Headers,
-        ends: Option<Tuple>,
-        packet: &mut Packet,
-        random: &mut impl FnMut() -> u64,
-    ) -> Exit {
-        let MiddleboxState { matcher, matched_rules, applied_rules, unfit_options, .. } = state;
-        let slots = matcher.slots();
-        let is_stateless = |slot: &u32| slots.entry(*slot).is_some_and(|it| !it.rule.stateful);
-        applied_rules.clear();
-        applied_rules.extend(matched_rules.iter().copied().filter(is_stateless));
-        if let Some(ConnectionRef { connections, connection, .. }) = of {
-            let first = applied_rules.len();
-            applied_rules.extend(connections.rules(connection, slots).map(|(slot, _)| slot));
-            // Rules may have been moved since the connection was created.
-            slots.sort(&mut applied_rules[first..]);
-        }
-        applied_rules.iter().for_each(|&slot| matcher.count(slot, packet.len()));
-        let slots = matcher.slots();
-        let plans = applied_rules.iter().filter_map(|&slot| Some(&slots.entry(slot)?.plan));
-        if let Some(at) = dropping_rule(plans.clone(), random) {
-            let slot = applied_rules.get(at).copied().unwrap_or_default();
-            return self.drop_by(state, slot, &headers, packet);
-        }
-        let is_changed = of.is_some_and(|of| of.connections.is_translated(of.connection));
-        if is_changed || plans.clone().any(|plan| !plan.is_verdict_only()) {
-            let mapping = of.map(|of| of.connections.mapping(of.connection));
-            let created = of.map(|of| of.connections.original_tuple(of.connection));
-            let ends = created.or(ends);
-            *unfit_options +=
-                rewrite(packet, headers, plans, mapping.as_ref(), ends, self.mtu) as u64;
-        }
-        self.forward()
-    }
-
-    /// Creates the connection of a packet that belongs to none, if a stateful rule matched.
-    pub(crate) fn create_connection(
-        &self,
-        state: &MiddleboxState,
-        connections: &mut Connections,
-        seen: (&[u8], &Headers),
-        cx: &mut Cx,
-    ) -> Result<Option<PacketConnection>, Exit> {
-        if !self.may_create_connection(state, &mut || cx.random())? {
-            return Ok(None);
-        }
-        let (entries, now) = (self.matched_stateful_rules(state), now(cx));
-        connections.create(seen, entries, &self.rules.timeouts, || cx.random(), now)
-    }
-
-    /// Returns the matched stateful rules.
-    pub(crate) fn matched_stateful_rules<'b>(
-        &self,
-        state: &'b MiddleboxState,
-    ) -> impl Iterator<Item = &'b Arc<Entry>> + Clone {
-        let MiddleboxState { matcher, matched_rules, .. } = state;
-        let entries = matched_rules.iter().filter_map(|&slot| matcher.slots().entry(slot));
-        entries.filter(|entry| entry.rule.stateful)
-    }
-
-    /// Whether a packet that belongs to no connection may create one; the drop exit, if another
-    /// rule drops it.
-    pub(crate) fn may_create_connection(
-        &self,
-        state: &MiddleboxState,
-        random: &mut impl FnMut() -> u64,
-    ) -> Result<bool, Exit> {
-        if self.matched_stateful_rules(state).next().is_none() {
-            return Ok(false);
-        }
-        let MiddleboxState { matcher, matched_rules, .. } = state;
-        let entries = matched_rules.iter().filter_map(|&slot| matcher.slots().entry(slot));
-        let is_own = self.matched_stateful_rules(state).any(|entry| entry.plan.drop.is_some());
-        let is_dropped = !is_own && dropping_rule(entries.map(|it| &it.plan), random).is_some();
-        if is_dropped { Err(Exit::Rule) } else { Ok(true) }
     }
 }
 

@@ -64,6 +64,7 @@ pub(crate) fn built_rules(
             setting => _ = rules.execute(&setting),
         }
     }
+    rules.renew_chains().map_err(ArgError::new)?;
     let all = || rules.entries().map(|entry| &entry.rule);
     for (at, remark) in warnings_of_all(all(), MAX_REPORTED) {
         if let Some(entry) = rules.at(at).filter(|_| at >= of_file) {
@@ -196,10 +197,21 @@ impl Middlebox {
 
     /// Tests a packet at a time in nanoseconds.
     pub(crate) fn test_packet(&self, test: &TestPacket, now: u64) -> Result<String, String> {
-        let Middlebox { interfaces, connections, fragments, mtu, active_rules, .. } = self;
+        let Middlebox { interfaces, connections, fragments, mtu, active_rules, log, .. } = self;
         let port = test.input.as_ref().map_or(Ok(0), |name| interfaces.port(name))?;
         let rules = active_rules.rules();
-        let hook = HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port, now };
+        let (mtu, is_counted) = (*mtu, false);
+        let hook = HookContext {
+            rules,
+            interfaces,
+            connections,
+            fragments,
+            mtu,
+            port,
+            now,
+            is_counted,
+            log,
+        };
         let is_enabled = interfaces.is_enabled(port);
         PacketTest { hook, active_rules, is_enabled }.run(&test.packet)
     }

@@ -1,6 +1,7 @@
 //! Loads files of rules: completely, or not at all.
 
 use crate::analysis::{RuleDiagnostic, warnings_of_all};
+use crate::chains::Chains;
 use crate::language::{Command, Timeout, command, commands};
 use crate::named_sets::{NamedSets, SetChange, SetElement};
 use crate::rule::{Rule, RuleComment};
@@ -280,6 +281,7 @@ impl<'a> FileReader<'a> {
                 Err(_) => break,
             }
         }
+        self.wrong.extend(Chains::new(self.file.rules.iter()).err());
         if !self.wrong.is_empty() {
             let count = self.wrong.len();
             self.wrong.truncate(MAX_REPORTED);

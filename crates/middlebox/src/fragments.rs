@@ -5,6 +5,7 @@
 
 use crate::burst::{ConnectionRef, HookContext, now};
 use crate::connections::{quotes, read_any_tuple};
+use crate::ct_state::PacketTracking;
 use crate::exit::Exit;
 use crate::headers::{self, Headers};
 use crate::rule_set::RuleSet;
@@ -128,11 +129,11 @@ impl HookContext<'_> {
         state.schedule_expiry(cx);
     }
 
-    /// Whether a later fragment belongs to an ICMP error, where stateful rules would have to
+    /// Whether a later fragment belongs to an ICMP error, where connections would have to
     /// translate the packet that it quotes: its rest cannot be translated.
     pub(crate) fn is_fragmented_error(&self, view: &HeaderBuffer) -> bool {
         let is_error = || view.headers.is_some_and(|it| quotes(&view.bytes, &it));
-        self.rules.stateful() > 0 && is_error()
+        self.rules.has_connections() && is_error()
     }
 
     /// Evaluates a packet by the headers in `view`.
@@ -147,12 +148,16 @@ impl HookContext<'_> {
         let Some(shown) = &view.headers else { return Exit::Malformed };
         let (seen, now) = ((&view.bytes[..], shown), now(cx));
         let ends = read_any_tuple(seen.0, shown);
-        self.match_rules(state, None, seen);
-        if self.rules.stateful() == 0 {
+        let none = PacketTracking::of_no_connection(seen.0, shown);
+        if !self.rules.has_connections() {
+            self.match_rules(state, None, seen, none);
             return self.apply_matched(state, None, *headers, ends, packet, &mut || cx.random());
         }
         self.connections.change(|connections| {
-            let connection = match self.find_connection(state, connections, None, seen, now) {
+            let found = self.find_connection(state, connections, None, seen, now);
+            let tracking = found.as_ref().map_or(none, |(it, _)| connections.tracking_of(it));
+            self.match_rules(state, None, seen, tracking);
+            let connection = match found {
                 Some((connection, _)) => Ok(Some(connection)),
                 None => self.create_connection(state, connections, seen, cx),
             };
@@ -172,9 +177,9 @@ impl HookContext<'_> {
 
 impl RuleSet {
     /// Whether fragments need the headers of the first one: a rule tests fields behind the IP
-    /// header, chooses by ports, or is stateful.
+    /// header, chooses by ports, or is about connections.
     #[inline]
     pub(crate) fn tracks_fragments(&self) -> bool {
-        self.stateful() > 0 || self.transport_rules() > 0
+        self.has_connections() || self.transport_rules() > 0
     }
 }

@@ -154,7 +154,7 @@ impl Harness {
         let Some(shown) = &view.headers else { return false };
         let (now, mut found) = (*now, Vec::new());
         let bytes = &view.bytes[..];
-        let seen = PacketView { bytes, headers: shown, input: "a", output: "b" };
+        let seen = PacketView::new(bytes, shown, ("a", "b"));
         matcher.start_burst();
         matcher.push(bytes, shown);
         matcher.look_up();

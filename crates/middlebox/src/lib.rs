@@ -4,8 +4,10 @@
 mod active_rules;
 pub mod analysis;
 mod burst;
+pub mod chains;
 mod config_line;
 mod connections;
+pub mod ct_state;
 mod execute;
 mod exit;
 mod export;
@@ -16,8 +18,10 @@ mod fuzz;
 pub mod headers;
 mod interfaces;
 pub mod language;
+pub mod limits;
 mod listing;
 mod match_packet;
+mod matched;
 mod matcher;
 mod metrics;
 #[allow(missing_docs)] // the manual says it
@@ -26,6 +30,7 @@ mod middlebox_args;
 mod named_sets;
 #[cfg(test)]
 mod nftables_tests;
+mod packet_log;
 mod packet_test;
 mod page;
 pub mod placement;

@@ -1,5 +1,6 @@
 //! Matches packets against predicates field by field. This is the reference for the lookup tables.
 
+use crate::ct_state::PacketTracking;
 use crate::field::{Field, FieldLocation, Kind, Layer};
 use crate::headers::Headers;
 use crate::rule::{Predicate, Rule};
@@ -18,6 +19,12 @@ pub struct PacketView<'a> {
     pub input: &'a str,
     /// Name of the output interface.
     pub output: &'a str,
+    /// What is known of its connection.
+    pub tracking: PacketTracking,
+    /// The time in nanoseconds.
+    pub now: u64,
+    /// Whether limits count the packet: not where it is only tested.
+    pub is_counted: bool,
 }
 
 /// The value of a field in a packet.
@@ -38,6 +45,17 @@ enum FieldValue<'a> {
 }
 
 impl<'a> PacketView<'a> {
+    /// A packet with these headers, of no connection and at time 0, that passes between two interfaces; limits
+    /// do not count it.
+    pub fn new(
+        bytes: &'a [u8],
+        headers: &'a Headers,
+        (input, output): (&'a str, &'a str),
+    ) -> PacketView<'a> {
+        let (tracking, now, is_counted) = (PacketTracking::default(), 0, false);
+        PacketView { bytes, headers, input, output, tracking, now, is_counted }
+    }
+
     fn read(&self, field: Field) -> FieldValue<'a> {
         let (spec, headers) = (field.spec(), self.headers);
         if !headers.has(spec.layer) {
@@ -52,6 +70,10 @@ impl<'a> PacketView<'a> {
             FieldLocation::Upper => FieldValue::Number(headers.protocol.into()),
             FieldLocation::Extension(number) => there(headers.has_extension(number)),
             FieldLocation::Option(_) => self.option(field),
+            FieldLocation::ConnectionState => FieldValue::Number(self.tracking.state as u128),
+            // Limits count packets that satisfy all else; a chain is no field of the packet.
+            FieldLocation::Rate(_) | FieldLocation::ConnectionCount(_) => FieldValue::Present,
+            FieldLocation::Chain => FieldValue::Absent,
             FieldLocation::Ethernet { first, count } => {
                 let frame = self.bytes.get(..headers.network).unwrap_or_default();
                 let header = frame.get(..Ethernet::LEN).unwrap_or_default();
@@ -105,8 +127,15 @@ impl<'a> PacketView<'a> {
 }
 
 impl Predicate {
-    /// Whether the packet satisfies the predicate.
+    /// Whether the packet satisfies the predicate, if it is no limit, which every packet is taken to
+    /// satisfy here.
     pub fn matches_packet(&self, packet: &PacketView) -> bool {
+        if let Some((_, Value::Chain(chain))) = &self.test {
+            return chain.has_packet(packet);
+        }
+        if self.field.spec().is_limit() {
+            return true;
+        }
         let found = packet.read(self.field);
         if found == FieldValue::NoLayer {
             return self.negated && self.tests_layer_only();

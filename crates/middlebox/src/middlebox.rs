@@ -12,6 +12,7 @@ use crate::interfaces::Interfaces;
 use crate::language::{Command, TestPacket};
 use crate::metrics::RULES;
 use crate::middlebox_args::MiddleboxArgs;
+use crate::packet_log::{LogFile, LogSettings};
 use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
 use crate::rule_set::{NonIpPolicy, RuleSet, Timeouts};
@@ -170,6 +171,52 @@ use castanet_element::prelude::*;
 /// = m.timeouts udp 60\ntcp-established 14400\ntcp-transient 120
 /// ```
 ///
+/// With `ct-state`, all packets that go on begin connections or belong to them.
+///
+/// ```click
+/// lan -> m :: Middlebox("ct-state established,related accept", ct-state invalid log drop, in lan accept,
+///     all drop, INTERFACES lan wan) -> out;  wan -> [1]m[1] -> back
+/// > lan 10.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// > wan 2.0.0.2:80 > 10.0.0.1:5 tcp syn ack 1
+/// > wan 2.0.0.2:80 > 10.0.0.1:6 tcp syn ack 1
+/// > wan 2.0.0.2:9 > 10.0.0.1:7 udp
+/// > wan 9.9.9.9 > 10.0.0.1 icmp type unreachable code 1 [10.0.0.1:5 > 2.0.0.2:80 tcp syn len 40]
+/// > wan 9.9.9.9 > 10.0.0.1 icmp type unreachable code 1 [10.0.0.1:8 > 2.0.0.2:80 tcp syn len 40]
+/// < out 10.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// < back 2.0.0.2:80 > 10.0.0.1:5 tcp syn ack 1
+/// < back 9.9.9.9 > 10.0.0.1 icmp type unreachable code 1 [10.0.0.1:5 > 2.0.0.2:80 tcp syn len 40]
+/// = m.connections tcp 10.0.0.1:5 > 2.0.0.2:80
+/// = m.rule_packets 2\tid1\n2\tid2\n1\tid3\n6\tid4
+/// = m.logged 2
+/// = m.drops.rule 3
+/// ```
+///
+/// Limits match packets within a rate or beyond it, and connections up to a number. The rules of a chain are
+/// about the packets that a rule with `jump` matches.
+///
+/// ```click
+/// in -> m :: Middlebox(proto icmp rate-saddr > 2/s:2 drop, tcp-syn jump web,
+///     add-stateful chain web tcp-dport 80 ct-count-saddr <= 1 accept, chain web drop) -> out
+/// > in 1.0.0.1 > 2.0.0.2 icmp type echo
+/// > in 1.0.0.1 > 2.0.0.2 icmp type echo
+/// > in 1.0.0.1 > 2.0.0.2 icmp type echo ttl 9
+/// > in 1.0.0.9 > 2.0.0.2 icmp type echo
+/// < out 1.0.0.1 > 2.0.0.2 icmp type echo
+/// < out 1.0.0.1 > 2.0.0.2 icmp type echo
+/// < out 1.0.0.9 > 2.0.0.2 icmp type echo
+/// + 500ms
+/// > in 1.0.0.1 > 2.0.0.2 icmp type echo ttl 8
+/// > in 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// > in 1.0.0.1:6 > 2.0.0.2:80 tcp syn
+/// > in 1.0.0.1:5 > 2.0.0.2:22 tcp syn
+/// < out 1.0.0.1 > 2.0.0.2 icmp type echo ttl 8
+/// < out 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// = m.drops.rule 3
+/// ! m.command delete connection tcp 1.0.0.1:5 > 2.0.0.2:80
+/// > in 1.0.0.1:6 > 2.0.0.2:80 tcp syn
+/// < out 1.0.0.1:6 > 2.0.0.2:80 tcp syn
+/// ```
+///
 /// `test` shows which rules and connection would apply to a packet, and where it would leave. It
 /// changes nothing.
 ///
@@ -281,6 +328,8 @@ pub struct Middlebox {
     limit: usize,
     pub(crate) connections: RwShared<Connections>,
     pub(crate) fragments: FragmentGate,
+    /// The log of packets.
+    pub(crate) log: LogSettings,
     /// The export of connections, if there is one.
     export: Option<ExportArgs>,
 }
@@ -304,6 +353,10 @@ impl Build for Middlebox {
             limit: args.connections,
             connections: RwShared::default(),
             fragments: FragmentGate::default(),
+            log: LogSettings {
+                rate: args.log_rate,
+                file: args.log_file.as_deref().map(LogFile::new),
+            },
             export: args.collector.map(|collector| ExportArgs {
                 collector,
                 domain: args.domain,
@@ -473,6 +526,7 @@ impl PerBatch for Middlebox {
 
     fn init(&self, state: &mut MiddleboxState, cx: &mut Cx) -> Result<(), ArgError> {
         state.is_primary = true;
+        self.log.file.as_ref().map_or(Ok(()), LogFile::open)?;
         state.set_export(self.export, cx)
     }
 
@@ -516,9 +570,20 @@ impl PerBatch for Middlebox {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        let Middlebox { interfaces, connections, fragments, mtu, .. } = self;
+        let Middlebox { interfaces, connections, fragments, mtu, log, .. } = self;
         let now = now(cx);
-        HookContext { rules, interfaces, connections, fragments, mtu: *mtu, port, now }
-            .process_burst(state, batch, cx);
+        let (mtu, is_counted) = (*mtu, true);
+        let hook = HookContext {
+            rules,
+            interfaces,
+            connections,
+            fragments,
+            mtu,
+            port,
+            now,
+            is_counted,
+            log,
+        };
+        hook.process_burst(state, batch, cx);
     }
 }

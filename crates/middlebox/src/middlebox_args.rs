@@ -33,6 +33,12 @@ pub struct MiddleboxArgs {
     /// Maximum number of connections, which all workers share.
     #[arg(keyword, default = 1_048_576)]
     pub(crate) connections: usize,
+    /// Packets of a rule with `log` that a worker logs in a second at most; 0 for all.
+    #[arg(keyword, default = 10)]
+    pub(crate) log_rate: u64,
+    /// A pcapng file to which logged packets are appended.
+    #[arg(keyword)]
+    pub(crate) log_file: Option<String>,
     /// A collector that gets records of connections by IPFIX; its port is 4739 without another.
     #[arg(keyword)]
     pub(crate) collector: Option<CollectorAddress>,
@@ -44,13 +50,14 @@ pub struct MiddleboxArgs {
     pub(crate) domain: u32,
 }
 
-/// The file and the collector that the arguments name.
+/// The files and the collector that the arguments name.
 pub(crate) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &MiddleboxArgs| {
         let mut all = Resource::input(it.file.as_deref(), "reads rules from it");
         let mut sets = it.file.as_deref().map_or(Vec::new(), file::set_files);
         sets.extend(it.rules.iter().filter_map(ConfigLine::file));
         all.extend(sets.iter().flat_map(|path| Resource::input(Some(path), "reads a set from it")));
+        all.extend(Resource::output(it.log_file.as_deref(), "appends logged packets to it"));
         all.extend(it.collector.iter().map(CollectorAddress::resource));
         all
     })

@@ -5,6 +5,7 @@ use crate::burst::HookContext;
 use crate::file::{FileContext, parse_rules};
 use crate::interfaces::Interfaces;
 use crate::named_sets::NamedSets;
+use crate::packet_log::LogSettings;
 use crate::packet_test::PacketTest;
 use crate::rule_set::RuleSet;
 use castanet_element::fragment::FragmentGate;
@@ -138,6 +139,7 @@ const TRANSLATIONS: &[Translation] = &[
 /// The last line of the report about a packet from the first interface.
 fn fate(rules: &ActiveRules, interfaces: &Interfaces, packet: &str) -> String {
     let (connections, fragments) = (RwShared::default(), FragmentGate::default());
+    let log = LogSettings::default();
     let hook = HookContext {
         rules: rules.rules(),
         interfaces,
@@ -146,6 +148,8 @@ fn fate(rules: &ActiveRules, interfaces: &Interfaces, packet: &str) -> String {
         mtu: 1500,
         port: 0,
         now: 0,
+        is_counted: false,
+        log: &log,
     };
     let test = PacketTest { hook, active_rules: rules, is_enabled: true };
     let report = test.run(packet).unwrap_or_else(|error| panic!("{packet}: {error}"));

@@ -5,6 +5,7 @@ use crate::burst::{ConnectionRef, HookContext};
 use crate::connections::{
     BurstLookup, Connections, LookupResult, PacketConnection, read_any_tuple,
 };
+use crate::ct_state::{CtState, PacketTracking};
 use crate::exit::Exit;
 use crate::fragments::{HeaderBuffer, fragment_key};
 use crate::headers::{self, Headers};
@@ -162,9 +163,8 @@ impl PacketTest<'_> {
         // Counters and buffers of its own.
         let mut state = MiddleboxState::default();
         state.matcher.set_tables(self.active_rules.tables());
-        self.hook.match_rules(&mut state, None, seen);
         self.hook.connections.read(|connections| {
-            let connection = match self.find_connection(&state, connections, seen) {
+            let connection = match self.find_connection(&mut state, connections, seen) {
                 Ok(connection) => connection,
                 Err(exit) => {
                     self.write_rules(&state, &state.matched_rules, report);
@@ -202,22 +202,28 @@ impl PacketTest<'_> {
     /// Finds the connection of a packet, or plans the one that it would create.
     fn find_connection<'c>(
         &self,
-        state: &MiddleboxState,
+        state: &mut MiddleboxState,
         connections: &'c Connections,
         (bytes, headers): (&[u8], &Headers),
     ) -> Result<TestConnection<'c>, Exit> {
         let batch = BurstLookup::default();
+        let seen = (bytes, headers);
         // An expired connection that is not removed yet does not count.
         if let LookupResult::Connection(connection) =
             connections.find((&batch, None), bytes, headers, self.hook.now)
             && self.hook.connection_actions(state, connections, &connection).is_some()
         {
+            let tracking = connections.tracking_of(&connection);
+            self.hook.match_rules(state, None, seen, tracking);
             return Ok(TestConnection::Existing(connections, connection));
         }
-        if !self.hook.may_create_connection(state, &mut || UNLIKELY)? {
+        let tracking = PacketTracking::of_no_connection(bytes, headers);
+        self.hook.match_rules(state, None, seen, tracking);
+        self.hook.leave_rules_in_excess(state, connections, seen);
+        let is_barred = self.hook.rules.tracks_all() && tracking.state != CtState::New;
+        if is_barred || !self.hook.may_create_connection(state, &mut || UNLIKELY)? {
             return Ok(TestConnection::None);
         }
-        let seen = (bytes, headers);
         let entries = self.hook.matched_stateful_rules(state);
         let Some(proposal) = connections.propose(seen, entries.clone(), || EXAMPLE)? else {
             return Ok(TestConnection::None);

@@ -1,10 +1,12 @@
 //! The connections of a `Middlebox` as records for another instance.
 
 use crate::connections::{ConnectionKey, ConnectionRecord, Connections};
-use crate::matcher::RuleKey;
+use crate::matcher::{RuleKey, RuleRef};
+use crate::rule_set::Entry;
 use crate::state::MiddleboxState;
 use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
+use std::sync::Arc;
 
 const SECOND: u64 = 1_000_000_000;
 /// The most connections that wait for their rules.
@@ -33,7 +35,14 @@ impl PortableState for MiddleboxState {
         let until = record.epoch.nanos(until).min(now + u64::from(longest) * SECOND);
         let rules: Vec<_> =
             connection.rules.iter().filter_map(|rule| self.matcher.find_rule(rule)).collect();
-        let import = |all: &mut Connections| all.import(key, &connection, &rules, (until, now));
+        let entries = self.entries(&rules);
+        let import = |all: &mut Connections| {
+            let fits = all.import(key, &connection, &rules, (until, now));
+            if fits {
+                all.limit(key, &entries);
+            }
+            fits
+        };
         if !self.connections.change(import) {
             return Err(ArgError::new("a connection has no room here"));
         }
@@ -57,7 +66,16 @@ impl MiddleboxState {
         for (key, rules) in std::mem::take(&mut self.unruled) {
             let find = |rule: &RuleKey| self.matcher.find_rule(rule);
             let rules: Vec<_> = rules.iter().filter_map(find).collect();
-            self.connections.change(|all| all.set_rules_of(key, &rules));
+            let entries = self.entries(&rules);
+            self.connections.change(|all| {
+                all.set_rules_of(key, &rules);
+                all.limit(key, &entries);
+            });
         }
+    }
+
+    /// The rules that references are to.
+    fn entries(&self, rules: &[RuleRef]) -> Vec<Arc<Entry>> {
+        self.matcher.slots().resolve_all(rules).map(|(_, entry)| entry.clone()).collect()
     }
 }

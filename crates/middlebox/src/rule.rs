@@ -1,6 +1,6 @@
 //! A rule: matches and targets.
 
-use crate::field::Field;
+use crate::field::{Field, FieldLocation, Layer};
 use crate::language::is_keyword;
 use crate::value::{Condition, Value};
 use crate::value_set::ValueSet;
@@ -85,6 +85,20 @@ pub struct Predicate {
 }
 
 impl Predicate {
+    /// Whether sets and chains of both have the same values at the time.
+    fn has_values_of(&self, other: &Predicate) -> bool {
+        match (&self.test, &other.test) {
+            (Some((_, Value::Set(own))), Some((_, Value::Set(others)))) => {
+                own.ranges() == others.ranges()
+            }
+            (Some((_, Value::Chain(own))), Some((_, Value::Chain(others)))) => {
+                own.has_values_of(others)
+            }
+            (Some((_, Value::Chain(_))), _) | (_, Some((_, Value::Chain(_)))) => false,
+            _ => true,
+        }
+    }
+
     /// The set that the field is compared with, if it is one.
     pub(crate) fn set(&self) -> Option<&Arc<ValueSet>> {
         self.test.as_ref().and_then(|(_, value)| value.set())
@@ -129,12 +143,23 @@ pub enum Target {
     Shuffle(Field),
     /// Sends the connection to one of several next hops.
     Balance(Vec<Hop>),
+    /// Writes a line about the packet to the log, under a name if it has one.
+    Log(Option<Box<str>>),
+    /// Sends the packet to the rules of a chain.
+    Jump(Box<str>),
 }
 
 impl Target {
-    /// Whether it must be the only target of its rule.
+    /// Whether it must be the only target of its rule but `log`.
     pub(crate) fn is_exclusive(&self) -> bool {
-        matches!(self, Target::Drop(_) | Target::Reject(_) | Target::Accept | Target::Balance(_))
+        matches!(
+            self,
+            Target::Drop(_)
+                | Target::Reject(_)
+                | Target::Accept
+                | Target::Balance(_)
+                | Target::Jump(_)
+        )
     }
 
     /// The word that it begins with.
@@ -150,6 +175,8 @@ impl Target {
             Target::Map { .. } => "map",
             Target::Shuffle(_) => "shuffle",
             Target::Balance(_) => "lb",
+            Target::Log(_) => "log",
+            Target::Jump(_) => "jump",
         }
     }
 }
@@ -271,7 +298,8 @@ impl fmt::Display for Target {
             Target::Strip(Some(field)) | Target::Keep(field) | Target::Shuffle(field) => {
                 write!(f, " {field}")
             }
-            Target::Drop(Chance::ALWAYS) | Target::Accept => Ok(()),
+            Target::Drop(Chance::ALWAYS) | Target::Accept | Target::Log(None) => Ok(()),
+            Target::Log(Some(name)) | Target::Jump(name) => write!(f, " {name}"),
             Target::Drop(chance) => write!(f, " {chance}"),
             Target::Reject(rejection) => {
                 let named = Rejection::NAMED.iter().find(|(_, it)| it == rejection);
@@ -296,7 +324,6 @@ impl Rule {
     /// Whether the rule needs data behind the IP header, which later fragments lack: a match tests
     /// it, or `lb` chooses by ports.
     pub(crate) fn reads_transport(&self) -> bool {
-        use crate::field::{FieldLocation, Layer};
         let chooses = |target: &Target| matches!(target, Target::Balance(hops) if hops.len() > 1);
         let is_behind = |predicate: &Predicate| {
             let spec = predicate.field.spec();
@@ -308,6 +335,17 @@ impl Rule {
                 )
         };
         self.matches.iter().any(is_behind) || self.targets.iter().any(chooses)
+    }
+
+    /// Whether it tests the state of the packet's connection, itself or by the ways to its chain.
+    pub(crate) fn reads_state(&self) -> bool {
+        let is_state = |it: &Predicate| it.field.spec().location == FieldLocation::ConnectionState;
+        self.matches.iter().any(is_state)
+    }
+
+    /// Whether sets and chains of equal rules have the same values at the time.
+    pub(crate) fn has_values_of(&self, other: &Rule) -> bool {
+        self.matches.iter().zip(&other.matches).all(|(own, others)| own.has_values_of(others))
     }
 
     /// The command that adds it.

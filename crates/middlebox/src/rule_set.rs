@@ -1,6 +1,9 @@
 //! The rule set: ordered rules, changed by commands, each with a slot for its counters.
 
+use crate::chains::{Chains, is_chained};
 use crate::language::{Command, RuleSelector, TIMEOUTS, Timeout};
+use crate::limits::RuleLimits;
+use crate::match_packet::PacketView;
 use crate::named_sets::{NamedSets, SetChange, uses};
 use crate::reload;
 use crate::rewrite::RulePlan;
@@ -21,6 +24,17 @@ pub struct Entry {
     pub rule: Rule,
     /// The compiled targets.
     pub plan: RulePlan,
+    /// The limits, with what they have counted.
+    pub limits: Option<Arc<RuleLimits>>,
+}
+
+impl Entry {
+    /// Whether a packet that satisfies all else of the rule is within its rates, or beyond them, as the rule
+    /// demands. Rates of stateful rules are about packets that begin connections.
+    pub(crate) fn allows(&self, packet: &PacketView) -> bool {
+        let is_free = self.rule.stateful && packet.tracking.is_of_connection;
+        self.limits.as_ref().is_none_or(|limits| is_free || limits.allow(packet))
+    }
 }
 
 /// Timeouts of idle connections, in seconds.
@@ -117,6 +131,10 @@ pub struct RuleSet {
     stateful: usize,
     /// Number of rules that test fields behind the IP header.
     transport_rules: usize,
+    /// Number of rules that test the state of connections.
+    state_rules: usize,
+    /// Number of rules that are of a chain, or lead to one.
+    chained_rules: usize,
     /// Timeouts of connections.
     pub timeouts: Timeouts,
     /// Policy for packets that are neither IPv4 nor IPv6.
@@ -234,6 +252,18 @@ impl RuleSet {
         self.transport_rules
     }
 
+    /// Whether packets may belong to connections: a rule is stateful, or tests their state.
+    #[inline]
+    pub(crate) fn has_connections(&self) -> bool {
+        self.stateful > 0 || self.state_rules > 0
+    }
+
+    /// Whether all packets that go on begin connections or belong to them: a rule tests their state.
+    #[inline]
+    pub(crate) fn tracks_all(&self) -> bool {
+        self.state_rules > 0
+    }
+
     fn new_entry(&mut self, rule: Rule, plan: RulePlan) -> Arc<Entry> {
         self.last_id += 1;
         let slot = self.free_slots.pop_back().unwrap_or_else(|| {
@@ -242,13 +272,18 @@ impl RuleSet {
         });
         self.stateful += usize::from(rule.stateful);
         self.transport_rules += usize::from(rule.reads_transport());
-        Arc::new(Entry { id: self.last_id, slot, rule, plan })
+        self.state_rules += usize::from(rule.reads_state());
+        self.chained_rules += usize::from(is_chained(&rule));
+        let limits = RuleLimits::of(&rule).map(Arc::new);
+        Arc::new(Entry { id: self.last_id, slot, rule, plan, limits })
     }
 
     /// Releases the slot of a removed rule.
     fn release(&mut self, entry: &Entry) {
         self.stateful -= usize::from(entry.rule.stateful);
         self.transport_rules -= usize::from(entry.rule.reads_transport());
+        self.state_rules -= usize::from(entry.rule.reads_state());
+        self.chained_rules -= usize::from(is_chained(&entry.rule));
         self.free_slots.push_back(entry.slot);
     }
 
@@ -331,6 +366,11 @@ impl RuleSet {
         self.sets = sets;
         /// With fewer rules another thread gains nothing.
         const MANY: usize = 4096;
+        let chains = Chains::new(rules.iter()).unwrap_or_default();
+        let mut rules = rules;
+        for rule in rules.iter_mut().filter(|rule| is_chained(rule)) {
+            *rule = chains.resolve(rule).unwrap_or_else(|| rule.clone());
+        }
         let kept = reload::reused_entries(self.entries(), &rules);
         self.release_removed(&kept);
         let new = rules.into_iter().zip(kept).collect::<Vec<_>>();
@@ -359,6 +399,7 @@ impl RuleSet {
         if count == 0 {
             (self.free_slots, self.slots) = (Vector::new(), 0);
             (self.stateful, self.transport_rules) = (0, 0);
+            (self.state_rules, self.chained_rules) = (0, 0);
             self.loads += 1;
         } else if count < self.len() {
             let gone: Vec<_> = self.entries().filter(|it| !stays[it.slot]).cloned().collect();
@@ -369,17 +410,20 @@ impl RuleSet {
     /// Executes a command that concerns rules, and returns its answer; `None` for other commands.
     pub fn execute(&mut self, command: &Command) -> Option<Result<String, String>> {
         Some(match command.clone() {
-            Command::Add(rule) => self.resolved(rule).map(|rule| {
-                let at = self.add(rule);
-                self.describe(at - 1)
+            Command::Add(rule) => self.changed(|all| {
+                let rule = all.resolved(rule)?;
+                let at = all.add(rule);
+                Ok(all.describe(at - 1))
             }),
-            Command::Replace(selector, rule) => self
-                .resolved(rule)
-                .and_then(|rule| self.replace(selector, rule))
-                .map(|at| self.describe(at)),
-            Command::Delete(selector) => self
-                .delete(selector)
-                .map(|it| format!("deleted id{}: {}", it.id, it.rule.command())),
+            Command::Replace(selector, rule) => self.changed(|all| {
+                let rule = all.resolved(rule)?;
+                let at = all.replace(selector, rule)?;
+                Ok(all.describe(at))
+            }),
+            Command::Delete(selector) => self.changed(|all| {
+                let entry = all.delete(selector)?;
+                Ok(format!("deleted id{}: {}", entry.id, entry.rule.command()))
+            }),
             Command::Move(selector, position) => {
                 self.move_to(selector, position).map(|()| self.describe(position - 1))
             }
@@ -404,6 +448,45 @@ impl RuleSet {
             }
             _ => return None,
         })
+    }
+
+    /// Changes rules, and then the ways to chains; if either fails, nothing changes.
+    fn changed(
+        &mut self,
+        change: impl FnOnce(&mut RuleSet) -> Result<String, String>,
+    ) -> Result<String, String> {
+        let mut new = self.clone();
+        let answer = change(&mut new)?;
+        if self.chained_rules > 0 || new.chained_rules > 0 {
+            new.renew_chains()?;
+        }
+        *self = new;
+        Ok(answer)
+    }
+
+    /// Gives the rules of chains the ways to them that there are now.
+    ///
+    /// # Errors
+    /// A chain leads to itself, or there are too many ways to one; then nothing changes.
+    pub(crate) fn renew_chains(&mut self) -> Result<(), String> {
+        let chains = Chains::new(self.entries().map(|entry| &entry.rule))?;
+        let new = self
+            .entries()
+            .enumerate()
+            .filter_map(|(at, entry)| Some((at, chains.resolve(&entry.rule)?)));
+        let new: Vec<_> = new.collect();
+        self.renew(new);
+        Ok(())
+    }
+
+    /// Gives rules at these positions other values of their sets and chains.
+    fn renew(&mut self, rules: Vec<(usize, Rule)>) {
+        for (at, rule) in rules {
+            let RankedEntry { rank, entry } = &self.ranked[at];
+            let (rank, entry) = (*rank, Arc::new(Entry { rule, ..Entry::clone(entry) }));
+            self.ranked.set(at, RankedEntry { rank, entry: entry.clone() });
+            self.record_change(Change::Renewed(rank, entry));
+        }
     }
 
     /// Renders a rule with its position and identifier.
@@ -436,14 +519,13 @@ impl RuleSet {
         let used = self.entries().enumerate().filter(|(_, entry)| uses(&entry.rule, name));
         let new = used.filter_map(|(at, entry)| {
             let rule = sets.resolve(&entry.rule).transpose()?;
-            Some(rule.map(|rule| (at, Arc::new(Entry { rule, ..Entry::clone(entry) }))))
+            Some(rule.map(|rule| (at, rule)))
         });
         let new = new.collect::<Result<Vec<_>, String>>()?;
         self.sets = sets;
-        for (at, entry) in new {
-            let rank = self.ranked[at].rank;
-            self.ranked.set(at, RankedEntry { rank, entry: entry.clone() });
-            self.record_change(Change::Renewed(rank, entry));
+        self.renew(new);
+        if self.chained_rules > 0 {
+            self.renew_chains()?;
         }
         Ok(answer)
     }
@@ -473,10 +555,6 @@ impl RuleSet {
 
 /// An entry with the sets and the comment of an equal rule; `None` if it has them.
 fn renewed(entry: &Arc<Entry>, rule: Rule) -> Option<Arc<Entry>> {
-    let ranges = |rule: &'_ Rule| -> Vec<_> {
-        rule.matches.iter().filter_map(|it| Some(it.set()?.ranges().clone())).collect()
-    };
-    let is_same =
-        entry.rule.comment.is_text_of(&rule.comment) && ranges(&entry.rule) == ranges(&rule);
+    let is_same = entry.rule.comment.is_text_of(&rule.comment) && entry.rule.has_values_of(&rule);
     (!is_same).then(|| Arc::new(Entry { rule, ..Entry::clone(entry) }))
 }

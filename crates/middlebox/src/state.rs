@@ -12,6 +12,7 @@ use crate::matcher::{Matcher, RuleKey};
 use crate::metrics::{
     CONNECTION_EVENTS, CONNECTIONS, RULE_BYTES, RULE_PACKETS, UNFIT_OPTIONS, WAITING_FRAGMENTS,
 };
+use crate::packet_log::PacketLog;
 use crate::rule_set::{Entry, RuleSet};
 use castanet_element::fragment::FragmentGate;
 use castanet_element::handler::{Sums, TextChunk};
@@ -57,6 +58,8 @@ pub struct MiddleboxState {
     #[read(rejected)]
     #[portable]
     pub(crate) rejected: u64,
+    /// The log of packets.
+    pub(crate) packet_log: PacketLog,
     /// Whether a wake-up is scheduled.
     is_wake_scheduled: bool,
     /// The export of all connections, on the primary worker.
@@ -106,6 +109,11 @@ impl MiddleboxState {
     #[read]
     fn connections_json(&self, ask: &ReadRequest) -> Value {
         self.list_connections(ask, ConnectionFormat::Json)
+    }
+    /// Packets that rules have logged.
+    #[read]
+    fn logged(&self) -> u64 {
+        self.packet_log.logged()
     }
     /// Number of connections.
     #[read]

@@ -32,12 +32,7 @@ fn is_about(matches: &str, text: &str) -> bool {
     let rule = stateless(&format!("{matches} accept"));
     let (packet, _) = packet(text);
     let headers = headers::find(&packet).expect("is IP");
-    rule.matches_packet(&PacketView {
-        bytes: packet.bytes(),
-        headers: &headers,
-        input: "eth0",
-        output: "eth1",
-    })
+    rule.matches_packet(&PacketView::new(packet.bytes(), &headers, ("eth0", "eth1")))
 }
 
 /// Returns the packet that comes out; `None` if it is dropped.
@@ -50,8 +45,7 @@ fn out(rules: &[&str], text: &str) -> Option<String> {
 /// Whether the packet goes on.
 fn pass(rules: &[Rule], packet: &mut Packet) -> bool {
     let Some(headers) = headers::find(packet) else { return true };
-    let seen =
-        PacketView { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
+    let seen = PacketView::new(packet.bytes(), &headers, ("eth0", "eth1"));
     let plans: Vec<RulePlan> =
         rules.iter().filter(|it| it.matches_packet(&seen)).map(RulePlan::new).collect();
     if dropping_rule(plans.iter(), || 0).is_some() {

@@ -1,7 +1,10 @@
 //! Values in rules, and how they compare.
 
+use crate::chains::ChainPaths;
+use crate::ct_state::CtState;
 use crate::field::{Field, Kind};
-use crate::value_set::{NumberSet, ValueFamily, ValueSet};
+use crate::limits::Rate;
+use crate::value_set::{NumberSet, ValueFamily, ValueSet, check_name};
 use castanet_wire::{MacAddr, ip_proto};
 use std::cmp::Ordering;
 use std::fmt;
@@ -29,10 +32,14 @@ pub enum Value {
     },
     /// Bytes.
     Bytes(Box<[u8]>),
-    /// The name of an interface.
+    /// The name of an interface, or of a chain.
     Name(Box<str>),
     /// A set of numbers or addresses.
     Set(Arc<ValueSet>),
+    /// A chain, with the ways by which packets come to it.
+    Chain(Arc<ChainPaths>),
+    /// A rate.
+    Rate(Rate),
 }
 
 /// Comparison of a field with a value.
@@ -144,6 +151,9 @@ impl Value {
             Kind::Prefix => hex(text, LONGEST).map(Value::Bytes),
             Kind::Bytes => hex(text, LONGEST_OPTION).or_else(|| short(text)).map(Value::Bytes),
             Kind::Interface => Some(Value::Name(text.into())),
+            Kind::State => CtState::number_of(text).map(Value::Number),
+            Kind::Chain => check_name(text).ok().map(|()| Value::Name(text.into())),
+            Kind::Rate => return Rate::parse(text).map(Value::Rate),
         };
         value.map_or_else(wanted, Ok)
     }
@@ -153,7 +163,8 @@ impl Value {
     /// [`RuleSet`](crate::RuleSet) looks it up. The error says what is expected.
     pub fn parse_of_match(field: Field, text: &str) -> Result<Value, String> {
         let Some(family) = ValueFamily::of(field) else { return Value::parse(field, text) };
-        if let Some(name) = text.strip_prefix('@') {
+        let is_state = field.spec().kind == Kind::State;
+        if let Some(name) = text.strip_prefix('@').filter(|_| !is_state) {
             let set = ValueSet::named(name, NumberSet::default())?;
             return Ok(Value::Set(Arc::new(set)));
         }
@@ -176,7 +187,8 @@ impl Value {
         };
         // An Ethernet address may have `-` between its bytes.
         let is_station = Value::parse(field, text).is_ok();
-        let Some((low, high)) = text.split_once('-').filter(|_| !is_station) else {
+        let has_ranges = !is_station && field.spec().kind != Kind::State;
+        let Some((low, high)) = text.split_once('-').filter(|_| has_ranges) else {
             let value = one(text)?;
             return value.range().ok_or_else(|| format!("{field} takes no lists"));
         };
@@ -195,7 +207,7 @@ impl Value {
                 Some((u128::from(*address), u128::from(address | !mask4(*length))))
             }
             Value::Net6 { address, length } => Some((*address, address | !mask6(*length))),
-            Value::Bytes(_) | Value::Name(_) | Value::Set(_) => None,
+            _ => None,
         }
     }
 
@@ -233,7 +245,7 @@ impl Value {
             Value::Net4 { address, .. } => put(&address.to_be_bytes()),
             Value::Net6 { address, .. } => put(&address.to_be_bytes()),
             Value::Bytes(bytes) => put(bytes),
-            Value::Name(_) | Value::Set(_) => 0,
+            Value::Name(_) | Value::Set(_) | Value::Chain(_) | Value::Rate(_) => 0,
         };
         (all, length)
     }
@@ -260,6 +272,9 @@ pub fn wants(field: Field) -> String {
         Kind::Prefix => format!("1 to {LONGEST} bytes in hexadecimal, such as 0x474554"),
         Kind::Bytes => format!("0 to {LONGEST_OPTION} bytes in hexadecimal, or a number"),
         Kind::Interface => "the name of an interface".into(),
+        Kind::State => CtState::NAMED.map(|(name, _)| name).join(", ") + " or a list of them",
+        Kind::Chain => "the name of a chain".into(),
+        Kind::Rate => Rate::SYNTAX.into(),
     }
 }
 
@@ -373,6 +388,9 @@ impl fmt::Display for DisplayValue {
                 }
             }
             (Value::Number(n), Kind::Version) => write!(f, "ip{n}"),
+            (Value::Number(n), Kind::State) => {
+                f.write_str(CtState::name_of((*n).into()).unwrap_or_default())
+            }
             (Value::Number(n), Kind::Station) => write!(f, "{}", mac(*n).with_colons()),
             (Value::Number(n), _) => write!(f, "{n}"),
             (Value::Net4 { address, length }, _) => {
@@ -389,6 +407,8 @@ impl fmt::Display for DisplayValue {
             }
             (Value::Name(name), _) => f.write_str(name),
             (Value::Set(set), kind) => write!(f, "{}", set.of(kind)),
+            (Value::Chain(chain), _) => f.write_str(chain.name()),
+            (Value::Rate(rate), _) => write!(f, "{rate}"),
         }
     }
 }

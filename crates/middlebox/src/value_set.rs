@@ -1,5 +1,6 @@
 //! Sets of values that matches compare fields with: listed in the rule, or named.
 
+use crate::ct_state::CtState;
 use crate::field::{Field, Kind};
 use crate::value::{DisplayValue, Value};
 use std::hash::{Hash, Hasher};
@@ -27,7 +28,9 @@ impl ValueFamily {
     /// The family of values of a kind.
     fn of_kind(kind: Kind) -> Option<ValueFamily> {
         match kind {
-            Kind::Number | Kind::Checksum | Kind::Protocol => Some(ValueFamily::Number),
+            Kind::Number | Kind::Checksum | Kind::Protocol | Kind::State => {
+                Some(ValueFamily::Number)
+            }
             Kind::Address4 => Some(ValueFamily::Ip4),
             Kind::Address6 => Some(ValueFamily::Ip6),
             Kind::Station => Some(ValueFamily::Station),
@@ -206,6 +209,10 @@ impl ValueSet {
         let family = ValueFamily::of_kind(kind).unwrap_or(ValueFamily::Number);
         match &self.name {
             Some(name) => format!("@{name}"),
+            None if kind == Kind::State => {
+                let numbers = self.ranges.as_slice().iter().flat_map(|&(low, high)| low..=high);
+                numbers.filter_map(CtState::name_of).collect::<Vec<_>>().join(",")
+            }
             None => self.ranges.text(kind, family).collect::<Vec<_>>().join(","),
         }
     }

@@ -88,6 +88,12 @@ pub const fn is_query(kind: u8) -> bool {
     )
 }
 
+/// Whether messages of this type are replies to a query.
+#[inline]
+pub const fn is_reply(kind: u8) -> bool {
+    matches!(kind, ECHO_REPLY | TIMESTAMP_REPLY | INFO_REPLY | MASK_REPLY)
+}
+
 /// Whether Click counts a sequence number in messages of this type: echo, timestamp and information
 /// messages, but not address masks.
 #[inline]

@@ -39,6 +39,12 @@ pub const fn is_query(kind: u8) -> bool {
     matches!(kind, ECHO | ECHO_REPLY)
 }
 
+/// Whether messages of this type are replies to a query.
+#[inline]
+pub const fn is_reply(kind: u8) -> bool {
+    kind == ECHO_REPLY
+}
+
 impl Icmp {
     /// Whether the checksum over pseudo header, header and `payload` is correct.
     #[inline]

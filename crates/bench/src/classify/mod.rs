@@ -155,7 +155,7 @@ fn compared(
         let built = sketch::build(text)?;
         let packet = Packet::from_bytes(&built.bytes);
         let headers = Headers::of(packet.bytes(), 0).ok_or("no IP packet")?;
-        let seen = PacketView { bytes: packet.bytes(), headers: &headers, input: "0", output: "0" };
+        let seen = PacketView::new(packet.bytes(), &headers, ("0", "0"));
         let started = Instant::now();
         let holding = rules.entries().filter(|entry| entry.rule.matches_packet(&seen));
         let plainly: Vec<u32> = holding.map(|entry| entry.slot as u32).collect();

@@ -2,6 +2,7 @@
 
 use super::bounds::{Bound, Number, least};
 use super::kinds::Kinds;
+use crate::ct_state::CtState;
 use crate::field::{FieldLocation, Kind, Layer};
 use crate::rule::Predicate;
 use crate::value::{Condition, Value};
@@ -37,6 +38,10 @@ const TCP_OFFSET: Bits = Bits { layer: Layer::Tcp, first: Tcp::OFFSET_BYTE as u1
 
 /// Number of bits of an Ethernet header.
 const ETHERNET_BITS: u16 = Ethernet::LEN as u16 * 8;
+
+/// The state of the connection, which lies in no header: behind those of all layers.
+const CT_STATE: Bits =
+    Bits { layer: Layer::Any, first: u16::MAX - CtState::BITS, count: CtState::BITS };
 
 /// Fields with a limited range in all packets: least and greatest value.
 const ALWAYS: [(Bits, u128, u128); 3] =
@@ -124,6 +129,11 @@ impl<'r> Constraints<'r> {
                 let first = ETHERNET_BITS + first;
                 self.header(Bits { layer: Layer::Any, first, count }, number(predicate));
             }
+            FieldLocation::ConnectionState => {
+                self.bits.push((CT_STATE, Bound::Within(0.into(), CtState::MOST.into())));
+                self.header(CT_STATE, number(predicate));
+            }
+            FieldLocation::Chain | FieldLocation::Rate(_) | FieldLocation::ConnectionCount(_) => {}
             FieldLocation::Payload => self.payload(spec.layer, predicate),
             FieldLocation::Extension(kind) => self.extensions.add(kind, !predicate.negated),
             FieldLocation::Option(_) => self.option(predicate),

@@ -121,7 +121,9 @@ fn idle(rule: &Rule, kinds: Kinds, at: usize, target: &Target) -> Option<RuleDia
         }
         Target::Strip(field) => (*field, Layer::Tcp),
         Target::Balance(hops) => return idle_hop(kinds, at, hops),
-        Target::Drop(_) | Target::Reject(_) | Target::Accept => return None,
+        Target::Drop(_) | Target::Reject(_) | Target::Accept | Target::Log(_) | Target::Jump(_) => {
+            return None;
+        }
     };
     if !kinds.and(Kinds::with(layer)).is_empty() {
         return None;

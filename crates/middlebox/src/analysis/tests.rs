@@ -354,7 +354,7 @@ proptest! {
     ) {
         let Some(headers) = headers::find(&packet) else { return Ok(()) };
         let seen =
-            PacketView { bytes: packet.bytes(), headers: &headers, input: "eth0", output: "eth1" };
+            PacketView::new(packet.bytes(), &headers, ("eth0", "eth1"));
         let own = |(mut it, at, add, bare): (Predicate, usize, u64, bool)| {
             if bare && it.field.spec().kind != crate::field::Kind::Interface {
                 it.test = None;

@@ -3,6 +3,7 @@
 use super::constraints;
 use super::kinds::Kinds;
 use super::{RuleDiagnostic, RulePart};
+use crate::chains::{chain_of, jumps};
 use crate::field::{Field, FieldLocation, Layer};
 use crate::rule::{Chance, Predicate, Rule, Target};
 use crate::value::{Condition, Value};
@@ -49,10 +50,39 @@ pub fn warnings_of_all<'r>(
         remarks.into_iter().map(move |remark| (at, remark)).collect::<Vec<_>>()
     };
     let overruled = overruled(rules.clone());
+    let loose_ends = loose_ends(rules.clone());
     let all = rules.clone().enumerate().flat_map(of_rule);
-    let mut all: Vec<_> = overruled.into_iter().chain(all).take(most).collect();
+    let mut all: Vec<_> = overruled.into_iter().chain(loose_ends).chain(all).take(most).collect();
     all.sort_by_key(|(at, _)| *at);
     all
+}
+
+/// Warns of chains that no rule leads to, and of jumps to chains without rules.
+fn loose_ends<'r>(rules: impl Iterator<Item = &'r Rule> + Clone) -> Vec<(usize, RuleDiagnostic)> {
+    let own = |rule: &'r Rule| rule.matches.iter().filter_map(chain_of);
+    let known: HashSet<&str> = rules.clone().flat_map(own).collect();
+    let reached: HashSet<&str> = rules.clone().flat_map(jumps).collect();
+    if known.is_empty() && reached.is_empty() {
+        return Vec::new();
+    }
+    let of_rule = |(at, rule): (usize, &'r Rule)| {
+        let targets = rule.targets.iter().enumerate().filter_map(|(target, it)| match it {
+            Target::Jump(name) if !known.contains(&**name) => {
+                let message = format!("`jump {name}` does nothing: no rule is of that chain");
+                let help = format!("a rule of it begins with `chain {name}`");
+                Some(RuleDiagnostic::new(RulePart::Target(target), message, help))
+            }
+            _ => None,
+        });
+        let matches = rule.matches.iter().enumerate().filter_map(|(at, predicate)| {
+            let name = chain_of(predicate).filter(|name| !reached.contains(name))?;
+            let message = format!("no packet comes to chain `{name}`");
+            let help = format!("a rule with `jump {name}` sends packets to it");
+            Some(RuleDiagnostic::new(RulePart::Match(at), message, help))
+        });
+        matches.chain(targets).map(|remark| (at, remark)).collect::<Vec<_>>()
+    };
+    rules.enumerate().flat_map(of_rule).collect()
 }
 
 /// The rules of a list translated to the other IP version, by the protocol field that they test.

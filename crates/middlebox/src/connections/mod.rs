@@ -6,6 +6,7 @@
 
 mod connection_meter;
 mod entry;
+mod limited;
 mod listing;
 mod lookup;
 mod mapping;
@@ -23,4 +24,4 @@ pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};
 pub(crate) use record::{ConnectionKey, ConnectionRecord};
 pub(crate) use table::{Connections, LookupResult, PacketConnection, TupleRewrite, quotes};
-pub(crate) use tuple::read_any_tuple;
+pub(crate) use tuple::{has_own_tuple, read_any_tuple};

@@ -4,9 +4,11 @@ use super::entry::{ConnectionState, ConntrackEntry};
 use super::mapping::Offsets;
 use super::table::{Connections, FamilyTable};
 use crate::matcher::{RuleKey, RuleRef, RuleSlots};
+use crate::rule_set::Entry;
 use castanet_kit::conntrack::{Address, Id, TABLE_PART, Tuple};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// The addresses, ports and protocol of a connection, in the direction of its first packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,11 +148,21 @@ impl Connections {
     /// Sets the rules of a connection that has come before its rules.
     pub(crate) fn set_rules_of(&mut self, key: ConnectionKey, rules: &[RuleRef]) {
         let refs = self.rule_lists.intern(rules);
-        if let Some(hit) = key.tuple().and_then(|tuple| self.hit(&tuple)) {
-            match hit.is_ip6 {
-                false => self.ip4.get_mut(hit.id).state_mut().rule_refs = refs,
-                true => self.ip6.get_mut(hit.id).state_mut().rule_refs = refs,
-            }
+        let Some((tuple, hit)) = key.tuple().and_then(|it| Some((it, self.hit(&it)?))) else {
+            return;
+        };
+        let state = match hit.is_ip6 {
+            false => self.ip4.get_mut(hit.id).state_mut(),
+            true => self.ip6.get_mut(hit.id).state_mut(),
+        };
+        let before = std::mem::replace(&mut state.rule_refs, refs);
+        self.limited.remove(self.rule_lists.rules(&before), &tuple);
+    }
+
+    /// Counts a connection from another instance for its rules.
+    pub(crate) fn limit(&mut self, key: ConnectionKey, entries: &[Arc<Entry>]) {
+        if let Some(tuple) = key.tuple() {
+            entries.iter().for_each(|entry| self.limited.add(entry, &tuple));
         }
     }
 

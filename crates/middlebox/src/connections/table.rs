@@ -2,12 +2,14 @@
 
 use super::connection_meter::{ConnectionMeter, octets};
 use super::entry::{ConnectionState, ConntrackEntry};
+use super::limited::LimitedConnections;
 use super::lookup::{BurstLookup, LookupKey};
 use super::mapping::{Direction, Mapping, Offsets};
 use super::nat_request::NatRequest;
 use super::rule_refs::RuleLists;
 use super::seq_offsets::SeqOffsets;
 use super::tuple::read_tuple;
+use crate::ct_state::{CtState, PacketTracking};
 use crate::exit::Exit;
 use crate::field::Layer;
 use crate::headers::Headers;
@@ -37,6 +39,8 @@ pub(crate) struct Connections {
     refused: u64,
     /// The rule set that entries refer to; `None` before the first one.
     rules: Option<Arc<RuleSet>>,
+    /// The connections of rules with limits.
+    pub(super) limited: LimitedConnections,
     /// The counts of connections, if they are exported.
     pub(super) meter: Option<Box<ConnectionMeter>>,
 }
@@ -58,24 +62,37 @@ macro_rules! release {
         match $is_ip6 {
             false => {
                 let removed = $self.ip4 $($call)*;
-                release((&mut $self.seq_offsets, &mut $self.meter), $id, removed, $reason);
+                release($self.beside(), $id, removed, $reason);
             }
             true => {
                 let removed = $self.ip6 $($call)*;
-                release((&mut $self.seq_offsets, &mut $self.meter), $id, removed, $reason);
+                release($self.beside(), $id, removed, $reason);
             }
         }
     };
 }
 
-/// Frees the offsets of a removed connection, and keeps its record if connections are exported.
+/// What connections have beside their entries.
+pub(super) struct BesideEntries<'c> {
+    seq_offsets: &'c mut SeqOffsets,
+    meter: &'c mut Option<Box<ConnectionMeter>>,
+    rule_lists: &'c RuleLists,
+    limited: &'c mut LimitedConnections,
+}
+
+/// Frees the offsets of a removed connection, takes it from the limits of its rules, and keeps its record if
+/// connections are exported.
 fn release<A: Address>(
-    (seq_offsets, meter): (&mut SeqOffsets, &mut Option<Box<ConnectionMeter>>),
+    BesideEntries { seq_offsets, meter, rule_lists, limited }: BesideEntries,
     id: Id,
     (key, entry): (TupleKey<A>, ConntrackEntry<TupleKey<A>>),
     reason: EndReason,
 ) {
     seq_offsets.remove(entry.state().offsets);
+    if !limited.is_empty() {
+        let original = entry.tuples(&key).0.tuple();
+        limited.remove(rule_lists.rules(&entry.state().rule_refs), &original);
+    }
     if let Some(meter) = meter {
         let is_over = reason == EndReason::IdleTimeout && entry.state().is_over();
         let reason = if is_over { EndReason::EndOfFlow } else { reason };
@@ -190,14 +207,55 @@ impl Connections {
     /// Removes expired connections, looking at `most` entries of each family. Returns whether none
     /// is left.
     pub(crate) fn expire(&mut self, now: u64, most: usize) -> bool {
-        let Connections { ip4, ip6, seq_offsets, meter, .. } = self;
+        let Connections { ip4, ip6, seq_offsets, meter, rule_lists, limited, .. } = self;
         let idle = EndReason::IdleTimeout;
         let is_done = ip4.expire(now, most, |id, key, entry| {
-            release((seq_offsets, meter), id, (key, entry), idle);
+            let beside = BesideEntries { seq_offsets, meter, rule_lists, limited };
+            release(beside, id, (key, entry), idle);
         });
         ip6.expire(now, most, |id, key, entry| {
-            release((seq_offsets, meter), id, (key, entry), idle);
+            let beside = BesideEntries { seq_offsets, meter, rule_lists, limited };
+            release(beside, id, (key, entry), idle);
         }) && is_done
+    }
+
+    /// What connections have beside their entries.
+    fn beside(&mut self) -> BesideEntries<'_> {
+        let Connections { seq_offsets, meter, rule_lists, limited, .. } = self;
+        BesideEntries { seq_offsets, meter, rule_lists, limited }
+    }
+
+    /// What is known of a packet for which a lookup has that result.
+    pub(crate) fn tracking(
+        &self,
+        result: &LookupResult,
+        bytes: &[u8],
+        headers: &Headers,
+    ) -> PacketTracking {
+        match result {
+            LookupResult::Connection(connection) => self.tracking_of(connection),
+            _ => PacketTracking::of_no_connection(bytes, headers),
+        }
+    }
+
+    /// What is known of a packet of a connection.
+    pub(crate) fn tracking_of(&self, connection: &PacketConnection) -> PacketTracking {
+        let is_answered =
+            || connection.direction == Direction::Reply || self.state(connection).has_reply();
+        let state = match connection.quoted {
+            Some(_) => CtState::Related,
+            None if is_answered() => CtState::Established,
+            None => CtState::New,
+        };
+        PacketTracking { state, is_of_connection: true }
+    }
+
+    /// Whether a rule may have one more connection, which this packet begins.
+    pub(crate) fn has_room_in(&self, entry: &Entry, bytes: &[u8], headers: &Headers) -> bool {
+        let counts = entry.limits.as_ref().map_or(&[][..], |limits| limits.counts());
+        counts.is_empty()
+            || packet_tuple(bytes, headers)
+                .is_none_or(|(tuple, _)| self.limited.has_room(RuleRef::new(entry), counts, &tuple))
     }
 
     /// Returns the state of a connection.
@@ -469,7 +527,7 @@ impl Connections {
     pub(crate) fn insert<'r>(
         &mut self,
         Proposal { from, to, offsets, flags, octets }: Proposal,
-        entries: impl Iterator<Item = &'r Arc<Entry>>,
+        entries: impl Iterator<Item = &'r Arc<Entry>> + Clone,
         timeouts: &Timeouts,
         now: u64,
     ) -> Result<PacketConnection, Exit> {
@@ -478,7 +536,7 @@ impl Connections {
             return Err(Exit::Full);
         }
         self.rule_refs.clear();
-        self.rule_refs.extend(entries.map(|entry| RuleRef::new(entry)));
+        self.rule_refs.extend(entries.clone().map(|entry| RuleRef::new(entry)));
         let rule_refs = self.rule_lists.intern(&self.rule_refs);
         let offsets = self.seq_offsets.insert(offsets);
         let state = ConnectionState::new(rule_refs, offsets);
@@ -491,6 +549,7 @@ impl Connections {
             self.seq_offsets.remove(offsets);
             return Err(Exit::Full);
         };
+        entries.for_each(|entry| self.limited.add(entry, &from));
         let direction = Direction::Original;
         let connection = PacketConnection { hit, quoted: None, direction };
         self.reserve_counters();

@@ -75,8 +75,7 @@ impl Harness {
                 connections.refresh_exclusive(found, bytes, &headers, timeouts, now);
             }
         }
-        let seen =
-            crate::PacketView { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
+        let seen = crate::PacketView::new(packet.bytes(), &headers, ("", ""));
         let about: Vec<_> = self
             .active_rules
             .rules()

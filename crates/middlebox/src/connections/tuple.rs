@@ -14,6 +14,11 @@ pub(crate) fn read_tuple(bytes: &[u8], headers: &Headers) -> Option<Tuple> {
     Some(Tuple { src: (src, sport), dst: (dst, dport), proto: headers.protocol })
 }
 
+/// Whether a packet can belong to a connection of its own: all but ICMP messages without an identifier.
+pub(crate) fn has_own_tuple(bytes: &[u8], headers: &Headers) -> bool {
+    read_tuple(bytes, headers).is_some()
+}
+
 /// As [`read_tuple`], with zero ports instead of `None`.
 pub(crate) fn read_any_tuple(bytes: &[u8], headers: &Headers) -> Option<Tuple> {
     read_tuple(bytes, headers).or_else(|| {

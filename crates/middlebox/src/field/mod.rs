@@ -5,6 +5,7 @@ mod table;
 pub use castanet_wire::headers::Layer;
 pub use table::FIELDS;
 
+use crate::ct_state::CtState;
 use castanet_lang::nearest;
 use std::fmt;
 
@@ -48,6 +49,25 @@ pub enum FieldLocation {
     Extension(Option<u8>),
     /// A TCP option of that kind; any, without one.
     Option(Option<u8>),
+    /// The state of the packet's connection.
+    ConnectionState,
+    /// The chains that the packet is sent to.
+    Chain,
+    /// The rate of the packets that the rule matches otherwise.
+    Rate(LimitScope),
+    /// The number of connections that the rule has begun.
+    ConnectionCount(LimitScope),
+}
+
+/// The packets or connections of a rule that a limit counts together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LimitScope {
+    /// All of them.
+    Rule,
+    /// Those with the same source address.
+    Source,
+    /// Those with the same destination address.
+    Destination,
 }
 
 /// Kind of the values of a field.
@@ -79,6 +99,12 @@ pub enum Kind {
     Bytes,
     /// The name of an interface.
     Interface,
+    /// A state of connections.
+    State,
+    /// The name of a chain.
+    Chain,
+    /// Packets or bytes in a time.
+    Rate,
 }
 
 /// Declaration of a field.
@@ -119,8 +145,25 @@ impl FieldSpec {
     pub(crate) const fn has_order(&self) -> bool {
         !matches!(
             self.kind,
-            Kind::Presence | Kind::Prefix | Kind::Interface | Kind::Version | Kind::Named(_)
+            Kind::Presence
+                | Kind::Prefix
+                | Kind::Interface
+                | Kind::Version
+                | Kind::Named(_)
+                | Kind::State
+                | Kind::Chain
         )
+    }
+
+    /// Whether a match with it has a value.
+    pub(crate) const fn needs_value(&self) -> bool {
+        matches!(self.kind, Kind::Interface | Kind::State | Kind::Chain) || self.is_limit()
+    }
+
+    /// Whether it is a limit, which a packet is at most within or beyond, and which counts the packets
+    /// that the rest of the rule matches.
+    pub(crate) const fn is_limit(&self) -> bool {
+        matches!(self.location, FieldLocation::Rate(_) | FieldLocation::ConnectionCount(_))
     }
 
     /// Number of bits of a value; 0 without a fixed width.
@@ -133,6 +176,8 @@ impl FieldSpec {
                 _,
             ) => count,
             (FieldLocation::Upper, _) => 8,
+            (FieldLocation::ConnectionState, _) => CtState::BITS,
+            (FieldLocation::ConnectionCount(_), _) => 32,
             (FieldLocation::Option(Some(kind)), _) => option_bits(kind),
             _ => 0,
         }

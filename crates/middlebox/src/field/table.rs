@@ -1,6 +1,6 @@
 //! The list of fields: parser, help, completion and documentation come from it.
 
-use super::{FieldLocation, FieldSpec, Kind, Layer};
+use super::{FieldLocation, FieldSpec, Kind, Layer, LimitScope};
 use castanet_wire::{Ethernet, Icmp, Ipv4Header, Ipv6Header, Tcp, Udp, ip_proto, tcp};
 
 const fn spec(
@@ -91,6 +91,15 @@ pub static FIELDS: &[FieldSpec] = &[
     station("eth-daddr", Ethernet::DST, "Destination station, where the packet has its Ethernet header."),
     spec("vlan-id", Any, FieldLocation::Vlan { first: 4, count: 12 }, Kind::Number, "Number of the VLAN in the first tag; alone: the packet has a tag."),
     spec("vlan-pcp", Any, FieldLocation::Vlan { first: 0, count: 3 }, Kind::Number, "Priority in the first tag."),
+
+    spec("ct-state", Any, FieldLocation::ConnectionState, Kind::State, "State of the packet's connection."),
+    spec("ct-count", Any, FieldLocation::ConnectionCount(LimitScope::Rule), Kind::Number, "Number of connections of the rule; stateful, with `<` or `<=`."),
+    spec("ct-count-saddr", Any, FieldLocation::ConnectionCount(LimitScope::Source), Kind::Number, "Number of connections of the rule from the same source."),
+    spec("ct-count-daddr", Any, FieldLocation::ConnectionCount(LimitScope::Destination), Kind::Number, "Number of connections of the rule to the same destination."),
+    spec("rate", Any, FieldLocation::Rate(LimitScope::Rule), Kind::Rate, "Rate of the packets that the rest of the rule matches, with `<=` or `>`."),
+    spec("rate-saddr", Any, FieldLocation::Rate(LimitScope::Source), Kind::Rate, "The same of each source address."),
+    spec("rate-daddr", Any, FieldLocation::Rate(LimitScope::Destination), Kind::Rate, "The same of each destination address."),
+    spec("chain", Any, FieldLocation::Chain, Kind::Chain, "The packet is matched by a rule with `jump` to that chain."),
 
     spec("ip-ver", Ip4, bits(Ipv4Header::VERSION_IHL, 0, 4), Kind::Number, "Version: 4."),
     spec("ip-ihl", Ip4, bits(Ipv4Header::VERSION_IHL, 4, 4), Kind::Number, "Length of the header in fours of bytes."),

@@ -6,11 +6,12 @@ use crate::analysis::{RulePart, rule_error};
 use crate::field::{Field, FieldLocation, FieldSpec, Kind};
 use crate::rule::{Chance, Hop, Predicate, Rejection, Rule, RuleComment, Target};
 use crate::value::{self, CONDITIONS, Condition, Value, wants};
+use crate::value_set::check_name;
 use castanet_lang::nearest;
 use std::ops::Range;
 
 /// The targets: word, arguments, and a sentence for the help.
-pub const TARGETS: [(&str, &str, &str); 9] = [
+pub const TARGETS: [(&str, &str, &str); 11] = [
     ("mod", "FIELD VALUE", "Sets a field."),
     ("add", "TCP-OPT [VALUE]", "Adds a TCP option where there is none of its kind."),
     ("strip", "[!] TCP-OPT | all", "Removes TCP options; with `!`, all but those named."),
@@ -24,6 +25,12 @@ pub const TARGETS: [(&str, &str, &str); 9] = [
     ("map", "FIELD VALUE", "Sets a field one way, and restores it the other; stateful."),
     ("shuffle", "FIELD", "Gives each connection a value of its own; stateful."),
     ("lb", "NEXT-HOP…", "Spreads connections over next hops; alone."),
+    (
+        "log",
+        "[NAME]",
+        "Writes a line about the packet to the log; beside any other target, or alone.",
+    ),
+    ("jump", "CHAIN", "Sends the packet to the rules with the match `chain CHAIN`; alone."),
 ];
 
 /// Cursor over the words of a line.
@@ -156,6 +163,7 @@ fn parse_rule(cursor: &mut Cursor, stateful: bool) -> Result<ParsedRule, ParseEr
         return Err(ParseError::new(cursor.end..cursor.end, "a target is missing").help(help));
     }
     check_combination(&targets)?;
+    check_limits(&matches, &targets, stateful)?;
     let (rule_matches, matches) = matches.into_iter().unzip();
     let (rule_targets, targets) = targets.into_iter().unzip();
     let comment = RuleComment::new("", cursor.comment);
@@ -192,10 +200,11 @@ fn check_all_alone(matches: &[(Predicate, Range<usize>)]) -> Result<(), ParseErr
 
 /// Refuses targets that exclude each other.
 fn check_combination(targets: &[(Target, Range<usize>)]) -> Result<(), ParseError> {
+    let others = targets.iter().filter(|(target, _)| !matches!(target, Target::Log(_))).count();
     let single = targets.iter().find(|(target, _)| target.is_exclusive());
-    if let Some((target, range)) = single.filter(|_| targets.len() > 1) {
+    if let Some((target, range)) = single.filter(|_| others > 1) {
         return Err(ParseError::new(range.clone(), format!("`{}` stands alone", target.word()))
-            .help("make a rule of its own for the other targets"));
+            .help("make a rule of its own for the other targets; only `log` goes with it"));
     }
     let strips = targets.iter().any(|(target, _)| matches!(target, Target::Strip(_)));
     let keeps = targets.iter().find(|(target, _)| matches!(target, Target::Keep(_)));
@@ -206,6 +215,56 @@ fn check_combination(targets: &[(Target, Range<usize>)]) -> Result<(), ParseErro
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses limits that have no meaning, and jumps of rules that are about connections.
+fn check_limits(
+    matches: &[(Predicate, Range<usize>)],
+    targets: &[(Target, Range<usize>)],
+    stateful: bool,
+) -> Result<(), ParseError> {
+    let jump = targets.iter().find(|(target, _)| matches!(target, Target::Jump(_)));
+    if let Some((_, range)) = jump.filter(|_| stateful) {
+        return Err(ParseError::new(range.clone(), "`jump` is for rules that are not stateful")
+            .help("the rules of the chain may be stateful"));
+    }
+    let limits = matches.iter().filter(|(predicate, _)| predicate.field.spec().is_limit());
+    for (Predicate { negated, field, test }, range) in limits {
+        let wrong = |what: String, help: &str| {
+            Err(ParseError::new(range.clone(), what).help(help.to_owned()))
+        };
+        let condition = test.as_ref().map(|(condition, _)| *condition);
+        let is_count = matches!(field.spec().location, FieldLocation::ConnectionCount(_));
+        match condition {
+            _ if jump.is_some() => {
+                return wrong(
+                    format!("`{field}` does not go with `jump`"),
+                    "put the limit into the rules of the chain",
+                );
+            }
+            _ if is_count && !stateful => {
+                return wrong(
+                    format!("`{field}` is for stateful rules: it counts their connections"),
+                    "add the rule with `add-stateful`, and another one that drops the rest",
+                );
+            }
+            Some(Condition::AtMost | Condition::Less) if is_count && !negated => {}
+            Some(Condition::AtMost | Condition::More) if !is_count && !negated => {}
+            _ if is_count => {
+                return wrong(
+                    format!("`{field}` takes `<=` and `<`: the connections that there may be"),
+                    "what is beyond does not match, and is for other rules to drop",
+                );
+            }
+            _ => {
+                return wrong(
+                    format!("`{field}` takes `<=` and `>`"),
+                    "`<=` matches packets within the rate, `>` those beyond it",
+                );
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Parses the next word as a field. With `or_target`, the suggestion for an unknown field may be a
@@ -245,8 +304,14 @@ fn predicate(cursor: &mut Cursor, first: bool) -> Result<Predicate, ParseError> 
         );
     }
     let test = test(cursor, field, &name)?;
-    if test.is_none() && spec.kind == Kind::Interface {
+    if test.is_none() && spec.needs_value() {
         return Err(ParseError::new(name.range, format!("`{field}` wants {}", wants(field))));
+    }
+    let is_chain = spec.kind == Kind::Chain;
+    let is_equal = matches!(test, Some((Condition::Equal, _)));
+    if is_chain && (negated || !is_equal) {
+        return Err(ParseError::new(name.range, "a rule is of a chain, or says nothing of it")
+            .help("`chain NAME` stands without `!` and `!=`"));
     }
     Ok(Predicate { negated, field, test })
 }
@@ -293,7 +358,7 @@ fn looks_like_field(spec: &FieldSpec, word: &str) -> bool {
     let is_word = word.contains('-') && !value::is_numeric(word) && !word.starts_with('@');
     match spec.kind {
         Kind::Presence => true,
-        Kind::Interface => false,
+        Kind::Interface | Kind::Chain => false,
         _ => is_word && !word.contains([':', '/', '.', ',']),
     }
 }
@@ -332,6 +397,11 @@ fn target(cursor: &mut Cursor, word: &Word, stateful: bool) -> Result<Target, Pa
         "reject" => Ok(Target::Reject(rejection(cursor)?)),
         "accept" => Ok(Target::Accept),
         "lb" => hops(cursor).map(Target::Balance),
+        "log" => {
+            let has_name = cursor.peek().is_some_and(|word| !is_target(word.text));
+            Ok(Target::Log(if has_name { Some(name(cursor, "a line of the log")?) } else { None }))
+        }
+        "jump" => name(cursor, "a chain").map(Target::Jump),
         other => {
             let names = TARGETS.iter().map(|(name, _, _)| *name);
             let near = nearest(other, names).map(|near| format!("did you mean `{near}`?"));
@@ -339,6 +409,19 @@ fn target(cursor: &mut Cursor, word: &Word, stateful: bool) -> Result<Target, Pa
             let fallback = format!("a target is one of {}", target_words());
             Err(ParseError::new(word.range.clone(), format!("`{other}` is no target"))
                 .maybe_help(late.or(near).or(Some(fallback))))
+        }
+    }
+}
+
+/// Parses the name of a chain or of lines of the log.
+fn name(cursor: &mut Cursor, of: &str) -> Result<Box<str>, ParseError> {
+    let word = cursor.expect(&format!("the name of {of}"))?;
+    match check_name(word.text) {
+        Ok(()) => Ok(word.text.into()),
+        Err(_) => {
+            let message = format!("`{}` is no name of {of}", word.text);
+            Err(ParseError::new(word.range, message)
+                .help("a name has letters, digits, `-`, `_` and `.`"))
         }
     }
 }

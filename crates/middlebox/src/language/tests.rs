@@ -196,7 +196,7 @@ fn errors_have_ranges_and_suggestions() {
         "add tcp-syn",
         "a target is missing",
         "",
-        "after the matches comes one of mod, add, strip, drop, reject, accept, map, shuffle, lb",
+        "after the matches comes one of mod, add, strip, drop, reject, accept, map, shuffle, lb, log, jump",
     );
     golden("add all tcp-syn drop", "`all` stands alone", "all", "leave it out");
     golden("add ! all drop", "`! all` is about no packet", "all", "leave the `!` out");
@@ -346,6 +346,9 @@ fn value_of(field: Field) -> BoxedStrategy<Value> {
         Kind::Address6 => (any::<std::net::Ipv6Addr>(), 0u8..=128)
             .prop_map(move |(address, length)| parsed(format!("{address}/{length}")))
             .boxed(),
+        Kind::State => (0u64..5).prop_map(Value::Number).boxed(),
+        Kind::Chain => "[a-z]{3}[0-9]".prop_map(|it| Value::Name(it.into())).boxed(),
+        Kind::Rate => (1u64..1000).prop_map(move |n| parsed(format!("{n}/s"))).boxed(),
         Kind::Station => (0u64..1 << 48).prop_map(Value::Number).boxed(),
         Kind::Prefix => bytes(64).prop_map(|it| Value::Bytes(it.into())).boxed(),
         Kind::Bytes => bytes(38).prop_map(|it| Value::Bytes(it.into())).boxed(),
@@ -359,7 +362,10 @@ fn value_of(field: Field) -> BoxedStrategy<Value> {
 }
 
 fn any_field() -> impl Strategy<Value = Field> + Clone {
-    let plain = (0..FIELDS.len()).prop_map(|at| Field::all().nth(at).expect("is there"));
+    // Limits and chains go with few conditions and targets.
+    let is_plain = |field: &Field| field.spec().kind != Kind::Chain && !field.spec().is_limit();
+    let all: Vec<Field> = Field::all().filter(is_plain).collect();
+    let plain = proptest::sample::select(all);
     prop_oneof![4 => plain, 1 => (2u8..=255).prop_map(Field::option)]
 }
 
@@ -404,7 +410,7 @@ pub(crate) fn predicate() -> impl Strategy<Value = Predicate> + Clone {
             _ => Condition::Equal,
         };
         let bare = spec.kind == Kind::Presence || field == Field::any_option();
-        let alone = bare || alone && spec.kind != Kind::Interface;
+        let alone = bare || alone && !spec.needs_value();
         Predicate { negated, field, test: (!alone).then_some((condition, value)) }
     })
 }
@@ -431,7 +437,14 @@ fn change() -> impl Strategy<Value = Target> {
     ]
 }
 
+/// Targets of a rule, sometimes with a line of the log.
 fn targets() -> impl Strategy<Value = Vec<Target>> {
+    let name = proptest::option::of("[a-z]{2}[0-9]").prop_map(|it| it.map(Into::into));
+    let log = proptest::option::weighted(0.2, name.prop_map(Target::Log));
+    (log, other_targets()).prop_map(|(log, others)| log.into_iter().chain(others).collect())
+}
+
+fn other_targets() -> impl Strategy<Value = Vec<Target>> {
     let hop = prop_oneof![
         any::<std::net::IpAddr>().prop_map(Hop::Address),
         any::<[u8; 6]>().prop_map(|it| Hop::Station(castanet_wire::MacAddr(it))),

@@ -1,10 +1,12 @@
 //! Compiles rules into masked keys, and tells which must also be tested on the packet.
 
 use super::keys::{self, Bits, Span};
+use crate::chains::ChainPaths;
+use crate::ct_state::CtState;
 use crate::field::{FieldLocation, FieldSpec, Kind, Layer};
 use crate::rule::{Predicate, Rule};
 use crate::value::{Condition, Value, mask4, mask6};
-use crate::value_set::ValueSet;
+use crate::value_set::{NumberSet, ValueSet};
 use castanet_kit::rules::{Key, MaskedKey, prefixes};
 
 /// A rule with ranges is several keys; with more than so many, ranges are asked for later.
@@ -84,21 +86,56 @@ impl CompiledRule {
         let has_set = rule.matches.iter().any(|it| it.set().is_some());
         let most = if has_set { MOST_OF_SETS } else { MOST };
         for predicate in &rule.matches {
-            let mut predicate_keys = predicate_keys(predicate);
-            if all.keys.len() * predicate_keys.alternatives.len() > most {
-                predicate_keys = PredicateKeys::vaguely(predicate);
+            match &predicate.test {
+                Some((_, Value::Chain(chain))) => all = all.in_chain(chain, most),
+                _ => all.narrow(predicate, most),
             }
-            all.is_exact &= predicate_keys.is_exact;
-            let both = all.keys.iter().flat_map(|key| {
-                predicate_keys
-                    .alternatives
-                    .iter()
-                    .filter_map(|alternative| alternative.iter().try_fold(*key, narrowed))
-            });
-            all.keys = both.collect();
         }
         all
     }
+
+    /// Narrows the keys to packets that satisfy a predicate, if they are `most` at most.
+    fn narrow(&mut self, predicate: &Predicate, most: usize) {
+        let mut predicate_keys = predicate_keys(predicate);
+        if self.keys.len() * predicate_keys.alternatives.len() > most {
+            predicate_keys = PredicateKeys::vaguely(predicate);
+        }
+        self.is_exact &= predicate_keys.is_exact;
+        let both = self.keys.iter().flat_map(|key| {
+            predicate_keys
+                .alternatives
+                .iter()
+                .filter_map(|alternative| alternative.iter().try_fold(*key, narrowed))
+        });
+        self.keys = both.collect();
+    }
+
+    /// These keys for packets that come to a chain, if they are `most` at most. They are not exact if two
+    /// of them have a packet in common, which must count once.
+    fn in_chain(&self, chain: &ChainPaths, most: usize) -> CompiledRule {
+        let mut all = CompiledRule { keys: Vec::new(), is_exact: self.is_exact };
+        for path in chain.paths() {
+            let mut own = self.clone();
+            path.iter().for_each(|predicate| own.narrow(predicate, most));
+            all.keys.extend(own.keys);
+            all.is_exact &= own.is_exact;
+            if all.keys.len() > most {
+                return CompiledRule { keys: self.keys.clone(), is_exact: false };
+            }
+        }
+        let is_many = chain.paths().len() > 1;
+        all.is_exact &= !is_many || all.keys.len() <= MOST && are_disjoint(&all.keys);
+        all
+    }
+}
+
+/// Whether no packet has two of the keys.
+fn are_disjoint(keys: &[MaskedKey]) -> bool {
+    let is_apart = |one: &MaskedKey, other: &MaskedKey| {
+        let common = *one.mask() & *other.mask();
+        *one.value() & common != *other.value() & common
+    };
+    keys.iter().enumerate().all(|(at, key)| keys[..at].iter().all(|other| is_apart(key, other)))
 }
 
 /// A key that also has these bits; none, if it has others there.
@@ -122,6 +159,15 @@ fn predicate_keys(predicate: &Predicate) -> PredicateKeys {
         Some((Condition::Equal, Value::Set(set)))
             if !predicate.negated && set.ranges().as_slice().is_empty() =>
         {
+            PredicateKeys { alternatives: Vec::new(), is_exact: true }
+        }
+        // Every packet has a state.
+        Some((condition, value)) if spec.location == FieldLocation::ConnectionState => {
+            in_states(condition.inverse_if(predicate.negated), value)
+        }
+        Some(_) if spec.is_limit() => PredicateKeys::unknown(),
+        // No packet comes to a chain to which the ways are not known.
+        Some((_, Value::Name(_))) if spec.location == FieldLocation::Chain => {
             PredicateKeys { alternatives: Vec::new(), is_exact: true }
         }
         // A negation also holds for some packets without the field.
@@ -177,6 +223,21 @@ fn alone(predicate: &Predicate, spec: &FieldSpec) -> PredicateKeys {
         _ if yes == 1 => PredicateKeys::vaguely(predicate),
         _ => PredicateKeys::unknown(),
     }
+}
+
+/// The states of connections that compare so with a state or a list of them.
+fn in_states(condition: Condition, value: &Value) -> PredicateKeys {
+    let named = |number: u128| match value {
+        Value::Set(set) => set.ranges().contains(number),
+        value => value.range().is_some_and(|(only, _)| only == number),
+    };
+    let is_equal = condition == Condition::Equal;
+    let wanted = (0..=CtState::MOST).filter(|number| named(*number) == is_equal);
+    let all = NumberSet::new(wanted.map(|number| (number, number)).collect());
+    let width = keys::ct_state().count;
+    let rows = all.as_slice().iter().flat_map(|&(low, high)| prefixes(low, high, width));
+    let row = |(mask, value)| Alternative::of([keys::ct_state().masked(mask as u64, value as u64)]);
+    PredicateKeys { alternatives: rows.map(row).collect(), is_exact: true }
 }
 
 /// A field and a value that it is compared with; nothing, if keys do not have it.

@@ -1,5 +1,6 @@
 //! Builds keys of [`kit::rules`](castanet_kit::rules) from packets: maps header bits to key bits.
 
+use crate::ct_state::CtState;
 use crate::field::{Field, Layer};
 use crate::headers::Headers;
 use castanet_kit::rules::{Key, WORDS};
@@ -48,12 +49,14 @@ const REST: usize = 3;
 const DST6: usize = 4;
 /// The first eight bytes of the transport header.
 const UPPER: usize = 6;
-/// Bytes 12 to 15 of a TCP header above, then the values of two options.
+/// Bytes 12 to 15 of a TCP header above, then the values of two options, then the state of the connection.
 const TCP: usize = 7;
 
 const PROTOCOL: Span = Span { word: HAS, shift: 0, count: 8 };
 const MSS: Span = Span { word: TCP, shift: 16, count: 16 };
 const WSCALE: Span = Span { word: TCP, shift: 8, count: 8 };
+/// The state of the connection; filled in only if a rule tests it.
+const CT_STATE: Span = Span { word: TCP, shift: 0, count: CtState::BITS as u32 };
 /// Extension headers of IPv6, a bit each.
 const EXTENSIONS: Span = Span { word: HAS, shift: 16, count: 16 };
 /// Whether there is any TCP option.
@@ -78,7 +81,7 @@ const RARE: u32 = 42;
 const OF_OPTIONS: Key = {
     let mut words = [0; WORDS];
     words[HAS] = u64::MAX << ANY_OPTION;
-    words[TCP] = u64::MAX >> 32;
+    words[TCP] = u64::MAX >> 32 & u64::MAX << WSCALE.shift;
     Key(words)
 };
 
@@ -133,6 +136,17 @@ pub(crate) fn option_value(field: Field) -> Option<(Span, Span)> {
         tcp::OPTION_WINDOW_SCALE => Some((WSCALE, one(HAS_WSCALE))),
         _ => None,
     }
+}
+
+/// The state of the connection.
+pub(crate) fn ct_state() -> Span {
+    CT_STATE
+}
+
+/// Adds the state of its connection to the key of a packet.
+#[inline]
+pub(crate) fn fill_state(Key(words): &mut Key, state: CtState) {
+    words[CT_STATE.word] |= (state as u64) << CT_STATE.shift;
 }
 
 /// The protocol that a packet carries.

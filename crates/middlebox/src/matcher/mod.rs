@@ -9,6 +9,7 @@ mod tables;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::ct_state::CtState;
 use crate::headers::{self, Headers};
 use crate::match_packet::PacketView;
 use castanet_kit::rules::{Key, RuleMatch};
@@ -117,6 +118,14 @@ impl Matcher {
         }
     }
 
+    /// Adds the state of its connection to the packet that was added last.
+    #[inline]
+    pub(crate) fn set_state(&mut self, state: CtState) {
+        if let Some(key) = self.burst_len.checked_sub(1).and_then(|at| self.keys.get_mut(at)) {
+            keys::fill_state(key, state);
+        }
+    }
+
     /// Fills the key of the packet that was added last, by a call: as part of the loop over a burst
     /// it would slow down plain packets.
     #[inline(never)]
@@ -178,6 +187,12 @@ impl Matcher {
     pub(crate) fn stateless_actions(&mut self, number: u32) -> u8 {
         let wanted = self.hits_of(number).iter().map(|hits| hits.rule.actions());
         wanted.filter(|actions| actions & STATEFUL == 0).fold(0, |all, actions| all | actions)
+    }
+
+    /// Whether all rules that match a packet drop it for certain, and do nothing else.
+    pub(crate) fn is_dropped_only(&mut self, number: u32) -> bool {
+        let own = self.hits_of(number);
+        !own.is_empty() && own.iter().all(|hits| hits.rule.actions() == DROPS)
     }
 
     /// Returns the union of the actions of all rules that match a packet, or may match it. Counts

@@ -10,7 +10,7 @@ use std::sync::Arc;
 pub(crate) const ACCEPTS: u8 = 1;
 /// The rule drops with certainty.
 pub(crate) const DROPS: u8 = 2;
-/// The rule rewrites or rejects packets, or drops with a probability.
+/// The rule rewrites, rejects or logs packets, or drops with a probability.
 pub(crate) const CHANGES: u8 = 4;
 /// The rule is stateful.
 pub(crate) const STATEFUL: u8 = 8;
@@ -25,12 +25,14 @@ pub(crate) const MAX_SLOTS: usize = 1 << 26;
 
 /// Returns the action flags of a rule.
 fn actions(entry: &Entry, is_exact: bool) -> u8 {
-    let RulePlan { drop, rejection, accept, hops, fields, nat_changes, options } = &entry.plan;
+    let RulePlan { drop, rejection, accept, logs, hops, fields, nat_changes, options } =
+        &entry.plan;
     let is_plain = |chance| chance == Chance::ALWAYS && rejection.is_none();
     let drops = drop.map(|chance| if is_plain(chance) { DROPS } else { CHANGES });
     // The entry of the connection keeps the translation.
     let nat_changes = !nat_changes.is_empty() && !entry.rule.stateful;
-    let changes = nat_changes || !(hops.is_empty() && fields.is_empty() && options.is_empty());
+    let changes =
+        *logs || nat_changes || !(hops.is_empty() && fields.is_empty() && options.is_empty());
     drops.unwrap_or_default()
         | if *accept { ACCEPTS } else { 0 }
         | if changes { CHANGES } else { 0 }

@@ -110,6 +110,7 @@ impl Tables {
     pub(super) fn matching_rules(&self, seen: &PacketView, found: &mut Vec<u32>) {
         let mut key = Key::default();
         keys::fill(&mut key, seen.bytes, seen.headers, self.with_options);
+        keys::fill_state(&mut key, seen.tracking.state);
         found.clear();
         self.table.for_each_match(&key, |rule| found.push(rule));
         self.retain(seen, found);
@@ -126,6 +127,9 @@ impl Tables {
             number.actions() & INEXACT == 0 || matches_packet(*found)
         });
         self.slots.sort(found);
+        // A rule of a chain may have been found by several ways to it.
+        found.dedup();
+        found.retain(|&slot| self.slots.entry(slot).is_some_and(|entry| entry.allows(seen)));
     }
 
     /// Iterates over the masks of the rules.

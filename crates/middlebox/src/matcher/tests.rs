@@ -18,7 +18,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 fn seen<'a>(packet: &'a Packet, headers: &'a Headers) -> PacketView<'a> {
-    PacketView { bytes: packet.bytes(), headers, input: "eth0", output: "eth1" }
+    PacketView::new(packet.bytes(), headers, ("eth0", "eth1"))
 }
 
 /// The same predicate with a value that the packet has, or one near it.

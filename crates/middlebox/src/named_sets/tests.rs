@@ -46,7 +46,7 @@ fn sets_change_under_their_rules() {
         matcher.start_burst();
         matcher.push(packet.bytes(), &headers);
         matcher.look_up();
-        let view = PacketView { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
+        let view = PacketView::new(packet.bytes(), &headers, ("", ""));
         let mut found = Vec::new();
         matcher.matching_rules(0, &view, &mut found);
         found
@@ -105,7 +105,7 @@ fn a_set_may_have_numbers_that_a_field_cannot_have() {
     {
         let packet = packet(&format!("1.0.0.1:5 > 2.0.0.2:{port} tcp")).0;
         let headers = headers::find(&packet).unwrap();
-        let view = PacketView { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
+        let view = PacketView::new(packet.bytes(), &headers, ("", ""));
         let mut found = Vec::new();
         matcher.matching_rules_of(&view, &mut found);
         assert_eq!(!found.is_empty(), is_matched, "{port}");
@@ -123,7 +123,7 @@ fn stations_and_vlans_are_matched_where_packets_have_them() {
     let matched = |frame: &str| {
         let packet = packet(frame).0;
         let headers = headers::find(&packet).unwrap();
-        let view = PacketView { bytes: packet.bytes(), headers: &headers, input: "", output: "" };
+        let view = PacketView::new(packet.bytes(), &headers, ("", ""));
         let mut found = Vec::new();
         matcher.matching_rules_of(&view, &mut found);
         found

@@ -13,6 +13,8 @@ pub struct RulePlan {
     pub rejection: Option<Rejection>,
     /// Accepts the packet.
     pub accept: bool,
+    /// Whether it writes a line to the log.
+    pub logs: bool,
     /// Next hops of `lb`.
     pub hops: Vec<Hop>,
     /// Fields to set, checksums last.
@@ -119,6 +121,9 @@ impl RulePlan {
                     (plan.drop, plan.rejection) = (Some(Chance::ALWAYS), Some(*rejection));
                 }
                 Target::Accept => plan.accept = true,
+                Target::Log(_) => plan.logs = true,
+                // The rules of the chain have the matches of this one.
+                Target::Jump(_) => {}
                 Target::Balance(hops) => plan.hops.clone_from(hops),
                 Target::Map { field, value } => plan.add_nat_change(*field, Some(value)),
                 Target::Shuffle(field) => plan.add_nat_change(*field, None),

@@ -130,7 +130,10 @@ fn product(some: &[Ternary], others: &[Ternary]) -> Vec<Ternary> {
 
 fn targets(line: &RuleLine, errors: &mut Vec<PolicyError>) -> CompiledTargets {
     let mut changes = Vec::new();
-    for (at, target) in line.rule.targets.iter().enumerate() {
+    // A verdict ends the list; a target beside it is no action.
+    let mut targets: Vec<_> = line.rule.targets.iter().enumerate().collect();
+    targets.sort_by_key(|(_, target)| !matches!(target, RuleTarget::Log(_)));
+    for (at, target) in targets {
         let range = line.range(RulePart::Target(at));
         let message = match target {
             RuleTarget::Accept => return CompiledTargets::Accept,

@@ -68,6 +68,12 @@ fn places(field: Field) -> Result<Vec<Place>, Refusal> {
             FieldLocation::In | FieldLocation::Out => {
                 return no_part("a private function does not know interfaces");
             }
+            FieldLocation::ConnectionState
+            | FieldLocation::ConnectionCount(_)
+            | FieldLocation::Rate(_)
+            | FieldLocation::Chain => {
+                return no_part("a private function has no connections, no limits and no chains");
+            }
             _ => return no_part("it has headers without options, extension headers and payload"),
         };
         places.push(Place { packets, at, width });
@@ -168,7 +174,9 @@ fn number_of(value: &Value, width: usize) -> (u128, usize) {
         Value::Net6 { address, length } => {
             (address.checked_shr(128 - u32::from(length)).unwrap_or(0), length.into())
         }
-        Value::Bytes(_) | Value::Name(_) | Value::Set(_) => (0, 0),
+        Value::Bytes(_) | Value::Name(_) | Value::Set(_) | Value::Chain(_) | Value::Rate(_) => {
+            (0, 0)
+        }
     }
 }
 

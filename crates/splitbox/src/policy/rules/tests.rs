@@ -88,7 +88,7 @@ pub(in crate::policy) fn reference(
     headers: &Headers,
 ) -> Option<Vec<u8>> {
     let rules = rules.iter().map(|text| rule(text, false).expect(text));
-    let view = PacketView { bytes, headers, input: "", output: "" };
+    let view = PacketView::new(bytes, headers, ("", ""));
     let plans: Vec<RulePlan> =
         rules.filter(|it| it.matches_packet(&view)).map(|it| RulePlan::new(&it)).collect();
     let is_accepted = plans.iter().any(|it| it.accept);

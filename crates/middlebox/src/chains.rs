@@ -1,0 +1,185 @@
+//! Chains: rules for the packets that other rules send to them.
+//!
+//! A rule with the match `chain NAME` is about the packets that a rule with the target `jump NAME` matches:
+//! its matches are its own and those of one such rule. So a chain costs no more than the rules that it
+//! abbreviates.
+
+use crate::field::FieldLocation;
+use crate::match_packet::PacketView;
+use crate::rule::{Predicate, Rule, Target};
+use crate::value::{Condition, Value};
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The matches of the rules that lead to a chain.
+type Path = Vec<Predicate>;
+
+/// Ways to a chain: each jump to it multiplies those to the chain that it stands in.
+const MOST_PATHS: usize = 1024;
+
+/// A chain by name, with the ways by which packets come to it. Chains are equal if their names are, whatever
+/// rules lead to them at the time.
+#[derive(Clone, Debug)]
+pub struct ChainPaths {
+    name: Box<str>,
+    paths: Arc<[Path]>,
+}
+
+impl ChainPaths {
+    /// The name of the chain.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The ways to it: all matches of one of them hold for a packet that comes to the chain.
+    pub(crate) fn paths(&self) -> &[Vec<Predicate>] {
+        &self.paths
+    }
+
+    /// Whether the ways are the same, and the sets in them have the same values.
+    pub(crate) fn has_values_of(&self, other: &ChainPaths) -> bool {
+        let values = |predicate: &'_ Predicate| predicate.set().map(|set| set.ranges().clone());
+        let is_same = |(a, b): (&Path, &Path)| a.iter().map(values).eq(b.iter().map(values));
+        self.paths == other.paths && self.paths.iter().zip(other.paths.iter()).all(is_same)
+    }
+
+    /// Whether a packet comes to the chain.
+    pub(crate) fn has_packet(&self, packet: &PacketView) -> bool {
+        self.paths.iter().any(|path| path.iter().all(|it| it.matches_packet(packet)))
+    }
+}
+
+impl PartialEq for ChainPaths {
+    fn eq(&self, other: &ChainPaths) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for ChainPaths {}
+
+impl Hash for ChainPaths {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+/// The chain that a match names, before the ways to it are known or after.
+pub(crate) fn chain_of(predicate: &Predicate) -> Option<&str> {
+    if predicate.field.spec().location != FieldLocation::Chain {
+        return None;
+    }
+    match &predicate.test {
+        Some((_, Value::Name(name))) => Some(name),
+        Some((_, Value::Chain(chain))) => Some(chain.name()),
+        _ => None,
+    }
+}
+
+/// The chains that a rule sends packets to.
+pub(crate) fn jumps(rule: &Rule) -> impl Iterator<Item = &str> {
+    rule.targets.iter().filter_map(|target| match target {
+        Target::Jump(name) => Some(&**name),
+        _ => None,
+    })
+}
+
+/// Whether chains concern a rule: it is of one, or leads to one.
+pub(crate) fn is_chained(rule: &Rule) -> bool {
+    jumps(rule).next().is_some() || rule.matches.iter().any(|it| chain_of(it).is_some())
+}
+
+/// The chains of a list of rules, with the ways to them.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Chains {
+    chains: HashMap<Box<str>, Arc<ChainPaths>>,
+}
+
+impl Chains {
+    /// Finds the ways to all chains of a list of rules.
+    ///
+    /// # Errors
+    /// Rules that lead from a chain to itself, or too many ways to one.
+    pub(crate) fn new<'r>(rules: impl Iterator<Item = &'r Rule>) -> Result<Chains, String> {
+        let mut sources: HashMap<&str, Vec<&Rule>> = HashMap::new();
+        for rule in rules {
+            jumps(rule).for_each(|name| sources.entry(name).or_default().push(rule));
+        }
+        let mut chains = Chains::default();
+        for name in sources.keys() {
+            chains.find(name, &sources, &mut HashSet::new())?;
+        }
+        Ok(chains)
+    }
+
+    /// Finds the ways to a chain, and before to those from which rules lead to it.
+    fn find<'r>(
+        &mut self,
+        name: &'r str,
+        sources: &HashMap<&'r str, Vec<&'r Rule>>,
+        open: &mut HashSet<&'r str>,
+    ) -> Result<(), String> {
+        if self.chains.contains_key(name) {
+            return Ok(());
+        }
+        if !open.insert(name) {
+            return Err(format!("chain `{name}` leads to itself"));
+        }
+        let mut paths: Vec<Path> = Vec::new();
+        for rule in sources.get(name).into_iter().flatten() {
+            for parent in rule.matches.iter().filter_map(chain_of) {
+                self.find(parent, sources, open)?;
+            }
+            paths.extend(self.paths_by(rule));
+            if paths.len() > MOST_PATHS {
+                return Err(format!("there are more than {MOST_PATHS} ways to chain `{name}`"));
+            }
+        }
+        open.remove(name);
+        let chain = ChainPaths { name: name.into(), paths: paths.into() };
+        self.chains.insert(name.into(), Arc::new(chain));
+        Ok(())
+    }
+
+    /// The ways by a rule: by each way to the chains that it stands in, and by its own matches.
+    fn paths_by(&self, rule: &Rule) -> Vec<Path> {
+        let mut paths = vec![Path::new()];
+        for predicate in &rule.matches {
+            let Some(parent) = chain_of(predicate) else {
+                paths.iter_mut().for_each(|path| path.push(predicate.clone()));
+                continue;
+            };
+            let before = self.chains.get(parent).map_or(&[][..], |chain| chain.paths());
+            let both = paths.iter().flat_map(|path| {
+                before.iter().map(move |before| before.iter().chain(path).cloned().collect())
+            });
+            paths = both.take(MOST_PATHS + 1).collect();
+        }
+        paths
+    }
+
+    /// The rule with the ways to its chains; `None` if it has them.
+    pub(crate) fn resolve(&self, rule: &Rule) -> Option<Rule> {
+        let chain = |predicate: &Predicate| {
+            let name = chain_of(predicate)?;
+            let none = || ChainPaths { name: name.into(), paths: Arc::new([]) };
+            Some(self.chains.get(name).cloned().unwrap_or_else(|| Arc::new(none())))
+        };
+        let is_resolved = rule.matches.iter().all(|predicate| match &predicate.test {
+            Some((_, Value::Chain(held))) => {
+                chain(predicate).is_some_and(|new| new.has_values_of(held))
+            }
+            _ => chain_of(predicate).is_none(),
+        });
+        if is_resolved {
+            return None;
+        }
+        let mut rule = rule.clone();
+        for predicate in &mut rule.matches {
+            if let Some(chain) = chain(predicate) {
+                predicate.test = Some((Condition::Equal, Value::Chain(chain)));
+            }
+        }
+        Some(rule)
+    }
+}
