@@ -5,7 +5,8 @@ use castanet_lang::nearest;
 use std::fmt;
 use std::sync::Arc;
 
-/// The interfaces, one an input.
+/// The interfaces of the inputs. An interface has several inputs where packets come in by one of several, and
+/// their way out is known: one for each way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Interfaces {
     names: Arc<[(String, String)]>,
@@ -76,6 +77,20 @@ impl Interfaces {
         })
     }
 
+    /// The input of the way between interfaces of these names, the first if one is not named; or that there is
+    /// none.
+    pub(crate) fn way(&self, input: Option<&str>, output: Option<&str>) -> Result<usize, String> {
+        let first = input.map_or(Ok(0), |name| self.port(name))?;
+        let Some(output) = output else { return Ok(first) };
+        let fits =
+            |(from, to): &(String, String)| input.is_none_or(|name| name == from) && to == output;
+        let found = self.names.iter().position(fits);
+        found.ok_or_else(|| match input {
+            Some(input) => format!("no packet that comes in by {input} leaves by {output}"),
+            None => format!("there is no interface {output} by which a packet leaves"),
+        })
+    }
+
     /// Whether rules are attached to an input's interface.
     #[inline]
     pub(crate) fn is_enabled(&self, port: usize) -> bool {
@@ -85,16 +100,22 @@ impl Interfaces {
     /// Attaches rules to interfaces or detaches them; what there is to say of it.
     pub(crate) fn set(&mut self, names: &[String], enabled: bool) -> Result<String, String> {
         let word = if enabled { "enabled" } else { "disabled" };
-        let mut changed = self.enabled.clone();
+        let mut changed = self.clone();
         for name in names {
-            let port = self.port(name)?;
-            if changed[port] == enabled {
+            if changed.is_enabled(self.port(name)?) == enabled {
                 return Err(format!("{name} is {word} already"));
             }
-            changed[port] = enabled;
+            changed.set_all(name, enabled);
         }
-        self.enabled = changed;
+        *self = changed;
         Ok(format!("{word} {}", names.join(" ")))
+    }
+
+    /// Attaches rules to all inputs of an interface or detaches them.
+    fn set_all(&mut self, name: &str, enabled: bool) {
+        let all = self.names.iter().zip(&mut self.enabled);
+        let own = all.filter(|((input, _), _)| input == name);
+        own.for_each(|(_, state)| *state = enabled);
     }
 
     /// The interfaces with rules attached as lines say, `NAME enabled` or `NAME disabled`.
@@ -102,12 +123,13 @@ impl Interfaces {
         let mut new = self.clone();
         for line in text.lines() {
             let (name, word) = line.trim().rsplit_once(' ').unwrap_or((line, ""));
-            let port = self.port(name)?;
-            new.enabled[port] = match word {
+            self.port(name)?;
+            let enabled = match word {
                 "enabled" => true,
                 "disabled" => false,
                 _ => return Err(format!("`{line}`: wants NAME enabled or NAME disabled")),
             };
+            new.set_all(name, enabled);
         }
         Ok(new)
     }
@@ -116,8 +138,11 @@ impl Interfaces {
 /// An interface a line, with whether rules are attached to it.
 impl fmt::Display for Interfaces {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for ((input, _), enabled) in self.names.iter().zip(&self.enabled) {
-            writeln!(f, "{input} {}", if *enabled { "enabled" } else { "disabled" })?;
+        for (port, (input, _)) in self.names.iter().enumerate() {
+            if self.port(input) == Ok(port) {
+                let word = if self.is_enabled(port) { "enabled" } else { "disabled" };
+                writeln!(f, "{input} {word}")?;
+            }
         }
         Ok(())
     }

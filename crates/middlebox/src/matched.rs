@@ -6,7 +6,7 @@ use crate::ct_state::{CtState, PacketTracking};
 use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::match_packet::PacketView;
-use crate::packet_log::LoggedPacket;
+use crate::packet_log::Verdict;
 use crate::rule_set::Entry;
 use crate::state::MiddleboxState;
 use crate::verdict::{dropping_rule, rewrite};
@@ -63,15 +63,9 @@ impl HookContext<'_> {
         let plans = applied_rules.iter().filter_map(|&slot| Some(&slots.entry(slot)?.plan));
         let dropping = dropping_rule(plans.clone(), random);
         if self.is_counted && plans.clone().any(|plan| plan.logs) {
-            let packet = LoggedPacket { bytes: packet.bytes(), headers: &headers, now: self.now };
-            let verdict = match dropping.and_then(|at| plans.clone().nth(at)) {
-                None => "pass",
-                Some(plan) if plan.rejection.is_some() => "reject",
-                Some(_) => "drop",
-            };
+            let verdict = Verdict::of(dropping.and_then(|at| plans.clone().nth(at)));
             let entries = applied_rules.iter().filter_map(|&slot| slots.entry(slot));
-            let logging = entries.filter(|entry| entry.plan.logs);
-            logging.for_each(|entry| packet_log.add(self, entry, verdict, &packet));
+            packet_log.add_by(self, entries, verdict, &self.logged(packet, &headers));
         }
         if let Some(at) = dropping {
             let slot = applied_rules.get(at).copied().unwrap_or_default();
@@ -128,7 +122,7 @@ impl HookContext<'_> {
         let MiddleboxState { matcher, matched_rules, .. } = state;
         matched_rules.retain(|&slot| {
             let entry = matcher.slots().entry(slot);
-            entry.is_none_or(|entry| connections.has_room_in(entry, bytes, headers))
+            entry.is_none_or(|entry| connections.has_room_in(entry, bytes, headers, self.now))
         });
     }
 

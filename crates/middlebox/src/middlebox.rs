@@ -415,7 +415,7 @@ impl Middlebox {
         let interfaces = self.interfaces.with_states(text).map_err(ArgError::new)?;
         Ok(Middlebox { interfaces, ..self.clone() })
     }
-    /// Shows where the packet given as parameter, `[in IF] PACKET`, would leave, and why.
+    /// Shows where the packet given as parameter, `[in IF] [out IF] PACKET`, would leave, and why.
     #[read]
     fn test(&self, ask: &ReadRequest) -> String {
         let Some(test) = TestPacket::parse(ask.param) else { return "a packet is missing".into() };
@@ -531,7 +531,7 @@ impl PerBatch for Middlebox {
     }
 
     fn after_take_state(&self, state: &mut MiddleboxState, cx: &mut Cx) {
-        state.find_missing_rules();
+        state.find_missing_rules(now(cx));
         if let Err(error) = state.set_export(self.export, cx) {
             cx.report(&error.message());
         }

@@ -134,6 +134,49 @@ const TRANSLATIONS: &[Translation] = &[
         &[],
         &[(SYN, SYN)],
     ),
+    (
+        "ct state invalid drop",
+        "ct-state invalid drop",
+        &["10.0.0.1:5 > 2.0.0.2:80 tcp syn ack 1"],
+        &[(SYN, SYN), (DNS, DNS)],
+    ),
+    (
+        "ct state established,related accept; iifname \"lan\" ct state new accept; drop",
+        "ct-state established,related accept\nin lan ct-state new accept\nall drop",
+        &["10.0.0.1:5 > 2.0.0.2:80 tcp rst"],
+        &[(SYN, SYN)],
+    ),
+    (
+        "tcp dport 22 limit rate over 10/minute burst 5 packets drop",
+        "tcp-dport 22 rate > 10/m:5 drop",
+        &[],
+        &[(SYN, SYN)],
+    ),
+    (
+        "limit rate 2 mbytes/second accept; drop",
+        "net-proto ip4 rate <= 2MB/s accept\nall drop",
+        &["1::1 > 2::2 udp"],
+        &[(SYN, SYN)],
+    ),
+    (
+        "update @sources { ip saddr limit rate over 5/second } drop",
+        "rate-saddr > 5/s drop",
+        &[],
+        &[(SYN, SYN)],
+    ),
+    (
+        "tcp dport 22 ct count over 3 reject",
+        "add-stateful tcp-dport 22 ct-count <= 3 accept\ntcp-dport 22 reject",
+        &[],
+        &[(SYN, SYN)],
+    ),
+    ("tcp dport 22 log prefix \"ssh\" drop", "tcp-dport 22 log ssh drop", &[SYN], &[(DNS, DNS)]),
+    (
+        "iifname \"lan\" jump web; chain web { tcp dport 22 drop; }",
+        "in lan jump web\nchain web tcp-dport 22 drop",
+        &[SYN],
+        &[(DNS, DNS)],
+    ),
 ];
 
 /// The last line of the report about a packet from the first interface.

@@ -2,6 +2,7 @@
 
 use crate::burst::HookContext;
 use crate::headers::Headers;
+use crate::rewrite::RulePlan;
 use crate::rule::Target;
 use crate::rule_set::Entry;
 use castanet_element::prelude::*;
@@ -99,6 +100,40 @@ pub(crate) struct LoggedPacket<'p> {
     pub(crate) now: u64,
 }
 
+/// What becomes of a logged packet.
+#[derive(Clone, Copy)]
+pub(crate) enum Verdict {
+    Pass,
+    Drop,
+    Reject,
+}
+
+impl Verdict {
+    /// The verdict of the rule that drops the packet, if there is one.
+    pub(crate) fn of(dropping: Option<&RulePlan>) -> Verdict {
+        match dropping {
+            None => Verdict::Pass,
+            Some(plan) if plan.rejection.is_some() => Verdict::Reject,
+            Some(_) => Verdict::Drop,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Drop => "drop",
+            Verdict::Reject => "reject",
+        }
+    }
+}
+
+impl HookContext<'_> {
+    /// A packet to log.
+    pub(crate) fn logged<'p>(&self, packet: &'p Packet, headers: &'p Headers) -> LoggedPacket<'p> {
+        LoggedPacket { bytes: packet.bytes(), headers, now: self.now }
+    }
+}
+
 impl LoggedPacket<'_> {
     /// Whether it begins with its Ethernet header.
     fn is_frame(&self) -> bool {
@@ -137,14 +172,20 @@ impl PacketLog {
         self.logged
     }
 
-    /// Logs a packet for a rule, if the rate allows it.
-    pub(crate) fn add(
+    /// Logs a packet for those of the rules that log.
+    pub(crate) fn add_by<'r>(
         &mut self,
         hook: &HookContext,
-        entry: &Entry,
-        verdict: &str,
+        rules: impl Iterator<Item = &'r Arc<Entry>>,
+        verdict: Verdict,
         packet: &LoggedPacket,
     ) {
+        let logging = rules.filter(|entry| entry.plan.logs);
+        logging.for_each(|entry| self.add(hook, entry, verdict, packet));
+    }
+
+    /// Logs a packet for a rule, if the rate allows it.
+    fn add(&mut self, hook: &HookContext, entry: &Entry, verdict: Verdict, packet: &LoggedPacket) {
         /// Rules with limits, beyond which removed ones are forgotten with all others.
         const MOST: usize = 4096;
         let (rate, now) = (hook.log.rate, packet.now);
@@ -166,7 +207,7 @@ impl PacketLog {
             _ => None,
         });
         let (input, output) = hook.interfaces.names(hook.port);
-        let mut line = format!("{} id{} {verdict}", name.unwrap_or("log"), entry.id);
+        let mut line = format!("{} id{} {}", name.unwrap_or("log"), entry.id, verdict.word());
         line += &format!(" in {input} out {output}: {}", packet.sketch());
         if limit.unlogged > 0 {
             line += &format!(" ({} before not logged)", limit.unlogged);

@@ -39,7 +39,7 @@ impl PortableState for MiddleboxState {
         let import = |all: &mut Connections| {
             let fits = all.import(key, &connection, &rules, (until, now));
             if fits {
-                all.limit(key, &entries);
+                all.limit(key, &entries, now);
             }
             fits
         };
@@ -62,14 +62,14 @@ impl PortableState for MiddleboxState {
 
 impl MiddleboxState {
     /// Gives connections that have come before their rules these rules.
-    pub(crate) fn find_missing_rules(&mut self) {
+    pub(crate) fn find_missing_rules(&mut self, now: u64) {
         for (key, rules) in std::mem::take(&mut self.unruled) {
             let find = |rule: &RuleKey| self.matcher.find_rule(rule);
             let rules: Vec<_> = rules.iter().filter_map(find).collect();
             let entries = self.entries(&rules);
             self.connections.change(|all| {
                 all.set_rules_of(key, &rules);
-                all.limit(key, &entries);
+                all.limit(key, &entries, now);
             });
         }
     }

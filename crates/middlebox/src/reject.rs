@@ -3,6 +3,7 @@
 use crate::burst::HookContext;
 use crate::exit::Exit;
 use crate::headers::Headers;
+use crate::packet_log::Verdict;
 use crate::rule::Rejection;
 use crate::state::MiddleboxState;
 use castanet_kit::rate::TokenBucket;
@@ -36,9 +37,31 @@ impl HookContext<'_> {
             matcher.count(slot, packet.len());
             dropping = dropping.or(Some(slot).filter(|_| drops));
         }
+        self.log_refused(state, dropping, packet, headers);
         match dropping.filter(|_| exit == Exit::Rule) {
             Some(slot) => self.drop_by(state, slot, headers, packet),
             None => exit,
+        }
+    }
+
+    /// Logs a packet that begins no connection for its stateless rules; the one in slot `dropping` drops it, if
+    /// one does.
+    fn log_refused(
+        &self,
+        state: &mut MiddleboxState,
+        dropping: Option<u32>,
+        packet: &Packet,
+        headers: &Headers,
+    ) {
+        let MiddleboxState { matcher, matched_rules, packet_log, .. } = state;
+        let slots = matcher.slots();
+        let entries = || matched_rules.iter().filter_map(|&slot| slots.entry(slot));
+        let own = || entries().filter(|entry| !entry.rule.stateful);
+        if own().any(|entry| entry.plan.logs) {
+            let plan = dropping.and_then(|slot| Some(&slots.entry(slot)?.plan));
+            // Without a rule that drops it, the connection has found no room or no port.
+            let verdict = plan.map_or(Verdict::Drop, |plan| Verdict::of(Some(plan)));
+            packet_log.add_by(self, own(), verdict, &self.logged(packet, headers));
         }
     }
 

@@ -171,10 +171,12 @@ fn it_shows_the_configuration_it_would_run() {
     let wanted = format!(
         "rules :: Middlebox(FILE \"{rules}\", INTERFACES eth0 eth1, FORWARDING bridge, \
          CONNECTIONS 9, MTU 1400);\n\
-         from_in :: FromDevice(eth0, PROMISC true, SNIFFER false, METHOD AF_PACKET)\n    \
-             -> rules -> to_out :: ToDevice(eth1, METHOD AF_PACKET);\n\
-         from_out :: FromDevice(eth1, PROMISC true, SNIFFER false, METHOD AF_PACKET)\n    \
-             -> [1] rules [1] -> to_in :: ToDevice(eth0, METHOD AF_PACKET);\n\
+         from_in :: FromDevice(eth0, PROMISC true, SNIFFER false, METHOD AF_PACKET);\n\
+         to_in :: ToDevice(eth0, METHOD AF_PACKET);\n\
+         from_out :: FromDevice(eth1, PROMISC true, SNIFFER false, METHOD AF_PACKET);\n\
+         to_out :: ToDevice(eth1, METHOD AF_PACKET);\n\
+         from_in -> rules -> to_out;\n\
+         from_out -> [1] rules [1] -> to_in;\n\
          ControlSocket(UNIX, \"/run/it\");\n"
     );
     assert_eq!((result.status, result.out), (Some(0), wanted), "{}", result.err);
@@ -200,10 +202,13 @@ fn addresses_make_it_a_router() {
     }
     for (words, wanted) in [
         (&near[..], "--out-address"),
-        (&["--gateway", "10.0.2.9"], "--in-address"),
+        (&["--gateway", "10.0.2.9"], "--gateway is for interfaces with addresses"),
         (&["--in-address", "10.0.1.1", "--out-address", "10.0.2.1/24"], "the length of its prefix"),
-        (&["--in-address", "1::1/64", "--out-address", "10.0.2.1/24"], "on one side only"),
-        (&[near, far, ["--gateway", "1.2.3.4"]].concat(), "1.2.3.4 is on neither network"),
+        (&["--in-address", "1::1/64", "--out-address", "10.0.2.1/24"], "lo has no address of IPv"),
+        (
+            &[near, far, ["--gateway", "1.2.3.4"]].concat(),
+            "1.2.3.4 is on no network of an interface",
+        ),
     ] {
         let result = with(words);
         assert!(
@@ -536,4 +541,44 @@ fn workers_share_connections() {
     let listed: HashSet<&str> = lines.filter(|line| line.starts_with("udp ")).collect();
     assert!((900..=1000).contains(&count), "{count}");
     assert_eq!(listed.len(), count);
+}
+
+/// A configuration that rules for three interfaces come to, with these words.
+fn of_three(words: &[&str]) -> String {
+    let result = castanet(&[&["middlebox", "--show"], words].concat(), b"");
+    assert_eq!(result.status, Some(0), "{}", result.err);
+    let checked = castanet(&["check", "-e", &result.out], b"");
+    assert_eq!(checked.status, Some(0), "{}{}", checked.err, result.out);
+    result.out
+}
+
+#[test]
+fn more_than_two_interfaces_have_a_way_from_each_to_each() {
+    let bridge = of_three(&["-i", "lo", "-i", "b", "-i", "c"]);
+    for words in
+        ["INTERFACES lo lo b b c c, OUT b c lo c lo b,", "came1[2] -> [5] rules [5] -> to_1;"]
+    {
+        assert!(bridge.contains(words), "{words}: {bridge}");
+    }
+    let mut words = vec!["-i", "lo=10.0.1.1/24,1::1/64", "-i", "lo=10.0.2.1/24,2::1/64"];
+    words.extend(["-i", "lo=10.0.3.1/24,3::1/64"]);
+    let router = of_three(&words);
+    let without = of_three(&[&words[..], &["--gateway", "10.0.3.9"]].concat());
+    assert!(router.contains("routes[4] -> nowhere") && !without.contains("routes[4]"), "{router}");
+    assert!(without.contains("0.0.0.0/0 10.0.3.9 2"), "{without}");
+    for (words, wanted) in [
+        (&["-i", "a"][..], "two interfaces are missing"),
+        (&["-i", "a", "-i", "b", "-i", "a"], "a is there twice"),
+        (&["-i", "a", "-i", "b", "-i", "router"], "the name of the router itself"),
+        (&["-i", "a", "-i", "=10.0.0.1/8"], "it takes a name"),
+        (&["-i", "a", "--in", "b", "--out", "c"], "cannot be used with"),
+        (&["--show"], "--show wants --in and --out, or --interface"),
+    ] {
+        let result = castanet(&[&["middlebox"], words].concat(), b"");
+        assert!(
+            result.status == Some(2) && result.err.contains(wanted),
+            "{words:?}: {}",
+            result.err
+        );
+    }
 }

@@ -53,6 +53,7 @@ mod tenants_move;
 mod tenants_open_vswitch;
 mod tenants_processes;
 mod testbed;
+mod three_networks;
 mod transfer;
 mod tunnels;
 mod tutorial;

@@ -1,61 +1,114 @@
-//! The numbers of connections of rules with limits.
+//! The connections of rules with limits.
 
+use super::table::{Connections, Hit};
+use super::tuple::original_tuple;
 use crate::field::LimitScope;
+use crate::headers::Headers;
 use crate::limits::{ALL, CountLimit};
 use crate::matcher::RuleRef;
 use crate::rule_set::Entry;
-use castanet_kit::conntrack::Tuple;
-use std::collections::HashMap;
+use castanet_kit::conntrack::{Id, Tuple};
+use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
-/// What a limit counts together: of a rule, in a scope, those of an address.
+/// What a limit counts together: of a rule, in a scope, the connections of an address.
 type LimitKey = (RuleRef, LimitScope, IpAddr);
+
+/// A connection: whether it is of IPv6, and its identifier.
+type LimitedId = (bool, Id);
 
 /// The scopes of limits.
 const SCOPES: [LimitScope; 3] = [LimitScope::Rule, LimitScope::Source, LimitScope::Destination];
 
-/// Numbers of connections by rule and address; of rules without limits there are none.
+/// Connections that are looked at for one that has ended, where a rule has as many as it may have: those of
+/// a small limit all, those of a large one in turn.
+const WINDOW: usize = 64;
+
+/// The connections of rules with limits, by rule and address.
 #[derive(Default, Debug)]
-pub(crate) struct LimitedConnections(HashMap<LimitKey, u64>);
+pub(crate) struct LimitedConnections(HashMap<LimitKey, BTreeSet<LimitedId>>);
 
 /// The key of a connection with this original tuple.
 fn key(rule: RuleRef, scope: LimitScope, tuple: &Tuple) -> LimitKey {
     (rule, scope, scope.of_ends(tuple.src.0, tuple.dst.0).unwrap_or(ALL))
 }
 
+/// The limits of a rule's connections.
+fn limits(entry: &Entry) -> &[CountLimit] {
+    entry.limits.as_ref().map_or(&[], |limits| limits.counts())
+}
+
+/// Some of the connections, others at another time, all of few.
+fn window(all: &BTreeSet<LimitedId>, now: u64) -> impl Iterator<Item = &LimitedId> {
+    let turns = all.len().div_ceil(WINDOW).max(1);
+    all.iter().skip(now as usize % turns * WINDOW).take(WINDOW)
+}
+
 impl LimitedConnections {
-    /// Whether no connection counts.
+    /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether one more connection with this original tuple is within the limits of a rule.
-    pub(super) fn has_room(&self, rule: RuleRef, limits: &[CountLimit], tuple: &Tuple) -> bool {
-        limits.iter().all(|CountLimit { scope, most }| {
-            self.0.get(&key(rule, *scope, tuple)).copied().unwrap_or_default() < *most
-        })
-    }
-
-    /// Counts a new connection for one of its rules.
-    pub(super) fn add(&mut self, entry: &Entry, tuple: &Tuple) {
-        let counts = entry.limits.as_ref().map_or(&[][..], |limits| limits.counts());
-        for (at, CountLimit { scope, .. }) in counts.iter().enumerate() {
-            // Two limits with the same scope share a number.
-            if counts[..at].iter().all(|it| it.scope != *scope) {
-                *self.0.entry(key(RuleRef::new(entry), *scope, tuple)).or_default() += 1;
+    /// Takes away a connection that is removed from the table.
+    pub(super) fn remove(&mut self, rules: &[RuleRef], tuple: &Tuple, id: LimitedId) {
+        for (rule, scope) in rules.iter().flat_map(|rule| SCOPES.map(|scope| (*rule, scope))) {
+            let key = key(rule, scope, tuple);
+            let Some(all) = self.0.get_mut(&key) else { continue };
+            all.remove(&id);
+            if all.is_empty() {
+                self.0.remove(&key);
             }
         }
     }
+}
 
-    /// Takes away a connection that has ended.
-    pub(super) fn remove(&mut self, rules: &[RuleRef], tuple: &Tuple) {
-        for (rule, scope) in rules.iter().flat_map(|rule| SCOPES.map(|scope| (*rule, scope))) {
-            let key = key(rule, scope, tuple);
-            let Some(count) = self.0.get_mut(&key) else { continue };
-            *count -= 1;
-            if *count == 0 {
-                self.0.remove(&key);
-            }
+impl Connections {
+    /// Whether a rule may have one more connection, which this packet begins: it has fewer than its limits
+    /// allow, or one of them has ended.
+    pub(crate) fn has_room_in(
+        &self,
+        entry: &Entry,
+        bytes: &[u8],
+        headers: &Headers,
+        now: u64,
+    ) -> bool {
+        let limits = limits(entry);
+        if limits.is_empty() {
+            return true;
+        }
+        let Some(tuple) = original_tuple(bytes, headers) else { return true };
+        limits.iter().all(|CountLimit { scope, most }| {
+            let all = self.limited.0.get(&key(RuleRef::new(entry), *scope, &tuple));
+            let has_room = |all: &BTreeSet<_>| {
+                let has_end = || window(all, now).any(|id| self.is_ended(id));
+                (all.len() as u64) < *most || *most > 0 && has_end()
+            };
+            all.map_or(*most > 0, has_room)
+        })
+    }
+
+    /// Whether a TCP connection has ended, though the table still has it.
+    fn is_ended(&self, (is_ip6, id): &LimitedId) -> bool {
+        match is_ip6 {
+            false => self.ip4.get(*id).state().is_over(),
+            true => self.ip6.get(*id).state().is_over(),
+        }
+    }
+
+    /// Counts a new connection for one of its rules, in the place of one that has ended where there are as
+    /// many as there may be.
+    pub(super) fn limit_by(&mut self, entry: &Entry, tuple: &Tuple, hit: Hit, now: u64) {
+        for CountLimit { scope, most } in limits(entry) {
+            let key = key(RuleRef::new(entry), *scope, tuple);
+            let all = self.limited.0.get(&key);
+            let full = all.filter(|all| all.len() as u64 >= *most);
+            let ended: Vec<LimitedId> = full.map_or(Vec::new(), |all| {
+                window(all, now).filter(|id| self.is_ended(id)).copied().collect()
+            });
+            let all = self.limited.0.entry(key).or_default();
+            ended.iter().for_each(|id| _ = all.remove(id));
+            all.insert((hit.is_ip6, hit.id));
         }
     }
 }

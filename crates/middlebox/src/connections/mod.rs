@@ -23,5 +23,5 @@ pub(crate) use listing::{ConnectionFormat, json_array};
 pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};
 pub(crate) use record::{ConnectionKey, ConnectionRecord};
-pub(crate) use table::{Connections, LookupResult, PacketConnection, TupleRewrite, quotes};
-pub(crate) use tuple::{has_own_tuple, read_any_tuple};
+pub(crate) use table::{Connections, LookupResult, PacketConnection, TupleRewrite};
+pub(crate) use tuple::{has_own_tuple, quotes, read_any_tuple};

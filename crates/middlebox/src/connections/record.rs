@@ -156,13 +156,14 @@ impl Connections {
             true => self.ip6.get_mut(hit.id).state_mut(),
         };
         let before = std::mem::replace(&mut state.rule_refs, refs);
-        self.limited.remove(self.rule_lists.rules(&before), &tuple);
+        let id = (hit.is_ip6, hit.id);
+        self.limited.remove(self.rule_lists.rules(&before), &tuple, id);
     }
 
     /// Counts a connection from another instance for its rules.
-    pub(crate) fn limit(&mut self, key: ConnectionKey, entries: &[Arc<Entry>]) {
-        if let Some(tuple) = key.tuple() {
-            entries.iter().for_each(|entry| self.limited.add(entry, &tuple));
+    pub(crate) fn limit(&mut self, key: ConnectionKey, entries: &[Arc<Entry>], now: u64) {
+        if let Some((tuple, hit)) = key.tuple().and_then(|it| Some((it, self.hit(&it)?))) {
+            entries.iter().for_each(|entry| self.limit_by(entry, &tuple, hit, now));
         }
     }
 

@@ -8,10 +8,9 @@ use super::mapping::{Direction, Mapping, Offsets};
 use super::nat_request::NatRequest;
 use super::rule_refs::RuleLists;
 use super::seq_offsets::SeqOffsets;
-use super::tuple::read_tuple;
+use super::tuple::{QuotedOffset, packet_tuple};
 use crate::ct_state::{CtState, PacketTracking};
 use crate::exit::Exit;
-use crate::field::Layer;
 use crate::headers::Headers;
 use crate::matcher::{RuleRef, RuleSlots};
 use crate::rule_set::{Entry, RuleSet, Timeouts};
@@ -19,9 +18,7 @@ use castanet_kit::conntrack::{
     Address, Counts, ExclusiveAccess, Id, Slot, Table, Tuple, Tuple4, TupleKey,
 };
 use castanet_wire::ipfix::EndReason;
-use castanet_wire::{Icmp, icmp, icmp6};
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::num::NonZeroU32;
 use std::sync::Arc;
 
 /// The table of one family.
@@ -91,7 +88,8 @@ fn release<A: Address>(
     seq_offsets.remove(entry.state().offsets);
     if !limited.is_empty() {
         let original = entry.tuples(&key).0.tuple();
-        limited.remove(rule_lists.rules(&entry.state().rule_refs), &original);
+        let id = (original.is_ip6(), id);
+        limited.remove(rule_lists.rules(&entry.state().rule_refs), &original, id);
     }
     if let Some(meter) = meter {
         let is_over = reason == EndReason::IdleTimeout && entry.state().is_over();
@@ -117,9 +115,6 @@ impl Hit {
         Some(Hit { id, is_second, swapped, is_ip6 })
     }
 }
-
-/// Offset of the quoted packet in an ICMP error.
-type QuotedOffset = Option<NonZeroU32>;
 
 /// The connection of a packet and its direction. It stays at 16 bytes because it is passed by
 /// value: a larger one goes through memory and stalls on store forwarding.
@@ -248,14 +243,6 @@ impl Connections {
             None => CtState::New,
         };
         PacketTracking { state, is_of_connection: true }
-    }
-
-    /// Whether a rule may have one more connection, which this packet begins.
-    pub(crate) fn has_room_in(&self, entry: &Entry, bytes: &[u8], headers: &Headers) -> bool {
-        let counts = entry.limits.as_ref().map_or(&[][..], |limits| limits.counts());
-        counts.is_empty()
-            || packet_tuple(bytes, headers)
-                .is_none_or(|(tuple, _)| self.limited.has_room(RuleRef::new(entry), counts, &tuple))
     }
 
     /// Returns the state of a connection.
@@ -549,7 +536,7 @@ impl Connections {
             self.seq_offsets.remove(offsets);
             return Err(Exit::Full);
         };
-        entries.for_each(|entry| self.limited.add(entry, &from));
+        entries.for_each(|entry| self.limit_by(entry, &from, hit, now));
         let direction = Direction::Original;
         let connection = PacketConnection { hit, quoted: None, direction };
         self.reserve_counters();
@@ -607,32 +594,4 @@ impl PacketConnection {
     fn is_rewritten(&self) -> bool {
         self.hit.is_second == (self.direction == Direction::Reply)
     }
-}
-
-/// Returns the tuple of a packet; for an ICMP error that of the quoted packet, and its offset.
-fn packet_tuple(bytes: &[u8], headers: &Headers) -> Option<(Tuple, QuotedOffset)> {
-    let Some(at) = quoted(bytes, headers) else {
-        return Some((read_tuple(bytes, headers)?, None));
-    };
-    let bytes = bytes.get(..headers.end)?;
-    let inner = Headers::quoted(bytes, at)?;
-    Some((read_tuple(bytes, &inner)?, NonZeroU32::new(at as u32)))
-}
-
-/// Whether the packet is an ICMP error, which quotes another packet.
-pub(crate) fn quotes(bytes: &[u8], headers: &Headers) -> bool {
-    quoted(bytes, headers).is_some()
-}
-
-/// Returns the offset of the packet that an ICMP error quotes.
-fn quoted(bytes: &[u8], headers: &Headers) -> Option<usize> {
-    if headers.is_later_fragment || !matches!(headers.upper, Layer::Icmp | Layer::Icmp6) {
-        return None;
-    }
-    let (message, _) = Icmp::from_prefix(bytes.get(headers.transport..)?)?;
-    let is_error = match headers.is_ip6 {
-        false => icmp::is_error(message.kind()),
-        true => icmp6::is_error(message.kind()),
-    };
-    is_error.then_some(headers.transport + Icmp::LEN)
 }

@@ -1,9 +1,11 @@
 //! The tuple of a packet, by its headers.
 
+use crate::field::Layer;
 use crate::headers::Headers;
 use castanet_kit::conntrack::{Address, Tuple};
-use castanet_wire::{Icmp, icmp6, ip_proto, udp};
+use castanet_wire::{Icmp, icmp, icmp6, ip_proto, udp};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::num::NonZeroU32;
 
 /// Reads the tuple of a packet. Ports are zero in later fragments and for protocols without ports;
 /// ICMP queries have their identifier as both. `None` for ICMP messages that belong to no
@@ -53,4 +55,40 @@ fn ports(upper: &[u8], headers: &Headers) -> Option<(u16, u16)> {
         }
         _ => Some((0, 0)),
     }
+}
+
+/// Offset of the quoted packet in an ICMP error.
+pub(super) type QuotedOffset = Option<NonZeroU32>;
+
+/// Returns the tuple of a packet; for an ICMP error that of the quoted packet, and its offset.
+pub(super) fn packet_tuple(bytes: &[u8], headers: &Headers) -> Option<(Tuple, QuotedOffset)> {
+    let Some(at) = quoted(bytes, headers) else {
+        return Some((read_tuple(bytes, headers)?, None));
+    };
+    let bytes = bytes.get(..headers.end)?;
+    let inner = Headers::quoted(bytes, at)?;
+    Some((read_tuple(bytes, &inner)?, NonZeroU32::new(at as u32)))
+}
+
+/// The tuple of a packet that begins a connection; `None` if it can begin none.
+pub(super) fn original_tuple(bytes: &[u8], headers: &Headers) -> Option<Tuple> {
+    packet_tuple(bytes, headers).filter(|(_, quoted)| quoted.is_none()).map(|(tuple, _)| tuple)
+}
+
+/// Whether the packet is an ICMP error, which quotes another packet.
+pub(crate) fn quotes(bytes: &[u8], headers: &Headers) -> bool {
+    quoted(bytes, headers).is_some()
+}
+
+/// Returns the offset of the packet that an ICMP error quotes.
+fn quoted(bytes: &[u8], headers: &Headers) -> Option<usize> {
+    if headers.is_later_fragment || !matches!(headers.upper, Layer::Icmp | Layer::Icmp6) {
+        return None;
+    }
+    let (message, _) = Icmp::from_prefix(bytes.get(headers.transport..)?)?;
+    let is_error = match headers.is_ip6 {
+        false => icmp::is_error(message.kind()),
+        true => icmp6::is_error(message.kind()),
+    };
+    is_error.then_some(headers.transport + Icmp::LEN)
 }

@@ -87,28 +87,32 @@ pub enum ListFormat {
 pub struct TestPacket {
     /// The interface that it comes in by; the first, if none is named.
     pub input: Option<String>,
+    /// The interface that it would leave by, where there is more than one way.
+    pub output: Option<String>,
     /// The packet, as the tracer writes it.
     pub packet: String,
 }
 
 impl TestPacket {
-    /// Reads what stands behind `test`: `[in IF] PACKET`, the packet in quotes or not.
+    /// Reads what stands behind `test`: `[in IF] [out IF] PACKET`, the packet in quotes or not.
     pub fn parse(text: &str) -> Option<TestPacket> {
         let text = text.trim();
         let word = |text: &'_ str| {
             let end = text.find(char::is_whitespace).unwrap_or(text.len());
             (text[..end].to_owned(), text[end..].trim_start().to_owned())
         };
-        let (input, packet) = match word(text) {
-            (first, rest) if first == "in" => {
+        let named = |side: &str, text: &str| match word(text) {
+            (first, rest) if first == side => {
                 let (name, packet) = word(&rest);
                 (Some(name), packet)
             }
             _ => (None, text.to_owned()),
         };
+        let (input, rest) = named("in", text);
+        let (output, packet) = named("out", &rest);
         let inner = packet.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let packet = inner.map_or(packet.clone(), str::to_owned);
-        (!packet.trim().is_empty()).then_some(TestPacket { input, packet })
+        (!packet.trim().is_empty()).then_some(TestPacket { input, output, packet })
     }
 }
 
@@ -173,7 +177,7 @@ pub const COMMANDS: &[(&str, &str)] = &[
         "Says what becomes of packets that are neither IPv4 nor IPv6; `arp`: only ARP goes on.",
     ),
     (
-        "test [in IF] PACKET",
+        "test [in IF] [out IF] PACKET",
         "Says what would become of a packet, by which rules and connection, and changes nothing.",
     ),
 ];

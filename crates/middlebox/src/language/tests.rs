@@ -105,7 +105,7 @@ fn commands_are_read() {
     assert_eq!(read("timeout udp 30"), Command::SetTimeout(Timeout::Udp, 30));
     let test = |input: Option<&str>, packet: &str| {
         let input = input.map(str::to_owned);
-        Command::Test(TestPacket { input, packet: packet.into() })
+        Command::Test(TestPacket { input, output: None, packet: packet.into() })
     };
     assert_eq!(read("test 1.0.0.1 > 2.0.0.2 tcp"), test(None, "1.0.0.1 > 2.0.0.2 tcp"));
     assert_eq!(read("test in b  1::1 > 2::2 udp"), test(Some("b"), "1::1 > 2::2 udp"));
@@ -204,7 +204,7 @@ fn errors_have_ranges_and_suggestions() {
         "add all drop mod ip-ttl 3",
         "`drop` stands alone",
         "drop",
-        "make a rule of its own for the other targets",
+        "make a rule of its own for the other targets; only `log` goes with it",
     );
     golden(
         "add all mod ip-ttl 3 tcp-syn",
@@ -392,7 +392,8 @@ fn value_of_match(field: Field) -> BoxedStrategy<(Value, bool)> {
         let set = ValueSet::named(&name, NumberSet::default()).expect("is a name");
         (Value::Set(set.into()), true)
     });
-    prop_oneof![6 => plain, 2 => list, 1 => named].boxed()
+    let named_weight = u32::from(field.spec().kind != Kind::State);
+    prop_oneof![6 => plain, 2 => list, named_weight => named].boxed()
 }
 
 /// Predicates of all fields.

@@ -12,7 +12,7 @@ use crate::cli::{Configuration, Workers};
 use crate::instance::HttpArguments;
 use castanet_lang::args::{quote, quote_if_needed};
 use clap::Args;
-use route::{InterfaceAddress, Routes};
+use route::{InterfaceAddress, NamedInterface, ROUTER, Routes, side};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -31,15 +31,22 @@ pub(crate) struct Arguments {
     /// The address on the other side
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "in_address")]
     out_address: Vec<InterfaceAddress>,
+    /// One of two or more interfaces, with its addresses if the middlebox routes; instead of --in and --out
+    #[arg(
+        long,
+        short = 'i',
+        value_name = "IF[=ADDRESS/LENGTH,…]",
+        conflicts_with_all = ["input", "output"]
+    )]
+    interface: Vec<NamedInterface>,
     #[arg(
         long,
         value_name = "ADDRESS",
-        requires = "in_address",
-        help = "Who forwards what is for neither network"
+        help = "Who forwards what is for no network of an interface"
     )]
     gateway: Vec<IpAddr>,
     /// Listen for commands at this socket in the file system
-    #[arg(long, value_name = "SOCKET", requires = "input")]
+    #[arg(long, value_name = "SOCKET")]
     control: Option<PathBuf>,
     /// How many connections there may be
     #[arg(long, value_name = "N", default_value_t = 1 << 20)]
@@ -48,11 +55,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BYTES", default_value_t = 1500)]
     mtu: usize,
     /// Export connections by IPFIX to the collector at this address and port
-    #[arg(long, value_name = "ADDRESS", requires = "input")]
+    #[arg(long, value_name = "ADDRESS")]
     collector: Option<String>,
     /// Export connections that go on after this time, such as 60s
     #[arg(long, value_name = "TIME", requires = "collector")]
     active_timeout: Option<String>,
+    /// Append the packets that rules log to this pcapng file, too
+    #[arg(long, value_name = "FILE")]
+    log_file: Option<PathBuf>,
+    /// Packets of a rule that a worker logs in a second at most; 0 for all
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    log_rate: u64,
     /// How packets are received: AF_XDP, AF_PACKET and so on, as FromDevice has it
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
@@ -64,13 +77,13 @@ pub(crate) struct Arguments {
     #[arg(short, long)]
     quiet: bool,
     /// Only say whether the rules are right, and everything that is wrong
-    #[arg(long, conflicts_with_all = ["input", "connect"])]
+    #[arg(long, conflicts_with_all = ["input", "interface", "connect"])]
     check: bool,
     /// Print the configuration in the Click language, and run nothing
-    #[arg(long, requires = "input")]
+    #[arg(long)]
     show: bool,
     /// Talk to one that runs and listens there: a command, or, without one, as many as there are lines
-    #[arg(long, value_name = "SOCKET", conflicts_with = "input")]
+    #[arg(long, value_name = "SOCKET", conflicts_with_all = ["input", "interface"])]
     connect: Option<PathBuf>,
     /// Let `load` and `save` open files below this folder (may be repeated) [default: that of the
     /// file of rules, or the current one]
@@ -86,8 +99,8 @@ pub(crate) struct Arguments {
 
 /// Runs a middlebox, or talks to one.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
-    if let (Some(option), None) = (arguments.http.wanted(), &arguments.input) {
-        return Err(CommandError::usage(format!("{option} wants --in and --out")));
+    if let Some(option) = arguments.wanting_interfaces() {
+        return Err(CommandError::usage(format!("{option} wants --in and --out, or --interface")));
     }
     if let Some(socket) = &arguments.connect {
         let json = if arguments.json { " --json" } else { "" };
@@ -99,11 +112,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     if let Some(files) = files_to_check(arguments) {
         return check::main(files);
     }
-    if arguments.input.is_none() {
-        let message =
-            "two interfaces are missing: --in IF --out IF; or `check FILE`, or --connect SOCKET";
-        return Err(CommandError::usage(message.into()));
-    }
+    let interfaces = arguments.interfaces().map_err(CommandError::usage)?;
     let file = match arguments.words.as_slice() {
         [] => None,
         [file] => Some(Path::new(file)),
@@ -115,12 +124,9 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     if let Some(false) = file.map(|file| check::is_right(file, false)) {
         return Err(CommandError::REPORTED);
     }
-    let text = configuration(arguments, file).map_err(CommandError::usage)?;
+    let text = configuration(arguments, &interfaces, file).map_err(CommandError::usage)?;
     if arguments.show {
         return write_out(None, &text);
-    }
-    if arguments.input == arguments.output {
-        return Err(CommandError::usage("--in and --out are the same interface".into()));
     }
     let configuration = Configuration::of(text);
     let workers = arguments.workers.clone();
@@ -137,48 +143,160 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
 /// The files that are only checked; `None` if the command is another.
 fn files_to_check(arguments: &Arguments) -> Option<&[String]> {
     match arguments.words.split_first() {
-        Some((first, files)) if first == "check" && arguments.input.is_none() => Some(files),
+        Some((first, files)) if first == "check" && !arguments.has_interfaces() => Some(files),
         _ => arguments.check.then_some(&arguments.words[..]),
     }
 }
 
-/// The configuration that the arguments come to.
-fn configuration(arguments: &Arguments, file: Option<&Path>) -> Result<String, String> {
-    let [input, output] = [&arguments.input, &arguments.output]
-        .map(|name| quote_if_needed(name.as_deref().unwrap_or_default()));
+impl Arguments {
+    /// Whether they name an interface.
+    fn has_interfaces(&self) -> bool {
+        self.input.is_some() || !self.interface.is_empty()
+    }
+
+    /// An option that means nothing without interfaces, if there are none.
+    fn wanting_interfaces(&self) -> Option<&'static str> {
+        let options = [
+            (self.show, "--show"),
+            (self.control.is_some(), "--control"),
+            (self.collector.is_some(), "--collector"),
+            (self.log_file.is_some(), "--log-file"),
+            (!self.gateway.is_empty(), "--gateway"),
+        ];
+        let own = options.iter().find(|(is_there, _)| *is_there).map(|(_, name)| *name);
+        self.http.wanted().or(own).filter(|_| !self.has_interfaces())
+    }
+
+    /// The interfaces, two or more, with their addresses.
+    fn interfaces(&self) -> Result<Vec<NamedInterface>, String> {
+        let ends = [(&self.input, &self.in_address), (&self.output, &self.out_address)];
+        let named = ends.into_iter().filter_map(|(name, addresses)| {
+            Some(NamedInterface { name: name.clone()?, addresses: addresses.clone() })
+        });
+        let all: Vec<NamedInterface> = named.chain(self.interface.iter().cloned()).collect();
+        if all.len() < 2 {
+            let form = "--in IF --out IF, or --interface IF for each";
+            return Err(format!(
+                "two interfaces are missing: {form}; or `check FILE`, or --connect SOCKET"
+            ));
+        }
+        for (at, interface) in all.iter().enumerate() {
+            let name = &interface.name;
+            if !self.show && all[..at].iter().any(|other| other.name == *name) {
+                return Err(match self.input {
+                    Some(_) => "--in and --out are the same interface".into(),
+                    None => format!("{name} is there twice"),
+                });
+            }
+            if all.len() > 2 && name == ROUTER {
+                return Err(format!("`{name}` is the name of the router itself in rules"));
+            }
+        }
+        if !self.gateway.is_empty() && all.iter().all(|it| it.addresses.is_empty()) {
+            return Err(
+                "--gateway is for interfaces with addresses, such as lan=10.0.1.1/24".into()
+            );
+        }
+        Ok(all)
+    }
+}
+
+/// The names of the interfaces by which packets come in and leave, on each way through the rules.
+fn ways(interfaces: &[NamedInterface], is_bridge: bool) -> Vec<[String; 2]> {
+    let names: Vec<String> = interfaces.iter().map(|it| quote_if_needed(&it.name)).collect();
+    let to = |from: &String| {
+        let others = names.iter().filter(|to| !is_bridge || *to != from).cloned();
+        others.chain((!is_bridge).then(|| ROUTER.to_owned())).collect::<Vec<_>>()
+    };
+    match &names[..] {
+        [near, far] => vec![[near.clone(), far.clone()], [far.clone(), near.clone()]],
+        _ => names
+            .iter()
+            .flat_map(|from| to(from).into_iter().map(|to| [from.clone(), to]))
+            .collect(),
+    }
+}
+
+/// The element `rules`.
+fn rules_text(
+    arguments: &Arguments,
+    interfaces: &[NamedInterface],
+    file: Option<&Path>,
+    forwarding: &str,
+) -> String {
     let file = file.map(|path| format!("FILE {}, ", quote(&path.display().to_string())));
-    let method = arguments.method.as_ref().map(|method| format!(", METHOD {method}"));
-    let (file, method) = (file.unwrap_or_default(), method.unwrap_or_default());
     let (connections, mtu) = (arguments.connections, arguments.mtu);
-    let export =
-        [("COLLECTOR", &arguments.collector), ("ACTIVE_TIMEOUT", &arguments.active_timeout)].map(
-            |(name, value)| value.as_ref().map(|it| format!(", {name} {}", quote_if_needed(it))),
-        );
-    let export: String = export.into_iter().flatten().collect();
-    let forwarding = if arguments.in_address.is_empty() { "bridge" } else { "router" };
-    let rules = format!(
-        "rules :: Middlebox({file}INTERFACES {input} {output}, FORWARDING {forwarding}, \
-         CONNECTIONS {connections}, MTU {mtu}{export});\n"
-    );
-    let from_in = format!("from_in :: FromDevice({input}, PROMISC true, SNIFFER false{method})");
-    let from_out = format!("from_out :: FromDevice({output}, PROMISC true, SNIFFER false{method})");
-    let to_in = format!("to_in :: ToDevice({input}{method})");
-    let to_out = format!("to_out :: ToDevice({output}{method})");
-    let mut text = if arguments.in_address.is_empty() {
-        format!(
-            "{rules}{from_in}\n    -> rules -> {to_out};\n\
-             {from_out}\n    -> [1] rules [1] -> {to_in};\n"
-        )
-    } else {
-        let own = [&arguments.in_address[..], &arguments.out_address];
-        let routes = Routes::new(own, &arguments.gateway)?;
-        let ethers = [format!("{input}:eth"), format!("{output}:eth")];
-        let path = routes.text([&ethers[0], &ethers[1]], mtu);
-        format!("{rules}{from_in};\n{from_out};\n{to_in};\n{to_out};\n{path}")
+    let log_file = arguments.log_file.as_ref().map(|path| path.display().to_string());
+    let log_rate = (arguments.log_rate != 10).then(|| arguments.log_rate.to_string());
+    let ways = ways(interfaces, forwarding == "bridge");
+    let side = |at: usize| ways.iter().map(|way| way[at].as_str()).collect::<Vec<_>>().join(" ");
+    let (input, out) = (side(0), (interfaces.len() > 2).then(|| side(1)));
+    let optional = [
+        ("COLLECTOR", &arguments.collector),
+        ("ACTIVE_TIMEOUT", &arguments.active_timeout),
+        ("LOG_FILE", &log_file),
+        ("LOG_RATE", &log_rate),
+    ];
+    let optional = optional
+        .map(|(name, value)| value.as_ref().map(|it| format!(", {name} {}", quote_if_needed(it))));
+    let optional: String = optional.into_iter().flatten().collect();
+    let out = out.map(|out| format!(", OUT {out}")).unwrap_or_default();
+    format!(
+        "rules :: Middlebox({}INTERFACES {input}{out}, FORWARDING {forwarding}, \
+         CONNECTIONS {connections}, MTU {mtu}{optional});\n",
+        file.unwrap_or_default()
+    )
+}
+
+/// The configuration that the arguments come to.
+fn configuration(
+    arguments: &Arguments,
+    interfaces: &[NamedInterface],
+    file: Option<&Path>,
+) -> Result<String, String> {
+    let method = arguments.method.as_ref().map(|method| format!(", METHOD {method}"));
+    let method = method.unwrap_or_default();
+    let is_bridge = interfaces.iter().all(|it| it.addresses.is_empty());
+    let forwarding = if is_bridge { "bridge" } else { "router" };
+    let mut text = rules_text(arguments, interfaces, file, forwarding);
+    for (n, interface) in interfaces.iter().enumerate() {
+        let name = quote_if_needed(&interface.name);
+        let side = side(n, interfaces.len());
+        text +=
+            &format!("from_{side} :: FromDevice({name}, PROMISC true, SNIFFER false{method});\n");
+        text += &format!("to_{side} :: ToDevice({name}{method});\n");
+    }
+    text += &match interfaces.len() {
+        2 if is_bridge => {
+            "from_in -> rules -> to_out;\nfrom_out -> [1] rules [1] -> to_in;\n".to_owned()
+        }
+        count if is_bridge => bridge(count),
+        _ => {
+            let routes = Routes::new(interfaces, &arguments.gateway)?;
+            let name = |it: &NamedInterface| quote_if_needed(&format!("{}:eth", it.name));
+            let ethers: Vec<String> = interfaces.iter().map(name).collect();
+            routes.text(&ethers, arguments.mtu)
+        }
     };
     if let Some(socket) = &arguments.control {
         let socket = quote(&socket.display().to_string());
         text += &format!("ControlSocket(UNIX, {socket});\n");
     }
     Ok(text)
+}
+
+/// A bridge of more than two interfaces: a switch finds the way of each frame, which the rules then have.
+fn bridge(count: usize) -> String {
+    let mut text = "switch :: EtherSwitch;\n".to_owned();
+    for n in 0..count {
+        text += &format!("from_{n} -> Paint({n}) -> [{n}] switch;\n");
+        text += &format!("switch[{n}] -> came{n} :: PaintSwitch;\n");
+        // No frame leaves by the interface that it came from.
+        text += &format!("came{n}[{n}] -> Discard;\n");
+    }
+    let ways = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+    for (way, (from, to)) in ways.filter(|(from, to)| from != to).enumerate() {
+        text += &format!("came{to}[{from}] -> [{way}] rules [{way}] -> to_{to};\n");
+    }
+    text
 }

@@ -24,6 +24,28 @@ impl FromStr for InterfaceAddress {
     }
 }
 
+/// An interface, with its addresses if it routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamedInterface {
+    pub(super) name: String,
+    pub(super) addresses: Vec<InterfaceAddress>,
+}
+
+impl FromStr for NamedInterface {
+    type Err = String;
+
+    /// Parses `NAME` or `NAME=ADDRESS/LENGTH,…`.
+    fn from_str(text: &str) -> Result<NamedInterface, String> {
+        let (name, addresses) = text.split_once('=').unwrap_or((text, ""));
+        if name.is_empty() {
+            return Err("it takes a name, or a name and addresses, lan=10.0.1.1/24".into());
+        }
+        let addresses = addresses.split(',').filter(|_| text.contains('='));
+        let addresses = addresses.map(str::parse).collect::<Result<_, String>>()?;
+        Ok(NamedInterface { name: name.into(), addresses })
+    }
+}
+
 impl InterfaceAddress {
     /// Whether an address is of the same network.
     fn has(&self, other: IpAddr) -> bool {
@@ -43,7 +65,8 @@ impl InterfaceAddress {
 
 /// A router's networks and gateway, of one address family.
 struct FamilyRoutes {
-    own: [InterfaceAddress; 2],
+    /// The addresses of the interfaces.
+    own: Vec<InterfaceAddress>,
     /// The gateway's address, and the index of the interface behind which it is.
     gateway: Option<(IpAddr, usize)>,
 }
@@ -56,31 +79,40 @@ pub(super) struct Routes {
 const NAMES: [&str; 2] = ["IPv4", "IPv6"];
 
 impl Routes {
-    /// By the addresses on either side, and gateways; says what does not fit.
+    /// By the addresses of each interface, and gateways; says what does not fit.
     pub(super) fn new(
-        sides: [&[InterfaceAddress]; 2],
+        interfaces: &[NamedInterface],
         gateways: &[IpAddr],
     ) -> Result<Routes, String> {
         let mut families = [None, None];
         for (family, is_ip4) in [(0, true), (1, false)] {
-            let own = sides.map(|side| {
-                let mut own = side.iter().filter(|own| own.address.is_ipv4() == is_ip4);
-                (own.next().copied(), own.next().is_some())
-            });
-            let name = NAMES[family];
-            if own.iter().any(|(_, more)| *more) {
-                return Err(format!("there is more than one address of {name} on a side"));
+            let (name, mut own) = (NAMES[family], Vec::new());
+            let mut without = None;
+            for interface in interfaces {
+                let addresses = interface.addresses.iter();
+                let mut all = addresses.filter(|it| it.address.is_ipv4() == is_ip4);
+                match (all.next(), all.next()) {
+                    (Some(only), None) => own.push(*only),
+                    (None, _) => without = Some(&interface.name),
+                    (Some(_), Some(_)) => {
+                        let name = &interface.name;
+                        return Err(format!(
+                            "{name} has more than one address of {}",
+                            NAMES[family]
+                        ));
+                    }
+                }
             }
             let mut gateways = gateways.iter().filter(|gateway| gateway.is_ipv4() == is_ip4);
             let gateway = gateways.next();
-            let own = match own {
-                [(None, _), (None, _)] if gateway.is_none() => continue,
-                [(Some(near), _), (Some(far), _)] => [near, far],
-                _ => return Err(format!("{name} has an address on one side only")),
-            };
+            match without {
+                Some(_) if own.is_empty() && gateway.is_none() => continue,
+                Some(interface) => return Err(format!("{interface} has no address of {name}")),
+                None => {}
+            }
             let side = |gateway: &IpAddr| match own.iter().position(|own| own.has(*gateway)) {
                 Some(side) => Ok((*gateway, side)),
-                None => Err(format!("the gateway {gateway} is on neither network")),
+                None => Err(format!("the gateway {gateway} is on no network of an interface")),
             };
             let gateway = gateway.map(side).transpose()?;
             families[family] = Some(FamilyRoutes { own, gateway });
@@ -88,26 +120,29 @@ impl Routes {
         Ok(Routes { families })
     }
 
-    /// The configuration between `from_in`, `from_out`, `to_in` and `to_out`, around `rules`;
-    /// of interfaces with these Ethernet addresses.
-    pub(super) fn text(&self, ethers: [&str; 2], mtu: usize) -> String {
-        let mut text = String::new();
-        for (n, (ether, side)) in ethers.into_iter().zip(["in", "out"]).enumerate() {
+    /// The configuration between `from_SIDE` and `to_SIDE` of all sides, around `rules`; of interfaces with
+    /// these Ethernet addresses.
+    pub(super) fn text(&self, ethers: &[String], mtu: usize) -> String {
+        let (mut text, count) = (String::new(), ethers.len());
+        for (n, ether) in ethers.iter().enumerate() {
             let _ = write!(
                 text,
                 "
-from_{side} -> HostEtherFilter({ether}) -> frames{n} :: Classifier(12/0806 20/0001,
+from_{} -> HostEtherFilter({ether}) -> frames{n} :: Classifier(12/0806 20/0001,
     12/0806 20/0002, 12/0800, 12/86dd 20/3a 54/87, 12/86dd 20/3a 54/88, 12/86dd, -);
 frames{n}[6] -> Discard;
-"
+",
+                side(n, count)
             );
         }
-        text += "rules[0], rules[1] -> kinds :: Classifier(0/40%f0, -);\n";
+        let outputs: Vec<String> =
+            (0..Ways { count }.len()).map(|way| format!("rules[{way}]")).collect();
+        let _ = writeln!(text, "{} -> kinds :: Classifier(0/40%f0, -);", outputs.join(", "));
         match &self.families[0] {
             Some(family) => family.ip4(&mut text, ethers, mtu),
             None => {
                 text += "kinds[0] -> none4 :: Discard;\n";
-                for n in 0..2 {
+                for n in 0..count {
                     let _ = writeln!(text, "frames{n}[0], frames{n}[1], frames{n}[2] -> none4;");
                 }
             }
@@ -116,7 +151,7 @@ frames{n}[6] -> Discard;
             Some(family) => family.ip6(&mut text, ethers, mtu),
             None => {
                 text += "kinds[1] -> none6 :: Discard;\n";
-                for n in 0..2 {
+                for n in 0..count {
                     let _ = writeln!(text, "frames{n}[3], frames{n}[4], frames{n}[5] -> none6;");
                 }
             }
@@ -125,16 +160,72 @@ frames{n}[6] -> Discard;
     }
 }
 
+/// The ways of packets through a router: its rules have an input for each. What comes in by one of two
+/// interfaces leaves by the other. With more, there is a way from each interface to each, and to the router
+/// itself.
+#[derive(Clone, Copy)]
+struct Ways {
+    /// Number of interfaces.
+    count: usize,
+}
+
+/// The end of the names of an interface's elements.
+pub(super) fn side(n: usize, count: usize) -> String {
+    match (n, count) {
+        (0, 2) => "in".into(),
+        (1, 2) => "out".into(),
+        _ => n.to_string(),
+    }
+}
+
+/// The name of the router itself, as the interface that packets for it leave by.
+pub(super) const ROUTER: &str = "router";
+
+impl Ways {
+    /// Number of ways.
+    fn len(self) -> usize {
+        if self.count > 2 { self.count * (self.count + 1) } else { self.count }
+    }
+
+    /// The way from an interface to another one, or, with one more than their number, to the router.
+    fn number(self, from: usize, to: usize) -> usize {
+        from * (self.count + 1) + to
+    }
+
+    /// Where packets go that come in by an interface: to the rules, or to what finds their way.
+    fn input(self, from: usize, finder: &str) -> String {
+        if self.count > 2 { format!("{finder}{from}") } else { format!("[{from}] rules") }
+    }
+
+    /// The elements that find the ways of packets, by their destinations.
+    fn finders(self, finder: &str, class: &str, routes: &str, address: &str) -> String {
+        let mut text = String::new();
+        for from in 0..if self.count > 2 { self.count } else { 0 } {
+            let _ = writeln!(text, "{finder}{from} :: {class}({routes});");
+            for to in 0..=self.count {
+                let way = self.number(from, to);
+                // The rules are to see the destination, not the gateway.
+                let _ = writeln!(text, "{finder}{from}[{to}] -> {address} -> [{way}] rules;");
+            }
+        }
+        text
+    }
+}
+
 impl FamilyRoutes {
-    /// Routes, as tables of both families have them: to the sides, to the router itself, and
-    /// elsewhere.
-    fn routes(&self) -> String {
+    fn ways(&self) -> Ways {
+        Ways { count: self.own.len() }
+    }
+
+    /// Routes, as tables of both families have them: to the networks, to the router itself, and
+    /// elsewhere, which is `nowhere` without a gateway.
+    fn routes(&self, nowhere: usize) -> String {
         let whole = if self.own[0].address.is_ipv4() { 32 } else { 128 };
         let all = if whole == 32 { "0.0.0.0/0" } else { "::/0" };
-        let mut routes = Vec::new();
+        let (mut routes, router) = (Vec::new(), self.own.len());
         for (side, own) in self.own.iter().enumerate() {
             let InterfaceAddress { address, length } = own;
-            routes.push(format!("{address}/{whole} 2"));
+            routes.push(format!("{address}/{whole} {router}"));
             // A router alone on its network is not its own neighbour.
             if *length < whole {
                 routes.push(format!("{address}/{length} {side}"));
@@ -142,14 +233,23 @@ impl FamilyRoutes {
         }
         routes.push(match self.gateway {
             Some((gateway, side)) => format!("{all} {gateway} {side}"),
-            None => format!("{all} 3"),
+            None => format!("{all} {nowhere}"),
         });
         routes.join(", ")
     }
 
-    fn ip4(&self, text: &mut String, ethers: [&str; 2], mtu: usize) {
-        for (n, (ether, side)) in ethers.into_iter().zip(["in", "out"]).enumerate() {
-            let own = self.own[n].address;
+    /// The interface by which errors about packets without a route come to the rules: as if from the other
+    /// of two.
+    fn back(&self, from: usize) -> usize {
+        if self.own.len() > 2 { from } else { 1 - from }
+    }
+
+    fn ip4(&self, text: &mut String, ethers: &[String], mtu: usize) {
+        let (count, ways) = (self.own.len(), self.ways());
+        *text += &ways.finders("way", "RadixIPLookup", &self.routes(count), "GetIPAddress(16)");
+        for (n, ether) in ethers.iter().enumerate() {
+            let (own, rules) = (self.own[n].address, ways.input(n, "way"));
+            let side = side(n, count);
             // Errors are about packets that have passed the rules: so they pass them too, the
             // other way, and what rules have changed in what they quote is restored.
             let _ = write!(
@@ -157,86 +257,89 @@ impl FamilyRoutes {
                 "
 frames{n}[0] -> ARPResponder({own} {ether}) -> to_{side};
 frames{n}[1] -> [1] arp{n} :: ARPQuerier({own}, {ether});
-frames{n}[2] -> Paint({n}) -> Strip(14) -> CheckIPHeader -> GetIPAddress(16) -> [{n}] rules;
+frames{n}[2] -> Paint({n}) -> Strip(14) -> CheckIPHeader -> GetIPAddress(16) -> {rules};
 leave{n} :: DropBroadcasts -> options{n} :: IPGWOptions({own}) -> FixIPSrc({own})
     -> ttl{n} :: DecIPTTL -> fragments{n} :: IPFragmenter({mtu}) -> arp{n} -> to_{side};
-options{n}[1] -> ICMPError({own}, parameterproblem) -> [{n}] rules;
-ttl{n}[1] -> ICMPError({own}, timeexceeded) -> [{n}] rules;
-fragments{n}[1] -> ICMPError({own}, unreachable, needfrag, PMTU {mtu}) -> [{n}] rules;
+options{n}[1] -> ICMPError({own}, parameterproblem) -> {rules};
+ttl{n}[1] -> ICMPError({own}, timeexceeded) -> {rules};
+fragments{n}[1] -> ICMPError({own}, unreachable, needfrag, PMTU {mtu}) -> {rules};
 "
             );
         }
-        let [near, far] = self.own.map(|own| own.address);
+        let near = self.own[0].address;
+        let _ =
+            writeln!(text, "\nkinds[0] -> routes :: RadixIPLookup({});", self.routes(count + 1));
+        for n in 0..count {
+            let _ = writeln!(text, "routes[{n}] -> leave{n};");
+        }
         let _ = write!(
             text,
-            "
-kinds[0] -> routes :: RadixIPLookup({});
-routes[0] -> leave0;
-routes[1] -> leave1;
-routes[2] -> local :: IPClassifier(icmp type echo and ip unfrag, icmp, udp or tcp, -);
+            "routes[{count}] -> local :: IPClassifier(icmp type echo and ip unfrag, icmp, udp or tcp, -);
 local[0] -> ICMPPingResponder -> routes;
 local[1] -> Discard;
 local[2] -> ICMPError({near}, unreachable, port) -> routes;
 local[3] -> ICMPError({near}, unreachable, protocol) -> routes;
-",
-            self.routes()
+"
         );
         if self.gateway.is_none() {
-            let _ = write!(
-                text,
-                "routes[3] -> nowhere :: PaintSwitch;
-nowhere[0] -> ICMPError({near}, unreachable, net) -> [1] rules;
-nowhere[1] -> ICMPError({far}, unreachable, net) -> [0] rules;
-"
-            );
+            let _ = writeln!(text, "routes[{}] -> nowhere :: PaintSwitch;", count + 1);
+            for (n, own) in self.own.iter().enumerate() {
+                let (own, rules) = (own.address, ways.input(self.back(n), "way"));
+                let _ = writeln!(
+                    text,
+                    "nowhere[{n}] -> ICMPError({own}, unreachable, net) -> {rules};"
+                );
+            }
         }
     }
 
-    fn ip6(&self, text: &mut String, ethers: [&str; 2], mtu: usize) {
-        let [near, far] = self.own.map(|own| own.address);
-        for (n, (ether, side)) in ethers.into_iter().zip(["in", "out"]).enumerate() {
-            let own = self.own[n].address;
+    fn ip6(&self, text: &mut String, ethers: &[String], mtu: usize) {
+        let (count, ways) = (self.own.len(), self.ways());
+        let local = format!("ff00::/8 {count}, fe80::/10 {count}, ::/127 {count}");
+        let routes = |nowhere| format!("{local}, {}", self.routes(nowhere));
+        *text += &ways.finders("way6_", "LookupIP6Route", &routes(count), "GetIP6Address(24)");
+        for (n, ether) in ethers.iter().enumerate() {
+            let (own, rules) = (self.own[n].address, ways.input(n, "way6_"));
+            let side = side(n, count);
             let _ = write!(
                 text,
                 "
 frames{n}[3] -> IP6NDAdvertiser({own} {ether}) -> to_{side};
 frames{n}[4] -> [1] nd{n} :: IP6NDSolicitor({own}, {ether});
-frames{n}[5] -> Paint({n}) -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> [{n}] rules;
+frames{n}[5] -> Paint({n}) -> Strip(14) -> CheckIP6Header -> GetIP6Address(24) -> {rules};
 depart{n} :: DecIP6HLIM -> size{n} :: IP6Fragmenter({mtu}) -> nd{n} -> to_{side};
 "
             );
             // From our address on the network that the packet came from (RFC 4443, 2.2).
             for (from, kind) in [("depart", 3), ("size", 2)] {
-                let _ = write!(
-                    text,
-                    "{from}{n}[1] -> back{kind}{n} :: PaintSwitch;
-back{kind}{n}[0] -> ICMP6Error({near}, {kind}, 0, PMTU {mtu}) -> [{n}] rules;
-back{kind}{n}[1] -> ICMP6Error({far}, {kind}, 0, PMTU {mtu}) -> [{n}] rules;
-"
-                );
+                let _ = writeln!(text, "{from}{n}[1] -> back{kind}{n} :: PaintSwitch;");
+                for (at, own) in self.own.iter().enumerate() {
+                    let own = own.address;
+                    let _ = writeln!(
+                        text,
+                        "back{kind}{n}[{at}] -> ICMP6Error({own}, {kind}, 0, PMTU {mtu}) -> {rules};"
+                    );
+                }
             }
+        }
+        let _ = writeln!(text, "\nkinds[1] -> routes6 :: LookupIP6Route({});", routes(count + 1));
+        for n in 0..count {
+            let _ = writeln!(text, "routes6[{n}] -> depart{n};");
         }
         let _ = write!(
             text,
-            "
-kinds[1] -> routes6 :: LookupIP6Route(ff00::/8 2, fe80::/10 2, ::/127 2, {});
-routes6[0] -> depart0;
-routes6[1] -> depart1;
-routes6[2] -> local6 :: Classifier(6/3a 40/80, -);
+            "routes6[{count}] -> local6 :: Classifier(6/3a 40/80, -);
 local6[0] -> IP6Mirror -> StoreData(40, \\<81>) -> SetTransportChecksumIP6
     -> GetIP6Address(24) -> routes6;
 local6[1] -> Discard;
-",
-            self.routes()
+"
         );
         if self.gateway.is_none() {
-            let _ = write!(
-                text,
-                "routes6[3] -> nowhere6 :: PaintSwitch;
-nowhere6[0] -> ICMP6Error({near}, 1, 0) -> [1] rules;
-nowhere6[1] -> ICMP6Error({far}, 1, 0) -> [0] rules;
-"
-            );
+            let _ = writeln!(text, "routes6[{}] -> nowhere6 :: PaintSwitch;", count + 1);
+            for (n, own) in self.own.iter().enumerate() {
+                let (own, rules) = (own.address, ways.input(self.back(n), "way6_"));
+                let _ = writeln!(text, "nowhere6[{n}] -> ICMP6Error({own}, 1, 0) -> {rules};");
+            }
         }
     }
 }
@@ -249,9 +352,15 @@ mod tests {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
-    fn wrong(sides: [&[InterfaceAddress]; 2], gateways: &[&str]) -> String {
+    fn wrong(sides: &[&[InterfaceAddress]], gateways: &[&str]) -> String {
         let gateways: Vec<IpAddr> = gateways.iter().filter_map(|it| it.parse().ok()).collect();
-        Routes::new(sides, &gateways).err().unwrap_or_default()
+        let named = sides.iter().zip(["lan", "wan", "dmz"]);
+        let interface = |(addresses, name): (&&[_], &str)| NamedInterface {
+            name: name.into(),
+            addresses: addresses.to_vec(),
+        };
+        let interfaces: Vec<NamedInterface> = named.map(interface).collect();
+        Routes::new(&interfaces, &gateways).err().unwrap_or_default()
     }
 
     #[test]
@@ -269,10 +378,12 @@ mod tests {
     #[test]
     fn conflicting_addresses_are_errors() {
         let (a, b, c) = (own("10.0.1.1/24"), own("10.0.2.1/24"), own("1::1/64"));
-        assert_eq!(wrong([&[a], &[b]], &["10.0.2.9"]), "");
-        assert_eq!(wrong([&[a], &[]], &[]), "IPv4 has an address on one side only");
-        assert_eq!(wrong([&[a, c], &[b]], &[]), "IPv6 has an address on one side only");
-        assert_eq!(wrong([&[a, b], &[b]], &[]), "there is more than one address of IPv4 on a side");
-        assert_eq!(wrong([&[a], &[b]], &["9.9.9.9"]), "the gateway 9.9.9.9 is on neither network");
+        assert_eq!(wrong(&[&[a], &[b]], &["10.0.2.9"]), "");
+        assert_eq!(wrong(&[&[a], &[]], &[]), "wan has no address of IPv4");
+        assert_eq!(wrong(&[&[a, c], &[b]], &[]), "wan has no address of IPv6");
+        assert_eq!(wrong(&[&[a], &[b], &[c]], &[]), "dmz has no address of IPv4");
+        assert_eq!(wrong(&[&[a, b], &[b]], &[]), "lan has more than one address of IPv4");
+        let nowhere = "the gateway 9.9.9.9 is on no network of an interface";
+        assert_eq!(wrong(&[&[a], &[b]], &["9.9.9.9"]), nowhere);
     }
 }
