@@ -84,9 +84,14 @@ pub(crate) fn jumps(rule: &Rule) -> impl Iterator<Item = &str> {
     })
 }
 
+/// Whether a rule sends packets to a chain.
+pub(crate) fn leads_to_chain(rule: &Rule) -> bool {
+    jumps(rule).next().is_some()
+}
+
 /// Whether chains concern a rule: it is of one, or leads to one.
 pub(crate) fn is_chained(rule: &Rule) -> bool {
-    jumps(rule).next().is_some() || rule.matches.iter().any(|it| chain_of(it).is_some())
+    leads_to_chain(rule) || rule.matches.iter().any(|it| chain_of(it).is_some())
 }
 
 /// The chains of a list of rules, with the ways to them.
@@ -181,5 +186,107 @@ impl Chains {
             }
         }
         Some(rule)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::active_rules::ActiveRules;
+    use crate::headers;
+    use crate::language::command;
+    use crate::match_packet::PacketView;
+    use crate::matcher::Matcher;
+    use crate::rule_set::RuleSet;
+    use crate::tests::packet;
+
+    fn run(rules: &mut RuleSet, line: &str) -> Result<String, String> {
+        let command = command(line).expect(line).expect(line);
+        rules.execute(&command).expect(line)
+    }
+
+    /// The positions of the rules that match a packet, as the tables find them in a burst and alone.
+    fn found(rules: &RuleSet, text: &str) -> Vec<usize> {
+        let mut matcher = Matcher::default();
+        matcher.set_tables(ActiveRules::new(rules.clone()).tables());
+        let (packet, _) = packet(text);
+        let headers = headers::find(&packet).expect(text);
+        let seen = PacketView::new(packet.bytes(), &headers, ("a", "b"));
+        let (mut alone, mut in_burst) = (Vec::new(), Vec::new());
+        matcher.matching_rules_of(&seen, &mut alone);
+        matcher.start_burst();
+        matcher.push(packet.bytes(), &headers);
+        matcher.look_up();
+        matcher.matching_rules(0, &seen, &mut in_burst);
+        assert_eq!(alone, in_burst);
+        let by_rule = rules.entries().enumerate().filter(|(_, it)| it.rule.matches_packet(&seen));
+        let found: Vec<usize> = by_rule.map(|(at, _)| at + 1).collect();
+        let slots = rules.entries().enumerate().filter(|(_, it)| alone.contains(&(it.slot as u32)));
+        assert_eq!(slots.map(|(at, _)| at + 1).collect::<Vec<_>>(), found);
+        assert_eq!(found.len(), alone.len(), "each rule once");
+        found
+    }
+
+    const SYN: &str = "10.0.0.1:5 > 2.0.0.2:80 tcp syn";
+    const DNS: &str = "10.0.0.1:5 > 2.0.0.2:53 udp";
+
+    #[test]
+    fn rules_of_a_chain_are_about_what_is_sent_there() {
+        let mut rules = RuleSet::default();
+        for line in [
+            "chain inner ip-ttl 64 mod ip-ttl 9",
+            "set add hosts 10.0.0.1",
+            "ip-saddr @hosts jump outer",
+            "chain outer tcp-dport 80 jump inner",
+            "chain outer accept",
+        ] {
+            run(&mut rules, line).expect(line);
+        }
+        assert_eq!(found(&rules, SYN), [1, 2, 3, 4]);
+        assert_eq!(found(&rules, DNS), [2, 4]);
+        // Values of sets, and rules that lead there, change.
+        run(&mut rules, "set remove hosts 10.0.0.1").expect("changes");
+        assert!(found(&rules, SYN).is_empty());
+        run(&mut rules, "udp-dport 53 jump inner").expect("is a rule");
+        assert_eq!(found(&rules, DNS), [1, 5]);
+        run(&mut rules, "delete 5").expect("is there");
+        assert!(found(&rules, DNS).is_empty());
+    }
+
+    #[test]
+    fn a_packet_that_comes_by_two_ways_counts_once() {
+        let mut rules = RuleSet::default();
+        for line in ["ip-ttl 64 jump c", "proto udp jump c", "chain c accept"] {
+            run(&mut rules, line).expect(line);
+        }
+        assert_eq!(found(&rules, DNS), [1, 2, 3]);
+        assert_eq!(found(&rules, SYN), [1, 3]);
+        assert!(found(&rules, "10.0.0.1:5 > 2.0.0.2:80 tcp syn ttl 9").is_empty());
+    }
+
+    #[test]
+    fn a_chain_that_leads_to_itself_is_refused_and_nothing_changes() {
+        let mut rules = RuleSet::default();
+        for line in ["proto tcp jump a", "chain a tcp-syn jump b", "chain b accept"] {
+            run(&mut rules, line).expect(line);
+        }
+        let text = rules.text();
+        for line in ["chain b tcp-dport 80 jump a", "chain a jump a", "replace 1 chain b jump a"] {
+            let error = run(&mut rules, line).expect_err(line);
+            assert!(error.ends_with("leads to itself"), "{line}: {error}");
+            assert_eq!(rules.text(), text);
+        }
+        assert_eq!(found(&rules, SYN), [1, 2, 3]);
+    }
+
+    #[test]
+    fn ways_multiply_up_to_a_limit() {
+        let mut rules = RuleSet::default();
+        let lines = (0..6).flat_map(|chain| {
+            let from = if chain == 0 { String::new() } else { format!("chain c{} ", chain - 1) };
+            (0..4).map(move |n| format!("{from}ip-dscp {n} jump c{chain}"))
+        });
+        let failed = lines.map(|line| run(&mut rules, &line)).find_map(Result::err);
+        let wanted = "there are more than 1024 ways to chain `c5`";
+        assert_eq!(failed.as_deref(), Some(wanted));
     }
 }

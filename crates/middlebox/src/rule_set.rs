@@ -1,6 +1,6 @@
 //! The rule set: ordered rules, changed by commands, each with a slot for its counters.
 
-use crate::chains::{Chains, is_chained};
+use crate::chains::{Chains, is_chained, leads_to_chain};
 use crate::language::{Command, RuleSelector, TIMEOUTS, Timeout};
 use crate::limits::RuleLimits;
 use crate::match_packet::PacketView;
@@ -135,6 +135,8 @@ pub struct RuleSet {
     state_rules: usize,
     /// Number of rules that are of a chain, or lead to one.
     chained_rules: usize,
+    /// The chains, with the ways to them.
+    chains: Arc<Chains>,
     /// Timeouts of connections.
     pub timeouts: Timeouts,
     /// Policy for packets that are neither IPv4 nor IPv6.
@@ -371,6 +373,7 @@ impl RuleSet {
         for rule in rules.iter_mut().filter(|rule| is_chained(rule)) {
             *rule = chains.resolve(rule).unwrap_or_else(|| rule.clone());
         }
+        self.chains = Arc::new(chains);
         let kept = reload::reused_entries(self.entries(), &rules);
         self.release_removed(&kept);
         let new = rules.into_iter().zip(kept).collect::<Vec<_>>();
@@ -411,18 +414,21 @@ impl RuleSet {
     pub fn execute(&mut self, command: &Command) -> Option<Result<String, String>> {
         Some(match command.clone() {
             Command::Add(rule) => self.changed(|all| {
-                let rule = all.resolved(rule)?;
+                let (rule, leads) = (all.resolved(rule.clone())?, leads_to_chain(&rule));
                 let at = all.add(rule);
-                Ok(all.describe(at - 1))
+                Ok((all.describe(at - 1), leads))
             }),
             Command::Replace(selector, rule) => self.changed(|all| {
-                let rule = all.resolved(rule)?;
+                let old = all.find(selector)?;
+                let led = all.at(old).is_some_and(|entry| leads_to_chain(&entry.rule));
+                let (rule, leads) = (all.resolved(rule.clone())?, leads_to_chain(&rule));
                 let at = all.replace(selector, rule)?;
-                Ok(all.describe(at))
+                Ok((all.describe(at), led || leads))
             }),
             Command::Delete(selector) => self.changed(|all| {
                 let entry = all.delete(selector)?;
-                Ok(format!("deleted id{}: {}", entry.id, entry.rule.command()))
+                let answer = format!("deleted id{}: {}", entry.id, entry.rule.command());
+                Ok((answer, leads_to_chain(&entry.rule)))
             }),
             Command::Move(selector, position) => {
                 self.move_to(selector, position).map(|()| self.describe(position - 1))
@@ -450,14 +456,14 @@ impl RuleSet {
         })
     }
 
-    /// Changes rules, and then the ways to chains; if either fails, nothing changes.
+    /// Changes rules, and then the ways to chains if the change concerns them; if either fails, nothing changes.
     fn changed(
         &mut self,
-        change: impl FnOnce(&mut RuleSet) -> Result<String, String>,
+        change: impl FnOnce(&mut RuleSet) -> Result<(String, bool), String>,
     ) -> Result<String, String> {
         let mut new = self.clone();
-        let answer = change(&mut new)?;
-        if self.chained_rules > 0 || new.chained_rules > 0 {
+        let (answer, leads_to_chain) = change(&mut new)?;
+        if leads_to_chain {
             new.renew_chains()?;
         }
         *self = new;
@@ -476,6 +482,7 @@ impl RuleSet {
             .filter_map(|(at, entry)| Some((at, chains.resolve(&entry.rule)?)));
         let new: Vec<_> = new.collect();
         self.renew(new);
+        self.chains = Arc::new(chains);
         Ok(())
     }
 
@@ -495,10 +502,11 @@ impl RuleSet {
         format!("{} id{} {}", at + 1, entry.id, entry.rule.command())
     }
 
-    /// The rule with the values of its named sets, or an error if there is no such set.
+    /// The rule with the values of its named sets and the ways to its chains, or an error if there is no such
+    /// set.
     pub(crate) fn resolved(&self, rule: Rule) -> Result<Rule, String> {
-        let new = self.sets.resolve(&rule)?;
-        Ok(new.unwrap_or(rule))
+        let rule = self.sets.resolve(&rule)?.unwrap_or(rule);
+        Ok(self.chains.resolve(&rule).unwrap_or(rule))
     }
 
     /// The names of sets that no rule uses.

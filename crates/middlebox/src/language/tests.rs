@@ -198,6 +198,52 @@ fn errors_have_ranges_and_suggestions() {
         "",
         "after the matches comes one of mod, add, strip, drop, reject, accept, map, shuffle, lb, log, jump",
     );
+    for (line, message, under, help) in [
+        (
+            "proto udp rate 10/s drop",
+            "`rate` takes `<=` and `>`",
+            "rate 10/s",
+            "`<=` matches packets within the rate, `>` those beyond it",
+        ),
+        (
+            "tcp-syn ct-count <= 3 accept",
+            "`ct-count` is for stateful rules: it counts their connections",
+            "ct-count <= 3",
+            "add the rule with `add-stateful`, and another one that drops the rest",
+        ),
+        (
+            "add-stateful tcp-syn ct-count > 3 drop",
+            "`ct-count` takes `<=` and `<`: the connections that there may be",
+            "ct-count > 3",
+            "what is beyond does not match, and is for other rules to drop",
+        ),
+        (
+            "tcp-syn rate > 10/s jump web",
+            "`rate` does not go with `jump`",
+            "rate > 10/s",
+            "put the limit into the rules of the chain",
+        ),
+        (
+            "add-stateful tcp-syn jump web",
+            "`jump` is for rules that are not stateful",
+            "jump web",
+            "the rules of the chain may be stateful",
+        ),
+        (
+            "! chain web drop",
+            "a rule is of a chain, or says nothing of it",
+            "chain",
+            "`chain NAME` stands without `!` and `!=`",
+        ),
+        (
+            "ct-state new ct-state established drop",
+            "`ct-state established` contradicts `ct-state new`: no packet is both",
+            "ct-state established",
+            "a packet must be all that the matches say; for one or the other, make a rule for each",
+        ),
+    ] {
+        golden(line, message, under, help);
+    }
     golden("add all tcp-syn drop", "`all` stands alone", "all", "leave it out");
     golden("add ! all drop", "`! all` is about no packet", "all", "leave the `!` out");
     golden(

@@ -2,6 +2,7 @@
 
 use super::{Matcher, keys};
 use crate::active_rules::ActiveRules;
+use crate::ct_state::{CtState, PacketTracking};
 use crate::field::{FieldLocation, Kind};
 use crate::headers::{self, Headers};
 use crate::language::tests::predicate;
@@ -99,16 +100,20 @@ fn keys_agree(packet: &Packet, headers: &Headers) {
 fn agree(matcher: &mut Matcher, rules: &RuleSet, packets: &[Packet]) {
     let headers: Vec<Option<Headers>> = packets.iter().map(headers::find).collect();
     matcher.start_burst();
-    for (packet, headers) in packets.iter().zip(&headers) {
-        let Some(headers) = headers else { continue };
+    // Connections of all states.
+    let state = |number: usize| CtState::NAMED[number % CtState::NAMED.len()].1;
+    let with_headers = packets.iter().zip(&headers).filter_map(|(it, of)| Some((it, of.as_ref()?)));
+    for (number, (packet, headers)) in with_headers.enumerate() {
         keys_agree(packet, headers);
         matcher.push(packet.bytes(), headers);
+        matcher.set_state(state(number));
     }
     matcher.look_up();
     let mut found = Vec::new();
     let headers = packets.iter().zip(&headers).filter_map(|(it, of)| Some((it, of.as_ref()?)));
     for (number, (packet, headers)) in headers.enumerate() {
-        let seen = seen(packet, headers);
+        let tracking = PacketTracking { state: state(number), is_of_connection: false };
+        let seen = PacketView { tracking, ..seen(packet, headers) };
         matcher.matching_rules(number as u32, &seen, &mut found);
         let plainly = rules.entries().filter(|entry| entry.rule.matches_packet(&seen));
         let plainly: Vec<u32> = plainly.map(|entry| entry.slot as u32).collect();
