@@ -310,6 +310,9 @@ impl HookContext<'_> {
             lookup.match_index,
         ) {
             (LookupResult::Connection(connection), match_index) => {
+                if self.begins_anew(connections, connection, bytes, headers) {
+                    return Err(ExclusiveAccess);
+                }
                 let own_actions = self
                     .connection_actions(state, connections, connection)
                     .ok_or(ExclusiveAccess)?;
@@ -455,7 +458,13 @@ impl HookContext<'_> {
             let match_index = lookup.match_index;
             return self.apply_connection(state, (of, *own_actions), match_index, packet, cx);
         }
-        self.match_rules(state, lookup.match_index, seen, lookup.tracking);
+        if self.rules.tracks_all() {
+            // The lookup may have found a connection that has ended since.
+            let tracking = PacketTracking::of_no_connection(seen.0, seen.1);
+            self.match_rules(state, None, seen, tracking);
+        } else {
+            self.match_rules(state, lookup.match_index, seen, lookup.tracking);
+        }
         match self.create_connection(state, connections, seen, cx) {
             Ok(created) => {
                 let of = created.as_ref().map(|connection| ConnectionRef {
@@ -467,6 +476,19 @@ impl HookContext<'_> {
             }
             Err(exit) => self.refuse(state, exit, headers, packet),
         }
+    }
+
+    /// Whether a packet begins a connection in place of one that has ended, if rules test the state of
+    /// connections: its ends may have changed their parts.
+    #[inline]
+    pub(crate) fn begins_anew(
+        &self,
+        connections: &Connections,
+        connection: &PacketConnection,
+        bytes: &[u8],
+        headers: &Headers,
+    ) -> bool {
+        self.rules.tracks_all() && connections.begins_anew(connection, bytes, headers)
     }
 
     /// Returns the connection of a packet, refreshed, with the union of the actions of its rules. A
@@ -481,6 +503,10 @@ impl HookContext<'_> {
     ) -> Option<(PacketConnection, u8)> {
         let connection =
             connections.find_exclusive((&state.lookup_batch, key), bytes, headers, now)?;
+        if self.begins_anew(connections, &connection, bytes, headers) {
+            connections.remove(&connection);
+            return None;
+        }
         let own_actions = self.connection_actions(state, connections, &connection);
         match own_actions {
             Some(_) => {

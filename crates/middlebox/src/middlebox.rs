@@ -189,6 +189,11 @@ use castanet_element::prelude::*;
 /// = m.rule_packets 2\tid1\n2\tid2\n1\tid3\n6\tid4
 /// = m.logged 2
 /// = m.drops.rule 3
+/// > wan 2.0.0.2:80 > 10.0.0.1:5 tcp rst
+/// > wan 2.0.0.2:80 > 10.0.0.1:5 tcp syn
+/// < back 2.0.0.2:80 > 10.0.0.1:5 tcp rst
+/// = m.drops.rule 4
+/// = m.connection_count 0
 /// ```
 ///
 /// Limits match packets within a rate or beyond it, and connections up to a number. The rules of a chain are

@@ -212,6 +212,7 @@ impl PacketTest<'_> {
         if let LookupResult::Connection(connection) =
             connections.find((&batch, None), bytes, headers, self.hook.now)
             && self.hook.connection_actions(state, connections, &connection).is_some()
+            && !self.hook.begins_anew(connections, &connection, bytes, headers)
         {
             let tracking = connections.tracking_of(&connection);
             self.hook.match_rules(state, None, seen, tracking);

@@ -17,6 +17,7 @@ mod seq_offsets;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tracking;
 mod tuple;
 
 pub(crate) use listing::{ConnectionFormat, json_array};

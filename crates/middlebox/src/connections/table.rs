@@ -9,7 +9,6 @@ use super::nat_request::NatRequest;
 use super::rule_refs::RuleLists;
 use super::seq_offsets::SeqOffsets;
 use super::tuple::{QuotedOffset, packet_tuple};
-use crate::ct_state::{CtState, PacketTracking};
 use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::matcher::{RuleRef, RuleSlots};
@@ -121,7 +120,7 @@ impl Hit {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PacketConnection {
     hit: Hit,
-    quoted: QuotedOffset,
+    pub(super) quoted: QuotedOffset,
     /// Direction of the packet.
     pub(crate) direction: Direction,
 }
@@ -218,31 +217,6 @@ impl Connections {
     fn beside(&mut self) -> BesideEntries<'_> {
         let Connections { seq_offsets, meter, rule_lists, limited, .. } = self;
         BesideEntries { seq_offsets, meter, rule_lists, limited }
-    }
-
-    /// What is known of a packet for which a lookup has that result.
-    pub(crate) fn tracking(
-        &self,
-        result: &LookupResult,
-        bytes: &[u8],
-        headers: &Headers,
-    ) -> PacketTracking {
-        match result {
-            LookupResult::Connection(connection) => self.tracking_of(connection),
-            _ => PacketTracking::of_no_connection(bytes, headers),
-        }
-    }
-
-    /// What is known of a packet of a connection.
-    pub(crate) fn tracking_of(&self, connection: &PacketConnection) -> PacketTracking {
-        let is_answered =
-            || connection.direction == Direction::Reply || self.state(connection).has_reply();
-        let state = match connection.quoted {
-            Some(_) => CtState::Related,
-            None if is_answered() => CtState::Established,
-            None => CtState::New,
-        };
-        PacketTracking { state, is_of_connection: true }
     }
 
     /// Returns the state of a connection.

@@ -1,0 +1,45 @@
+//! What connections tell of their packets, for rules that test it.
+
+use super::mapping::Direction;
+use super::table::{Connections, LookupResult, PacketConnection};
+use crate::ct_state::{CtState, PacketTracking};
+use crate::headers::Headers;
+use castanet_wire::tcp::flag;
+
+impl Connections {
+    /// What is known of a packet for which a lookup has that result.
+    pub(crate) fn tracking(
+        &self,
+        result: &LookupResult,
+        bytes: &[u8],
+        headers: &Headers,
+    ) -> PacketTracking {
+        match result {
+            LookupResult::Connection(connection) => self.tracking_of(connection),
+            _ => PacketTracking::of_no_connection(bytes, headers),
+        }
+    }
+
+    /// Whether a packet is a SYN of a TCP connection that has ended.
+    pub(crate) fn begins_anew(
+        &self,
+        connection: &PacketConnection,
+        bytes: &[u8],
+        headers: &Headers,
+    ) -> bool {
+        let flags = headers.tcp_flags(bytes) & (flag::SYN | flag::ACK | flag::RST | flag::FIN);
+        flags == flag::SYN && connection.quoted.is_none() && self.state(connection).is_over()
+    }
+
+    /// What is known of a packet of a connection.
+    pub(crate) fn tracking_of(&self, connection: &PacketConnection) -> PacketTracking {
+        let is_answered =
+            || connection.direction == Direction::Reply || self.state(connection).has_reply();
+        let state = match connection.quoted {
+            Some(_) => CtState::Related,
+            None if is_answered() => CtState::Established,
+            None => CtState::New,
+        };
+        PacketTracking { state, is_of_connection: true }
+    }
+}
