@@ -3,7 +3,7 @@
 use crate::connections::{
     Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
 };
-use crate::ct_state::{CtState, PacketTracking};
+use crate::ct_state::{CtInfo, CtState};
 use crate::exit::Exit;
 use crate::headers::{self, Headers, NonIpKind};
 use crate::interfaces::Interfaces;
@@ -26,8 +26,8 @@ pub(crate) struct PacketLookup {
     key: Option<LookupKey>,
     /// Index of the packet among those whose rules were looked up, if it is one of them.
     match_index: Option<u32>,
-    /// What is known of its connection, if a rule tests it.
-    tracking: PacketTracking,
+    /// The state of its connection, if a rule tests it.
+    ct_info: CtInfo,
 }
 
 /// A packet's connection, with the table that holds it and the packet's headers.
@@ -224,7 +224,7 @@ impl HookContext<'_> {
                     lookup_batch.push(packet.bytes(), &headers)
                 }),
             };
-            PacketLookup { key, match_index: None, tracking: PacketTracking::default() }
+            PacketLookup { key, match_index: None, ct_info: CtInfo::default() }
         }));
         if needs_slow_path {
             return true;
@@ -256,8 +256,8 @@ impl HookContext<'_> {
             let Some(headers) = &headers else { continue };
             let by = (&*lookup_batch, lookup.key);
             let found = connections.find(by, packet.bytes(), headers, self.now);
-            lookup.tracking = connections.tracking(&found, packet.bytes(), headers);
-            matcher.set_state(lookup.tracking.state);
+            lookup.ct_info = connections.ct_info(&found, packet.bytes(), headers);
+            matcher.set_state(lookup.ct_info.state);
         }
         matcher.look_up();
     }
@@ -323,7 +323,7 @@ impl HookContext<'_> {
             // A deferred packet of the burst may create the connection of this packet.
             (LookupResult::None, Some(match_index)) if state.deferred.is_empty() => {
                 // A packet that goes on begins a connection.
-                let begins = self.rules.tracks_all() && lookup.tracking.state == CtState::New;
+                let begins = self.rules.tracks_all() && lookup.ct_info.state == CtState::New;
                 if begins && !state.matcher.is_dropped_only(match_index) {
                     return Err(ExclusiveAccess);
                 }
@@ -460,10 +460,10 @@ impl HookContext<'_> {
         }
         if self.rules.tracks_all() {
             // The lookup may have found a connection that has ended since.
-            let tracking = PacketTracking::of_no_connection(seen.0, seen.1);
-            self.match_rules(state, None, seen, tracking);
+            let ct_info = CtInfo::of_no_connection(seen.0, seen.1);
+            self.match_rules(state, None, seen, ct_info);
         } else {
-            self.match_rules(state, lookup.match_index, seen, lookup.tracking);
+            self.match_rules(state, lookup.match_index, seen, lookup.ct_info);
         }
         match self.create_connection(state, connections, seen, cx) {
             Ok(created) => {
@@ -530,12 +530,12 @@ impl HookContext<'_> {
     ) -> Exit {
         let Some(headers) = headers::find(packet) else { return self.forward() };
         let seen = (packet.bytes(), &headers);
-        let tracking = match of {
-            Some(of) => of.connections.tracking_of(of.connection),
-            None if self.rules.tracks_all() => PacketTracking::of_no_connection(seen.0, seen.1),
-            None => PacketTracking::default(),
+        let ct_info = match of {
+            Some(of) => of.connections.ct_info_of(of.connection),
+            None if self.rules.tracks_all() => CtInfo::of_no_connection(seen.0, seen.1),
+            None => CtInfo::default(),
         };
-        self.match_rules(state, match_index, seen, tracking);
+        self.match_rules(state, match_index, seen, ct_info);
         self.apply_matched(state, of, headers, None, packet, &mut || cx.random())
     }
 }

@@ -80,19 +80,19 @@ fn is_reply(bytes: &[u8], headers: &Headers) -> bool {
     })
 }
 
-/// What connection tracking knows about a packet when rules are matched.
+/// The state of a packet when rules are matched, and whether it belongs to a connection (netfilter's ctinfo).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct PacketTracking {
+pub struct CtInfo {
     /// The state of its connection.
     pub state: CtState,
     /// Whether it belongs to a connection.
     pub is_of_connection: bool,
 }
 
-impl PacketTracking {
-    /// What is known of a packet that belongs to no connection.
-    pub(crate) fn of_no_connection(bytes: &[u8], headers: &Headers) -> PacketTracking {
+impl CtInfo {
+    /// The state of a packet that belongs to no connection.
+    pub(crate) fn of_no_connection(bytes: &[u8], headers: &Headers) -> CtInfo {
         let state = CtState::of_no_connection(bytes, headers);
-        PacketTracking { state, is_of_connection: false }
+        CtInfo { state, is_of_connection: false }
     }
 }

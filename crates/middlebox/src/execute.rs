@@ -198,7 +198,7 @@ impl Middlebox {
     /// Tests a packet at a time in nanoseconds.
     pub(crate) fn test_packet(&self, test: &TestPacket, now: u64) -> Result<String, String> {
         let Middlebox { interfaces, connections, fragments, mtu, active_rules, log, .. } = self;
-        let port = interfaces.way(test.input.as_deref(), test.output.as_deref())?;
+        let port = interfaces.path(test.input.as_deref(), test.output.as_deref())?;
         let rules = active_rules.rules();
         let (mtu, is_counted) = (*mtu, false);
         let hook = HookContext {

@@ -5,7 +5,7 @@
 
 use crate::burst::{ConnectionRef, HookContext, now};
 use crate::connections::{quotes, read_any_tuple};
-use crate::ct_state::PacketTracking;
+use crate::ct_state::CtInfo;
 use crate::exit::Exit;
 use crate::headers::{self, Headers};
 use crate::rule_set::RuleSet;
@@ -148,15 +148,15 @@ impl HookContext<'_> {
         let Some(shown) = &view.headers else { return Exit::Malformed };
         let (seen, now) = ((&view.bytes[..], shown), now(cx));
         let ends = read_any_tuple(seen.0, shown);
-        let none = PacketTracking::of_no_connection(seen.0, shown);
+        let none = CtInfo::of_no_connection(seen.0, shown);
         if !self.rules.has_connections() {
             self.match_rules(state, None, seen, none);
             return self.apply_matched(state, None, *headers, ends, packet, &mut || cx.random());
         }
         self.connections.change(|connections| {
             let found = self.find_connection(state, connections, None, seen, now);
-            let tracking = found.as_ref().map_or(none, |(it, _)| connections.tracking_of(it));
-            self.match_rules(state, None, seen, tracking);
+            let ct_info = found.as_ref().map_or(none, |(it, _)| connections.ct_info_of(it));
+            self.match_rules(state, None, seen, ct_info);
             let connection = match found {
                 Some((connection, _)) => Ok(Some(connection)),
                 None => self.create_connection(state, connections, seen, cx),

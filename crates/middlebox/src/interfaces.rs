@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The interfaces of the inputs. An interface has several inputs where packets come in by one of several, and
-/// their way out is known: one for each way.
+/// their way out is known: one for each path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Interfaces {
     names: Arc<[(String, String)]>,
@@ -77,9 +77,9 @@ impl Interfaces {
         })
     }
 
-    /// The input of the way between interfaces of these names, the first if one is not named; or that there is
+    /// The input of the path between interfaces of these names, the first if one is not named; or that there is
     /// none.
-    pub(crate) fn way(&self, input: Option<&str>, output: Option<&str>) -> Result<usize, String> {
+    pub(crate) fn path(&self, input: Option<&str>, output: Option<&str>) -> Result<usize, String> {
         let first = input.map_or(Ok(0), |name| self.port(name))?;
         let Some(output) = output else { return Ok(first) };
         let fits =

@@ -25,7 +25,7 @@ pub struct Rate {
     burst: Option<u64>,
 }
 
-/// What a rate counts.
+/// The unit of a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Unit {
     Packet,

@@ -1,6 +1,6 @@
 //! Matches packets against predicates field by field. This is the reference for the lookup tables.
 
-use crate::ct_state::PacketTracking;
+use crate::ct_state::CtInfo;
 use crate::field::{Field, FieldLocation, Kind, Layer};
 use crate::headers::Headers;
 use crate::rule::{Predicate, Rule};
@@ -19,8 +19,8 @@ pub struct PacketView<'a> {
     pub input: &'a str,
     /// Name of the output interface.
     pub output: &'a str,
-    /// What is known of its connection.
-    pub tracking: PacketTracking,
+    /// The state of its connection.
+    pub ct_info: CtInfo,
     /// The time in nanoseconds.
     pub now: u64,
     /// Whether limits count the packet: not where it is only tested.
@@ -52,8 +52,8 @@ impl<'a> PacketView<'a> {
         headers: &'a Headers,
         (input, output): (&'a str, &'a str),
     ) -> PacketView<'a> {
-        let (tracking, now, is_counted) = (PacketTracking::default(), 0, false);
-        PacketView { bytes, headers, input, output, tracking, now, is_counted }
+        let (ct_info, now, is_counted) = (CtInfo::default(), 0, false);
+        PacketView { bytes, headers, input, output, ct_info, now, is_counted }
     }
 
     fn read(&self, field: Field) -> FieldValue<'a> {
@@ -70,7 +70,7 @@ impl<'a> PacketView<'a> {
             FieldLocation::Upper => FieldValue::Number(headers.protocol.into()),
             FieldLocation::Extension(number) => there(headers.has_extension(number)),
             FieldLocation::Option(_) => self.option(field),
-            FieldLocation::ConnectionState => FieldValue::Number(self.tracking.state as u128),
+            FieldLocation::ConnectionState => FieldValue::Number(self.ct_info.state as u128),
             // Limits count packets that satisfy all else; a chain is no field of the packet.
             FieldLocation::Rate(_) | FieldLocation::ConnectionCount(_) => FieldValue::Present,
             FieldLocation::Chain => FieldValue::Absent,

@@ -2,7 +2,7 @@
 
 use crate::burst::{ConnectionRef, HookContext, now};
 use crate::connections::{Connections, PacketConnection};
-use crate::ct_state::{CtState, PacketTracking};
+use crate::ct_state::{CtInfo, CtState};
 use crate::exit::Exit;
 use crate::headers::Headers;
 use crate::match_packet::PacketView;
@@ -21,11 +21,11 @@ impl HookContext<'_> {
         state: &mut MiddleboxState,
         match_index: Option<u32>,
         (bytes, headers): (&[u8], &Headers),
-        tracking: PacketTracking,
+        ct_info: CtInfo,
     ) {
         let (input, output) = self.interfaces.names(self.port);
         let (now, is_counted) = (self.now, self.is_counted);
-        let seen = PacketView { bytes, headers, input, output, tracking, now, is_counted };
+        let seen = PacketView { bytes, headers, input, output, ct_info, now, is_counted };
         match match_index {
             Some(match_index) => {
                 state.matcher.matching_rules(match_index, &seen, &mut state.matched_rules)

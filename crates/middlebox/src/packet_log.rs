@@ -100,7 +100,7 @@ pub(crate) struct LoggedPacket<'p> {
     pub(crate) now: u64,
 }
 
-/// What becomes of a logged packet.
+/// The fate of a logged packet.
 #[derive(Clone, Copy)]
 pub(crate) enum Verdict {
     Pass,

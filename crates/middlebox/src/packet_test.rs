@@ -5,7 +5,7 @@ use crate::burst::{ConnectionRef, HookContext};
 use crate::connections::{
     BurstLookup, Connections, LookupResult, PacketConnection, read_any_tuple,
 };
-use crate::ct_state::{CtState, PacketTracking};
+use crate::ct_state::{CtInfo, CtState};
 use crate::exit::Exit;
 use crate::fragments::{HeaderBuffer, fragment_key};
 use crate::headers::{self, Headers};
@@ -214,14 +214,14 @@ impl PacketTest<'_> {
             && self.hook.connection_actions(state, connections, &connection).is_some()
             && !self.hook.begins_anew(connections, &connection, bytes, headers)
         {
-            let tracking = connections.tracking_of(&connection);
-            self.hook.match_rules(state, None, seen, tracking);
+            let ct_info = connections.ct_info_of(&connection);
+            self.hook.match_rules(state, None, seen, ct_info);
             return Ok(TestConnection::Existing(connections, connection));
         }
-        let tracking = PacketTracking::of_no_connection(bytes, headers);
-        self.hook.match_rules(state, None, seen, tracking);
+        let ct_info = CtInfo::of_no_connection(bytes, headers);
+        self.hook.match_rules(state, None, seen, ct_info);
         self.hook.leave_rules_in_excess(state, connections, seen);
-        let is_barred = self.hook.rules.tracks_all() && tracking.state != CtState::New;
+        let is_barred = self.hook.rules.tracks_all() && ct_info.state != CtState::New;
         if is_barred || !self.hook.may_create_connection(state, &mut || UNLIKELY)? {
             return Ok(TestConnection::None);
         }

@@ -32,7 +32,7 @@ impl Entry {
     /// Whether a packet that satisfies all else of the rule is within its rates, or beyond them, as the rule
     /// demands. Rates of stateful rules are about packets that begin connections.
     pub(crate) fn allows(&self, packet: &PacketView) -> bool {
-        let is_free = self.rule.stateful && packet.tracking.is_of_connection;
+        let is_free = self.rule.stateful && packet.ct_info.is_of_connection;
         self.limits.as_ref().is_none_or(|limits| is_free || limits.allow(packet))
     }
 }

@@ -7,7 +7,7 @@ use crate::testbed::{LATER, SOON, program};
 
 const NAMES: [&str; 3] = ["lan", "dmz", "wan"];
 
-/// What a network may do: the inner one begins connections, the outer one reaches one server.
+/// The rules: the inner network begins connections, the outer one reaches one server.
 const RULES: &str = include_str!("../../../../conf/firewall.mmb");
 
 /// Three hosts, each on a network of its own, and a middlebox between them.
@@ -59,7 +59,7 @@ impl ThreeNetworks {
         server
     }
 
-    /// What a host fetches from an address and port; the exit code of curl, if it fails.
+    /// The page that a host fetches from an address and port; the exit code of curl, if it fails.
     fn fetch(&self, n: usize, from: &str) -> Result<String, String> {
         let curl = self.hosts[n].command("curl").args(["-s", "--noproxy", "*", "--max-time", "3"]);
         let output = curl.arg(format!("http://{from}/")).output().unwrap();
@@ -119,7 +119,7 @@ for line in sys.stdin:
         print("no room", line.strip())
 "#;
 
-/// What the firewall lets each network do; of hosts with these addresses.
+/// Each network may do what the firewall lets it; of hosts with these addresses.
 fn firewall_holds(it: &ThreeNetworks, [lan, dmz, wan]: [&str; 3], lan_outside: &str) {
     let _servers = [0, 1, 2].map(|n| it.serve(n));
     assert_eq!(it.fetch(0, dmz), Ok(format!("dmz to {lan}")));
@@ -179,7 +179,7 @@ fn a_bridge_of_three_interfaces_is_a_firewall() {
     let it = ThreeNetworks::new("three-bridge", false);
     firewall_holds(&it, ["10.0.0.1", "10.0.0.2", "10.0.0.3"], "10.0.0.1");
     assert_eq!(it.command(&["disable", "wan", "dmz"]), "disabled wan dmz\n");
-    // What comes from outside is not filtered any more, nor the answer, which belongs to no connection.
+    // A packet from outside is not filtered any more, nor the answer, which belongs to no connection.
     let _server = it.serve(1);
     assert!(it.fetch(2, "10.0.0.2:22").is_ok());
 }

@@ -4,7 +4,7 @@ use super::shaped_traffic::ShapedTraffic;
 use castanet_element::prelude::*;
 use castanet_kit::rate::GapRate;
 
-/// Limits the bandwidth at which packets can be pulled, evenly spread.
+/// Limits the rate of bytes at which packets can be pulled, the bandwidth, evenly spread.
 ///
 /// ```click
 /// in -> q :: Queue -> s :: BandwidthShaper(100) -> out

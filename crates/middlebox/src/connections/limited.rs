@@ -11,7 +11,7 @@ use castanet_kit::conntrack::{Id, Tuple};
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
-/// What a limit counts together: of a rule, in a scope, the connections of an address.
+/// Connections that a limit counts together: those of a rule, in a scope, of an address.
 type LimitKey = (RuleRef, LimitScope, IpAddr);
 
 /// A connection: whether it is of IPv6, and its identifier.

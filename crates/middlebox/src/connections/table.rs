@@ -68,7 +68,7 @@ macro_rules! release {
     };
 }
 
-/// What connections have beside their entries.
+/// The parts of connections beside their entries.
 pub(super) struct BesideEntries<'c> {
     seq_offsets: &'c mut SeqOffsets,
     meter: &'c mut Option<Box<ConnectionMeter>>,
@@ -213,7 +213,7 @@ impl Connections {
         }) && is_done
     }
 
-    /// What connections have beside their entries.
+    /// The parts of connections beside their entries.
     fn beside(&mut self) -> BesideEntries<'_> {
         let Connections { seq_offsets, meter, rule_lists, limited, .. } = self;
         BesideEntries { seq_offsets, meter, rule_lists, limited }

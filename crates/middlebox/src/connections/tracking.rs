@@ -1,22 +1,17 @@
-//! What connections tell of their packets, for rules that test it.
+//! The states of packets by their connections, for rules that test them.
 
 use super::mapping::Direction;
 use super::table::{Connections, LookupResult, PacketConnection};
-use crate::ct_state::{CtState, PacketTracking};
+use crate::ct_state::{CtInfo, CtState};
 use crate::headers::Headers;
 use castanet_wire::tcp::flag;
 
 impl Connections {
-    /// What is known of a packet for which a lookup has that result.
-    pub(crate) fn tracking(
-        &self,
-        result: &LookupResult,
-        bytes: &[u8],
-        headers: &Headers,
-    ) -> PacketTracking {
+    /// The state of a packet for which a lookup has that result.
+    pub(crate) fn ct_info(&self, result: &LookupResult, bytes: &[u8], headers: &Headers) -> CtInfo {
         match result {
-            LookupResult::Connection(connection) => self.tracking_of(connection),
-            _ => PacketTracking::of_no_connection(bytes, headers),
+            LookupResult::Connection(connection) => self.ct_info_of(connection),
+            _ => CtInfo::of_no_connection(bytes, headers),
         }
     }
 
@@ -31,8 +26,8 @@ impl Connections {
         flags == flag::SYN && connection.quoted.is_none() && self.state(connection).is_over()
     }
 
-    /// What is known of a packet of a connection.
-    pub(crate) fn tracking_of(&self, connection: &PacketConnection) -> PacketTracking {
+    /// The state of a packet of a connection.
+    pub(crate) fn ct_info_of(&self, connection: &PacketConnection) -> CtInfo {
         let is_answered =
             || connection.direction == Direction::Reply || self.state(connection).has_reply();
         let state = match connection.quoted {
@@ -40,6 +35,6 @@ impl Connections {
             None if is_answered() => CtState::Established,
             None => CtState::New,
         };
-        PacketTracking { state, is_of_connection: true }
+        CtInfo { state, is_of_connection: true }
     }
 }

@@ -110,7 +110,7 @@ impl Tables {
     pub(super) fn matching_rules(&self, seen: &PacketView, found: &mut Vec<u32>) {
         let mut key = Key::default();
         keys::fill(&mut key, seen.bytes, seen.headers, self.with_options);
-        keys::fill_state(&mut key, seen.tracking.state);
+        keys::fill_state(&mut key, seen.ct_info.state);
         found.clear();
         self.table.for_each_match(&key, |rule| found.push(rule));
         self.retain(seen, found);

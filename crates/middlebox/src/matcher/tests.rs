@@ -2,7 +2,7 @@
 
 use super::{Matcher, keys};
 use crate::active_rules::ActiveRules;
-use crate::ct_state::{CtState, PacketTracking};
+use crate::ct_state::{CtInfo, CtState};
 use crate::field::{FieldLocation, Kind};
 use crate::headers::{self, Headers};
 use crate::language::tests::predicate;
@@ -112,8 +112,8 @@ fn agree(matcher: &mut Matcher, rules: &RuleSet, packets: &[Packet]) {
     let mut found = Vec::new();
     let headers = packets.iter().zip(&headers).filter_map(|(it, of)| Some((it, of.as_ref()?)));
     for (number, (packet, headers)) in headers.enumerate() {
-        let tracking = PacketTracking { state: state(number), is_of_connection: false };
-        let seen = PacketView { tracking, ..seen(packet, headers) };
+        let ct_info = CtInfo { state: state(number), is_of_connection: false };
+        let seen = PacketView { ct_info, ..seen(packet, headers) };
         matcher.matching_rules(number as u32, &seen, &mut found);
         let plainly = rules.entries().filter(|entry| entry.rule.matches_packet(&seen));
         let plainly: Vec<u32> = plainly.map(|entry| entry.slot as u32).collect();

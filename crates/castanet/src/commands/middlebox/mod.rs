@@ -201,8 +201,8 @@ impl Arguments {
     }
 }
 
-/// The names of the interfaces by which packets come in and leave, on each way through the rules.
-fn ways(interfaces: &[NamedInterface], is_bridge: bool) -> Vec<[String; 2]> {
+/// The names of the interfaces by which packets come in and leave, on each path through the rules.
+fn paths(interfaces: &[NamedInterface], is_bridge: bool) -> Vec<[String; 2]> {
     let names: Vec<String> = interfaces.iter().map(|it| quote_if_needed(&it.name)).collect();
     let to = |from: &String| {
         let others = names.iter().filter(|to| !is_bridge || *to != from).cloned();
@@ -228,8 +228,8 @@ fn rules_text(
     let (connections, mtu) = (arguments.connections, arguments.mtu);
     let log_file = arguments.log_file.as_ref().map(|path| path.display().to_string());
     let log_rate = (arguments.log_rate != 10).then(|| arguments.log_rate.to_string());
-    let ways = ways(interfaces, forwarding == "bridge");
-    let side = |at: usize| ways.iter().map(|way| way[at].as_str()).collect::<Vec<_>>().join(" ");
+    let paths = paths(interfaces, forwarding == "bridge");
+    let side = |at: usize| paths.iter().map(|path| path[at].as_str()).collect::<Vec<_>>().join(" ");
     let (input, out) = (side(0), (interfaces.len() > 2).then(|| side(1)));
     let optional = [
         ("COLLECTOR", &arguments.collector),
@@ -285,7 +285,7 @@ fn configuration(
     Ok(text)
 }
 
-/// A bridge of more than two interfaces: a switch finds the way of each frame, which the rules then have.
+/// A bridge of more than two interfaces: a switch finds the path of each frame, which the rules then have.
 fn bridge(count: usize) -> String {
     let mut text = "switch :: EtherSwitch;\n".to_owned();
     for n in 0..count {
@@ -294,9 +294,9 @@ fn bridge(count: usize) -> String {
         // No frame leaves by the interface that it came from.
         text += &format!("came{n}[{n}] -> Discard;\n");
     }
-    let ways = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
-    for (way, (from, to)) in ways.filter(|(from, to)| from != to).enumerate() {
-        text += &format!("came{to}[{from}] -> [{way}] rules [{way}] -> to_{to};\n");
+    let paths = (0..count).flat_map(|from| (0..count).map(move |to| (from, to)));
+    for (path, (from, to)) in paths.filter(|(from, to)| from != to).enumerate() {
+        text += &format!("came{to}[{from}] -> [{path}] rules [{path}] -> to_{to};\n");
     }
     text
 }

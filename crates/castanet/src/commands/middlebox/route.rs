@@ -136,7 +136,7 @@ frames{n}[6] -> Discard;
             );
         }
         let outputs: Vec<String> =
-            (0..Ways { count }.len()).map(|way| format!("rules[{way}]")).collect();
+            (0..PathNumbers { count }.len()).map(|path| format!("rules[{path}]")).collect();
         let _ = writeln!(text, "{} -> kinds :: Classifier(0/40%f0, -);", outputs.join(", "));
         match &self.families[0] {
             Some(family) => family.ip4(&mut text, ethers, mtu),
@@ -160,11 +160,11 @@ frames{n}[6] -> Discard;
     }
 }
 
-/// The ways of packets through a router: its rules have an input for each. What comes in by one of two
-/// interfaces leaves by the other. With more, there is a way from each interface to each, and to the router
+/// The paths of packets through a router: its rules have an input for each. A packet that comes in by one of two
+/// interfaces leaves by the other. With more, there is a path from each interface to each, and to the router
 /// itself.
 #[derive(Clone, Copy)]
-struct Ways {
+struct PathNumbers {
     /// Number of interfaces.
     count: usize,
 }
@@ -181,31 +181,31 @@ pub(super) fn side(n: usize, count: usize) -> String {
 /// The name of the router itself, as the interface that packets for it leave by.
 pub(super) const ROUTER: &str = "router";
 
-impl Ways {
-    /// Number of ways.
+impl PathNumbers {
+    /// Number of paths.
     fn len(self) -> usize {
         if self.count > 2 { self.count * (self.count + 1) } else { self.count }
     }
 
-    /// The way from an interface to another one, or, with one more than their number, to the router.
+    /// The path from an interface to another one, or, with one more than their number, to the router.
     fn number(self, from: usize, to: usize) -> usize {
         from * (self.count + 1) + to
     }
 
-    /// Where packets go that come in by an interface: to the rules, or to what finds their way.
+    /// Where packets go that come in by an interface: to the rules, or to what finds their path.
     fn input(self, from: usize, finder: &str) -> String {
         if self.count > 2 { format!("{finder}{from}") } else { format!("[{from}] rules") }
     }
 
-    /// The elements that find the ways of packets, by their destinations.
+    /// The elements that find the paths of packets, by their destinations.
     fn finders(self, finder: &str, class: &str, routes: &str, address: &str) -> String {
         let mut text = String::new();
         for from in 0..if self.count > 2 { self.count } else { 0 } {
             let _ = writeln!(text, "{finder}{from} :: {class}({routes});");
             for to in 0..=self.count {
-                let way = self.number(from, to);
+                let path = self.number(from, to);
                 // The rules are to see the destination, not the gateway.
-                let _ = writeln!(text, "{finder}{from}[{to}] -> {address} -> [{way}] rules;");
+                let _ = writeln!(text, "{finder}{from}[{to}] -> {address} -> [{path}] rules;");
             }
         }
         text
@@ -213,8 +213,8 @@ impl Ways {
 }
 
 impl FamilyRoutes {
-    fn ways(&self) -> Ways {
-        Ways { count: self.own.len() }
+    fn paths(&self) -> PathNumbers {
+        PathNumbers { count: self.own.len() }
     }
 
     /// Routes, as tables of both families have them: to the networks, to the router itself, and
@@ -245,13 +245,13 @@ impl FamilyRoutes {
     }
 
     fn ip4(&self, text: &mut String, ethers: &[String], mtu: usize) {
-        let (count, ways) = (self.own.len(), self.ways());
-        *text += &ways.finders("way", "RadixIPLookup", &self.routes(count), "GetIPAddress(16)");
+        let (count, paths) = (self.own.len(), self.paths());
+        *text += &paths.finders("path", "RadixIPLookup", &self.routes(count), "GetIPAddress(16)");
         for (n, ether) in ethers.iter().enumerate() {
-            let (own, rules) = (self.own[n].address, ways.input(n, "way"));
+            let (own, rules) = (self.own[n].address, paths.input(n, "path"));
             let side = side(n, count);
             // Errors are about packets that have passed the rules: so they pass them too, the
-            // other way, and what rules have changed in what they quote is restored.
+            // other path, and what rules have changed in what they quote is restored.
             let _ = write!(
                 text,
                 "
@@ -284,7 +284,7 @@ local[3] -> ICMPError({near}, unreachable, protocol) -> routes;
         if self.gateway.is_none() {
             let _ = writeln!(text, "routes[{}] -> nowhere :: PaintSwitch;", count + 1);
             for (n, own) in self.own.iter().enumerate() {
-                let (own, rules) = (own.address, ways.input(self.back(n), "way"));
+                let (own, rules) = (own.address, paths.input(self.back(n), "path"));
                 let _ = writeln!(
                     text,
                     "nowhere[{n}] -> ICMPError({own}, unreachable, net) -> {rules};"
@@ -294,12 +294,12 @@ local[3] -> ICMPError({near}, unreachable, protocol) -> routes;
     }
 
     fn ip6(&self, text: &mut String, ethers: &[String], mtu: usize) {
-        let (count, ways) = (self.own.len(), self.ways());
+        let (count, paths) = (self.own.len(), self.paths());
         let local = format!("ff00::/8 {count}, fe80::/10 {count}, ::/127 {count}");
         let routes = |nowhere| format!("{local}, {}", self.routes(nowhere));
-        *text += &ways.finders("way6_", "LookupIP6Route", &routes(count), "GetIP6Address(24)");
+        *text += &paths.finders("path6_", "LookupIP6Route", &routes(count), "GetIP6Address(24)");
         for (n, ether) in ethers.iter().enumerate() {
-            let (own, rules) = (self.own[n].address, ways.input(n, "way6_"));
+            let (own, rules) = (self.own[n].address, paths.input(n, "path6_"));
             let side = side(n, count);
             let _ = write!(
                 text,
@@ -337,7 +337,7 @@ local6[1] -> Discard;
         if self.gateway.is_none() {
             let _ = writeln!(text, "routes6[{}] -> nowhere6 :: PaintSwitch;", count + 1);
             for (n, own) in self.own.iter().enumerate() {
-                let (own, rules) = (own.address, ways.input(self.back(n), "way6_"));
+                let (own, rules) = (own.address, paths.input(self.back(n), "path6_"));
                 let _ = writeln!(text, "nowhere6[{n}] -> ICMP6Error({own}, 1, 0) -> {rules};");
             }
         }
