@@ -104,11 +104,15 @@ fn side(class: &Class, side: usize, noun: &str, range: (usize, usize)) -> String
         Flow::Pull => "pull",
         Flow::Agnostic => "push or pull",
     };
-    let (first, others) = (word(0), word(1));
-    if high == 1 || first == others {
-        return format!("{count} ({first})");
+    let letters = code(class).split('/').nth(side).unwrap_or(code(class)).len();
+    let words: Vec<&str> = (0..letters.clamp(1, high)).map(word).collect();
+    match words.split_last() {
+        Some((others, first)) if first.iter().any(|word| word != others) => {
+            let numbered = first.iter().enumerate().map(|(port, word)| format!("{port}: {word}; "));
+            format!("{count} ({}others: {others})", numbered.collect::<String>())
+        }
+        _ => format!("{count} ({})", word(0)),
     }
-    format!("{count} (0: {first}; others: {others})")
 }
 
 fn metrics(class: &Class) -> Vec<String> {

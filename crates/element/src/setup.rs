@@ -27,6 +27,9 @@ pub struct Setup<'a> {
     /// For an element that watches stores ([`crate::class::Class::with_watch`]):
     /// their names.
     pub stores: &'a [&'a str],
+    /// For an element that works with another one ([`crate::class::Class::with_partner`]): its full name,
+    /// if there is one.
+    pub partner: Option<&'a str>,
     /// Whether packets may leave the element with checksums that the sending device computes: all elements
     /// behind it pass such packets on or send them.
     pub may_leave_checksums: bool,
@@ -99,6 +102,12 @@ impl Setup<'_> {
     /// As [`Setup::shared`], for state that workers mostly read.
     pub fn rw_shared<T: Default + Send + Sync + 'static>(&self, key: &str) -> RwShared<T> {
         self.peers.and_then(|peers| peers.state.shared(key)).unwrap_or_default()
+    }
+
+    /// The state of the element with which this one works, of the class that
+    /// [`with_partner`](crate::class::Class::with_partner) names; `None` if there is none.
+    pub fn shared_of_partner<T: Default + Send + 'static>(&self) -> Option<Shared<T>> {
+        self.peers?.state.shared(self.partner?)
     }
 
     /// The element that `name` means where this element stands, or where `seen_from`, a full name,

@@ -48,6 +48,12 @@ impl<K: Copy + Eq + Hash, V> Lru<K, V> {
         self.nodes[at as usize].entry.as_ref().map(|(_, value)| value)
     }
 
+    /// The least recently used entry, without counting as a use.
+    pub fn peek_oldest(&self) -> Option<(&K, &V)> {
+        let oldest = self.nodes.get(self.oldest as usize)?;
+        oldest.entry.as_ref().map(|(key, value)| (key, value))
+    }
+
     /// The value of a key, which becomes the most recently used.
     #[inline]
     pub fn get_mut(&mut self, key: &K) -> Option<&mut V> {
@@ -169,6 +175,8 @@ mod tests {
                 prop_assert_eq!(map.len(), list.len());
                 prop_assert!(list.iter().all(|(key, value)| map.peek(key) == Some(value)));
                 prop_assert!(map.nodes.len() <= capacity);
+                let oldest = map.peek_oldest().map(|(&key, &value)| (key, value));
+                prop_assert_eq!(oldest, list.first().copied());
             }
             map.retain(|_, n| n % 2 == 0);
             list.retain(|(_, n)| n % 2 == 0);

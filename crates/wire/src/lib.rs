@@ -12,6 +12,7 @@ mod field;
 
 pub mod arp;
 pub mod bits;
+pub mod bpdu;
 pub mod checksum;
 pub mod crc32;
 pub mod ether_type;

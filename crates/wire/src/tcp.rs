@@ -168,6 +168,21 @@ impl Tcp {
     }
 }
 
+/// Whether sequence number `a` precedes `b` (RFC 9293, 3.4).
+#[inline(always)]
+pub fn precedes(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl Default for Tcp {
+    /// A header without options whose other fields are zero.
+    fn default() -> Self {
+        let mut header = Tcp([0; Tcp::LEN]);
+        header.set_header_len(Tcp::LEN);
+        header
+    }
+}
+
 rewrite! {
     Tcp {
         rewrite_src_port: u16 = src_port, set_src_port, u16;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::process::Command;
 
 /// The examples that a configuration cannot play for itself, and why.
-const BY_HAND: [(&str, &str); 22] = [
+const BY_HAND: [(&str, &str); 23] = [
     ("AggregateCounter, example 2", "it stops the driver"),
     ("AggregateCounterVector, example 1", "it stops the driver"),
     ("FastUDPFlows, example 2", "it stops the driver"),
@@ -28,6 +28,7 @@ const BY_HAND: [(&str, &str); 22] = [
     ("SplitBoxClient, example 1", "it needs the files of parties"),
     ("SplitBoxEntry, example 1", "it needs the files of parties"),
     ("SplitBoxProcessor, example 1", "it needs the files of parties"),
+    ("TSCClock, example 1", "its handlers count the nanoseconds of the script"),
     ("WasmElement, example 1", "programs without WebAssembly do not have it"),
     ("WasmElement, example 2", "programs without WebAssembly do not have it"),
     ("WasmElement, example 3", "programs without WebAssembly do not have it"),
@@ -196,7 +197,7 @@ fn handlers_of_all_classes_answer_as_the_manual_says() {
 
 /// Handlers that no example reads or writes: a configuration, what a script does there, and
 /// what it prints.
-const MORE: [(&str, &str, &str); 26] = [
+const MORE: [(&str, &str, &str); 28] = [
     (
         "Idle -> Discard",
         "print $(mul 3 4) $(div 7 2) $(idiv 7 2) $(ceil 1.5) $(neg 5) $(avg 1 2 6),
@@ -318,6 +319,21 @@ const MORE: [(&str, &str, &str); 26] = [
         "print $(s.tickets0) $(s.tickets1) $(w.tickets1), write s.tickets1 9,
          write w.tickets0 8, print $(s.tickets1) $(w.tickets0)",
         "1 2 4\n9 8\n",
+    ),
+    (
+        "s :: EtherSpanTree(0:0:0:0:0:9, i, o, w, BRIDGE_PRIORITY 1); Idle -> s -> Discard;
+         Idle -> i :: Suppressor -> w :: EtherSwitch -> o :: Suppressor -> Discard",
+        "print $(s.msgs), print $(i.active0), wait 17s, print $(i.active0) $(o.active0), wait 17s,
+         print $(i.active0) $(o.active0)",
+        " ffffffffffffffff:0000: tc  ffff -> ffffffffffffffff  m/h/d: 14/2/f\n    \
+         1000000000009:0000: tc  0 ->    1000000000009  m/h/d: 14/2/f\n\
+         false\ntrue false\ntrue true\n",
+    ),
+    (
+        "t :: TSCClock",
+        "print $(idiv $(t.now) 1000) $(idiv $(t.now_steady) 1000) $(idiv $(t.cycles) 1000),
+         print $(t.cycles_hz) $(t.phase)",
+        "1000000000000000 0 0\n1000000000 2\n",
     ),
     (
         "Idle -> s :: Suppressor -> Discard; Idle -> [1] s [1] -> Discard",

@@ -18,6 +18,7 @@ mod cycles;
 mod frames;
 mod handlers;
 mod handlers_page;
+mod hosts_and_bridges;
 mod hot_swap;
 mod http;
 mod inventory;

@@ -130,3 +130,37 @@ fn a_reload_with_other_names_of_one_tenant_leaves_the_other_alone() {
     assert_eq!(it.read("blue/c.count"), "3");
     drop(process);
 }
+
+#[test]
+fn elements_work_with_others_of_their_own_tenant_only() {
+    let it = SystemFolder::new("partners", "");
+    let host = "Idle -> TCPDemux -> [0] c :: TCPConn -> Discard; c [2] -> Discard;
+                Idle -> Queue -> [1] c [1] -> Unqueue -> Discard;";
+    let bridge = "t :: EtherSpanTree(0:0:0:0:0:1, i, o, s); Idle -> t -> Discard;
+                  Idle -> i :: Suppressor -> s :: EtherSwitch -> o :: Suppressor -> Discard;";
+    it.write_both(&host.replace("TCPDemux -> ", ""), host);
+    let error = it.check();
+    assert_eq!(error.status, Some(1));
+    assert!(error.err.contains("there is no TCPDemux before input 0"), "{}", error.err);
+    it.write_both(bridge, &bridge.replace("(0:0:0:0:0:1, i,", "(0:0:0:0:0:1, red/i,"));
+    let error = it.check();
+    assert_eq!(error.status, Some(1));
+    assert!(error.err.contains("no element named 'red/i'"), "{}", error.err);
+    let both = format!("{host}\n{bridge}");
+    it.write_both(&both, &both);
+    let router = it.start();
+    for tenant in ["red", "blue"] {
+        assert_eq!(it.read(&format!("{tenant}/t.states")), "0 listen");
+        assert_eq!(it.read(&format!("{tenant}/i.active0")), "false");
+    }
+    let listens = it.ctl(&["write", "red/c.ctrl", "listen 1.0.0.1 80"]);
+    assert_eq!(listens.status, Some(0), "{}", listens.err);
+    assert_eq!(
+        (it.read("red/c.state"), it.read("blue/c.state")),
+        ("listen".into(), "closed".into())
+    );
+    // Each tenant has a table of connections of its own.
+    let listens = it.ctl(&["write", "blue/c.ctrl", "listen 1.0.0.1 80"]);
+    assert_eq!(listens.status, Some(0), "{}", listens.err);
+    drop(router);
+}

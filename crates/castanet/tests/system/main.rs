@@ -44,6 +44,7 @@ mod rules;
 mod service;
 mod slots;
 mod sockets;
+mod spanning_tree;
 mod splitbox;
 mod splitbox_network;
 mod tenants;

@@ -158,6 +158,8 @@ pub struct Description {
     /// Classes of elements without outputs to which a source can hand packets that no element has to
     /// look at.
     pub bypass: &'static [&'static str],
+    /// The class of the element nearest to each of its elements that it works with, and where that is.
+    pub partner: Option<Partner>,
     /// The class of elements of this name that have ports.
     pub ported: Option<&'static Class>,
     /// Its type, if its elements can be in a fused chain.
@@ -187,6 +189,15 @@ pub struct Factory {
     pub watch: Option<FindStores>,
     /// For elements that write handlers on their packets' way: names the handlers.
     pub calls: Option<FindCalls>,
+}
+
+/// An element that another one works with, found by the paths of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Partner {
+    /// The nearest one of this class from which packets come to input 0.
+    Upstream(&'static str),
+    /// The nearest one of this class to which packets of output 0 go.
+    Downstream(&'static str),
 }
 
 /// Treatment of packets whose checksums the sending device computes ([`castanet_packet::PartialChecksums`]).
@@ -287,6 +298,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             notifies: false,
             checksums: Checksums::Right,
             bypass: &[],
+            partner: None,
             ported: None,
             stage: None,
         },
@@ -421,6 +433,7 @@ pub const fn info<E: Info>() -> Class {
             queue_shares: &[],
             device_queues: (0, 0),
             stores: &[],
+            partner: None,
             may_leave_checksums: false,
             as_click: false,
             names,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::class::{
-    Checksums, FindCalls, FindDevice, FindStores, StageKind, StageType, StateSharing,
+    Checksums, FindCalls, FindDevice, FindStores, Partner, StageKind, StageType, StateSharing,
 };
 use crate::element::{Control, Describe};
 
@@ -39,6 +39,13 @@ impl Class {
     /// upstream where it is pulled.
     pub const fn with_watch(mut self, find: FindStores) -> Class {
         self.factory.watch = Some(find);
+        self
+    }
+
+    /// The same class, for elements that work with another one, whose name they find in
+    /// [`Setup::partner`](crate::setup::Setup::partner).
+    pub const fn with_partner(mut self, partner: Partner) -> Class {
+        self.description.partner = Some(partner);
         self
     }
 

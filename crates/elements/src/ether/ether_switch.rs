@@ -45,7 +45,7 @@ pub struct EtherSwitch {
 pub struct EtherSwitchArgs {
     /// Time after the last frame from an address until it expires; 0 to learn no address.
     #[arg(keyword, default = Duration::from_secs(300))]
-    timeout: Duration,
+    pub(super) timeout: Duration,
 }
 
 impl Build for EtherSwitch {

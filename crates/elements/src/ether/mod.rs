@@ -6,6 +6,9 @@ pub mod ensure_ether;
 pub mod ether_encap;
 pub mod ether_mirror;
 pub mod ether_rewrite;
+pub mod ether_span_tree;
+mod ether_span_tree_args;
+mod ether_span_tree_state;
 pub mod ether_switch;
 pub mod host_ether_filter;
 pub mod mark_mac_header;
@@ -22,6 +25,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<ether_encap::EtherEncap>().with_checksums(Checksums::Pass),
     per_packet::<ether_mirror::EtherMirror>().with_checksums(Checksums::Pass),
     per_packet::<ether_rewrite::EtherRewrite>().with_checksums(Checksums::Pass),
+    per_batch::<ether_span_tree::EtherSpanTree>(),
     per_batch::<ether_switch::EtherSwitch>(),
     per_packet::<host_ether_filter::HostEtherFilter>().with_checksums(Checksums::Pass),
     per_packet::<mark_mac_header::MarkMACHeader>().with_checksums(Checksums::Pass),

@@ -1,6 +1,7 @@
 //! Sequence number shifts of a TCP connection after an element has changed the length of its
 //! payload.
 
+use castanet_wire::tcp::precedes;
 use serde::{Deserialize, Serialize};
 
 /// Sequence numbers beyond this distance are not ordered: half the range of a comparison.
@@ -26,11 +27,6 @@ struct DirectionShifts {
 /// The shifts of both directions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct SeqShifts([DirectionShifts; 2]);
-
-/// Whether `a` precedes `b` (RFC 9293, 3.4).
-fn precedes(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
 
 impl SeqShifts {
     /// Adds a shift: bytes that the sender numbers `from` and above arrive `by` later than so far.

@@ -21,6 +21,7 @@ pub mod devices;
 pub mod explain;
 pub mod fuse;
 pub(crate) mod order;
+pub(crate) mod partner;
 pub mod ports;
 pub mod resources;
 pub mod target;
@@ -140,6 +141,17 @@ impl Graph {
     /// The edges that enter `element`.
     pub fn in_edges(&self, element: usize) -> impl Iterator<Item = &Edge> {
         self.entering[element].iter().map(|&i| &self.edges[i])
+    }
+
+    /// The innermost sealed compound around an element.
+    pub(crate) fn seal_of(&self, element: usize) -> Option<&str> {
+        let mut scope = self.elements[element].name.as_str();
+        loop {
+            scope = scope.rsplit_once('/')?.0;
+            if self.is_sealed(scope) {
+                return Some(scope);
+            }
+        }
     }
 
     /// Whether packets rest nowhere on their way to `element`, so that they come on the worker that

@@ -1,7 +1,7 @@
 //! Makes the setups of elements that are built.
 
 use crate::graph::order::PacketOrder;
-use crate::graph::{Graph, assign};
+use crate::graph::{Graph, assign, partner};
 use castanet_element::args::ScopedNames;
 use castanet_element::setup::{Peers, Setup};
 use castanet_element::shared::SharedState;
@@ -35,6 +35,7 @@ impl SetupBuilder<'_> {
             queue_shares: &assigned[it].queue_shares,
             device_queues: assigned[it].device_queues,
             stores: &stores,
+            partner: partner::of(self.graph, it).as_ref().map(name),
             may_leave_checksums: assigned[it].may_leave_checksums,
             as_click: assigned.order != PacketOrder::Bursts,
             names: self.names.of(&element.name),
