@@ -8,6 +8,7 @@ mod bench_router;
 mod bench_splitbox;
 mod build;
 mod castanet;
+mod check;
 mod click;
 mod click_scripts;
 mod clients;
