@@ -197,7 +197,7 @@ fn every_page_has_a_synopsis() {
 const RUST: &[&str] =
     &["Some(", "None", "::MAX", "u32", "usize", "i64", "Vec<", "&str", "Duration"];
 
-/// What is wrong with a default: a name of the source instead of the word or the number for it.
+/// Whether a default is a name of the source instead of the word or the number for it.
 fn is_rust_value(value: &str, syntax: &str) -> bool {
     let is_word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     let known: BTreeSet<&str> = syntax.split(is_word).collect();

@@ -7,6 +7,7 @@ mod bench_elements;
 mod bench_router;
 mod bench_splitbox;
 mod build;
+mod captures;
 mod castanet;
 mod check;
 mod click;

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 pub struct Lint {
     /// Its name, by which it is silenced.
     pub name: &'static str,
-    /// What it finds, in a line.
+    /// The finding in a line.
     pub summary: &'static str,
     /// Why that is rarely meant, and what would be right.
     pub explanation: &'static str,
@@ -88,16 +88,16 @@ already, the receiver sees the old header where it expects the IP header. Strip 
     loses_packets: false,
 };
 
-/// A place where a lint has found something.
-pub struct LintFinding {
+/// A warning, and the lint that has it.
+pub struct LintRemark {
     /// The lint.
     pub lint: &'static Lint,
-    /// The warning about it.
+    /// The warning.
     pub warning: Diagnostic,
 }
 
 /// Everything that the lints find, each lint once for each element.
-pub fn find(graph: &Graph, facts: &PacketFacts<PacketHeaders>) -> Vec<LintFinding> {
+pub fn find(graph: &Graph, facts: &PacketFacts<PacketHeaders>) -> Vec<LintRemark> {
     let mut seen = HashSet::new();
     let mut all = Vec::new();
     for (edge, came) in graph.edges.iter().zip(&facts.edges) {
@@ -108,17 +108,17 @@ pub fn find(graph: &Graph, facts: &PacketFacts<PacketHeaders>) -> Vec<LintFindin
             let text = format!("'{}' {message}", graph.label(edge.to.node));
             let text = text.replace("{from}", &format!("'{from}'"));
             let warning = Diagnostic::warning(it.span, text).with_lint(lint.name).with_help(help);
-            all.push(LintFinding { lint, warning });
+            all.push(LintRemark { lint, warning });
         }
     }
     all
 }
 
-/// A lint, what it says of the element, where `{from}` stands for the element before, and help.
-type Remark = (&'static Lint, String, String);
+/// A lint, its message about the element, where `{from}` stands for the element before, and help.
+type RemarkParts = (&'static Lint, String, String);
 
-/// What is wrong with packets with these headers that come to an element.
-fn check(it: &Element, edge: &Edge, came: PacketHeaders) -> Option<Remark> {
+/// The remark about packets with these headers that come to an element.
+fn check(it: &Element, edge: &Edge, came: PacketHeaders) -> Option<RemarkParts> {
     let is_ethernet = came.first == FirstHeader::Ethernet;
     let effect = it.class.spec.header_effect();
     match effect {
@@ -159,18 +159,18 @@ fn check(it: &Element, edge: &Edge, came: PacketHeaders) -> Option<Remark> {
     not_marked(it, came)
 }
 
-fn stripped_twice() -> Remark {
+fn stripped_twice() -> RemarkParts {
     let message = "strips an Ethernet header, but that of packets from {from} is stripped already";
     (&STRIPPED_TWICE, message.to_owned(), "leave it out".to_owned())
 }
 
-fn ethernet_missing(first: FirstHeader) -> Remark {
+fn ethernet_missing(first: FirstHeader) -> RemarkParts {
     let header = first.name().unwrap_or_default();
     let message = format!("takes Ethernet frames, but packets from {{from}} begin with {header}");
     (&ETHERNET_MISSING, message, "put an ARPQuerier or an EtherEncap before it".to_owned())
 }
 
-fn not_marked(it: &Element, came: PacketHeaders) -> Option<Remark> {
+fn not_marked(it: &Element, came: PacketHeaders) -> Option<RemarkParts> {
     let header = headers::needed(it).filter(|_| came.marked == MarkedHeader::None)?;
     let message = format!(
         "takes packets with a marked {} header, but no element has marked one in those from {{from}}",

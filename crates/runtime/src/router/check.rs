@@ -4,7 +4,7 @@ use super::build::{Parts, make_all};
 use super::calls::{HandlerIndex, find_calls, find_references};
 use super::plan::{ConfigPlan, ErrorStyle, plan, report};
 use super::{Options, ProgramRun, Router, global};
-use crate::graph::lints::LintFinding;
+use crate::graph::lints::LintRemark;
 use crate::graph::{Graph, assign};
 use castanet_element::args::ScopedNames;
 use castanet_element::class::Library;
@@ -21,7 +21,7 @@ pub struct CheckedConfig {
     /// By element: whether it could not be made, so that its handlers are not known.
     failed: Vec<bool>,
     /// Parts that are allowed, and rarely meant.
-    pub lints: Vec<LintFinding>,
+    pub lints: Vec<LintRemark>,
 }
 
 impl Router {

@@ -3,7 +3,7 @@
 use super::InterfaceResolver;
 use crate::cores::Cores;
 use crate::graph::devices::{self};
-use crate::graph::lints::{self, LintFinding};
+use crate::graph::lints::{self, LintRemark};
 use crate::graph::order::PacketOrder;
 use crate::graph::{
     Graph, assign, carries, checksums, classes, fuse, headers, in_scope, order, ports, resources,
@@ -36,7 +36,7 @@ pub struct ConfigPlan {
     pub carries: Vec<carries::Carries>,
     /// Parts that are allowed, and rarely meant, but for those where packets are lost: of these, `plan`
     /// warns.
-    pub lints: Vec<LintFinding>,
+    pub lints: Vec<LintRemark>,
     /// Declarations of information elements.
     pub facts: Facts,
     /// The cores of the workers.
@@ -91,7 +91,7 @@ pub fn plan(
     if error_style == ErrorStyle::Castanet {
         lints = lints::find(&graph, &headers::follow(&graph));
         let (urgent, others) = lints.into_iter().partition(|it| it.lint.loses_packets);
-        let urgent: Vec<LintFinding> = urgent;
+        let urgent: Vec<LintRemark> = urgent;
         urgent.into_iter().for_each(|it| found.push(it.warning));
         lints = others;
     }
