@@ -192,3 +192,55 @@ fn every_page_has_a_synopsis() {
         assert!(page(class).contains(synopsis), "{class}:\n{}", page(class));
     }
 }
+
+/// Texts that are Rust's, and that nobody writes in a configuration.
+const RUST: &[&str] =
+    &["Some(", "None", "::MAX", "u32", "usize", "i64", "Vec<", "&str", "Duration"];
+
+/// Whether a default is a name of the source instead of the word or the number for it.
+fn is_rust_value(value: &str, syntax: &str) -> bool {
+    let is_word = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    let known: BTreeSet<&str> = syntax.split(is_word).collect();
+    let is_free = ["text", "data", "names of fields"].iter().any(|it| syntax.contains(it));
+    let is_name = |word: &&str| word.starts_with(|c: char| c.is_ascii_uppercase());
+    let unknown = value.split(is_word).filter(is_name).any(|word| !known.contains(word));
+    value.contains("<<") || unknown && !is_free && !syntax.contains("annotation")
+}
+
+/// Whether the limits of a number are names.
+fn has_named_limit(syntax: &str) -> bool {
+    let words: Vec<&str> = syntax.split_whitespace().collect();
+    let is_name =
+        |word: &str| word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic());
+    let is_limit = |pair: &[&str]| ["from", "to"].contains(&pair[0]) && is_name(pair[1]);
+    syntax.starts_with("a number") && words.windows(2).any(is_limit)
+}
+
+#[test]
+fn the_manual_has_values_as_users_write_them() {
+    let mut wrong = Vec::new();
+    for class in classes() {
+        let name = class.spec.class;
+        for arg in class.args {
+            let default = arg.default.unwrap_or_default();
+            if is_rust_value(default, arg.syntax) || has_named_limit(arg.syntax) {
+                wrong.push(format!("{name}: {}: `{default}` is no {}", arg.name, arg.syntax));
+            }
+        }
+        let page = manual::page(class, Vec::new());
+        let found = RUST.iter().filter(|word| page.contains(**word));
+        wrong.extend(found.map(|word| format!("{name}: the page says `{word}`")));
+    }
+    assert!(wrong.is_empty(), "values of the source:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn planted_values_of_the_source_are_found() {
+    assert!(is_rust_value("Range", "RANGE, NOW or FIRST"));
+    assert!(is_rust_value("DEFAULT_BURST", "an integer") && is_rust_value("1<<20", "a number"));
+    assert!(!is_rust_value("RANGE", "RANGE, NOW or FIRST") && !is_rust_value("0x8100", "a number"));
+    assert!(
+        has_named_limit("a number up to MOST") && has_named_limit("a number from -MOST to MOST")
+    );
+    assert!(!has_named_limit("a number from 0 to 65535 or ANNO"));
+}

@@ -38,6 +38,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "memory",
             "streams",
             "on",
+            "headers",
             "spec",
             "flow",
             "fate",

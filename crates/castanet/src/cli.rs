@@ -166,7 +166,7 @@ docs/operating.md says what the unit allows, and how to change that for one rout
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Workers {
     /// How many workers, one a core
-    #[arg(short = 'j', long, default_value_t = 1, value_name = "N")]
+    #[arg(short = 'j', long, default_value_t = 1, value_name = "N", value_parser = worker_count)]
     pub(crate) threads: usize,
     /// Keep workers on these cores, such as 0,4-7, in order; else on those that the process may use
     #[arg(long, value_name = "CORES", value_parser = cores)]
@@ -176,12 +176,43 @@ pub(crate) struct Workers {
 impl Workers {
     /// Number of workers.
     pub(crate) fn count(&self) -> usize {
-        self.threads.clamp(1, 256)
+        self.threads
+    }
+
+    /// Checks that the process may use the cores that the user names.
+    pub(crate) fn check(&self) -> CommandResult {
+        let text = |cores: &[usize]| castanet_runtime::cores::written(cores);
+        let (online, allowed) =
+            (castanet_runtime::cores::online(), castanet_runtime::cores::allowed());
+        let absent =
+            self.wanted().iter().find(|core| !online.contains(core) && !allowed.contains(core));
+        if let Some(core) = absent {
+            let message =
+                format!("--affinity: there is no core {core}; this machine has {}", text(&online));
+            return Err(CommandError::usage(message));
+        }
+        if let Some(core) = self.wanted().iter().find(|core| !allowed.contains(core)) {
+            let may = text(&allowed);
+            let message =
+                format!("--affinity: this process may not use core {core}, but only {may}");
+            return Err(CommandError::usage(message));
+        }
+        Ok(())
     }
 
     /// The cores that the user names.
     pub(crate) fn wanted(&self) -> &[usize] {
         self.affinity.as_deref().unwrap_or_default()
+    }
+}
+
+/// Most workers of a router.
+const MOST_WORKERS: usize = 256;
+
+fn worker_count(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count) if (1..=MOST_WORKERS).contains(&count) => Ok(count),
+        _ => Err(format!("this is no number of workers from 1 to {MOST_WORKERS}")),
     }
 }
 

@@ -11,6 +11,7 @@ mod http;
 mod instance;
 mod library;
 mod links;
+mod lints;
 mod load;
 mod log;
 mod messages;

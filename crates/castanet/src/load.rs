@@ -53,6 +53,8 @@ pub(crate) struct LoadedConfiguration {
     pub(crate) sources: SourceMap,
     /// Errors and warnings so far.
     pub(crate) found: Diagnostics,
+    /// Whether the text was parsed without errors, so that `flat` has all its elements.
+    pub(crate) is_parsed: bool,
     /// The tree, if there was a text.
     pub(crate) tree: Option<Tree>,
     /// The text as it was written.
@@ -136,6 +138,7 @@ pub(crate) fn load(
     if let Some(tree) = &loaded.tree
         && !loaded.found.has_errors()
     {
+        loaded.is_parsed = true;
         let (flat, found) = expand(tree, &LibraryClasses(library), vars);
         loaded.flat = flat;
         loaded.found.append(found);
@@ -225,7 +228,15 @@ fn read(origin: &Origin, sources: &mut SourceMap) -> Result<FileId, Diagnostic> 
 impl LoadedConfiguration {
     pub(crate) fn new(sources: SourceMap) -> Self {
         let (found, flat) = (Diagnostics::new(), FlatGraph::default());
-        LoadedConfiguration { sources, found, tree: None, text: None, flat, tenants: None }
+        LoadedConfiguration {
+            sources,
+            found,
+            is_parsed: false,
+            tree: None,
+            text: None,
+            flat,
+            tenants: None,
+        }
     }
 
     /// Adds an element that the command line asks for, in these words.

@@ -20,6 +20,17 @@ pub enum ProgramWait {
     Ended,
 }
 
+/// A name in the arguments of a control program, known before the program runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ProgramReference {
+    /// A read handler: `element.handler`, or a handler of the program's own element or of the router.
+    Read(String),
+    /// A write handler.
+    Write(String),
+    /// An element.
+    Element(String),
+}
+
 /// The router, as a control program reaches it. Handlers are named relative to the program's element.
 pub trait ControlContext {
     /// The time; simulated time moves on when a program looks at it.

@@ -5,7 +5,7 @@
 
 use crate::account::{CpuAccount, MemoryLimits};
 use crate::args::{Args, DeclaredNames};
-use crate::control::{ControlContext, ControlWaker, ProgramWait};
+use crate::control::{ControlContext, ControlWaker, ProgramReference, ProgramWait};
 use crate::cx::Cx;
 use crate::declaration::ElementDeclarations;
 use crate::error::ArgError;
@@ -409,6 +409,10 @@ pub trait Control: Describe + Build + Send + Sync {
     /// Whether it answers to a handler that is not declared.
     fn has_handler(&self, name: &str, write: bool) -> bool {
         !write && self.more_handlers().iter().any(|it| it == name)
+    }
+    /// The handlers and elements that its arguments name; names that it computes are not among them.
+    fn references(&self) -> Vec<ProgramReference> {
+        Vec::new()
     }
 }
 

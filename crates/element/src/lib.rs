@@ -22,6 +22,7 @@ pub mod flow;
 pub mod fragment;
 pub mod frames;
 pub mod handler;
+pub mod headers;
 pub mod manual;
 pub mod memory;
 pub mod node;
@@ -42,7 +43,7 @@ pub use castanet_wire as wire;
 pub mod prelude {
     pub use crate::account::{CpuAccount, CpuPart, HeapSize, MemoryLimits};
     pub use crate::args::{AnnoAt, Args, Bandwidth, Call, Data, FromArg, Names, Net, Net6, Words};
-    pub use crate::control::{ControlContext, ProgramWait};
+    pub use crate::control::{ControlContext, ProgramReference, ProgramWait};
     pub use crate::cx::Cx;
     pub use crate::declaration::ElementDeclarations;
     pub use crate::device::QueueShare;

@@ -1,5 +1,7 @@
 //! Declared facts of a class: name, documentation, ports.
 
+use crate::headers::HeaderEffect;
+
 /// The prose, name and ports of a class.
 pub struct Spec {
     /// Class name, as configurations spell it.
@@ -21,6 +23,15 @@ pub struct Spec {
     /// Click's flow code: `#/#` where packets of input `n` leave by output `n` only; `x/y` where each port
     /// may push or pull by itself.
     pub flow: Option<&'static str>,
+    /// The effect on the headers of packets, if it is not that of the room.
+    pub headers: Option<HeaderEffect>,
     /// Name of the view of the packets that leave by the first output, where the element marks them so.
     pub gives: Option<&'static str>,
+}
+
+impl Spec {
+    /// The effect of elements of this class on the headers of packets.
+    pub fn header_effect(&self) -> HeaderEffect {
+        self.headers.unwrap_or_else(|| HeaderEffect::of_room(self.room))
+    }
 }

@@ -5,6 +5,7 @@
 pub mod af_packet;
 pub mod af_xdp;
 pub mod control;
+mod decompression;
 pub mod descriptors;
 mod device;
 pub mod dpdk;

@@ -27,6 +27,8 @@ pub struct Diagnostic {
     pub notes: Vec<(Option<Span>, String)>,
     /// A suggestion of what would be right.
     pub help: Option<String>,
+    /// The name of the lint that found it, by which it is silenced.
+    pub lint: Option<&'static str>,
 }
 
 impl Diagnostic {
@@ -38,6 +40,7 @@ impl Diagnostic {
             message: message.into(),
             notes: Vec::new(),
             help: None,
+            lint: None,
         }
     }
 
@@ -54,6 +57,12 @@ impl Diagnostic {
     /// Adds a note at a span, or a detail under the message.
     pub fn with_note(mut self, span: impl Into<Option<Span>>, note: impl Into<String>) -> Self {
         self.notes.push((span.into(), note.into()));
+        self
+    }
+
+    /// Sets the name of the lint.
+    pub fn with_lint(mut self, lint: &'static str) -> Self {
+        self.lint = Some(lint);
         self
     }
 
@@ -132,6 +141,18 @@ impl Diagnostics {
         self.notes += other.notes;
         let room = self.cap.saturating_sub(self.list.len());
         self.list.extend(other.list.into_iter().take(room));
+    }
+
+    /// Orders the diagnostics by their places in the texts; those without a place come first.
+    pub fn sort_by_place(&mut self) {
+        self.list.sort_by_key(|one| one.span.map(|span| (span.file, span.start)));
+    }
+
+    /// Removes warnings of lints that `is_silent` is true of.
+    pub fn silence(&mut self, is_silent: impl Fn(&Diagnostic, &str) -> bool) {
+        let before = self.list.len();
+        self.list.retain(|one| !one.lint.is_some_and(|lint| is_silent(one, lint)));
+        self.warnings -= before - self.list.len();
     }
 
     /// Removes all warnings.

@@ -14,6 +14,7 @@ mod tunnel;
 mod variables;
 
 pub(crate) use instance::PORT_CLASS;
+pub use instance::UNDECLARED_CLASS;
 pub use outline::outline;
 pub use variables::variables;
 
@@ -62,7 +63,8 @@ const MAX_ELEMENTS: u64 = 1_000_000;
 /// Expands a configuration. `vars` are variables from the command line; they override those that
 /// the file defines.
 ///
-/// If there are errors, the graph holds the part of the configuration without errors.
+/// If there are errors, the graph holds the part of the configuration without errors, and elements
+/// of [`UNDECLARED_CLASS`] for those of unknown classes.
 pub fn expand(
     tree: &Tree,
     classes: &dyn ClassInfo,

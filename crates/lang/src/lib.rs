@@ -39,7 +39,7 @@ pub mod tree;
 
 pub use archive::{Member, archive};
 pub use diagnostic::{Diagnostic, Diagnostics, Severity};
-pub use expand::{AnyClass, ClassInfo, expand, outline, variables};
+pub use expand::{AnyClass, ClassInfo, UNDECLARED_CLASS, expand, outline, variables};
 pub use flat::{Connection, FlatElement, FlatGraph, Port};
 pub use fuzz::{fuzz_entry, fuzz_tools};
 pub use nearest::nearest;

@@ -61,7 +61,11 @@ fn groups<'a>(one: &'a Diagnostic, sources: &'a SourceMap) -> Vec<Group<'a>> {
         Severity::Warning => Level::WARNING,
         Severity::Note => Level::NOTE,
     };
-    let mut first = Group::with_title(level.primary_title(printable(&one.message)));
+    let title = level.primary_title(printable(&one.message));
+    let mut first = Group::with_title(match one.lint {
+        Some(lint) => title.id(lint),
+        None => title,
+    });
     if let Some(span) = one.span {
         first = excerpt(first, sources, span);
     }

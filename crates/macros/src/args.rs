@@ -12,7 +12,11 @@ pub(crate) struct ArgDeclaration<'a> {
     kind: Ident,
     pub(crate) live: bool,
     default: Option<Expr>,
+    /// The default as the manual has it, where that is not the expression's own text.
+    shown: Option<String>,
     range: Option<ExprRange>,
+    /// The words for the values of the range, where its ends are constants.
+    syntax: Option<String>,
 }
 
 impl ArgDeclaration<'_> {
@@ -21,7 +25,7 @@ impl ArgDeclaration<'_> {
         let ty = &self.field.ty;
         match &self.range {
             Some(range) => {
-                let text = range_text(range);
+                let text = self.range_text(range);
                 quote!(#text)
             }
             None if self.kind == "Rest" => {
@@ -30,6 +34,11 @@ impl ArgDeclaration<'_> {
             }
             None => quote!(<#ty as ::castanet_element::args::FromArg>::SYNTAX),
         }
+    }
+
+    /// Returns the words for the values of the range.
+    fn range_text(&self, range: &ExprRange) -> String {
+        self.syntax.clone().unwrap_or_else(|| range_text(range))
     }
 
     /// Returns an expression for the function that parses a value.
@@ -42,7 +51,7 @@ impl ArgDeclaration<'_> {
             let message = "a range is for one number: give Option or Vec a type of its own";
             return Err(syn::Error::new(range.span(), message));
         }
-        let syntax = range_text(range);
+        let syntax = self.range_text(range);
         Ok(quote!(|text: &str, names: &::castanet_element::args::Names| {
             ::castanet_element::args::within::<#ty>(text, names, &(#range), #syntax)
         }))
@@ -61,7 +70,9 @@ pub(crate) fn parse_arg(field: &Field) -> syn::Result<Option<ArgDeclaration<'_>>
         kind: format_ident!("Place"),
         live: false,
         default: None,
+        shown: None,
         range: None,
+        syntax: None,
     };
     if !matches!(attr.meta, Meta::Path(_)) {
         attr.parse_nested_meta(|meta| {
@@ -77,11 +88,16 @@ pub(crate) fn parse_arg(field: &Field) -> syn::Result<Option<ArgDeclaration<'_>>
                 it.name = meta.value()?.parse::<LitStr>()?.value();
             } else if meta.path.is_ident("default") {
                 it.default = Some(meta.value()?.parse::<Expr>()?);
+            } else if meta.path.is_ident("shown") {
+                it.shown = Some(meta.value()?.parse::<LitStr>()?.value());
+            } else if meta.path.is_ident("syntax") {
+                it.syntax = Some(meta.value()?.parse::<LitStr>()?.value());
             } else if meta.path.is_ident("range") {
                 it.range = Some(range(meta.value()?.parse::<Expr>()?)?);
             } else {
                 return Err(meta.error(
-                    "wants keyword, rest, flatten, live, name = \"\", default = ... or range = LOW..=HIGH",
+                    "wants keyword, rest, flatten, live, name = \"\", default = ..., shown = \"\", \
+                     range = LOW..=HIGH or syntax = \"\"",
                 ));
             }
             Ok(())
@@ -155,7 +171,7 @@ fn spec(it: &ArgDeclaration) -> syn::Result<Tokens> {
     let ty = &it.field.ty;
     let shown = match (&it.default, is_option(ty)) {
         (Some(d), _) => {
-            let text = default_text(d);
+            let text = it.shown.clone().unwrap_or_else(|| default_text(d));
             quote!(Some(#text))
         }
         (None, true) => quote!(Some("")),
@@ -179,7 +195,24 @@ fn default_text(default: &Expr) -> String {
         Expr::Path(path) => {
             path.path.segments.last().map_or_else(String::new, |last| last.ident.to_string())
         }
-        Expr::Call(call) => call.args.first().map(default_text).unwrap_or_default(),
+        Expr::Call(call) => {
+            let text = call.args.first().map(default_text).unwrap_or_default();
+            match &*call.func {
+                Expr::Path(path)
+                    if path.path.segments.iter().any(|it| it.ident == "from_millis") =>
+                {
+                    text + "ms"
+                }
+                _ => text,
+            }
+        }
+        Expr::Binary(it) if matches!(it.op, syn::BinOp::Shl(_)) => {
+            let numbers = (default_text(&it.left).parse::<u64>(), default_text(&it.right).parse());
+            match numbers {
+                (Ok(number), Ok(shift)) => number.wrapping_shl(shift).to_string(),
+                _ => quote!(#it).to_string(),
+            }
+        }
         Expr::MethodCall(call) => default_text(&call.receiver),
         other => quote!(#other).to_string().replace(' ', ""),
     }

@@ -19,6 +19,7 @@ struct Options {
     processing: Option<String>,
     flow: Option<String>,
     gives: Option<String>,
+    headers: Option<syn::Expr>,
     room: Option<String>,
     methods: bool,
 }
@@ -42,13 +43,15 @@ fn options(input: &DeriveInput) -> syn::Result<Options> {
                 it.flow = Some(text()?);
             } else if meta.path.is_ident("gives") {
                 it.gives = Some(text()?);
+            } else if meta.path.is_ident("headers") {
+                it.headers = Some(meta.value()?.parse()?);
             } else if meta.path.is_ident("room") {
                 it.room = Some(text()?);
             } else if meta.path.is_ident("methods") {
                 it.methods = true;
             } else {
                 return Err(meta.error(
-                    "wants room, args, by, alias, ports, processing, flow, gives or methods",
+                    "wants room, args, by, alias, ports, processing, flow, gives, headers or methods",
                 ));
             }
             Ok(())
@@ -75,6 +78,14 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
     let (ports, processing) = (optional(&it.ports), optional(&it.processing));
     let (flow, gives, aliases) = (optional(&it.flow), optional(&it.gives), &it.aliases);
     let room = optional(&it.room);
+    let headers = match &it.headers {
+        Some(effect) => quote!({
+            #[allow(unused_imports)]
+            use ::castanet_element::headers::{FirstHeader, HeaderEffect::*, MarkedHeader};
+            ::std::option::Option::Some(#effect)
+        }),
+        None => quote!(None),
+    };
     let implementor = it.by.as_ref().map_or(quote!(#name), |ty| quote!(#ty));
     let build = match it.args.is_some() || it.by.is_some() {
         true => quote!(),
@@ -90,7 +101,7 @@ pub(crate) fn element(input: &DeriveInput) -> syn::Result<Tokens> {
         impl ::castanet_element::element::Describe for #implementor {
             const SPEC: ::castanet_element::spec::Spec = ::castanet_element::spec::Spec {
                 class: #class, doc: #doc, file: file!(), room: #room, aliases: &[#(#aliases),*],
-                ports: #ports, processing: #processing, flow: #flow, gives: #gives,
+                ports: #ports, processing: #processing, flow: #flow, headers: #headers, gives: #gives,
             };
             const READS: &'static [&'static [::castanet_element::handler::ReadHandler<Self>]] =
                 &[&[#(#reads),*] #(, #more_reads)*];

@@ -16,6 +16,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &[
             "docs/language.md",
             "docs/handlers.md",
+            "docs/checking.md",
             "docs/debugging.md",
             "docs/operating.md",
             "docs/metrics.md",

@@ -73,6 +73,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     if arguments.exact {
         planned.set_order(PacketOrder::Packets);
     }
+    crate::lints::silence(&mut loaded.found, &loaded.sources, &[]);
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() {
         return Err(CommandError::REPORTED);

@@ -104,9 +104,28 @@ impl Arguments {
     }
 }
 
+impl Arguments {
+    /// Checks that the handlers exist that are to be printed at the end. With `-R` another
+    /// configuration may have them.
+    fn check_handlers(&self, router: &Router) -> CommandResult {
+        if self.allow_reconfigure {
+            return Ok(());
+        }
+        let missing = |handler: &String| router.find_handler(handler, false).err();
+        let said = |(handler, error)| format!("--handler {handler}: {error}");
+        let all = self.handlers.iter().filter_map(|it| Some((it, missing(it)?)));
+        let messages: Vec<String> = all.map(said).collect();
+        match messages.is_empty() {
+            true => Ok(()),
+            false => Err(CommandError::from(messages.join("\ncastanet: "))),
+        }
+    }
+}
+
 /// Builds and runs a router.
 pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     arguments.log.apply();
+    arguments.workers.check()?;
     let http = arguments.instance.http.listen()?;
     let library = library();
     start_dpdk(arguments.dpdk.as_deref())?;
@@ -126,8 +145,10 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
     options.text = loaded.text.take();
     options.packages = crate::load::PACKAGES;
     let built = Router::build(&loaded.flat, &library, &options, &mut loaded.found);
+    crate::lints::silence(&mut loaded.found, &loaded.sources, &[]);
     loaded.report(ErrorStyle::Castanet);
     let mut router = built.ok_or(CommandError::REPORTED)?;
+    arguments.check_handlers(&router)?;
     confine(arguments, &router, &loaded)?;
     let (origin, vars) = arguments.configuration.sort().map_err(CommandError::usage)?;
     let reader = Arc::new(ReplacementReader {

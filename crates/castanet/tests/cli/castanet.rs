@@ -69,8 +69,8 @@ fn run_prints_handlers() {
     let two = all(&["run", "-e", FIVE, "--handler", "c.count", "--handler", "c.class"], "");
     assert_eq!(two, (Some(0), "c.count:\n5\n\nc.class:\nCounter\n\n".into(), running));
     let wrong = all(&["run", "-e", FIVE, "--handler", "c.cout"], "");
-    let message = "castanet: running\n\
-                   castanet: 'c :: Counter' has no read handler 'cout'; did you mean 'count'?\n";
+    let message = "castanet: --handler c.cout: 'c :: Counter' has no read handler 'cout'; did you \
+                   mean 'count'?\n";
     assert_eq!(wrong, (Some(1), String::new(), message.into()));
 }
 

@@ -66,7 +66,7 @@ fn write_errors_of_elements_are_reported_once_in_the_systems_words() {
         format!("FromTcpdump({folder}) -> Discard"),
         format!("{source} -> ToDump({folder})"),
         format!("{source} -> ToIPSummaryDump({folder})"),
-        format!("{source} -> IPPrint(OUTFILE {folder}) -> Discard"),
+        format!("{source} -> MarkIPHeader -> IPPrint(OUTFILE {folder}) -> Discard"),
         format!("{source} -> ARPPrint(OUTFILE {folder}) -> Discard"),
     ] {
         let result = castanet(&["run", "-e", &element], b"");

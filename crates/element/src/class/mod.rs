@@ -7,8 +7,10 @@ mod fates;
 mod options;
 pub mod ports;
 mod program;
+mod unknown;
 
 pub use program::Program;
+pub use unknown::UNKNOWN;
 
 use crate::args::{ArgSpec, Args, Names};
 use crate::device::Device;
@@ -391,6 +393,7 @@ pub const fn per_batch_with_program<E: PerBatch, P: Control>() -> Class {
             ports: E::SPEC.ports,
             processing: E::SPEC.processing,
             flow: E::SPEC.flow,
+            headers: E::SPEC.headers,
             gives: E::SPEC.gives,
         }
     };

@@ -1,6 +1,6 @@
 //! Control programs as values: what the control thread runs.
 
-use crate::control::{ControlContext, ControlWaker, ProgramWait};
+use crate::control::{ControlContext, ControlWaker, ProgramReference, ProgramWait};
 use crate::element::{Control, Local};
 use crate::error::ArgError;
 use crate::handler::{DeferredWork, ReadRequest, Value};
@@ -22,6 +22,8 @@ pub trait Program: Any + Send {
     fn more_handlers(&self) -> Vec<String>;
     /// Whether it answers to a name beside those of its class.
     fn has_handler(&self, name: &str, write: bool) -> bool;
+    /// The handlers and elements that its arguments name.
+    fn references(&self) -> Vec<ProgramReference>;
     /// Whether it goes on where another, of the same class, stands.
     fn can_take_state(&self, before: &AnyConfig) -> bool;
     /// Its configuration, for [`Program::can_take_state`].
@@ -66,6 +68,9 @@ impl<E: Control> Program for TypedProgram<E> {
     }
     fn has_handler(&self, name: &str, write: bool) -> bool {
         self.config.has_handler(name, write)
+    }
+    fn references(&self) -> Vec<ProgramReference> {
+        self.config.references()
     }
     fn can_take_state(&self, before: &AnyConfig) -> bool {
         before.downcast_ref::<E>().is_some_and(|before| self.config.can_take_state(before))

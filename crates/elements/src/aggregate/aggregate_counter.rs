@@ -96,7 +96,7 @@ pub struct AggregateCounterArgs {
     #[arg(flatten)]
     weight: PacketWeightArgs,
     /// The most aggregates to count.
-    #[arg(keyword, default = CAPACITY)]
+    #[arg(keyword, default = CAPACITY, shown = "1048576")]
     capacity: u32,
     /// Number of aggregates beyond which the router is stopped.
     #[arg(keyword)]

@@ -40,7 +40,7 @@ pub struct AggregateCounterVector {
 #[derive(Args)]
 pub struct AggregateCounterVectorArgs {
     /// The bits of the annotation that select the entry, the lower ones.
-    #[arg(range = ..=MOST)]
+    #[arg(range = ..=MOST, syntax = "a number up to 268435455")]
     mask: u32,
     /// An argument of FastClick without effect.
     #[arg(keyword, default = false)]

@@ -24,7 +24,7 @@ pub struct AggregateIPFlowsArgs {
     #[arg(keyword, default = Duration::from_secs(1200))]
     pub(super) reap: Duration,
     /// The most flows to keep; beyond it the one without packets for longest ends.
-    #[arg(keyword, default = CAPACITY, range = 1..)]
+    #[arg(keyword, default = CAPACITY, shown = "1048576", range = 1..)]
     pub(super) capacity: u32,
     /// Whether ICMP errors belong to the flow that they are about.
     #[arg(keyword, default = false)]

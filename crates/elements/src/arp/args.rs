@@ -61,15 +61,15 @@ pub struct QueueLimitArgs {
     capacity: u32,
     /// Maximum number of entries, including unresolved ones; 0 means a million. If there are
     /// more, the oldest unresolved entry is removed first.
-    #[arg(keyword, default = Limits::ENTRIES)]
+    #[arg(keyword, default = Limits::ENTRIES, shown = "65536")]
     entry_capacity: u32,
     /// Maximum number of packets queued for one address; further packets are dropped. 0 means no
     /// limit but CAPACITY.
-    #[arg(keyword, default = Limits::ENTRY_PACKETS)]
+    #[arg(keyword, default = Limits::ENTRY_PACKETS, shown = "256")]
     entry_packet_capacity: u32,
     /// Time after which the packets queued for an address are dropped, counted from the first of
     /// them; 0 keeps them as long as their entry.
-    #[arg(keyword, default = Limits::PACKET_TIMEOUT)]
+    #[arg(keyword, default = Limits::PACKET_TIMEOUT, shown = "3")]
     packet_timeout: Duration,
 }
 

@@ -85,7 +85,7 @@ use castanet_element::prelude::*;
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "arp", args = ARPQuerierArgs, by = Resolver<ARPQuerier>)]
-#[element(ports = "2/1-2", processing = "h/h", gives = "ether", methods)]
+#[element(ports = "2/1-2", processing = "h/h", gives = "ether", methods, headers = Encapsulate)]
 pub struct ARPQuerier {
     pub(super) ip: Ipv4Addr,
     pub(super) broadcast: Ipv4Addr,

@@ -34,7 +34,7 @@ use castanet_kit::prefixes::PrefixList;
 /// = r.table 5.0.0.0/8 00-00-00-00-00-07
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "arp", args = ARPResponderArgs, gives = "ether", methods)]
+#[element(room = "arp", args = ARPResponderArgs, gives = "ether", methods, headers = Gives(FirstHeader::Ethernet, MarkedHeader::Unknown))]
 pub struct ARPResponder {
     entries: PrefixList<MacAddr>,
 }

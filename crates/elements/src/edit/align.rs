@@ -11,7 +11,7 @@ use std::fmt;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "edit", args = AlignArgs)]
+#[element(room = "edit", args = AlignArgs, headers = Pass)]
 pub struct Align {
     mask: usize,
     offset: usize,

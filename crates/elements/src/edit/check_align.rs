@@ -24,7 +24,7 @@ use castanet_element::prelude::*;
 /// = c.drops.misaligned 1
 /// ```
 #[derive(Element)]
-#[element(room = "edit", args = CheckAlignArgs)]
+#[element(room = "edit", args = CheckAlignArgs, headers = Pass)]
 pub struct CheckAlign {
     alignment: Align,
     asserts: bool,

@@ -24,7 +24,7 @@ use castanet_element::prelude::*;
 /// < out eth hex 01 02 00 00
 /// ```
 #[derive(Element)]
-#[element(room = "edit")]
+#[element(room = "edit", headers = Pass)]
 pub struct Pad {
     /// The minimum length of packets, in bytes.
     #[arg]

@@ -42,7 +42,7 @@ pub struct RandomBitErrorsArgs {
     #[arg(range = 0.0..=1.0)]
     p: f64,
     /// The change of a bit in error: `flip`, `set` or `clear`.
-    #[arg(default = ErrorKind::Flip)]
+    #[arg(default = ErrorKind::Flip, shown = "flip")]
     kind: ErrorKind,
     /// Whether to change bits.
     #[arg(default = true)]

@@ -24,10 +24,10 @@ use castanet_element::prelude::*;
 #[element(room = "edit")]
 pub struct Resize {
     /// Number of bytes to add at the front, or to remove if negative.
-    #[arg(live, default = 0, range = -MOST..=MOST)]
+    #[arg(live, default = 0, range = -MOST..=MOST, syntax = "a number from -65535 to 65535")]
     head: i32,
     /// Number of bytes to add at the back, or to remove if negative.
-    #[arg(live, default = 0, range = -MOST..=MOST)]
+    #[arg(live, default = 0, range = -MOST..=MOST, syntax = "a number from -65535 to 65535")]
     tail: i32,
 }
 

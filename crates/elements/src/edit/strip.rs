@@ -19,7 +19,7 @@ use castanet_element::prelude::*;
 /// < out hex ; length 0
 /// ```
 #[derive(Element)]
-#[element(room = "edit")]
+#[element(room = "edit", headers = Strip)]
 pub struct Strip {
     /// Number of bytes to strip.
     #[arg]

@@ -25,7 +25,7 @@ use castanet_element::prelude::*;
 /// = c.drops.too_long 1
 /// ```
 #[derive(Element)]
-#[element(room = "edit", methods)]
+#[element(room = "edit", methods, headers = Pass)]
 pub struct Truncate {
     /// The maximum length, in bytes.
     #[arg]

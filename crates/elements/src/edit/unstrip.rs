@@ -10,7 +10,7 @@ use castanet_element::prelude::*;
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "edit")]
+#[element(room = "edit", headers = Unstrip)]
 pub struct Unstrip {
     /// Number of bytes, at most 65535.
     #[arg]

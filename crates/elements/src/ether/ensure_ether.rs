@@ -32,7 +32,7 @@ use castanet_element::wire::{Ethernet, ether_type};
 /// < out eth 0:0:0:0:0:3 > 0:0:0:0:0:4 type 0x86dd hex 45 00 00 14 00 00 00 00 40 11 00 00 01 00 00 01 02 00 00 02
 /// ```
 #[derive(Element)]
-#[element(room = "ether", gives = "ether")]
+#[element(room = "ether", gives = "ether", headers = Gives(FirstHeader::Ethernet, MarkedHeader::Unknown))]
 pub struct EnsureEther {
     /// Ethernet type of headers that the element makes.
     #[arg(default = 0x0800)]

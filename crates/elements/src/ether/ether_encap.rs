@@ -20,7 +20,7 @@ use castanet_element::wire::Ethernet;
 /// < out eth 1:1:1:1:1:1 > 2:2:2:2:2:3 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ether", gives = "ether", methods)]
+#[element(room = "ether", gives = "ether", methods, headers = Encapsulate)]
 pub struct EtherEncap {
     /// Ethernet type of the payload.
     #[arg(live)]

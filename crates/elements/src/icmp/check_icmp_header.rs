@@ -32,7 +32,7 @@ use castanet_element::wire::{Icmp, ip_proto};
 /// < bad 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "icmp", args = TransportCheckArgs, by = TransportCheck<CheckICMPHeader>)]
+#[element(room = "icmp", args = TransportCheckArgs, by = TransportCheck<CheckICMPHeader>, headers = Pass)]
 pub struct CheckICMPHeader;
 
 impl TransportProtocol for CheckICMPHeader {

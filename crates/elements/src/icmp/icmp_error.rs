@@ -39,7 +39,7 @@ use castanet_kit::icmp_error;
 /// = e.drops.routed_redirect 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "icmp", args = ICMPErrorArgs, methods)]
+#[element(room = "icmp", args = ICMPErrorArgs, methods, headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct ICMPError {
     src: Ipv4Addr,
     kind: u8,

@@ -42,7 +42,7 @@ use castanet_kit::text::parse_integer;
 /// < out 1.0.0.1 > 2.0.0.2 icmp ttl 255 id 2 type timestamp ident 7 seq 2 data 000000000000000000000000
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "icmp", args = ICMPIPEncapArgs, methods, gives = "ip")]
+#[element(room = "icmp", args = ICMPIPEncapArgs, methods, gives = "ip", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct ICMPIPEncap {
     src: Ipv4Addr,
     dst: Ipv4Addr,

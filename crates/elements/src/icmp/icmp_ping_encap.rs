@@ -21,7 +21,7 @@ use castanet_element::wire::{Icmp, Ipv4Header, icmp, ip_proto};
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "icmp", gives = "ip")]
+#[element(room = "icmp", gives = "ip", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct ICMPPingEncap {
     /// Source address.
     #[arg(live)]

@@ -18,7 +18,7 @@ use castanet_element::wire::icmp;
 /// < out   2.0.0.2 > 1.0.0.1 ttl 255 icmp type echo-reply ident 0 seq 0 check 65535
 /// ```
 #[derive(Element)]
-#[element(room = "icmp")]
+#[element(room = "icmp", headers = Pass)]
 pub struct ICMPPingResponder;
 
 #[derive(Fate)]

@@ -47,7 +47,7 @@ use castanet_element::wire::{Icmp, Ipv4Header};
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "icmp", args = ICMPPingSourceArgs, methods, ports = "0-1/1", processing = "h/a", gives = "ip")]
-#[element(alias = "ICMPSendPings")]
+#[element(alias = "ICMPSendPings", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct ICMPPingSource {
     args: ICMPPingSourceArgs,
     /// Name of the element in reports.

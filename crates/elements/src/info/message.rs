@@ -18,7 +18,7 @@ pub struct Message {
     #[arg]
     message: String,
     /// The type of message; an `ERROR` makes the configuration invalid.
-    #[arg(name = "TYPE", default = MessageKind::Message)]
+    #[arg(name = "TYPE", default = MessageKind::Message, shown = "MESSAGE")]
     kind: MessageKind,
 }
 

@@ -48,7 +48,7 @@ use castanet_kit::ip_header::PlainCheck;
 /// = c.drop_details 1\ttiny packet\n1\tbad IP version\n1\tbad IP header length\n1\tbad IP length\n1\tbad IP checksum\n1\tbad source address
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = CheckIPHeaderArgs, gives = "ip")]
+#[element(room = "ip", args = CheckIPHeaderArgs, gives = "ip", headers = Mark(MarkedHeader::Ip))]
 pub struct CheckIPHeader {
     checker: HeaderChecker,
 }

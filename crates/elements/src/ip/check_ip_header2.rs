@@ -35,7 +35,7 @@ use castanet_kit::ip_header::PlainCheck;
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = CheckIPHeaderArgs, gives = "ip")]
+#[element(room = "ip", args = CheckIPHeaderArgs, gives = "ip", headers = Mark(MarkedHeader::Ip))]
 pub struct CheckIPHeader2 {
     checker: HeaderChecker,
 }

@@ -24,7 +24,7 @@ use castanet_element::wire::Ipv4Header;
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ip", args = IPEncapArgs, gives = "ip", methods)]
+#[element(room = "ip", args = IPEncapArgs, gives = "ip", methods, headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct IPEncap {
     header: Ipv4Header,
     /// Destination address.

@@ -33,7 +33,7 @@ use castanet_element::wire::Ethernet;
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip", args = IPInputComboArgs, gives = "ip")]
+#[element(room = "ip", args = IPInputComboArgs, gives = "ip", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct IPInputCombo {
     color: u8,
     checker: HeaderChecker,

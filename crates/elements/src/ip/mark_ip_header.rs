@@ -17,7 +17,7 @@ use castanet_element::wire::ipv4::claimed_header_len;
 /// < out hex 01 02 03 ; network -
 /// ```
 #[derive(Element)]
-#[element(room = "ip", gives = "ip")]
+#[element(room = "ip", gives = "ip", headers = Mark(MarkedHeader::Ip))]
 pub struct MarkIPHeader {
     /// Offset of the IPv4 header, in bytes.
     #[arg(default = 0)]

@@ -16,7 +16,7 @@ use castanet_element::prelude::*;
 /// < out hex ; length 0
 /// ```
 #[derive(Element)]
-#[element(room = "ip")]
+#[element(room = "ip", headers = Unknown)]
 pub struct StripIPHeader;
 
 impl PerPacket for StripIPHeader {

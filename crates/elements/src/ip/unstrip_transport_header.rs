@@ -21,7 +21,7 @@ use castanet_element::prelude::*;
 /// < out hex 61
 /// ```
 #[derive(Element)]
-#[element(room = "ip")]
+#[element(room = "ip", headers = Unknown)]
 pub struct UnstripTransportHeader;
 
 impl PerPacket for UnstripTransportHeader {

@@ -38,7 +38,7 @@ use castanet_kit::ip6_header::{Fault, HeaderCheck};
 /// = c.drops.bad_source 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip6", args = CheckIP6HeaderArgs, gives = "ip6")]
+#[element(room = "ip6", args = CheckIP6HeaderArgs, gives = "ip6", headers = Mark(MarkedHeader::Ip6))]
 pub struct CheckIP6Header {
     check: HeaderCheck,
     offset: usize,

@@ -42,7 +42,7 @@ use castanet_kit::icmp6_error::{self, Suppression};
 /// < out 9::9 > 1::1 icmp6 type 137 hop 255 data fe800000000000000000000000000003000200000000000000000000000000020407000000000000600000000001094000010000000000000000000000000001000200000000000000000000000000020100000000000000
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ip6", args = ICMP6ErrorArgs, methods)]
+#[element(room = "ip6", args = ICMP6ErrorArgs, methods, headers = Gives(FirstHeader::Ip6, MarkedHeader::Ip6))]
 pub struct ICMP6Error {
     message: ErrorMessage,
 }

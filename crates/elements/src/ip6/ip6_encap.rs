@@ -23,7 +23,7 @@ use castanet_element::wire::Ipv6Header;
 /// = e.drops.too_long 1
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "ip6", gives = "ip6")]
+#[element(room = "ip6", gives = "ip6", headers = Gives(FirstHeader::Ip6, MarkedHeader::Ip6))]
 pub struct IP6Encap {
     /// Protocol of the payload (next header), by name or number.
     #[arg]

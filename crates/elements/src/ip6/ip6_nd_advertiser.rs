@@ -31,7 +31,7 @@ use castanet_kit::lpm::Table;
 /// = a.drops.unanswered 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip6", args = IP6NDAdvertiserArgs, gives = "ether")]
+#[element(room = "ip6", args = IP6NDAdvertiserArgs, gives = "ether", headers = Gives(FirstHeader::Ethernet, MarkedHeader::Unknown))]
 pub struct IP6NDAdvertiser {
     targets: Table<MacAddr, u128>,
     two_outputs: bool,

@@ -72,7 +72,7 @@ use castanet_kit::arp::Lookup;
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "ip6", args = IP6NDSolicitorArgs, by = Resolver<IP6NDSolicitor>)]
-#[element(ports = "2/1-2", processing = "h/h", gives = "ether")]
+#[element(ports = "2/1-2", processing = "h/h", gives = "ether", headers = Encapsulate)]
 pub struct IP6NDSolicitor {
     ip: Ipv6Addr,
 }

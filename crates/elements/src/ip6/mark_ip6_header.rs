@@ -17,7 +17,7 @@ use castanet_element::wire::Ipv6Header;
 /// < out hex 01 02 03 ; network -
 /// ```
 #[derive(Element)]
-#[element(room = "ip6", gives = "ip6")]
+#[element(room = "ip6", gives = "ip6", headers = Mark(MarkedHeader::Ip6))]
 pub struct MarkIP6Header {
     /// Offset of the IPv6 header, in bytes.
     #[arg(default = 0)]

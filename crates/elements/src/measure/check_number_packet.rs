@@ -41,7 +41,7 @@ pub struct CheckNumberPacketArgs {
     #[arg(default = 40)]
     offset: u32,
     /// Number of expected numbers, from 0 on.
-    #[arg(default = 0, range = ..=MOST)]
+    #[arg(default = 0, range = ..=MOST, syntax = "a number up to 4294967296")]
     count: u64,
     /// Whether numbers are in network byte order, rather than that of this machine.
     #[arg(keyword, default = false)]

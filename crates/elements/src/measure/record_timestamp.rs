@@ -42,7 +42,7 @@ pub struct RecordTimestampArgs {
     #[arg(keyword)]
     counter: Option<String>,
     /// Number of times to store.
-    #[arg(keyword, default = 65536, range = ..=MOST)]
+    #[arg(keyword, default = 65536, range = ..=MOST, syntax = "a number up to 4294967296")]
     n: usize,
     /// Offset of the number in the packet; if negative, packets are counted instead.
     #[arg(keyword, default = -1)]

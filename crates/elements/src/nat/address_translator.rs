@@ -50,7 +50,7 @@ use std::sync::Arc;
 /// < home [::18.26.4.125]:80 > [::ffff:0.0.0.2]:5 tcp
 /// ```
 #[derive(Element)]
-#[element(room = "nat", args = AddressTranslatorArgs, ports = "1-2/1-2", processing = "h/h", gives = "ip6")]
+#[element(room = "nat", args = AddressTranslatorArgs, ports = "1-2/1-2", processing = "h/h", gives = "ip6", headers = Unknown)]
 pub struct AddressTranslator {
     plan: Arc<Config>,
 }

@@ -125,7 +125,7 @@ pub struct IPRewriterArgs {
     #[arg(keyword)]
     udp_streaming_timeout: Option<Duration>,
     /// For how long after its last packet its mapping is not evicted for others.
-    #[arg(keyword, default = GUARANTEE)]
+    #[arg(keyword, default = GUARANTEE, shown = "5")]
     udp_guarantee: Duration,
     #[arg(flatten)]
     common: RewriterArgs,

@@ -35,7 +35,7 @@ use castanet_kit::siit;
 /// < out ::1.0.0.1 > ::2.0.0.2 proto 9 id 0 frag 8 len 65563
 /// ```
 #[derive(Element)]
-#[element(room = "nat", gives = "ip6")]
+#[element(room = "nat", gives = "ip6", headers = Gives(FirstHeader::Ip6, MarkedHeader::Ip6))]
 pub struct ProtocolTranslator46;
 
 impl PerPacket for ProtocolTranslator46 {

@@ -31,7 +31,7 @@ use castanet_kit::siit;
 /// = t.drops.too_long 0
 /// ```
 #[derive(Element)]
-#[element(room = "nat", gives = "ip")]
+#[element(room = "nat", gives = "ip", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct ProtocolTranslator64;
 
 impl PerPacket for ProtocolTranslator64 {

@@ -61,10 +61,10 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 #[element(room = "queue", args = REDArgs, methods)]
 pub struct RED {
     /// Average queue length, in packets, up to which no packet is dropped.
-    #[arg(live, range = ..=MAX_THRESH)]
+    #[arg(live, range = ..=MAX_THRESH, syntax = "a number up to 2097151")]
     min_thresh: u32,
     /// Average queue length, in packets, at which the probability of a drop is MAX_P.
-    #[arg(live, range = ..=MAX_THRESH)]
+    #[arg(live, range = ..=MAX_THRESH, syntax = "a number up to 2097151")]
     max_thresh: u32,
     /// Probability of a drop at MAX_THRESH, from 0 to 1.
     #[arg(live, range = 0.0..=1.0)]
@@ -78,10 +78,10 @@ pub struct RED {
 #[derive(Args)]
 pub struct REDArgs {
     /// Average queue length, in packets, up to which no packet is dropped.
-    #[arg(range = ..=MAX_THRESH)]
+    #[arg(range = ..=MAX_THRESH, syntax = "a number up to 2097151")]
     min_thresh: u32,
     /// Average queue length, in packets, at which the probability of a drop is MAX_P.
-    #[arg(range = ..=MAX_THRESH)]
+    #[arg(range = ..=MAX_THRESH, syntax = "a number up to 2097151")]
     max_thresh: u32,
     /// Probability of a drop at MAX_THRESH, from 0 to 1.
     #[arg(range = 0.0..=1.0)]

@@ -30,7 +30,7 @@ use castanet_element::prelude::*;
 pub struct Unqueue {
     /// Maximum number of packets per pull, at most the burst size of the engine; as many as a batch
     /// holds if negative.
-    #[arg(live, default = DEFAULT_BURST)]
+    #[arg(live, default = DEFAULT_BURST, shown = "64")]
     burst: i64,
     /// Whether to pull at all.
     #[arg(keyword, live, default = true)]

@@ -91,6 +91,10 @@ impl Control for HandlerAggregate {
         ProgramWait::Ended
     }
 
+    fn references(&self) -> Vec<ProgramReference> {
+        self.elements.iter().cloned().map(ProgramReference::Element).collect()
+    }
+
     fn call(
         &self,
         _: &mut HandlerAggregateState,

@@ -8,7 +8,7 @@ use castanet_element::prelude::*;
 /// Lets the script choose the output of each packet. The packet goes on before the script decides
 /// about the next one.
 #[derive(Element)]
-#[element(args = ScriptArgs, ports = "1-/-", processing = "a/h")]
+#[element(args = ScriptArgs, ports = "1-/-", processing = "a/h", headers = Pass)]
 pub(super) struct ScriptPorts;
 
 /// The class of scripts with ports. The handlers that they write are known only at run time.

@@ -237,6 +237,13 @@ where
     fn has_handler(&self, name: &str, write: bool) -> bool {
         self.kind == ScriptType::Proxy || !write && self.program.exports().any(|it| it == name)
     }
+
+    fn references(&self) -> Vec<ProgramReference> {
+        let (reads, writes) = self.program.handlers();
+        let reads = reads.into_iter().map(|name| ProgramReference::Read(name.to_owned()));
+        let writes = writes.into_iter().map(|name| ProgramReference::Write(name.to_owned()));
+        reads.chain(writes).collect()
+    }
 }
 
 impl<C> ScriptRunner<C> {

@@ -58,7 +58,7 @@ use castanet_element::prelude::*;
 /// = q.drops 0
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "source", args = InfiniteSource, methods)]
+#[element(room = "source", args = InfiniteSource, methods, headers = Gives(FirstHeader::Unknown, MarkedHeader::None))]
 pub struct InfiniteSource {
     /// Contents of the packets.
     #[arg(live, default = Data::from("Random bullshit in a packet, at least 64 bytes long. Well, now it is."))]

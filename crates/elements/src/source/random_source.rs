@@ -13,7 +13,7 @@ use castanet_element::prelude::*;
 /// = c.byte_count 192
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "source", args = RandomSource)]
+#[element(room = "source", args = RandomSource, headers = Gives(FirstHeader::Unknown, MarkedHeader::None))]
 pub struct RandomSource {
     /// Length of the packets in bytes.
     #[arg(live, range = ..=1048576)]

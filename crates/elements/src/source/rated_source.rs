@@ -39,7 +39,7 @@ use castanet_kit::rate::GapRate;
 /// = s.length 500
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "source", args = RatedSource, methods)]
+#[element(room = "source", args = RatedSource, methods, headers = Gives(FirstHeader::Unknown, MarkedHeader::None))]
 pub struct RatedSource {
     /// Contents of the packets.
     #[arg(live, default = Data::from("Random bullshit in a packet, at least 64 bytes long. Well, now it is."))]

@@ -23,7 +23,7 @@ use castanet_element::prelude::*;
 /// = s.count 1
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "source", args = TimedSource, processing = "h/h")]
+#[element(room = "source", args = TimedSource, processing = "h/h", headers = Gives(FirstHeader::Unknown, MarkedHeader::None))]
 pub struct TimedSource {
     /// Time between two packets.
     #[arg(live, default = Duration::from_millis(500))]

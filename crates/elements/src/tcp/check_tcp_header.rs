@@ -30,7 +30,7 @@ use castanet_element::wire::{Tcp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "tcp", args = TransportCheckArgs, by = TransportCheck<CheckTCPHeader>)]
+#[element(room = "tcp", args = TransportCheckArgs, by = TransportCheck<CheckTCPHeader>, headers = Pass)]
 pub struct CheckTCPHeader;
 
 impl TransportProtocol for CheckTCPHeader {

@@ -30,7 +30,7 @@ use castanet_element::wire::Tcp;
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
 #[derive(Element)]
-#[element(room = "tcp")]
+#[element(room = "tcp", headers = Pass)]
 pub struct SetTCPChecksum {
     /// Whether to correct a data offset that is too small or too large.
     #[arg(default = false)]

@@ -32,10 +32,10 @@ pub struct IPPrint {
     #[arg(default = String::new())]
     label: String,
     /// The format of the whole packet's bytes: `NONE`, `HEX` or `ASCII`.
-    #[arg(keyword, default = ContentsFormat(Contents::None))]
+    #[arg(keyword, default = ContentsFormat(Contents::None), shown = "NONE")]
     contents: ContentsFormat,
     /// The format of the payload's bytes, instead of the whole packet: `NONE`, `HEX` or `ASCII`.
-    #[arg(keyword, default = ContentsFormat(Contents::None))]
+    #[arg(keyword, default = ContentsFormat(Contents::None), shown = "NONE")]
     payload: ContentsFormat,
     /// The most bytes to print; -1 for all.
     #[arg(keyword, default = 1500)]

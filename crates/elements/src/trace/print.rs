@@ -38,7 +38,7 @@ pub struct Print {
     #[arg(keyword)]
     nbytes: Option<i32>,
     /// The format of the bytes: `NONE`, `HEX` or `ASCII`.
-    #[arg(keyword, default = ContentsFormat(Contents::Hex))]
+    #[arg(keyword, default = ContentsFormat(Contents::Hex), shown = "HEX")]
     contents: ContentsFormat,
     /// Whether to print the packet's timestamp.
     #[arg(keyword, default = false)]

@@ -9,7 +9,7 @@ pub struct ReplayUnqueueArgs {
     #[arg(keyword, default = -1)]
     pub(super) stop: i64,
     /// Time after which the router is stopped; 0 for never.
-    #[arg(keyword, default = Duration::ZERO)]
+    #[arg(keyword, default = Duration::ZERO, shown = "0")]
     pub(super) stop_time: Duration,
     /// An argument of FastClick without effect: packets are shared until they are written to.
     #[arg(keyword, default = false)]

@@ -33,7 +33,7 @@ use castanet_element::prelude::*;
 #[element(room = "trace")]
 pub struct SetTimestampDelta {
     /// The time from which to count: `RANGE`, `NOW` or `FIRST`.
-    #[arg(name = "TYPE", keyword, default = DeltaBase::Range)]
+    #[arg(name = "TYPE", keyword, default = DeltaBase::Range, shown = "RANGE")]
     kind: DeltaBase,
 }
 

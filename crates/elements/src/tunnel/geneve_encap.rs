@@ -26,7 +26,7 @@ pub struct GeneveEncap {
     #[arg(live)]
     vni: NetworkIdentifier,
     /// Protocol of the packets: `ip`, `ip6`, `ethernet`, or an EtherType.
-    #[arg(keyword, default = TunnelProtocol(ether_type::TRANSPARENT_ETHERNET))]
+    #[arg(keyword, default = TunnelProtocol(ether_type::TRANSPARENT_ETHERNET), shown = "ethernet")]
     protocol: TunnelProtocol,
 }
 

@@ -33,7 +33,7 @@ use castanet_element::wire::{Udp, ip_proto};
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
 #[derive(Element)]
-#[element(room = "udp", args = TransportCheckArgs, by = TransportCheck<CheckUDPHeader>)]
+#[element(room = "udp", args = TransportCheckArgs, by = TransportCheck<CheckUDPHeader>, headers = Pass)]
 pub struct CheckUDPHeader;
 
 impl TransportProtocol for CheckUDPHeader {

@@ -25,7 +25,7 @@ use castanet_element::prelude::*;
 /// = s.drops 1
 /// ```
 #[derive(Element)]
-#[element(room = "udp")]
+#[element(room = "udp", headers = Pass)]
 pub struct SetUDPChecksum;
 
 #[derive(Fate)]

@@ -31,7 +31,7 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.1:1234 > 2.0.0.2:53 udp ttl 250 nocheck "abc"
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "udp", gives = "ip")]
+#[element(room = "udp", gives = "ip", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct UDPIPEncap {
     /// Source address.
     #[arg(live)]

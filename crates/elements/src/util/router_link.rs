@@ -20,7 +20,7 @@ use castanet_element::prelude::*;
 /// = l.drops.unmatched 0
 /// ```
 #[derive(Element)]
-#[element(room = "util", args = RouterLinkArgs, ports = "-/-", processing = "a/h", flow = "x/y")]
+#[element(room = "util", args = RouterLinkArgs, ports = "-/-", processing = "a/h", flow = "x/y", headers = Unknown)]
 pub struct RouterLink {
     outputs: u8,
 }

@@ -44,7 +44,7 @@ use castanet_element::wire::{Ethernet, Vlan, ether_type};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 vlan 7 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "vlan", args = EtherVLANEncapArgs, methods, gives = "ether", alias = "EtherVlanEncap")]
+#[element(room = "vlan", args = EtherVLANEncapArgs, methods, gives = "ether", alias = "EtherVlanEncap", headers = Encapsulate)]
 pub struct EtherVLANEncap {
     ethertype: u16,
     src: MacAddr,

@@ -32,10 +32,10 @@ use castanet_element::wire::{Ethernet, Vlan, ether_type, vlan};
 /// < out   eth 0:0:0:0:0:3 > 0:0:0:0:0:4 vlan 7 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "vlan", processing = "a/ah", alias = "StripEtherVlanHeader")]
+#[element(room = "vlan", processing = "a/ah", alias = "StripEtherVlanHeader", headers = StripFrame)]
 pub struct StripEtherVLANHeader {
     /// VLAN ID of frames without a tag; -1 for none.
-    #[arg(default = NativeVlan::ZERO)]
+    #[arg(default = NativeVlan::ZERO, shown = "0")]
     native_vlan: NativeVlan,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct TagArgs {
     #[arg(keyword)]
     vlan_id: Option<u16>,
     /// VLAN ID whose frames get no tag; -1 for none.
-    #[arg(keyword, default = NativeVlan::ZERO)]
+    #[arg(keyword, default = NativeVlan::ZERO, shown = "0")]
     pub(super) native_vlan: NativeVlan,
 }
 

@@ -28,7 +28,7 @@ pub struct VLANDecap {
     #[arg(default = true)]
     anno: bool,
     /// Ethernet type of the tag (TPID).
-    #[arg(keyword, default = ether_type::VLAN)]
+    #[arg(keyword, default = ether_type::VLAN, shown = "0x8100")]
     ethertype: u16,
 }
 

@@ -54,7 +54,7 @@ pub struct VLANEncapArgs {
     #[arg(flatten)]
     tag: TagArgs,
     /// Ethernet type of the tag (TPID).
-    #[arg(keyword, default = ether_type::VLAN)]
+    #[arg(keyword, default = ether_type::VLAN, shown = "0x8100")]
     ethertype: u16,
 }
 

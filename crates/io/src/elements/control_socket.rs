@@ -149,6 +149,10 @@ impl Control for ControlSocket {
         self.place == before.place
     }
 
+    fn references(&self) -> Vec<ProgramReference> {
+        self.settings.proxy.iter().cloned().map(ProgramReference::Element).collect()
+    }
+
     fn init(&self, local: &mut ControlSocketState, waker: ControlWaker) -> Result<(), ArgError> {
         local.slot.waker = Some(waker);
         self.try_open(local)

@@ -1,6 +1,7 @@
 //! The link types of captures, by Click's names.
 
 use super::ip_mark;
+use crate::offload;
 use castanet_element::prelude::*;
 use castanet_wire::pcap::link_type;
 
@@ -59,14 +60,24 @@ const SLL_LEN: usize = 16;
 
 /// Marks a packet's link header and its IP header; whether it is an IP packet.
 pub(super) fn mark(packet: &mut Packet, encap: u32) -> bool {
-    match encap {
-        link_type::ETHERNET => {
-            packet.set_mac_header(0);
-            ip_mark::mark_in_ethernet(packet)
-        }
-        link_type::LINUX_SLL => ip_mark::mark_at(packet, SLL_LEN),
-        link_type::RAW | link_type::IPV4 | link_type::IPV6 => ip_mark::mark_at(packet, 0),
-        old if link_type::RAW_OLD.contains(&old) => ip_mark::mark_at(packet, 0),
-        _ => false,
+    if encap == link_type::ETHERNET {
+        packet.set_mac_header(0);
     }
+    ip_offset(packet.bytes(), encap).is_some_and(|offset| ip_mark::mark_at(packet, offset))
+}
+
+/// The offset of the IP header of a packet, if it has one.
+pub(super) fn ip_offset(bytes: &[u8], encap: u32) -> Option<usize> {
+    match encap {
+        link_type::ETHERNET => offload::ip_offset(bytes),
+        link_type::LINUX_SLL => Some(SLL_LEN),
+        link if is_raw(link) => Some(0),
+        _ => None,
+    }
+}
+
+/// Whether packets of a link type begin with their IP header.
+pub(super) fn is_raw(encap: u32) -> bool {
+    matches!(encap, link_type::RAW | link_type::IPV4 | link_type::IPV6)
+        || link_type::RAW_OLD.contains(&encap)
 }

@@ -58,7 +58,7 @@ use std::sync::Arc;
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;
 /// ```
 #[derive(Element)]
-#[element(args = FromDeviceArgs, methods)]
+#[element(args = FromDeviceArgs, methods, headers = Receive)]
 pub struct FromDevice {
     settings: FromDeviceArgs,
     #[flatten]
@@ -89,7 +89,7 @@ pub struct FromDeviceArgs {
     #[arg(keyword, default = false)]
     force_ip: bool,
     /// The method by which the element receives.
-    #[arg(keyword, default = Method::Best)]
+    #[arg(keyword, default = Method::Best, shown = "default")]
     method: Method,
     /// Older name of METHOD.
     #[arg(keyword)]

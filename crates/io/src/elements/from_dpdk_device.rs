@@ -50,7 +50,7 @@ use castanet_element::resource::from_args;
 /// FromDPDKDevice(0000:03:00.0, QUEUE 1, PROMISC true) -> Discard;
 /// ```
 #[derive(Clone, Element)]
-#[element(args = FromDPDKDeviceArgs, ports = "0/0-1", methods)]
+#[element(args = FromDPDKDeviceArgs, ports = "0/0-1", methods, headers = Gives(FirstHeader::Ethernet, MarkedHeader::Unknown))]
 pub struct FromDPDKDevice {
     settings: FromDPDKDeviceArgs,
     /// The queues of each worker.

@@ -7,8 +7,11 @@ use crate::pcap::{self, DumpReader};
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
 use castanet_packet::anno;
+use castanet_wire::{Ethernet, Ipv4Header};
 
 /// Reads packets from the pcap or pcapng file FILENAME, `-` for standard input.
+///
+/// The file may be compressed by gzip or bzip2.
 ///
 /// The timestamp annotation of a packet is the time of its capture; the extra
 /// length annotation is the number of bytes that were not captured. With TIMING the
@@ -43,6 +46,14 @@ pub struct FromDumpArgs {
     /// Whether to emit only IP packets on output 0, with their IP header marked.
     #[arg(keyword, default = false)]
     force_ip: bool,
+    /// The length to which packets are cut or extended, with an Ethernet header of 14 bytes: -1 for none,
+    /// 0 for the length that they had before capture, or 60 to 9000. The length in an IPv4 header is
+    /// changed with it.
+    #[arg(keyword, default = -1, range = -1..=9000)]
+    force_len: i32,
+    /// With TIMING, the speed in percent of that of the capture.
+    #[arg(keyword, default = 100, range = 1..)]
+    acceleration: u32,
     /// The time of capture from which packets are emitted, in seconds since 1970.
     #[arg(keyword)]
     start: Option<Duration>,
@@ -102,8 +113,9 @@ pub struct FromDumpState {
     first: Option<Time>,
     /// The time of the first packet that is emitted.
     first_emitted: Option<Time>,
-    /// With TIMING, the nanoseconds between a packet's capture and its emission.
-    offset: Option<i64>,
+    /// With TIMING, the time at which a packet was emitted, and that of its capture; the others are timed
+    /// by it.
+    timed_by: Option<(Time, i64)>,
     /// A packet that was read ahead: it is not due yet, or is beyond the end.
     next: Option<Packet>,
     /// The time by which the end was postponed.
@@ -177,7 +189,7 @@ impl FromDumpState {
     /// With TIMING, emits the next packet at once and times the others by it.
     #[write]
     fn reset_timing(&mut self, _: &str) -> Result<(), ArgError> {
-        self.offset = None;
+        self.timed_by = None;
         Ok(())
     }
 }
@@ -205,6 +217,11 @@ impl Build for FromDump {
         if settings.stop && settings.end_call.is_some() {
             return Err(ArgError::new("END_CALL and STOP exclude each other")
                 .click("END_CALL and STOP are mutually exclusive"));
+        }
+        if (1..MIN_FRAME).contains(&settings.force_len) {
+            let error = ArgError::new(format!("{} is not -1, 0 or 60 to 9000", settings.force_len));
+            let error = error.at("FORCE_LEN");
+            return Err(error.reworded("FORCE_LEN requires a valid frame size"));
         }
         let sample_rate = SampleRate::new(settings.sample);
         Ok(FromDump { settings, sample_rate })
@@ -351,6 +368,9 @@ impl FromDump {
         let (wire_len, link) = (record.wire_len as usize, record.link_type);
         let Some(mut packet) = cx.copy_in(record.data) else { return Ok(None) };
         packet.set_timestamp(time.0);
+        if let Some(len) = self.settings.forced_len(wire_len, link) {
+            set_len(&mut packet, len, link);
+        }
         if wire_len > packet.len() {
             packet.set_anno_u32(anno::EXTRA_LENGTH, (wire_len - packet.len()) as u32);
         }
@@ -371,8 +391,10 @@ impl FromDump {
         if !self.settings.timing {
             return None;
         }
-        let offset = *local.offset.get_or_insert(cx.now().0 - packet.timestamp());
-        let due = Time(packet.timestamp().saturating_add(offset));
+        let (from, first) = *local.timed_by.get_or_insert((cx.now(), packet.timestamp()));
+        let captured = i128::from(packet.timestamp()) - i128::from(first);
+        let elapsed = captured * 100 / i128::from(self.settings.acceleration);
+        let due = Time(from.0.saturating_add(i64::try_from(elapsed).unwrap_or(i64::MAX)));
         (due > cx.now()).then_some(due)
     }
 
@@ -404,6 +426,26 @@ impl FromDump {
     }
 }
 
+/// Length of the shortest Ethernet frame without its checksum, in bytes.
+const MIN_FRAME: i32 = 60;
+
+/// Cuts a packet or adds zero bytes, and changes the length in its IPv4 header, if it has one.
+fn set_len(packet: &mut Packet, len: usize, link: u32) {
+    match len.checked_sub(packet.len()) {
+        Some(missing) => _ = packet.put_back(missing),
+        None => packet.truncate(len),
+    }
+    let Some(offset) = encap::ip_offset(packet.bytes(), link) else { return };
+    let total = u16::try_from(len - offset);
+    let header = packet.bytes_mut().get_mut(offset..).and_then(Ipv4Header::from_prefix_mut);
+    if let (Some((header, _)), Ok(total)) = (header, total)
+        && header.version() == 4
+        && header.total_len() != total
+    {
+        header.rewrite_total_len(total);
+    }
+}
+
 /// The time from which packets are emitted: absolute, or after the file's first packet.
 #[derive(Clone, Copy)]
 enum StartTime {
@@ -421,6 +463,19 @@ enum EndTime {
 }
 
 impl FromDumpArgs {
+    /// The length that FORCE_LEN gives to a packet with this length before capture; `None` if it keeps
+    /// that of its capture.
+    fn forced_len(&self, wire_len: usize, link: u32) -> Option<usize> {
+        let frame = match self.force_len {
+            ..0 => return None,
+            // No packet is longer, whatever the file says.
+            0 => wire_len.min(usize::from(u16::MAX)),
+            len => len as usize,
+        };
+        // Packets without a link header are so much shorter.
+        Some(if encap::is_raw(link) { frame.saturating_sub(Ethernet::LEN) } else { frame })
+    }
+
     fn start(&self) -> Option<StartTime> {
         self.start.map(StartTime::At).or(self.start_after.map(StartTime::After))
     }

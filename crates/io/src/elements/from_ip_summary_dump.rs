@@ -62,7 +62,7 @@ pub struct FromIPSummaryDumpArgs {
     #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
     sample: f64,
     /// The protocol of packets whose lines do not give it.
-    #[arg(keyword, default = ip_proto::TCP)]
+    #[arg(keyword, default = ip_proto::TCP, shown = "6")]
     proto: u8,
     /// Whether a line that stands for several packets makes that number of packets.
     #[arg(keyword, default = false)]

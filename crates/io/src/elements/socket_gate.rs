@@ -32,6 +32,11 @@ impl Control for SocketGate {
         ProgramWait::Ended
     }
 
+    fn references(&self) -> Vec<ProgramReference> {
+        let tables = self.allow.iter().chain(&self.deny);
+        tables.map(|table| ProgramReference::Read(format!("{table}.lookup"))).collect()
+    }
+
     fn call(
         &self,
         (): &mut (),

@@ -31,7 +31,7 @@ use castanet_element::resource::from_args;
 /// FromDevice(eth1) -> ToDevice(eth0);
 /// ```
 #[derive(Element)]
-#[element(args = ToDeviceArgs, ports = "1/0-2", processing = "a/h")]
+#[element(args = ToDeviceArgs, ports = "1/0-2", processing = "a/h", headers = Send)]
 pub struct ToDevice {
     settings: ToDeviceArgs,
     #[flatten]
@@ -53,7 +53,7 @@ pub struct ToDeviceArgs {
     #[expect(dead_code, reason = "for configurations that say so")]
     burst: u32,
     /// The method by which the element sends: AF_XDP, or `sendmmsg` on a packet socket.
-    #[arg(keyword, default = Method::Best)]
+    #[arg(keyword, default = Method::Best, shown = "default")]
     method: Method,
     /// Number of packets of each worker that may wait for room.
     #[arg(keyword, default = 1024)]

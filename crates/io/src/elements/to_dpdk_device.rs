@@ -39,7 +39,7 @@ use castanet_element::resource::from_args;
 /// ... -> ResetIPChecksum(L4 true) -> ToDPDKDevice(1, TCO true, UCO true, TSO true);
 /// ```
 #[derive(Element)]
-#[element(args = ToDPDKDeviceArgs, ports = "1/0")]
+#[element(headers = Send, args = ToDPDKDeviceArgs, ports = "1/0")]
 pub struct ToDPDKDevice {
     settings: ToDPDKDeviceArgs,
     /// The queues of each worker.

@@ -93,6 +93,44 @@ fn parse_reference(text: &str) -> Option<(&str, bool, usize)> {
     }
 }
 
+/// Adds the handlers that calls in `text` name, as far as their names are not computed.
+pub(super) fn add_calls<'t>(text: &'t str, calls: &mut Vec<&'t str>) {
+    let (mut quoted, mut at) = (None, 0);
+    let bytes = text.as_bytes();
+    while let Some(&byte) = bytes.get(at) {
+        at += match (byte, quoted) {
+            (b'$', None | Some(b'"')) => match parse_reference(&text[at..]) {
+                Some((call, is_call, length)) => {
+                    if is_call {
+                        add_calls(call, calls);
+                        calls.extend(fixed_name(call));
+                    }
+                    length
+                }
+                None => 1,
+            },
+            (b'"' | b'\'', None) => {
+                quoted = Some(byte);
+                1
+            }
+            (_, Some(open)) if byte == open => {
+                quoted = None;
+                1
+            }
+            (b'\\', Some(b'"')) if at + 1 < bytes.len() => {
+                1 + text[at + 1..].chars().next().map_or(1, char::len_utf8)
+            }
+            _ => text[at..].chars().next().map_or(1, char::len_utf8),
+        };
+    }
+}
+
+/// The name of the handler that a call begins with, if it is not computed.
+pub(super) fn fixed_name(call: &str) -> Option<&str> {
+    let name = shift_word(call).0;
+    (!name.is_empty() && !name.contains(['$', '"', '\'', '\\'])).then_some(name)
+}
+
 /// The offset of the parenthesis that closes the one at the start of `text`; parentheses in quotes
 /// do not count.
 fn closing(text: &str) -> Option<usize> {

@@ -2,7 +2,7 @@
 
 use super::expand::{expand, full_call, own_handler, read, too_long};
 use super::number::parse_nanoseconds;
-use super::parse::{ExitKind, Instruction, JumpTarget, Program};
+use super::parse::{ExitKind, Instruction, JumpTarget, Program, prints_handler};
 use super::{Environment, MAX_VALUE_LEN, WriteError, sprintf::words};
 use crate::text::parse_bool;
 use castanet_lang::args::{shift_word, unquote};
@@ -317,9 +317,8 @@ impl Interpreter {
         unquoted: bool,
         env: &mut dyn Environment,
     ) -> Option<String> {
-        let is_handler = |c: char| c.is_ascii_alphabetic() || c == '@' || c == '_';
         let errors = env.errors();
-        let mut out = if text.starts_with(is_handler) {
+        let mut out = if prints_handler(text) {
             let (name, parameter) = self.call_text(text, unquoted, env);
             match read(&name, &parameter, self, env) {
                 Ok(value) => value,

@@ -1,5 +1,6 @@
 //! The parser of scripts.
 
+use super::expand::{add_calls, fixed_name};
 use super::number::parse_nanoseconds;
 use castanet_lang::args::shift_word;
 use castanet_lang::nearest;
@@ -175,6 +176,37 @@ impl Program {
         })
     }
 
+    /// The handlers that the script reads, and those that it writes, as far as it does not compute
+    /// their names.
+    pub fn handlers(&self) -> (Vec<&str>, Vec<&str>) {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        for instruction in &self.instructions {
+            let text = match instruction {
+                Instruction::Set { text, .. }
+                | Instruction::Init { text, .. }
+                | Instruction::Print { text, .. }
+                | Instruction::Read { text, .. }
+                | Instruction::Write { text, .. }
+                | Instruction::Wait(text)
+                | Instruction::Goto { condition: text, .. }
+                | Instruction::Return { text, .. }
+                | Instruction::Error { text, .. } => text,
+                Instruction::Pause(_)
+                | Instruction::Label(_)
+                | Instruction::RequestStop
+                | Instruction::Exit(_) => continue,
+            };
+            match instruction {
+                Instruction::Print { .. } if prints_handler(text) => reads.extend(fixed_name(text)),
+                Instruction::Read { .. } => reads.extend(fixed_name(text)),
+                Instruction::Write { .. } => writes.extend(fixed_name(text)),
+                _ => {}
+            }
+            add_calls(text, &mut reads);
+        }
+        (reads, writes)
+    }
+
     /// The target of a label.
     pub(super) fn label(&self, name: &str) -> Option<JumpTarget> {
         let is_it = |i: &Instruction| matches!(i, Instruction::Label(l) if l == name);
@@ -213,6 +245,11 @@ impl Program {
             }
         }
     }
+}
+
+/// Whether `print` of this text prints the value of a handler.
+pub(super) fn prints_handler(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '@' || c == '_')
 }
 
 fn syntax(argument: usize, word: &str) -> ParseError {

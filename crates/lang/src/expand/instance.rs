@@ -20,6 +20,9 @@ const MAX_TEXT: usize = 1 << 28;
 /// The class of `input` and `output` in a body that is expanded by itself.
 pub(crate) const PORT_CLASS: &str = "<port>";
 
+/// The class in a flat graph of elements whose class is not known; the error has been reported.
+pub const UNDECLARED_CLASS: &str = "<undeclared>";
+
 /// The graph before its pseudo elements are removed.
 #[derive(Debug, Default)]
 pub(super) struct Graph {
@@ -169,6 +172,25 @@ impl Expansion<'_> {
                 return;
             }
             self.element(task, &mut tasks);
+        }
+        self.keep_undeclared();
+    }
+
+    /// Makes elements of the nodes whose class is not known, so that their neighbours keep their
+    /// connections.
+    fn keep_undeclared(&mut self) {
+        for node in &mut self.graph.nodes {
+            if let NodeKind::Error = node.kind {
+                let (name, span) = (node.name.clone(), node.span);
+                node.kind = NodeKind::Element(Box::new(FlatElement {
+                    name,
+                    class: UNDECLARED_CLASS.to_owned(),
+                    config: String::new(),
+                    config_span: None,
+                    span,
+                    origin: ConfigOrigin::default(),
+                }));
+            }
         }
     }
 

@@ -2,11 +2,10 @@
 //!
 //! An element that takes `on::Ipv4` lets only such packets through, so the edges behind it carry
 //! nothing else. The next element checks all the same: a view is made by its check alone, which for
-//! IPv4 is one test of a flag. An element that takes `on::Ipv4` where no element upstream marks a
-//! header would drop all packets, and is warned about.
+//! IPv4 is one test of a flag.
 
 use super::Graph;
-use castanet_lang::{Diagnostic, Diagnostics};
+use super::dataflow::{PacketFact, PacketFacts};
 
 /// The kind of packets on an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,41 +63,19 @@ fn common(a: &'static str, b: &'static str) -> Option<&'static str> {
     (a == b).then_some(a)
 }
 
-/// The kind of packets on each edge and at each element.
-pub struct EdgePlan {
-    /// By edge.
-    pub edges: Vec<Carries>,
-    /// By element: the kind of packets that arrive, all inputs together.
-    pub arrives: Vec<Carries>,
+impl PacketFact for Carries {
+    fn or(self, other: Carries) -> Carries {
+        Carries::or(self, other)
+    }
 }
 
-/// Follows packets from their sources until nothing changes.
-pub fn follow(graph: &Graph, warnings: &mut Diagnostics) -> EdgePlan {
-    let mut plan = EdgePlan {
-        edges: vec![Carries::Nothing; graph.edges.len()],
-        arrives: vec![Carries::Nothing; graph.elements.len()],
-    };
-    // Sources first; an element to which more kinds come is looked at again. The kind of an edge
-    // only grows: nothing, one view, any.
-    let mut work: Vec<usize> = (0..graph.elements.len()).collect();
-    work.retain(|&n| graph.elements[n].inputs.is_empty());
-    while let Some(node) = work.pop() {
-        for &i in &graph.leaving[node] {
-            let carried = leaves(graph, node, graph.edges[i].from.port, plan.arrives[node]);
-            if plan.edges[i] == carried {
-                continue;
-            }
-            plan.edges[i] = carried;
-            let to = graph.edges[i].to.node;
-            let arrives = plan.arrives[to].or(carried);
-            if arrives != plan.arrives[to] || carried != Carries::Nothing {
-                plan.arrives[to] = arrives;
-                work.push(to);
-            }
-        }
-    }
-    warn(graph, &plan, warnings);
-    plan
+/// The kind of packets on each edge, as they are followed from their sources.
+pub fn follow(graph: &Graph) -> Vec<Carries> {
+    let facts = PacketFacts::follow(graph, |node, port, inputs: &[Option<Carries>]| {
+        let arrives = inputs.iter().flatten().fold(Carries::Nothing, |all, one| all.or(*one));
+        Some(leaves(graph, node, port, arrives))
+    });
+    facts.edges.into_iter().map(|edge| edge.unwrap_or(Carries::Nothing)).collect()
 }
 
 /// The kind of packets that leave an output, given the kind that arrives.
@@ -112,25 +89,6 @@ fn leaves(graph: &Graph, node: usize, port: usize, arrives: Carries) -> Carries 
     if class.on != "any" && !arrives.are(class.on) {
         return Carries::Only(class.on);
     }
-    if graph.elements[node].inputs.is_empty() { Carries::Any } else { arrives }
-}
-
-/// Warns about elements that will refuse all packets.
-fn warn(graph: &Graph, plan: &EdgePlan, warnings: &mut Diagnostics) {
-    for (i, it) in graph.elements.iter().enumerate() {
-        let needs_mark = matches!(it.class.on, "ip" | "ip6" | "udp" | "tcp" | "icmp");
-        let Carries::Only(what) = plan.arrives[i] else { continue };
-        if needs_mark && matches!(what, "ether" | "arp") {
-            let message = format!(
-                "'{}' takes {} packets, but only {what} packets arrive",
-                graph.label(i),
-                it.class.on
-            );
-            let help = match it.class.on {
-                "ip6" => "put Strip(14) and CheckIP6Header (or MarkIP6Header) before it",
-                _ => "put Strip(14) and CheckIPHeader (or MarkIPHeader) before it",
-            };
-            warnings.push(Diagnostic::warning(it.span, message).with_help(help));
-        }
-    }
+    let is_origin = graph.elements[node].inputs.is_empty();
+    if is_origin || class.is_unknown() { Carries::Any } else { arrives }
 }

@@ -2,25 +2,19 @@
 
 use super::{Edge, Element, Flow, Graph};
 use crate::graph::target::Target;
-use castanet_element::class::Library;
+use castanet_element::class::{Library, UNKNOWN};
 use castanet_element::declaration::ElementDeclarations;
-use castanet_lang::{Diagnostic, Diagnostics, FlatGraph, nearest};
+use castanet_lang::{Diagnostic, Diagnostics, FlatElement, FlatGraph, UNDECLARED_CLASS, nearest};
 
-/// Looks the classes up and counts the ports in use.
+/// Looks the classes up and counts the ports in use. Elements without a class that is known are
+/// [`UNKNOWN`], so that the others keep their connections.
 pub fn name(flat: &FlatGraph, library: &Library, errors: &mut Diagnostics) -> Graph {
     let mut graph = Graph { sealed: flat.sealed.clone(), ..Graph::default() };
-    let mut index = vec![None; flat.elements.len()];
-    for (i, it) in flat.elements.iter().enumerate() {
-        let Some(class) = library.get(&it.class) else {
-            let near = || nearest(&it.class, library.names());
-            let help = library.help_for_absent(&it.class).map(str::to_owned);
-            errors.push(
-                Diagnostic::error(it.span, format!("unknown element class '{}'", it.class))
-                    .with_maybe_help(help.or_else(|| Some(format!("did you mean '{}'?", near()?)))),
-            );
-            continue;
-        };
-        index[i] = Some(graph.elements.len());
+    for it in &flat.elements {
+        let class = library.get(&it.class).unwrap_or(&UNKNOWN);
+        if class.is_unknown() && it.class != UNDECLARED_CLASS {
+            errors.push(unknown(it, library));
+        }
         graph.elements.push(Element {
             name: it.name.clone(),
             class,
@@ -33,10 +27,8 @@ pub fn name(flat: &FlatGraph, library: &Library, errors: &mut Diagnostics) -> Gr
         });
     }
     for it in &flat.connections {
-        let ends = (index[it.from.element], index[it.to.element]);
-        let (Some(from), Some(to)) = ends else { continue };
-        let from = Target { node: from, port: it.from.port };
-        let to = Target { node: to, port: it.to.port };
+        let from = Target { node: it.from.element, port: it.from.port };
+        let to = Target { node: it.to.element, port: it.to.port };
         grow(&mut graph.elements[from.node].outputs, from.port);
         grow(&mut graph.elements[to.node].inputs, to.port);
         graph.edges.push(Edge { from, to, flow: Flow::Agnostic, span: it.span });
@@ -47,6 +39,14 @@ pub fn name(flat: &FlatGraph, library: &Library, errors: &mut Diagnostics) -> Gr
     }
     graph.link();
     graph
+}
+
+/// The error about a class that is not known.
+fn unknown(it: &FlatElement, library: &Library) -> Diagnostic {
+    let near = || Some(format!("did you mean '{}'?", nearest(&it.class, library.names())?));
+    let help = library.help_for_absent(&it.class).map(str::to_owned).or_else(near);
+    Diagnostic::error(it.span, format!("unknown element class '{}'", it.class))
+        .with_maybe_help(help)
 }
 
 /// More ports than any element has; the port check says so with the numbers.

@@ -30,9 +30,9 @@ pub fn elements(graph: &Graph) -> String {
 }
 
 /// Kinds of packets on each edge, and where headers are checked.
-pub fn edges(graph: &Graph, plan: &carries::EdgePlan) -> String {
+pub fn edges(graph: &Graph, carries: &[carries::Carries]) -> String {
     let mut out = String::new();
-    for (edge, carried) in graph.edges.iter().zip(&plan.edges) {
+    for (edge, carried) in graph.edges.iter().zip(carries) {
         let (from, to) = (&graph.elements[edge.from.node], &graph.elements[edge.to.node]);
         let look = match to.class.on {
             "any" => String::new(),

@@ -1,7 +1,7 @@
 //! From a flat configuration to a plan that can be built, in explicit steps.
 //!
 //! Each step is a function from one plain data structure to the next:
-//! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] →
+//! [`classes::name`] → [`ports::resolve`] → [`carries::follow`] → [`lints::find`] →
 //! [`devices::find`] → [`assign::assign`] → `order::single` → [`fuse::find`] →
 //! [`checksums::may_leave`];
 //! [`explain`] prints each but the last.
@@ -17,9 +17,12 @@ pub mod carries;
 pub mod checksums;
 pub mod classes;
 pub mod compilable;
+pub mod dataflow;
 pub mod devices;
 pub mod explain;
 pub mod fuse;
+pub mod headers;
+pub mod lints;
 pub(crate) mod order;
 pub(crate) mod partner;
 pub mod ports;

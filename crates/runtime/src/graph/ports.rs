@@ -13,7 +13,9 @@ use castanet_lang::{Diagnostic, Diagnostics};
 pub fn resolve(graph: &mut Graph, in_turn: bool, errors: &mut Diagnostics) {
     let before = errors.errors();
     for it in &mut graph.elements {
-        check_range(it, errors);
+        if !it.class.is_unknown() {
+            check_range(it, errors);
+        }
         if !in_turn {
             check_used(it, errors);
         }
@@ -191,6 +193,9 @@ fn check_connections(graph: &Graph, errors: &mut Diagnostics) {
         count(&mut uses[edge.to.node].0, edge.to.port);
     }
     for (i, (it, used)) in graph.elements.iter().zip(&uses).enumerate() {
+        if it.class.is_unknown() {
+            continue;
+        }
         let sides = [
             ("input", &it.inputs, &used.0, Flow::Pull),
             ("output", &it.outputs, &used.1, Flow::Push),

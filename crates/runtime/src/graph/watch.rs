@@ -14,7 +14,9 @@ pub(crate) fn stores(
     if named.is_empty() {
         let near = nearest(graph, element);
         let none = || vec![ArgError::new("there is no queue to watch").click("no nearby Queues")];
-        return if near.is_empty() { Err(none()) } else { Ok(near) };
+        // A class that is not known may be that of a queue.
+        let is_known = graph.elements.iter().all(|it| !it.class.is_unknown());
+        return if near.is_empty() && is_known { Err(none()) } else { Ok(near) };
     }
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     for name in named {

@@ -1,13 +1,13 @@
 //! Builds workers from a plan.
 
-use super::calls::find_calls;
+use super::calls::{HandlerIndex, find_calls};
 use super::console::{ConsoleFanout, ProgramWaker};
 use super::costs::CpuLoad;
-use super::handlers;
 use super::inspect::Inspections;
 use super::plan::{ConfigPlan, ErrorStyle, plan, report, warn};
 use super::setup_builder::SetupBuilder;
 use super::{ControlState, Options, ProgramRun, Router, RunningConfig, WorkerSet};
+use super::{global, handlers};
 use crate::cores::Cores;
 use crate::graph::assign::AccountPlan;
 use crate::graph::target::Target;
@@ -137,20 +137,6 @@ impl Router {
         let native = |nodes: &Nodes| nodes.first()?.through()?.native();
         parts.nodes.iter().map(native).collect()
     }
-
-    /// Builds without opening a file or a device, and drops the result.
-    pub fn check(flat: &FlatGraph, library: &Library, options: &Options, found: &mut Diagnostics) {
-        let planned = plan(flat, library, &options.cores(), options.error_style, found);
-        let names = planned.names(options.interfaces);
-        let parts =
-            make_all(&planned, &names, &SharedState::default(), Time::default(), options, found);
-        let ConfigPlan { graph, assigned, .. } = &planned;
-        for element in 0..if found.has_errors() { 0 } else { graph.elements.len() } {
-            if let Err(error) = find_calls(graph, assigned, &parts.programs, &names, element) {
-                report(graph, element, "initializing", vec![error], options.error_style, found);
-            }
-        }
-    }
 }
 
 /// Builds a configuration without opening anything. `planned` is the plan of `flat`; its errors are
@@ -240,7 +226,10 @@ impl BuiltConfig {
                 })
             });
             let RunningConfig { graph, assigned, names, .. } = &self.config;
-            let found_calls = |()| find_calls(graph, assigned, &self.programs, names, element);
+            let global_writes = global::WRITES;
+            let programs = &self.programs;
+            let handlers = HandlerIndex { graph, assigned, programs, failed: &[], global_writes };
+            let found_calls = |()| find_calls(&handlers, names, element);
             if let Err(error) = begun.and_then(found_calls) {
                 self.refuse(element, error, found);
             }
@@ -330,11 +319,13 @@ fn all_declarations(
 }
 
 /// The nodes of each element, one for each worker, and the programs.
-struct Parts {
+pub(super) struct Parts {
     nodes: Vec<Nodes>,
-    programs: Vec<ProgramRun>,
+    pub(super) programs: Vec<ProgramRun>,
     /// By element: its handlers and reasons to drop beside those of its class.
-    declarations: Vec<ElementDeclarations>,
+    pub(super) declarations: Vec<ElementDeclarations>,
+    /// By element: whether it could not be made.
+    pub(super) failed: Vec<bool>,
 }
 
 impl Parts {
@@ -355,7 +346,8 @@ impl Parts {
     }
 }
 
-fn make_all(
+/// Makes the nodes of all elements, and the programs; opens nothing.
+pub(super) fn make_all(
     planned: &ConfigPlan,
     names: &ScopedNames,
     shared: &SharedState,
@@ -368,7 +360,12 @@ fn make_all(
     let warnings = RefCell::default();
     let places = SetupBuilder { graph, assigned, names, shared, started, warnings };
     let workers = options.workers.max(1);
-    let mut parts = Parts { nodes: Vec::new(), programs: Vec::new(), declarations: Vec::new() };
+    let mut parts = Parts {
+        nodes: Vec::new(),
+        programs: Vec::new(),
+        declarations: Vec::new(),
+        failed: Vec::new(),
+    };
     for (i, it) in graph.elements.iter().enumerate() {
         let payment = assigned.payment(i);
         let made = places.at(i, |setup| match (it.class.role, it.class.factory.program) {
@@ -384,6 +381,7 @@ fn make_all(
         });
         drop(payment);
         warn(graph, i, places.warnings.take(), options.error_style, found);
+        parts.failed.push(made.is_err());
         parts.nodes.push(made.unwrap_or_else(|errors: Vec<ArgError>| {
             report(graph, i, "configuring", errors, options.error_style, found);
             Vec::new()

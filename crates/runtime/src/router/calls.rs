@@ -4,11 +4,13 @@ use super::build::BuiltConfig;
 use super::handlers::{declared, has, missing};
 use super::swap::Predecessor;
 use super::{ProgramRun, Router, global};
-use crate::graph::{Graph, assign};
+use crate::graph::{self, Graph, assign};
 use crate::worker::Worker;
 use crate::worker::calls::CallRequest;
 use castanet_element::args::ScopedNames;
+use castanet_element::control::ProgramReference;
 use castanet_element::error::ArgError;
+use castanet_element::handler::HandlerDoc;
 use castanet_lang::nearest;
 
 /// Calls that may wait for each other, each made by packets of the call before.
@@ -96,17 +98,15 @@ impl Router {
 
 /// Checks that the handlers exist that an element calls.
 pub(super) fn find_calls(
-    graph: &Graph,
-    assigned: &assign::Assignment,
-    programs: &[ProgramRun],
+    handlers: &HandlerIndex,
     names: &ScopedNames,
     element: usize,
 ) -> Result<(), ArgError> {
-    let it = &graph.elements[element];
+    let it = &handlers.graph.elements[element];
     let calls = it.class.factory.calls.and_then(|find| find(&it.config, names.of(&it.name)));
     for (argument, handler) in calls.unwrap_or_default() {
-        let path = in_scope(graph, &it.name, &handler);
-        find(graph, assigned, programs, &path).map_err(|error| match argument {
+        let path = in_scope(handlers.graph, &it.name, &handler);
+        handlers.find(&path, true).map_err(|error| match argument {
             Some(argument) => error.at(argument),
             None => error,
         })?;
@@ -114,28 +114,96 @@ pub(super) fn find_calls(
     Ok(())
 }
 
-/// Checks that there is a write handler of that name.
-fn find(
-    graph: &Graph,
-    assigned: &assign::Assignment,
-    programs: &[ProgramRun],
-    path: &str,
-) -> Result<(), ArgError> {
-    let (element, name) = global::split(path);
-    if element.is_empty() {
-        return match global::knows(global::WRITES, name) {
-            true => Ok(()),
-            false => Err(global::no_write(name, global::WRITES)),
+/// The errors about handlers and elements that the arguments of a program name.
+pub(super) fn find_references(handlers: &HandlerIndex, run: &ProgramRun) -> Vec<ArgError> {
+    let it = &handlers.graph.elements[run.element];
+    let mut errors = Vec::new();
+    for reference in run.program.references() {
+        let (name, found) = match &reference {
+            ProgramReference::Read(name) => (name, handlers.find_for(&it.name, name, false)),
+            ProgramReference::Write(name) => (name, handlers.find_for(&it.name, name, true)),
+            ProgramReference::Element(name) => {
+                let is_there = graph::in_scope(handlers.graph, &it.name, name).is_some();
+                let error = || no_element(handlers.graph, name);
+                (name, if is_there { Ok(()) } else { Err(error()) })
+            }
         };
+        let Err(error) = found else { continue };
+        let error = match place_of(name, &it.config) {
+            Some(offset) => error.within(offset, name.len()),
+            None => error,
+        };
+        // A script may name the same handler many times.
+        if !errors.contains(&error) {
+            errors.push(error);
+        }
     }
-    let it = graph.find(element).ok_or_else(|| no_element(graph, element))?;
-    let handlers = declared(graph, assigned, it);
-    let program = programs.iter().find(|run| run.element == it);
-    match has(&handlers, name, true)
-        || program.is_some_and(|run| run.program.has_handler(name, true))
-    {
-        true => Ok(()),
-        false => Err(missing(graph, it, name, true, &handlers)),
+    errors
+}
+
+/// Where a text names a handler or an element first.
+fn place_of(name: &str, text: &str) -> Option<usize> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "_@/.".contains(c);
+    let stands_alone = |&(at, _): &(usize, &str)| {
+        !text[..at].ends_with(is_part) && !text[at + name.len()..].starts_with(is_part)
+    };
+    text.match_indices(name).find(stands_alone).map(|(at, _)| at)
+}
+
+/// The handlers of a router, whether it runs or not.
+#[derive(Clone, Copy)]
+pub(super) struct HandlerIndex<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) assigned: &'a assign::Assignment,
+    pub(super) programs: &'a [ProgramRun],
+    /// By element: whether it could not be made, so that its handlers are not known.
+    pub(super) failed: &'a [bool],
+    /// Write handlers of the router itself.
+    pub(super) global_writes: &'static [HandlerDoc],
+}
+
+impl HandlerIndex<'_> {
+    /// Whether a handler exists.
+    pub(super) fn has(&self, path: &str, write: bool) -> bool {
+        let (element, name) = global::split(path);
+        if element.is_empty() {
+            return global::knows(if write { self.global_writes } else { global::READS }, name);
+        }
+        let Some(element) = self.graph.find(element) else { return false };
+        has(&declared(self.graph, self.assigned, element), name, write)
+            || (!write && name.starts_with("drops."))
+            || self.graph.elements[element].declarations.has_handler(name, write)
+            || self.program(element).is_some_and(|run| run.program.has_handler(name, write))
+    }
+
+    fn program(&self, element: usize) -> Option<&ProgramRun> {
+        self.programs.iter().find(|run| run.element == element)
+    }
+
+    /// Checks that a handler exists.
+    pub(super) fn find(&self, path: &str, write: bool) -> Result<(), ArgError> {
+        if self.has(path, write) {
+            return Ok(());
+        }
+        let (element, name) = global::split(path);
+        if element.is_empty() {
+            return Err(global::missing(name, write, self.global_writes));
+        }
+        let it = self.graph.find(element).ok_or_else(|| no_element(self.graph, element))?;
+        let class = self.graph.elements[it].class;
+        // The handlers of a program that could not be made are not known.
+        let is_absent = class.factory.program.is_some() && self.failed.get(it) == Some(&true);
+        if class.is_unknown() || is_absent {
+            return Ok(());
+        }
+        Err(missing(self.graph, it, name, write, &declared(self.graph, self.assigned, it)))
+    }
+
+    /// Checks that a handler exists that a program names, if only in its own element.
+    fn find_for(&self, program: &str, name: &str, write: bool) -> Result<(), ArgError> {
+        let is_own = !name.contains('.') && self.has(&format!("{program}.{name}"), write);
+        let path = || in_scope(self.graph, program, name);
+        if is_own { Ok(()) } else { self.find(&path(), write) }
     }
 }
 

@@ -120,6 +120,16 @@ pub(super) fn no_write(name: &str, known: &[HandlerDoc]) -> ArgError {
     unknown(error, name, "write", name, &names(known))
 }
 
+/// The error about a handler that the router itself does not have; `writes` are those that can be
+/// written.
+pub(super) fn missing(name: &str, write: bool, writes: &[HandlerDoc]) -> ArgError {
+    if write {
+        return no_write(name, writes);
+    }
+    let error = ArgError::new(format!("the router has no read handler '{name}'"));
+    unknown(error, name, "read", name, &names(READS))
+}
+
 impl Router {
     /// Write handlers of the router itself.
     pub(super) fn global_writes(&self) -> &'static [HandlerDoc] {
@@ -172,10 +182,7 @@ impl Router {
                 let element = router.config.graph.find(it).unwrap_or_default();
                 Ok(router.port_counts(element, side == 'i')?.swap_remove(port))
             })?,
-            _ => {
-                let error = ArgError::new(format!("the router has no read handler '{name}'"));
-                return Err(unknown(error, name, "read", name, &names(READS)));
-            }
+            _ => return Err(missing(name, false, &[])),
         })
     }
 

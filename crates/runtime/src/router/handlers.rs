@@ -1,7 +1,7 @@
 //! Handlers: commands that workers run between two bursts.
 
 use super::accounts::account_handlers;
-use super::calls::no_element;
+use super::calls::{HandlerIndex, no_element};
 use super::costs::CYCLES;
 use super::tasks::task_handlers;
 use super::{DriverEvent, Router, global, reconfigure};
@@ -92,18 +92,25 @@ impl Router {
 
     /// Whether there is such a handler.
     pub fn has_handler(&self, handler: &str, write: bool) -> bool {
-        let (element, name) = global::split(handler);
-        if element.is_empty() {
-            return match write {
-                true => global::knows(self.global_writes(), name),
-                false => global::knows(global::READS, name),
-            };
+        self.handler_index().has(handler, write)
+    }
+
+    /// Checks that there is such a handler; the words behind its name are its parameter.
+    ///
+    /// # Errors
+    /// There is no such element, or it has no such handler to read (or to write).
+    pub fn find_handler(&self, handler: &str, write: bool) -> Result<(), ArgError> {
+        self.handler_index().find(handler.split_whitespace().next().unwrap_or_default(), write)
+    }
+
+    fn handler_index(&self) -> HandlerIndex<'_> {
+        HandlerIndex {
+            graph: &self.config.graph,
+            assigned: &self.config.assigned,
+            programs: &self.control.programs,
+            failed: &[],
+            global_writes: self.global_writes(),
         }
-        let Some(element) = self.config.graph.find(element) else { return false };
-        has(&self.handlers_of(element), name, write)
-            || (!write && name.starts_with("drops."))
-            || self.config.graph.elements[element].declarations.has_handler(name, write)
-            || self.program(element).is_some_and(|program| program.has_handler(name, write))
     }
 
     fn element(&self, name: &str) -> Result<usize, ArgError> {
@@ -514,6 +521,11 @@ pub(super) fn missing(
     let label = graph.label(it);
     let error = ArgError::new(format!("'{label}' has no {kind} handler '{name}'"));
     let path = format!("{}.{name}", graph.elements[it].name);
+    let error = match has(handlers, name, !write) {
+        true if write => error.help(format!("'{path}' can only be read")),
+        true => error.help(format!("'{path}' can only be written")),
+        false => error,
+    };
     unknown(error, &path, kind, name, &known.collect::<Vec<_>>())
 }
 

@@ -3,9 +3,11 @@
 use super::InterfaceResolver;
 use crate::cores::Cores;
 use crate::graph::devices::{self};
+use crate::graph::lints::{self, LintRemark};
 use crate::graph::order::PacketOrder;
 use crate::graph::{
-    Graph, assign, carries, checksums, classes, fuse, in_scope, order, ports, resources, watch,
+    Graph, assign, carries, checksums, classes, fuse, headers, in_scope, order, ports, resources,
+    watch,
 };
 use castanet_element::args::{DeclaredNames, Names, ScopedNames};
 use castanet_element::class::Library;
@@ -30,8 +32,11 @@ pub enum ErrorStyle {
 pub struct ConfigPlan {
     /// Elements, ports, processing.
     pub graph: Graph,
-    /// Kinds of packets on each edge.
-    pub carries: carries::EdgePlan,
+    /// By edge: the kind of its packets.
+    pub carries: Vec<carries::Carries>,
+    /// Parts that are allowed, and rarely meant, but for those where packets are lost: of these, `plan`
+    /// warns.
+    pub lints: Vec<LintRemark>,
     /// Declarations of information elements.
     pub facts: Facts,
     /// The cores of the workers.
@@ -81,10 +86,14 @@ pub fn plan(
     let mut graph = classes::name(flat, library, found);
     ports::resolve(&mut graph, error_style == ErrorStyle::Click, found);
     let facts = declared(&graph, error_style, found);
-    let mut warnings = Diagnostics::new();
-    let carries = carries::follow(&graph, &mut warnings);
+    let carries = carries::follow(&graph);
+    let mut lints = Vec::new();
     if error_style == ErrorStyle::Castanet {
-        found.append(warnings);
+        lints = lints::find(&graph, &headers::follow(&graph));
+        let (urgent, others) = lints.into_iter().partition(|it| it.lint.loses_packets);
+        let urgent: Vec<LintRemark> = urgent;
+        urgent.into_iter().for_each(|it| found.push(it.warning));
+        lints = others;
     }
     let devices = devices::find(&graph, &facts.names.resolved(None));
     let mut assigned = assign::assign(&graph, &facts, &devices, cores);
@@ -98,7 +107,7 @@ pub fn plan(
         element.may_leave_checksums = may_leave;
     }
     let cores = cores.clone();
-    ConfigPlan { graph, carries, facts, cores, assigned, fused }
+    ConfigPlan { graph, carries, lints, facts, cores, assigned, fused }
 }
 
 /// The names of the host's interfaces; none where the system does not tell.

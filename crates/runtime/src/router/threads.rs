@@ -1,6 +1,7 @@
 //! Handlers about the threads of an element, as FastClick has them.
 
 use super::Router;
+use crate::cores::written;
 use crate::graph::Graph;
 use crate::graph::assign::Assignment;
 use castanet_element::class::Role;
@@ -12,8 +13,8 @@ impl Router {
     pub(super) fn read_threads(&self, element: usize, name: &str) -> Option<String> {
         let (graph, plan) = (&self.config.graph, &self.config.assigned);
         Some(match name {
-            "passing_threads" => ranges(&passing(graph, plan)[element]),
-            "spawning_threads" => ranges(&spawning(plan, element)),
+            "passing_threads" => written(&passing(graph, plan)[element]),
+            "spawning_threads" => written(&spawning(plan, element)),
             "home_thread" => plan[element].home.to_string(),
             "mt_safe" => "true".to_owned(),
             "is_fullpush" => is_pushed(graph, element).to_string(),
@@ -112,20 +113,4 @@ fn spread(
             }
         }
     }
-}
-
-/// Numbers as ranges: `0,2-3`.
-fn ranges(numbers: &BTreeSet<usize>) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for &number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    let texts = ranges.into_iter().map(|(first, last)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    });
-    texts.collect::<Vec<_>>().join(",")
 }

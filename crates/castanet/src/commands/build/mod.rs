@@ -206,7 +206,8 @@ fn checked(
     configuration: &Configuration,
     library: &Library,
 ) -> Result<LoadedConfiguration, CommandError> {
-    let loaded = load_checked(configuration, library)?;
+    let (mut loaded, _) = load_checked(configuration, library)?;
+    crate::lints::silence(&mut loaded.found, &loaded.sources, &[]);
     loaded.report(ErrorStyle::Castanet);
     if loaded.found.has_errors() { Err(CommandError::REPORTED) } else { Ok(loaded) }
 }
