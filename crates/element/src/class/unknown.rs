@@ -39,6 +39,7 @@ pub static UNKNOWN: Class = Class {
         notifies: false,
         checksums: Checksums::Right,
         bypass: &[],
+        partner: None,
         ported: None,
         stage: None,
     },
