@@ -195,24 +195,26 @@ impl Middlebox {
         self.execute_line(&line, names).map_err(unnamed)
     }
 
-    /// Tests a packet at a time in nanoseconds.
-    pub(crate) fn test_packet(&self, test: &TestPacket, now: u64) -> Result<String, String> {
-        let Middlebox { interfaces, connections, fragments, mtu, active_rules, log, .. } = self;
-        let port = interfaces.path(test.input.as_deref(), test.output.as_deref())?;
-        let rules = active_rules.rules();
-        let (mtu, is_counted) = (*mtu, false);
-        let hook = HookContext {
-            rules,
-            interfaces,
-            connections,
-            fragments,
-            mtu,
+    /// The context of packets from a port at a time in nanoseconds, which count or are only tested.
+    pub(crate) fn hook(&self, port: usize, now: u64, is_counted: bool) -> HookContext<'_> {
+        HookContext {
+            rules: self.active_rules.rules(),
+            interfaces: &self.interfaces,
+            connections: &self.connections,
+            fragments: &self.fragments,
+            mtu: self.mtu,
             port,
             now,
             is_counted,
-            log,
-        };
-        let is_enabled = interfaces.is_enabled(port);
+            log: &self.log,
+        }
+    }
+
+    /// Tests a packet at a time in nanoseconds.
+    pub(crate) fn test_packet(&self, test: &TestPacket, now: u64) -> Result<String, String> {
+        let port = self.interfaces.path(test.input.as_deref(), test.output.as_deref())?;
+        let (hook, active_rules) = (self.hook(port, now, false), &self.active_rules);
+        let is_enabled = self.interfaces.is_enabled(port);
         PacketTest { hook, active_rules, is_enabled }.run(&test.packet)
     }
 }

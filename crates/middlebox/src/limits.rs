@@ -1,5 +1,6 @@
 //! Limits of rules: rates of packets, and numbers of connections.
 
+use crate::connections::octets;
 use crate::field::{FieldLocation, LimitScope};
 use crate::match_packet::PacketView;
 use crate::rule::Rule;
@@ -199,7 +200,8 @@ impl RuleLimits {
 impl RateMeter {
     fn allows(&self, packet: &PacketView) -> bool {
         let key = self.scope.address(packet).unwrap_or(ALL);
-        let cost = self.rate.cost(packet.bytes.len().saturating_sub(packet.headers.network));
+        // Of a fragment, `bytes` has the headers alone.
+        let cost = self.rate.cost(octets(packet.bytes, packet.headers));
         let is_within = self.buckets.with(|buckets| match packet.is_counted {
             true => self.take(buckets, key, cost, packet.now),
             false => {

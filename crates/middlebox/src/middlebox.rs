@@ -2,7 +2,7 @@
 
 use crate::active_rules::ActiveRules;
 use crate::analysis::{RuleDiagnostic, warnings_of_all};
-use crate::burst::{HookContext, now};
+use crate::burst::now;
 use crate::connections::Connections;
 use crate::execute::{built_rules, check_rule_count};
 use crate::exit::Exit;
@@ -575,20 +575,6 @@ impl PerBatch for Middlebox {
             cx.emit_batch(Exit::Out(port as u8), batch);
             return;
         }
-        let Middlebox { interfaces, connections, fragments, mtu, log, .. } = self;
-        let now = now(cx);
-        let (mtu, is_counted) = (*mtu, true);
-        let hook = HookContext {
-            rules,
-            interfaces,
-            connections,
-            fragments,
-            mtu,
-            port,
-            now,
-            is_counted,
-            log,
-        };
-        hook.process_burst(state, batch, cx);
+        self.hook(port, now(cx), true).process_burst(state, batch, cx);
     }
 }

@@ -60,6 +60,9 @@ fn conditions(spec: &FieldSpec) -> &'static str {
     use crate::field::Kind;
     match spec.kind {
         Kind::Presence => "there or not",
+        Kind::Rate => "`<=` `>`",
+        Kind::Chain => "`==`",
+        _ if spec.is_limit() => "`<` `<=`",
         _ if spec.has_order() => "all",
         _ => "`==` `!=`",
     }

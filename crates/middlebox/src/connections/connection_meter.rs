@@ -157,7 +157,7 @@ impl Connections {
 /// Bytes of an IP packet with its header. Those of a later fragment, which is seen with the headers
 /// of the first one, are in its length field.
 #[inline]
-pub(super) fn octets(bytes: &[u8], headers: &Headers) -> usize {
+pub(crate) fn octets(bytes: &[u8], headers: &Headers) -> usize {
     if !headers.is_fragment {
         return headers.end - headers.network;
     }

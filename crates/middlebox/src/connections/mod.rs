@@ -20,6 +20,7 @@ mod tests;
 mod tracking;
 mod tuple;
 
+pub(crate) use connection_meter::octets;
 pub(crate) use listing::{ConnectionFormat, json_array};
 pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};
