@@ -80,8 +80,8 @@ fn missing_doc_comments_are_errors() {
 
 #[test]
 fn wrong_options_of_arguments_are_errors() {
-    let options =
-        "wants keyword, rest, flatten, live, name = \"\", default = ... or range = LOW..=HIGH";
+    let options = "wants keyword, rest, flatten, live, name = \"\", default = ..., shown = \"\", \
+                   range = LOW..=HIGH or syntax = \"\"";
     assert_eq!(
         args_error(parse_quote!(
             struct A {
