@@ -463,7 +463,7 @@ impl HookContext<'_> {
             let ct_info = CtInfo::of_no_connection(seen.0, seen.1);
             self.match_rules(state, None, seen, ct_info);
         } else {
-            self.match_rules(state, lookup.match_index, seen, lookup.ct_info);
+            self.match_rules(state, lookup.match_index, seen, CtInfo::default());
         }
         match self.create_connection(state, connections, seen, cx) {
             Ok(created) => {

@@ -1,8 +1,7 @@
 //! Chains: rules for the packets that other rules send to them.
 //!
 //! A rule with the match `chain NAME` is about the packets that a rule with the target `jump NAME` matches:
-//! its matches are its own and those of one such rule. So a chain costs no more than the rules that it
-//! abbreviates.
+//! its matches are its own and those of one such rule, as if they were written out.
 
 use crate::field::FieldLocation;
 use crate::match_packet::PacketView;
@@ -15,10 +14,10 @@ use std::sync::Arc;
 /// The matches of the rules that lead to a chain.
 type Path = Vec<Predicate>;
 
-/// Ways to a chain: each jump to it multiplies those to the chain that it stands in.
+/// The most paths to a chain: each jump to it multiplies those to the chain that it stands in.
 const MOST_PATHS: usize = 1024;
 
-/// A chain by name, with the ways by which packets come to it. Chains are equal if their names are, whatever
+/// A chain by name, with the paths by which packets come to it. Chains are equal if their names are, whatever
 /// rules lead to them at the time.
 #[derive(Clone, Debug)]
 pub struct ChainPaths {
@@ -32,12 +31,12 @@ impl ChainPaths {
         &self.name
     }
 
-    /// The ways to it: all matches of one of them hold for a packet that comes to the chain.
-    pub(crate) fn paths(&self) -> &[Vec<Predicate>] {
+    /// The paths to it: all matches of one of them hold for a packet that comes to the chain.
+    pub(crate) fn paths(&self) -> &[Path] {
         &self.paths
     }
 
-    /// Whether the ways are the same, and the sets in them have the same values.
+    /// Whether the paths are the same, and the sets in them have the same values.
     pub(crate) fn has_values_of(&self, other: &ChainPaths) -> bool {
         let values = |predicate: &'_ Predicate| predicate.set().map(|set| set.ranges().clone());
         let is_same = |(a, b): (&Path, &Path)| a.iter().map(values).eq(b.iter().map(values));
@@ -64,7 +63,7 @@ impl Hash for ChainPaths {
     }
 }
 
-/// The chain that a match names, before the ways to it are known or after.
+/// The chain that a match names, before the paths to it are known or after.
 pub(crate) fn chain_of(predicate: &Predicate) -> Option<&str> {
     if predicate.field.spec().location != FieldLocation::Chain {
         return None;
@@ -89,22 +88,22 @@ pub(crate) fn leads_to_chain(rule: &Rule) -> bool {
     jumps(rule).next().is_some()
 }
 
-/// Whether chains concern a rule: it is of one, or leads to one.
-pub(crate) fn is_chained(rule: &Rule) -> bool {
-    leads_to_chain(rule) || rule.matches.iter().any(|it| chain_of(it).is_some())
-}
-
-/// The chains of a list of rules, with the ways to them.
+/// The chains of a list of rules, with the paths to them.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Chains {
     chains: HashMap<Box<str>, Arc<ChainPaths>>,
 }
 
 impl Chains {
-    /// Finds the ways to all chains of a list of rules.
+    /// Whether no rule leads to a chain.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.chains.is_empty()
+    }
+
+    /// Finds the paths to all chains of a list of rules.
     ///
     /// # Errors
-    /// Rules that lead from a chain to itself, or too many ways to one.
+    /// Rules that lead from a chain to itself, or too many paths to one.
     pub(crate) fn new<'r>(rules: impl Iterator<Item = &'r Rule>) -> Result<Chains, String> {
         let mut sources: HashMap<&str, Vec<&Rule>> = HashMap::new();
         for rule in rules {
@@ -117,7 +116,7 @@ impl Chains {
         Ok(chains)
     }
 
-    /// Finds the ways to a chain, and before to those from which rules lead to it.
+    /// Finds the paths to a chain, and before to those from which rules lead to it.
     fn find<'r>(
         &mut self,
         name: &'r str,
@@ -137,7 +136,7 @@ impl Chains {
             }
             paths.extend(self.paths_by(rule));
             if paths.len() > MOST_PATHS {
-                return Err(format!("there are more than {MOST_PATHS} ways to chain `{name}`"));
+                return Err(format!("there are more than {MOST_PATHS} paths to chain `{name}`"));
             }
         }
         open.remove(name);
@@ -146,7 +145,7 @@ impl Chains {
         Ok(())
     }
 
-    /// The ways by a rule: by each way to the chains that it stands in, and by its own matches.
+    /// The paths by a rule: by each path to the chains that it stands in, and by its own matches.
     fn paths_by(&self, rule: &Rule) -> Vec<Path> {
         let mut paths = vec![Path::new()];
         for predicate in &rule.matches {
@@ -163,7 +162,7 @@ impl Chains {
         paths
     }
 
-    /// The rule with the ways to its chains; `None` if it has them.
+    /// The rule with the paths to its chains; `None` if it has them.
     pub(crate) fn resolve(&self, rule: &Rule) -> Option<Rule> {
         let chain = |predicate: &Predicate| {
             let name = chain_of(predicate)?;
@@ -253,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_comes_by_two_ways_counts_once() {
+    fn a_packet_that_comes_by_two_paths_counts_once() {
         let mut rules = RuleSet::default();
         for line in ["ip-ttl 64 jump c", "proto udp jump c", "chain c accept"] {
             run(&mut rules, line).expect(line);
@@ -279,14 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn ways_multiply_up_to_a_limit() {
+    fn paths_multiply_up_to_a_limit() {
         let mut rules = RuleSet::default();
         let lines = (0..6).flat_map(|chain| {
             let from = if chain == 0 { String::new() } else { format!("chain c{} ", chain - 1) };
             (0..4).map(move |n| format!("{from}ip-dscp {n} jump c{chain}"))
         });
         let failed = lines.map(|line| run(&mut rules, &line)).find_map(Result::err);
-        let wanted = "there are more than 1024 ways to chain `c5`";
+        let wanted = "there are more than 1024 paths to chain `c5`";
         assert_eq!(failed.as_deref(), Some(wanted));
     }
 }

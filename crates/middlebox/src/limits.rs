@@ -1,6 +1,6 @@
 //! Limits of rules: rates of packets, and numbers of connections.
 
-use crate::connections::octets;
+use crate::connections::{addresses, octets};
 use crate::field::{FieldLocation, LimitScope};
 use crate::match_packet::PacketView;
 use crate::rule::Rule;
@@ -8,7 +8,6 @@ use crate::value::{Condition, Value, number};
 use castanet_element::shared::Shared;
 use castanet_kit::lru::Lru;
 use castanet_kit::rate::TokenBucket;
-use castanet_wire::{Ipv4Header, Ipv6Header};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -47,8 +46,8 @@ impl Rate {
     const BURST_PACKETS: u64 = 5;
     /// The same of bytes: those of a tenth of a second, and as many as this at least.
     const BURST_BYTES: u64 = 65_536;
-    /// The greatest rate: a token bucket counts in 64 bits.
-    const MOST_A_SECOND: u64 = 1 << 40;
+    /// The most packets or bytes of a rate, or at once: a token bucket counts in 64 bits.
+    const MOST: u64 = 1 << 40;
 
     /// Parses `COUNT[UNIT]/TIME[:BURST]`; the error says what is expected.
     pub(crate) fn parse(text: &str) -> Result<Rate, String> {
@@ -79,8 +78,8 @@ impl Rate {
         };
         let rate = Rate { count, unit, seconds: *seconds, burst };
         let tokens = count.checked_mul(rate.unit_size())?;
-        let is_fine = (1..=Rate::MOST_A_SECOND).contains(&tokens) && burst != Some(0);
-        (is_fine && burst.is_none_or(|it| it <= Rate::MOST_A_SECOND)).then_some(rate)
+        let is_fine = (1..=Rate::MOST).contains(&tokens) && burst != Some(0);
+        (is_fine && burst.is_none_or(|it| it <= Rate::MOST)).then_some(rate)
     }
 
     fn unit_size(&self) -> u64 {
@@ -239,14 +238,7 @@ pub(crate) const ALL: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 impl LimitScope {
     /// The address of a packet by which a limit counts it; `None` if it counts all packets together.
     fn address(self, packet: &PacketView) -> Option<IpAddr> {
-        let header = packet.bytes.get(packet.headers.network..)?;
-        let (src, dst): (IpAddr, IpAddr) =
-            match packet.headers.is_ip6 {
-                false => Ipv4Header::from_prefix(header)
-                    .map(|(ip, _)| (ip.src().into(), ip.dst().into()))?,
-                true => Ipv6Header::from_prefix(header)
-                    .map(|(ip, _)| (ip.src().into(), ip.dst().into()))?,
-            };
+        let (src, dst) = addresses(packet.bytes, packet.headers)?;
         self.of_ends(src, dst)
     }
 

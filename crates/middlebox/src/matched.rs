@@ -91,11 +91,7 @@ impl HookContext<'_> {
         seen: (&[u8], &Headers),
         cx: &mut Cx,
     ) -> Result<Option<PacketConnection>, Exit> {
-        self.leave_rules_in_excess(state, connections, seen);
-        if self.rules.tracks_all() && CtState::of_no_connection(seen.0, seen.1) != CtState::New {
-            return Ok(None);
-        }
-        if !self.may_create_connection(state, &mut || cx.random())? {
+        if !self.may_create_connection(state, connections, seen, &mut || cx.random())? {
             return Ok(None);
         }
         let (entries, now) = (self.matched_stateful_rules(state), now(cx));
@@ -113,7 +109,7 @@ impl HookContext<'_> {
     }
 
     /// Takes out of the matched rules those that have as many connections as they may have.
-    pub(crate) fn leave_rules_in_excess(
+    fn leave_rules_in_excess(
         &self,
         state: &mut MiddleboxState,
         connections: &Connections,
@@ -126,17 +122,23 @@ impl HookContext<'_> {
         });
     }
 
-    /// Whether a packet that belongs to no connection may create one; the drop exit, if another
-    /// rule drops it.
+    /// Whether a packet that belongs to no connection may create one, without the rules that have as many as
+    /// they may have; the drop exit, if another rule drops it.
     pub(crate) fn may_create_connection(
         &self,
-        state: &MiddleboxState,
+        state: &mut MiddleboxState,
+        connections: &Connections,
+        seen: (&[u8], &Headers),
         random: &mut impl FnMut() -> u64,
     ) -> Result<bool, Exit> {
+        self.leave_rules_in_excess(state, connections, seen);
+        if self.rules.tracks_all() && CtState::of_no_connection(seen.0, seen.1) != CtState::New {
+            return Ok(false);
+        }
         if self.matched_stateful_rules(state).next().is_none() && !self.rules.tracks_all() {
             return Ok(false);
         }
-        let MiddleboxState { matcher, matched_rules, .. } = state;
+        let MiddleboxState { matcher, matched_rules, .. } = &*state;
         let entries = matched_rules.iter().filter_map(|&slot| matcher.slots().entry(slot));
         let is_own = self.matched_stateful_rules(state).any(|entry| entry.plan.drop.is_some());
         let is_dropped = !is_own && dropping_rule(entries.map(|it| &it.plan), random).is_some();

@@ -5,7 +5,7 @@ use crate::burst::{ConnectionRef, HookContext};
 use crate::connections::{
     BurstLookup, Connections, LookupResult, PacketConnection, read_any_tuple,
 };
-use crate::ct_state::{CtInfo, CtState};
+use crate::ct_state::CtInfo;
 use crate::exit::Exit;
 use crate::fragments::{HeaderBuffer, fragment_key};
 use crate::headers::{self, Headers};
@@ -220,9 +220,7 @@ impl PacketTest<'_> {
         }
         let ct_info = CtInfo::of_no_connection(bytes, headers);
         self.hook.match_rules(state, None, seen, ct_info);
-        self.hook.leave_rules_in_excess(state, connections, seen);
-        let is_barred = self.hook.rules.tracks_all() && ct_info.state != CtState::New;
-        if is_barred || !self.hook.may_create_connection(state, &mut || UNLIKELY)? {
+        if !self.hook.may_create_connection(state, connections, seen, &mut || UNLIKELY)? {
             return Ok(TestConnection::None);
         }
         let entries = self.hook.matched_stateful_rules(state);

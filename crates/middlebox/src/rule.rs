@@ -337,7 +337,7 @@ impl Rule {
         self.matches.iter().any(is_behind) || self.targets.iter().any(chooses)
     }
 
-    /// Whether it tests the state of the packet's connection, itself or by the ways to its chain.
+    /// Whether it tests the state of the packet's connection, itself or by the paths to its chain.
     pub(crate) fn reads_state(&self) -> bool {
         let is_state = |it: &Predicate| it.field.spec().location == FieldLocation::ConnectionState;
         self.matches.iter().any(is_state)

@@ -1,6 +1,6 @@
 //! The rule set: ordered rules, changed by commands, each with a slot for its counters.
 
-use crate::chains::{Chains, is_chained, leads_to_chain};
+use crate::chains::{Chains, leads_to_chain};
 use crate::language::{Command, RuleSelector, TIMEOUTS, Timeout};
 use crate::limits::RuleLimits;
 use crate::match_packet::PacketView;
@@ -133,9 +133,7 @@ pub struct RuleSet {
     transport_rules: usize,
     /// Number of rules that test the state of connections.
     state_rules: usize,
-    /// Number of rules that are of a chain, or lead to one.
-    chained_rules: usize,
-    /// The chains, with the ways to them.
+    /// The chains, with the paths to them.
     chains: Arc<Chains>,
     /// Timeouts of connections.
     pub timeouts: Timeouts,
@@ -275,7 +273,6 @@ impl RuleSet {
         self.stateful += usize::from(rule.stateful);
         self.transport_rules += usize::from(rule.reads_transport());
         self.state_rules += usize::from(rule.reads_state());
-        self.chained_rules += usize::from(is_chained(&rule));
         let limits = RuleLimits::of(&rule).map(Arc::new);
         Arc::new(Entry { id: self.last_id, slot, rule, plan, limits })
     }
@@ -285,7 +282,6 @@ impl RuleSet {
         self.stateful -= usize::from(entry.rule.stateful);
         self.transport_rules -= usize::from(entry.rule.reads_transport());
         self.state_rules -= usize::from(entry.rule.reads_state());
-        self.chained_rules -= usize::from(is_chained(&entry.rule));
         self.free_slots.push_back(entry.slot);
     }
 
@@ -370,8 +366,10 @@ impl RuleSet {
         const MANY: usize = 4096;
         let chains = Chains::new(rules.iter()).unwrap_or_default();
         let mut rules = rules;
-        for rule in rules.iter_mut().filter(|rule| is_chained(rule)) {
-            *rule = chains.resolve(rule).unwrap_or_else(|| rule.clone());
+        for rule in &mut rules {
+            if let Some(resolved) = chains.resolve(rule) {
+                *rule = resolved;
+            }
         }
         self.chains = Arc::new(chains);
         let kept = reload::reused_entries(self.entries(), &rules);
@@ -402,7 +400,7 @@ impl RuleSet {
         if count == 0 {
             (self.free_slots, self.slots) = (Vector::new(), 0);
             (self.stateful, self.transport_rules) = (0, 0);
-            (self.state_rules, self.chained_rules) = (0, 0);
+            self.state_rules = 0;
             self.loads += 1;
         } else if count < self.len() {
             let gone: Vec<_> = self.entries().filter(|it| !stays[it.slot]).cloned().collect();
@@ -456,7 +454,7 @@ impl RuleSet {
         })
     }
 
-    /// Changes rules, and then the ways to chains if the change concerns them; if either fails, nothing changes.
+    /// Changes rules, and then the paths to chains if the change concerns them; if either fails, nothing changes.
     fn changed(
         &mut self,
         change: impl FnOnce(&mut RuleSet) -> Result<(String, bool), String>,
@@ -470,10 +468,10 @@ impl RuleSet {
         Ok(answer)
     }
 
-    /// Gives the rules of chains the ways to them that there are now.
+    /// Gives the rules of chains the paths to them that there are now.
     ///
     /// # Errors
-    /// A chain leads to itself, or there are too many ways to one; then nothing changes.
+    /// A chain leads to itself, or there are too many paths to one; then nothing changes.
     pub(crate) fn renew_chains(&mut self) -> Result<(), String> {
         let chains = Chains::new(self.entries().map(|entry| &entry.rule))?;
         let new = self
@@ -502,7 +500,7 @@ impl RuleSet {
         format!("{} id{} {}", at + 1, entry.id, entry.rule.command())
     }
 
-    /// The rule with the values of its named sets and the ways to its chains, or an error if there is no such
+    /// The rule with the values of its named sets and the paths to its chains, or an error if there is no such
     /// set.
     pub(crate) fn resolved(&self, rule: Rule) -> Result<Rule, String> {
         let rule = self.sets.resolve(&rule)?.unwrap_or(rule);
@@ -532,7 +530,7 @@ impl RuleSet {
         let new = new.collect::<Result<Vec<_>, String>>()?;
         self.sets = sets;
         self.renew(new);
-        if self.chained_rules > 0 {
+        if !self.chains.is_empty() {
             self.renew_chains()?;
         }
         Ok(answer)

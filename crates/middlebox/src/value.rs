@@ -36,7 +36,7 @@ pub enum Value {
     Name(Box<str>),
     /// A set of numbers or addresses.
     Set(Arc<ValueSet>),
-    /// A chain, with the ways by which packets come to it.
+    /// A chain, with the paths by which packets come to it.
     Chain(Arc<ChainPaths>),
     /// A rate.
     Rate(Rate),

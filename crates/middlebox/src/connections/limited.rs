@@ -80,11 +80,8 @@ impl Connections {
         let Some(tuple) = original_tuple(bytes, headers) else { return true };
         limits.iter().all(|CountLimit { scope, most }| {
             let all = self.limited.0.get(&key(RuleRef::new(entry), *scope, &tuple));
-            let has_room = |all: &BTreeSet<_>| {
-                let has_end = || window(all, now).any(|id| self.is_ended(id));
-                (all.len() as u64) < *most || *most > 0 && has_end()
-            };
-            all.map_or(*most > 0, has_room)
+            let has_end = |all| window(all, now).any(|id| self.is_ended(id));
+            *most > 0 && all.is_none_or(|all| (all.len() as u64) < *most || has_end(all))
         })
     }
 

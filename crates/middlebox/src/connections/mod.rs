@@ -26,4 +26,4 @@ pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};
 pub(crate) use record::{ConnectionKey, ConnectionRecord};
 pub(crate) use table::{Connections, LookupResult, PacketConnection, TupleRewrite};
-pub(crate) use tuple::{has_own_tuple, quotes, read_any_tuple};
+pub(crate) use tuple::{addresses, has_own_tuple, quotes, read_any_tuple};

@@ -30,7 +30,7 @@ pub(crate) fn read_any_tuple(bytes: &[u8], headers: &Headers) -> Option<Tuple> {
 }
 
 /// Returns the addresses in the IP header.
-fn addresses(bytes: &[u8], headers: &Headers) -> Option<(IpAddr, IpAddr)> {
+pub(crate) fn addresses(bytes: &[u8], headers: &Headers) -> Option<(IpAddr, IpAddr)> {
     fn read<A: Address>(header: &[u8]) -> Option<(IpAddr, IpAddr)> {
         A::of_header(header).map(|(src, dst)| (src.into(), dst.into()))
     }

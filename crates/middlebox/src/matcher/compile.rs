@@ -166,7 +166,7 @@ fn predicate_keys(predicate: &Predicate) -> PredicateKeys {
             in_states(condition.inverse_if(predicate.negated), value)
         }
         Some(_) if spec.is_limit() => PredicateKeys::unknown(),
-        // No packet comes to a chain to which the ways are not known.
+        // No packet comes to a chain to which the paths are not known.
         Some((_, Value::Name(_))) if spec.location == FieldLocation::Chain => {
             PredicateKeys { alternatives: Vec::new(), is_exact: true }
         }

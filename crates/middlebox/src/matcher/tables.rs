@@ -127,7 +127,7 @@ impl Tables {
             number.actions() & INEXACT == 0 || matches_packet(*found)
         });
         self.slots.sort(found);
-        // A rule of a chain may have been found by several ways to it.
+        // A rule of a chain may have been found by several paths to it.
         found.dedup();
         found.retain(|&slot| self.slots.entry(slot).is_some_and(|entry| entry.allows(seen)));
     }

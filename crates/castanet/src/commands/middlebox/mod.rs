@@ -63,9 +63,9 @@ pub(crate) struct Arguments {
     /// Append the packets that rules log to this pcapng file, too
     #[arg(long, value_name = "FILE")]
     log_file: Option<PathBuf>,
-    /// Packets of a rule that a worker logs in a second at most; 0 for all
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    log_rate: u64,
+    /// Packets of a rule that a worker logs in a second at most; 0 for all [default: 10]
+    #[arg(long, value_name = "N")]
+    log_rate: Option<u64>,
     /// How packets are received: AF_XDP, AF_PACKET and so on, as FromDevice has it
     #[arg(long, value_name = "METHOD")]
     method: Option<String>,
@@ -227,7 +227,7 @@ fn rules_text(
     let file = file.map(|path| format!("FILE {}, ", quote(&path.display().to_string())));
     let (connections, mtu) = (arguments.connections, arguments.mtu);
     let log_file = arguments.log_file.as_ref().map(|path| path.display().to_string());
-    let log_rate = (arguments.log_rate != 10).then(|| arguments.log_rate.to_string());
+    let log_rate = arguments.log_rate.map(|rate| rate.to_string());
     let paths = paths(interfaces, forwarding == "bridge");
     let side = |at: usize| paths.iter().map(|path| path[at].as_str()).collect::<Vec<_>>().join(" ");
     let (input, out) = (side(0), (interfaces.len() > 2).then(|| side(1)));
