@@ -29,6 +29,12 @@ pub trait ClassInfo {
     /// Whether `class` is the name of a class.
     fn knows(&self, class: &str) -> bool;
 
+    /// Whether an unknown name becomes that of a class where it is used as one first, as for Click's
+    /// tools.
+    fn presumes(&self, _class: &str) -> bool {
+        false
+    }
+
     /// Returns the names of all classes, for suggestions.
     fn names(&self) -> Vec<&str> {
         Vec::new()
@@ -46,13 +52,16 @@ impl<F: Fn(&str) -> bool> ClassInfo for F {
     }
 }
 
-/// Takes every name that begins with a capital letter for a class, for tools without a list of
-/// classes.
+/// Takes every name that begins with a capital letter, and does not stand for an element, for a class:
+/// for tools without a list of classes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnyClass;
 
 impl ClassInfo for AnyClass {
-    fn knows(&self, class: &str) -> bool {
+    fn knows(&self, _class: &str) -> bool {
+        false
+    }
+    fn presumes(&self, class: &str) -> bool {
         class.starts_with(|c: char| c.is_ascii_uppercase()) && !class.contains(['/', '@'])
     }
 }
@@ -80,7 +89,9 @@ pub fn expand(
     let mut requirements = Vec::new();
     collect_requirements(tree, classes, &mut requirements, &mut diagnostics);
     let graph = instance::expand(&done, &resolved, vars, &mut diagnostics);
-    let mut flat = tunnel::connect(graph, classes.knows(context::DISPATCHER), &mut diagnostics);
+    let name = context::DISPATCHER;
+    let has_dispatcher = classes.knows(name) || classes.presumes(name);
+    let mut flat = tunnel::connect(graph, has_dispatcher, &mut diagnostics);
     flat.requirements = requirements;
     (flat, diagnostics)
 }

@@ -100,7 +100,7 @@ fn is_printable(flat: &FlatGraph) -> bool {
     !(classes.any(|class| class.contains(['@', '/']))
         || !flat.elements.iter().all(|e| e.config.is_empty() || is_printable(&e.config))
         || flat.elements.iter().any(|e| e.config.contains('$'))
-        || flat.elements.iter().any(|e| crate::ClassInfo::knows(&AnyClass, &e.name)))
+        || flat.elements.iter().any(|e| crate::ClassInfo::presumes(&AnyClass, &e.name)))
 }
 
 /// Checks that splitting keeps the order of the text, and that unquoting reverses quoting.

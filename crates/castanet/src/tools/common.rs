@@ -228,7 +228,10 @@ struct LenientClasses<'a>(&'a Library);
 
 impl ClassInfo for LenientClasses<'_> {
     fn knows(&self, class: &str) -> bool {
-        AnyClass.knows(class) || self.0.get(class).is_some()
+        self.0.get(class).is_some()
+    }
+    fn presumes(&self, class: &str) -> bool {
+        AnyClass.presumes(class)
     }
 }
 

@@ -73,8 +73,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn list(&mut self, list: &'a List, first: bool, linked: bool) -> Vec<ElementPorts> {
+        // `a, b :: Class` declares both.
+        let declares =
+            first && !linked && list.elements.last().is_some_and(|it| it.class.is_some());
         let mut pending: Vec<_> =
-            list.elements.iter().map(|expr| self.element(expr, first)).collect();
+            list.elements.iter().map(|expr| self.element(expr, first, declares)).collect();
         let implicit = list.elements.iter().any(|e| matches!(e.head, Head::Implicit));
         if implicit && !first && linked {
             self.diagnostics.error(list.span, "implicit ports used in the middle of a chain");
@@ -87,14 +90,23 @@ impl<'a> Resolver<'a> {
     }
 
     /// Looks up the classes of an element expression, and walks its compounds and groups.
-    fn element(&mut self, expr: &'a ElementExpr, first: bool) -> PendingElement<'a> {
+    fn element(
+        &mut self,
+        expr: &'a ElementExpr,
+        first: bool,
+        declares: bool,
+    ) -> PendingElement<'a> {
         let (mut inputs, mut outputs) = (expr.inputs.clone(), expr.outputs.clone());
         let mut class = None;
         // In `K :: K`, the class comes first.
         let declared = expr.class.as_ref().map(|class| self.class(class, ""));
         let name = match &expr.head {
             Head::Name(name) => {
-                class = self.lookup(&name.text);
+                let is_element = declares || self.current.by_name.contains_key(&name.text);
+                class = match declared.is_some() || is_element {
+                    true => self.lookup(&name.text),
+                    false => self.lookup_or_presume(&name.text),
+                };
                 name.text.clone()
             }
             Head::Compound(compound) => {

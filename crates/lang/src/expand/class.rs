@@ -19,12 +19,18 @@ impl<'a> Resolver<'a> {
         if let Some(&id) = self.names.iter().rev().find_map(|names| names.get(name)) {
             return Some(id);
         }
-        if !self.info.knows(name) {
-            return None;
-        }
+        self.info.knows(name).then(|| self.new_primitive(name))
+    }
+
+    /// The same for a name that is used as a class's here, which may become one by that.
+    pub(super) fn lookup_or_presume(&mut self, name: &str) -> Option<ClassId> {
+        self.lookup(name).or_else(|| self.info.presumes(name).then(|| self.new_primitive(name)))
+    }
+
+    fn new_primitive(&mut self, name: &str) -> ClassId {
         let id = self.new_class(Class::Primitive(name.to_string()));
         self.names[0].insert(name.to_string(), id);
-        Some(id)
+        id
     }
 
     fn new_class(&mut self, class: Class) -> ClassId {
@@ -53,6 +59,7 @@ impl<'a> Resolver<'a> {
                     self.diagnostics.error(wanted.span, message);
                     self.error_class(name)
                 }
+                None if self.info.presumes(&wanted.text) => self.new_primitive(&wanted.text),
                 None => {
                     let message = format!("unknown element class '{}'", wanted.text);
                     let help = self.suggest(&wanted.text, wanted.span, false);
@@ -94,7 +101,7 @@ impl<'a> Resolver<'a> {
 
     pub(super) fn compound(&mut self, compound: &'a Compound, name: &'a str) -> ClassId {
         let extended = compound.extends.and_then(|span| {
-            let known = self.lookup(name);
+            let known = self.lookup_or_presume(name);
             if known.is_none() {
                 let message = format!("cannot extend unknown element class '{name}'");
                 self.diagnostics.error(span, message);
