@@ -46,7 +46,7 @@ fn sides(it: &Element) -> [Side; 2] {
 
 /// An error about one port, with the right number of ports as help.
 fn about(it: &Element, message: String, (side, _, (low, high)): Side) -> Diagnostic {
-    let takes = format!("{} takes {}", it.class.spec.class, plural(low, high, side));
+    let takes = format!("{} takes {}", it.source.class, plural(low, high, side));
     Diagnostic::error(it.span, message).with_help(takes)
 }
 
@@ -54,7 +54,7 @@ fn about(it: &Element, message: String, (side, _, (low, high)): Side) -> Diagnos
 fn check_range(it: &Element, errors: &mut Diagnostics) {
     for (side, have, (low, high)) in sides(it) {
         if have > high {
-            let message = format!("'{} :: {}' has no {side} {high}", it.name, it.class.spec.class);
+            let message = format!("'{} :: {}' has no {side} {high}", it.name, it.source.class);
             errors.push(about(it, message, (side, have, (low, high))));
         }
     }
@@ -67,7 +67,7 @@ fn check_used(it: &Element, errors: &mut Diagnostics) {
         let equal = it.class.spec.ports.is_some_and(|ports| ports.ends_with("/="));
         let low = if equal { low.max(it.inputs.len().max(it.outputs.len())) } else { low };
         for port in have..low {
-            let message = format!("'{} :: {}' {side} {port} unused", it.name, it.class.spec.class);
+            let message = format!("'{} :: {}' {side} {port} unused", it.name, it.source.class);
             errors.push(about(it, message, (side, have, (low, high))));
         }
     }

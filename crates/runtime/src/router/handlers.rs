@@ -248,7 +248,7 @@ impl Router {
             return Ok(None);
         }
         Ok(Some(match name {
-            "class" => element.class.spec.class.to_owned(),
+            "class" => element.source.class.clone(),
             "name" => element.name.clone(),
             "config" => self.config.shown[it].as_ref().unwrap_or(&element.config).clone(),
             "ports" => self.ports_text(it),
