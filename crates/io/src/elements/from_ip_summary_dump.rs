@@ -2,7 +2,7 @@
 
 use super::emit_switch::EmitSwitch;
 use super::summary::{Fields, MetaIter, annotate};
-use super::text_source::TextSource;
+use super::text_source::{LINES_A_PACKET, TextSource};
 use crate::text_file::LineReader;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
@@ -200,10 +200,11 @@ impl Source for FromIPSummaryDump {
             return NextRun::Empty;
         }
         for _ in 0..n {
-            if local.metas.peek().is_none() && !self.read(local, cx) {
+            if !self.has_packet(local, cx) {
                 return self.finish(local, cx);
             }
-            let Some(meta) = local.metas.peek() else { continue };
+            // So many lines in a row may have no packet.
+            let Some(meta) = local.metas.peek() else { break };
             if let Some(due) = self.due(&mut local.offset, &meta, cx.now()) {
                 cx.retry_at(due);
                 return NextRun::At(due);
@@ -223,6 +224,19 @@ impl Source for FromIPSummaryDump {
 }
 
 impl FromIPSummaryDump {
+    /// Reads lines up to one with a packet, at most [`LINES_A_PACKET`]; false at the end of the dump.
+    fn has_packet(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> bool {
+        for _ in 0..LINES_A_PACKET {
+            if local.metas.peek().is_some() {
+                return true;
+            }
+            if !self.read(local, cx) {
+                return false;
+            }
+        }
+        true
+    }
+
     /// Reads a line; false at the end of the dump.
     fn read(&self, local: &mut FromIPSummaryDumpState, cx: &mut Cx) -> bool {
         let Some(file) = &mut local.file else { return false };

@@ -3,7 +3,7 @@
 use super::emit_switch::EmitSwitch;
 use super::from_ip_summary_dump::mark;
 use super::summary::annotate;
-use super::text_source::TextSource;
+use super::text_source::{LINES_A_PACKET, TextSource};
 use crate::text_file::LineReader;
 use castanet_element::args::io_error_text;
 use castanet_element::prelude::*;
@@ -91,6 +91,17 @@ impl Build for FromTcpdump {
     }
 }
 
+/// A line of the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    /// One with a packet.
+    Packet,
+    /// Another one.
+    Other,
+    /// None, at the end of the file.
+    End,
+}
+
 impl FromTcpdump {
     /// Opens the file; standard input only in `start`, when no previous element reads it any more.
     fn open(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> Result<(), ArgError> {
@@ -131,7 +142,9 @@ impl Source for FromTcpdump {
             return NextRun::Empty;
         }
         for _ in 0..n {
-            if !self.read(local, cx) {
+            // So many lines in a row may have no packet.
+            let mut read = (0..LINES_A_PACKET).map(|_| self.read(local, cx));
+            if read.find(|it| *it != LineKind::Other) == Some(LineKind::End) {
                 if local.file.take().is_some() && self.settings.stop {
                     cx.stop();
                 }
@@ -151,15 +164,15 @@ impl Source for FromTcpdump {
 }
 
 impl FromTcpdump {
-    /// Reads a line and emits its packet; false at the end of the file.
-    fn read(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> bool {
-        let Some(file) = &mut local.file else { return false };
+    /// Reads a line and emits its packet.
+    fn read(&self, local: &mut FromTcpdumpState, cx: &mut Cx) -> LineKind {
+        let Some(file) = &mut local.file else { return LineKind::End };
         let parsed = match file.next_line() {
             Ok(Some(line)) => local.reader.line(&line),
-            Ok(None) => return false,
+            Ok(None) => return LineKind::End,
             Err(error) => {
                 cx.chatter(&format!("{}: {}", file.landmark(), io_error_text(&error)));
-                return false;
+                return LineKind::End;
             }
         };
         local.filepos = file.position();
@@ -167,19 +180,20 @@ impl FromTcpdump {
             Ok(None) => {}
             Ok(Some(parsed)) => {
                 if !self.source.sample_rate.takes(cx) {
-                    return true;
+                    return LineKind::Packet;
                 }
-                let Some(mut packet) = cx.copy_in(&parsed.bytes) else { return true };
+                let Some(mut packet) = cx.copy_in(&parsed.bytes) else { return LineKind::Packet };
                 if let Some(network) = parsed.network {
                     mark(&mut packet, network);
                 }
                 annotate(&mut packet, &parsed.meta);
                 cx.emit((), packet);
+                return LineKind::Packet;
             }
             // Only the first line that is no packet is reported, as there may be many.
             Err(_) if std::mem::replace(&mut local.has_reported_line, true) => {}
             Err(error) => cx.chatter(&format!("{}: {error}", file.landmark())),
         }
-        true
+        LineKind::Other
     }
 }

@@ -6,6 +6,9 @@ use crate::pcap;
 use crate::text_file::LineReader;
 use castanet_element::prelude::*;
 
+/// Lines that a turn reads to find a packet; others have their turns before it reads more.
+pub(super) const LINES_A_PACKET: usize = 1024;
+
 /// A file, or a text instead of it, and the rate at which its packets are emitted.
 #[derive(Clone)]
 pub(super) struct TextSource {
