@@ -211,6 +211,10 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn is_pulling(&self, _local: &Self::Local) -> bool {
         true
     }
+    /// As [`Source::packets_a_turn`], of the task that pulls.
+    fn packets_a_turn(&self) -> usize {
+        1
+    }
 }
 
 /// An element that produces packets: as a task where its output pushes, else when it is pulled. It may
@@ -242,6 +246,11 @@ pub trait Source: Describe + Build + Send + Sync {
     /// Whether its task runs at all; asked again after each handler write.
     fn is_active(&self, _local: &Self::Local) -> bool {
         true
+    }
+    /// Packets that a turn of its task handles where turns are Click's, of one packet unless an argument
+    /// says otherwise.
+    fn packets_a_turn(&self) -> usize {
+        1
     }
     /// As [`PerBatch::offer_claims`].
     fn offer_claims(&self, _local: &mut Self::Local, _offered: bool) {}

@@ -46,6 +46,9 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
     fn is_pulling(&self) -> bool {
         self.body.peek(E::is_pulling)
     }
+    fn packets_a_turn(&self) -> usize {
+        self.body.config.packets_a_turn()
+    }
     fn native(&self) -> Option<String> {
         self.body.config.native()
     }

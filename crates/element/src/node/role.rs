@@ -24,6 +24,10 @@ pub trait ThroughRole: PushRole {
     fn is_pulling(&self) -> bool {
         true
     }
+    /// As [`Source::packets_a_turn`](crate::element::Source::packets_a_turn), of the task that pulls.
+    fn packets_a_turn(&self) -> usize {
+        1
+    }
     /// The Rust expression for the element as a stage of a fused chain
     /// ([`PerPacket::native`](crate::element::PerPacket::native)).
     fn native(&self) -> Option<String> {
@@ -37,6 +41,8 @@ pub trait SourceRole: Node {
     fn produce(&mut self, n: usize, cx: &mut Cx) -> NextRun;
     /// Whether its task runs at all.
     fn is_active(&self) -> bool;
+    /// As [`Source::packets_a_turn`](crate::element::Source::packets_a_turn).
+    fn packets_a_turn(&self) -> usize;
 }
 
 /// An element in which packets end and that produces others.
@@ -127,6 +133,16 @@ impl RoleNode {
         match self {
             RoleNode::Store(node) => Some(&mut **node),
             _ => None,
+        }
+    }
+
+    /// Packets that a turn of its task handles where turns are Click's.
+    pub fn packets_a_turn(&self) -> usize {
+        match self {
+            RoleNode::Source(node) => node.packets_a_turn(),
+            RoleNode::Duplex(node) => SourceRole::packets_a_turn(&**node),
+            RoleNode::Through(node) => node.packets_a_turn(),
+            RoleNode::Store(_) => 1,
         }
     }
 

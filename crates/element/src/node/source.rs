@@ -30,6 +30,9 @@ impl<E: Source> SourceRole for SourceNode<E> {
     fn is_active(&self) -> bool {
         self.body.peek(E::is_active)
     }
+    fn packets_a_turn(&self) -> usize {
+        <E as Source>::packets_a_turn(&self.body.config)
+    }
 }
 
 impl<E: Source> Node for SourceNode<E> {
@@ -90,6 +93,9 @@ where
     }
     fn is_active(&self) -> bool {
         self.body.peek(E::is_active)
+    }
+    fn packets_a_turn(&self) -> usize {
+        <E as Source>::packets_a_turn(&self.body.config)
     }
 }
 

@@ -57,6 +57,13 @@ impl Source for Unqueue {
     type Local = UnqueueState;
     type Fate = ();
 
+    fn packets_a_turn(&self) -> usize {
+        match (self.burst, usize::try_from(self.burst)) {
+            (DEFAULT_BURST, _) => 1,
+            (_, burst) => burst.unwrap_or(MAX_BURST),
+        }
+    }
+
     fn produce(&self, state: &mut UnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let left = u64::try_from(self.limit).map_or(u64::MAX, |l| l.saturating_sub(state.count));
         let burst = match (self.burst, usize::try_from(self.burst)) {

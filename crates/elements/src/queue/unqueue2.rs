@@ -75,6 +75,10 @@ impl Source for Unqueue2 {
     type Local = Unqueue2State;
     type Fate = ();
 
+    fn packets_a_turn(&self) -> usize {
+        self.burst as usize
+    }
+
     fn produce(&self, state: &mut Unqueue2State, n: usize, cx: &mut Cx) -> NextRun {
         let burst = if self.burst == 0 { n } else { cx.burst().min(self.burst as usize) };
         let batch = match burst.min(cx.watched_room()) {

@@ -77,6 +77,10 @@ impl Source for RatedUnqueue {
     type Local = RatedUnqueueState;
     type Fate = ();
 
+    fn packets_a_turn(&self) -> usize {
+        self.burst
+    }
+
     fn produce(&self, state: &mut RatedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
             return NextRun::Done;

@@ -40,6 +40,10 @@ impl Source for TimedUnqueue {
     type Local = TimedUnqueueState;
     type Fate = ();
 
+    fn packets_a_turn(&self) -> usize {
+        self.burst as usize
+    }
+
     fn produce(&self, state: &mut TimedUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now();
         if now >= state.due {

@@ -158,6 +158,10 @@ impl Source for InfiniteSource {
     type Local = InfiniteSourceState;
     type Fate = ();
 
+    fn packets_a_turn(&self) -> usize {
+        usize::try_from(self.burst).unwrap_or(1)
+    }
+
     fn produce(&self, state: &mut InfiniteSourceState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
             return NextRun::Done;

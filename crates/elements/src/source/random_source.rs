@@ -74,6 +74,10 @@ impl Source for RandomSource {
     type Local = RandomSourceState;
     type Fate = ();
 
+    fn packets_a_turn(&self) -> usize {
+        usize::try_from(self.burst).unwrap_or(1)
+    }
+
     fn produce(&self, state: &mut RandomSourceState, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active {
             return NextRun::Done;

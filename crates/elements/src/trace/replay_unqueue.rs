@@ -106,6 +106,10 @@ impl Source for ReplayUnqueue {
     type Local = PacketTrace;
     type Fate = Port;
 
+    fn packets_a_turn(&self) -> usize {
+        self.burst
+    }
+
     fn produce(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active || trace.ended {
             // A write to a handler starts the replay anew.

@@ -25,10 +25,9 @@ pub struct Discard {
     /// Whether the element pulls packets; packets that are pushed to it are always discarded.
     #[arg(keyword, live, default = true)]
     active: bool,
-    /// Number of packets that Click pulls at a time; ignored, as the burst size of the engine
-    /// decides here.
+    /// Number of packets that a turn of the task pulls under the name `click`; else, the burst size of
+    /// the engine decides.
     #[arg(keyword, default = 1)]
-    #[allow(dead_code)]
     burst: u32,
 }
 
@@ -54,5 +53,9 @@ impl PerBatch for Discard {
 
     fn is_pulling(&self, _: &DiscardState) -> bool {
         self.active
+    }
+
+    fn packets_a_turn(&self) -> usize {
+        self.burst as usize
     }
 }

@@ -121,6 +121,7 @@ impl Router {
             notices,
             notify: context.notify,
             stops: 0,
+            has_waiting_workers: false,
             ending: None,
             calling: 0,
             inspections: Inspections::default(),
@@ -442,6 +443,8 @@ fn assemble(
         sampler: None,
         accounts: Accounts::new(graph, assigned, &context.clock).map(Box::new),
         is_paused: false,
+        in_order: options.order != super::PacketOrder::Bursts,
+        awaits_decision: false,
         driver: context.notify.clone(),
     };
     Ok(by_worker.into_iter().zip(inboxes).enumerate().map(worker).collect())

@@ -231,6 +231,8 @@ struct ControlState {
     notify: Sender<DriverEvent>,
     /// Stop requests that no program has taken.
     stops: u32,
+    /// Whether workers may wait for a decision about a stop request.
+    has_waiting_workers: bool,
     /// The exit status, once the router is to end.
     ending: Option<i32>,
     /// Depth of handler calls of elements that wait for each other.

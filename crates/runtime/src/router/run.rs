@@ -67,9 +67,16 @@ impl Router {
 
     fn run_real(&mut self, services: &mut [&mut dyn Service]) -> RunOutcome {
         let mut interrupted = self.begin_in_order();
+        if self.control.ending.is_some() {
+            self.make_all_calls();
+            return self.outcome(interrupted);
+        }
         self.go_on(true);
         let mut services = ServiceSchedule::new(services, self.control.clock.peek());
         loop {
+            if self.control.has_waiting_workers {
+                self.decide_stops();
+            }
             while self.step_programs() {}
             self.decide_stops();
             if interrupted || self.control.ending.is_some() {
@@ -95,6 +102,11 @@ impl Router {
         self.halt();
         // Packets on their way come to their end.
         self.make_all_calls();
+        self.outcome(interrupted)
+    }
+
+    /// How the run has ended.
+    fn outcome(&self, interrupted: bool) -> RunOutcome {
         RunOutcome { status: self.control.ending.unwrap_or(0), interrupted }
     }
 
@@ -121,10 +133,17 @@ impl Router {
     }
 
     /// Ends the router at stop requests that no program waits for, unless a driver program still
-    /// runs.
+    /// runs. Where packets have an order, those programs run first, and no other ones.
     fn decide_stops(&mut self) {
+        let has_waiting_workers = std::mem::take(&mut self.control.has_waiting_workers);
+        if has_waiting_workers {
+            self.run_drivers();
+        }
         if self.control.stops > 0 && !self.is_driven() {
             self.control.ending.get_or_insert(0);
+        }
+        if has_waiting_workers && self.control.ending.is_none() {
+            self.workers.ask_all(|worker| worker.awaits_decision = false);
         }
     }
 
@@ -140,14 +159,14 @@ impl Router {
         let graph = &self.config.graph;
         let has_devices = (0..graph.elements.len()).any(|it| order::is_device(graph, it));
         for _ in 0..if has_devices { 0 } else { FIRST_TURNS } {
-            let is_over = self.control.ending.is_some() || self.control.stops > 0;
-            if interrupted || is_over || self.is_replaced() {
+            if interrupted || self.control.ending.is_some() || self.is_replaced() {
                 break;
             }
             let is_idle = matches!(self.settle_a_while(), TurnOutcome::Idle(_));
             while let Ok(notice) = self.control.notices.try_recv() {
                 interrupted |= self.heed(notice);
             }
+            self.decide_stops();
             if is_idle {
                 break;
             }
@@ -176,6 +195,9 @@ impl Router {
                 interrupted |= self.heed(notice);
                 ran = true;
             }
+            if self.control.has_waiting_workers {
+                self.decide_stops();
+            }
             ran |= self.step_programs();
             self.decide_stops();
             match next {
@@ -191,7 +213,7 @@ impl Router {
                 },
             }
         }
-        RunOutcome { status: self.control.ending.unwrap_or(0), interrupted }
+        self.outcome(interrupted)
     }
 
     /// Runs the timers of elements that are due, then the programs, where they come before tasks.
@@ -209,7 +231,10 @@ impl Router {
     /// Handles an event; returns whether the router is to end.
     pub(super) fn heed(&mut self, notice: DriverEvent) -> bool {
         match notice {
-            DriverEvent::StopRequested => self.control.stops += 1,
+            DriverEvent::StopRequested => {
+                self.control.stops += 1;
+                self.control.has_waiting_workers = self.control.order != PacketOrder::Bursts;
+            }
             DriverEvent::ProgramNotified(id) => {
                 let now = self.control.clock.peek();
                 let program = self.control.programs.iter_mut().find(|run| run.id == id);

@@ -76,6 +76,10 @@ pub struct Worker {
     pub(crate) accounts: Option<Box<Accounts>>,
     /// Whether it runs commands only, because a program takes a step.
     pub(crate) is_paused: bool,
+    /// Whether packets have an order: nothing runs between a stop request and the driver's decision.
+    pub(crate) in_order: bool,
+    /// Whether it runs commands only, until the driver has decided about a stop request.
+    pub(crate) awaits_decision: bool,
     /// Sends stop requests and calls of elements to the driver.
     pub(crate) driver: std::sync::mpsc::Sender<DriverEvent>,
 }
@@ -152,7 +156,7 @@ impl Worker {
         self.exec.now = self.clock.peek();
         self.begin_charges();
         let mut ran = self.run_commands();
-        if self.is_calling() || self.is_paused {
+        if self.is_calling() || self.is_paused || self.awaits_decision {
             return TurnOutcome::Calls;
         }
         ran |= self.run_timers();
@@ -251,12 +255,19 @@ impl Worker {
             || transfer::has_nothing_else(&self.graph, kind.element())
     }
 
-    /// Runs a task for one packet.
+    /// Runs a task for one packet, and again for each of the others that a turn has.
     #[cold]
     fn work_singly<const TIMED: bool>(&mut self, kind: TaskKind) -> NextRun {
         let burst = std::mem::replace(&mut self.exec.burst, 1);
         self.graph.most = 1;
-        let asked = self.work::<TIMED>(kind);
+        let packets = self.packets_of_arguments(kind.element()).min(burst);
+        let mut asked = self.work::<TIMED>(kind);
+        for _ in 1..packets {
+            if !matches!(asked, NextRun::Again | NextRun::More) || self.is_calling() {
+                break;
+            }
+            asked = self.work::<TIMED>(kind);
+        }
         (self.exec.burst, self.graph.most) = (burst, usize::MAX);
         asked
     }
@@ -285,8 +296,14 @@ impl Worker {
     fn packets_a_turn(&self, element: usize) -> usize {
         match self.graph.slots[element].one_a_turn {
             false => self.exec.burst,
-            true => 1,
+            true => self.packets_of_arguments(element).min(self.exec.burst),
         }
+    }
+
+    /// Packets that an element's arguments ask for in a turn of Click.
+    fn packets_of_arguments(&self, element: usize) -> usize {
+        let node = self.graph.slots[element].node.as_ref();
+        node.map_or(1, |node| node.packets_a_turn().max(1))
     }
 
     /// The task of a sink in pull context: pulls a burst and hands it over.
@@ -321,7 +338,9 @@ impl Worker {
             self.send_panics();
         }
         // The driver is gone only while the router is torn down.
-        for _ in 0..std::mem::take(&mut self.exec.stops) {
+        let stops = std::mem::take(&mut self.exec.stops);
+        self.awaits_decision |= self.in_order && stops > 0;
+        for _ in 0..stops {
             _ = self.driver.send(DriverEvent::StopRequested);
         }
     }
