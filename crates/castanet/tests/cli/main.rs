@@ -14,6 +14,7 @@ mod click;
 mod click_scripts;
 mod clients;
 mod confinement;
+mod conformance;
 mod control;
 mod ctl;
 mod cycles;
