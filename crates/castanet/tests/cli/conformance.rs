@@ -56,7 +56,7 @@ impl Chapter {
         std::fs::write(self.folder.join(name), &block.text).unwrap();
     }
 
-    /// What a command prints to both outputs, and its status unless that is 0.
+    /// The text that a command prints to both outputs, and its status unless that is 0.
     fn output(&self, step: &ConsoleStep) -> String {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("exec 2>&1\n{}", step.command)]);
