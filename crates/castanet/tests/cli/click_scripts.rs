@@ -199,6 +199,24 @@ fn elements_know_their_threads() {
 }
 
 #[test]
+fn tasks_are_at_home_on_thread_0() {
+    let config = "i :: InfiniteSource(LIMIT 1) -> c :: Counter -> q :: Queue -> u :: Unqueue -> d :: Discard;
+                  j :: InfiniteSource(LIMIT 1) -> e :: Counter -> f :: Counter -> q;
+                  k :: InfiniteSource(LIMIT 1) -> Discard; StaticThreadSched(j 2, f 1)";
+    let read = |handler: &str| {
+        let result = click(&["-j4", "-q", "-e", config, "-h", handler], b"");
+        assert_eq!(result.status, Some(0), "{handler}: {}", result.err);
+        result.out.trim_end().to_owned()
+    };
+    let homes =
+        ["i", "u", "k", "c", "j", "e", "f"].map(|name| read(&format!("{name}.home_thread")));
+    assert_eq!(homes, ["0", "0", "0", "0", "2", "0", "1"]);
+    let passing = ["q", "u", "e"].map(|name| read(&format!("{name}.passing_threads")));
+    assert_eq!(passing, ["0,2", "0", "2"]);
+    assert_eq!(read("u.spawning_threads"), "0");
+}
+
+#[test]
 fn simulated_time_moves_when_somebody_looks() {
     prints(
         "Script(print $(now), print $(now), stop)",

@@ -2,6 +2,7 @@
 
 use super::InterfaceResolver;
 use crate::cores::Cores;
+use crate::graph::assign::TaskPlacement;
 use crate::graph::devices::{self};
 use crate::graph::lints::{self, LintRemark};
 use crate::graph::order::PacketOrder;
@@ -96,7 +97,11 @@ pub fn plan(
         lints = others;
     }
     let devices = devices::find(&graph, &facts.names.resolved(None));
-    let mut assigned = assign::assign(&graph, &facts, &devices, cores);
+    let placement = match error_style {
+        ErrorStyle::Castanet => TaskPlacement::FewestTasks,
+        ErrorStyle::Click => TaskPlacement::FirstWorker,
+    };
+    let mut assigned = assign::assign(&graph, &facts, &devices, cores, placement);
     watch(&graph, &mut assigned, error_style, found);
     assigned.send_singly(order::single(&graph));
     let mut fused = fuse::find(&graph, library.fusions());

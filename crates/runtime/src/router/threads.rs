@@ -1,6 +1,6 @@
 //! Handlers about the threads of an element, as FastClick has them.
 
-use super::Router;
+use super::{ErrorStyle, Router};
 use crate::cores::written;
 use crate::graph::Graph;
 use crate::graph::assign::Assignment;
@@ -15,11 +15,21 @@ impl Router {
         Some(match name {
             "passing_threads" => written(&passing(graph, plan)[element]),
             "spawning_threads" => written(&spawning(plan, element)),
-            "home_thread" => plan[element].home.to_string(),
+            "home_thread" => self.home_thread(element).to_string(),
             "mt_safe" => "true".to_owned(),
             "is_fullpush" => is_pushed(graph, element).to_string(),
             _ => return None,
         })
+    }
+
+    /// The worker of an element. In Click, an element without a task has worker 0 unless the user
+    /// says otherwise, also where its packets come from others.
+    fn home_thread(&self, element: usize) -> usize {
+        let plan = &self.config.assigned;
+        match self.config.error_style {
+            ErrorStyle::Click if !plan.has_task(element) => plan[element].wished.unwrap_or(0),
+            _ => plan[element].home,
+        }
     }
 }
 

@@ -47,6 +47,8 @@ pub struct ElementPlan {
     pub home: usize,
     /// Why that worker is its home, and which others run its tasks.
     pub reason: String,
+    /// The worker that `StaticThreadSched` sets for it.
+    pub(crate) wished: Option<usize>,
     /// By worker: whether its packets can reach the element (thread vector).
     pub workers: Vec<bool>,
     /// Whether its home is the only worker that uses its state, or that looks at it from elsewhere.
@@ -92,6 +94,7 @@ impl ElementPlan {
         ElementPlan {
             home: 0,
             reason: "the first worker, as nothing says otherwise".into(),
+            wished: None,
             workers: vec![false; workers],
             at_home: true,
             tickets: 1.0,
@@ -266,12 +269,35 @@ impl Assignment {
     }
 }
 
+/// The worker of a task that neither the user nor a device assigns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TaskPlacement {
+    /// The worker with the fewest tasks.
+    FewestTasks,
+    /// Worker 0, as in Click.
+    FirstWorker,
+}
+
+impl TaskPlacement {
+    /// The worker, and the reason; `load` has the number of tasks of each worker.
+    fn choose(self, load: &[usize]) -> (usize, &'static str) {
+        match self {
+            TaskPlacement::FewestTasks => {
+                let least = (0..load.len()).min_by_key(|&worker| load[worker]).unwrap_or(0);
+                (least, "the worker with the fewest tasks")
+            }
+            TaskPlacement::FirstWorker => (0, "worker 0, as in Click"),
+        }
+    }
+}
+
 /// Assigns every task, element and queue to workers.
 pub fn assign(
     graph: &Graph,
     facts: &Facts,
     devices: &[Option<Device>],
     cores: &Cores,
+    placement: TaskPlacement,
 ) -> Assignment {
     let workers = cores.workers();
     let mut plan = Assignment::new(workers, graph.elements.len());
@@ -285,9 +311,9 @@ pub fn assign(
         .for_each(|&worker| load[worker] += 1);
     for (kind, workers_of_job) in kinds.into_iter().zip(assigned) {
         let (workers_of_job, reason) = workers_of_job.unwrap_or_else(|| {
-            let least = (0..workers).min_by_key(|&worker| load[worker]).unwrap_or(0);
-            load[least] += 1;
-            (vec![least], "the worker with the fewest tasks".into())
+            let (worker, reason) = placement.choose(&load);
+            load[worker] += 1;
+            (vec![worker], reason.into())
         });
         plan[kind.element()].home = workers_of_job[0];
         plan[kind.element()].reason = reason;
@@ -299,6 +325,7 @@ pub fn assign(
     settle_homes(graph, facts, &mut plan);
     for element in 0..graph.elements.len() {
         plan[element].tickets = said_of(graph, &facts.tickets, element).unwrap_or(1.0);
+        plan[element].wished = wished(graph, facts, element).map(|worker| worker % workers);
     }
     accounts::find(graph, facts, &mut plan);
     plan.random = facts.seed.map(RandomNumbers::seeded);
