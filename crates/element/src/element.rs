@@ -342,6 +342,8 @@ pub struct Facts {
     pub names: DeclaredNames,
     /// Names of the host's interfaces, which also are names of their addresses.
     pub interfaces: Vec<String>,
+    /// By worker: the NUMA node of its core.
+    pub nodes: Vec<usize>,
     /// Names of elements or compounds, each with the worker of its tasks.
     pub homes: Vec<(String, usize)>,
     /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.

@@ -16,6 +16,7 @@ mod builds;
 mod clients;
 mod control;
 mod debugging;
+mod device_arguments;
 mod direct_forwarding;
 mod errors;
 mod examples;

@@ -239,6 +239,10 @@ impl<'a> Taker<'a> {
     pub fn finish(&mut self) {
         let extra: Vec<_> = self.places.drain(..).filter(|p| !p.text.is_empty()).collect();
         for (n, arg) in extra.into_iter().enumerate() {
+            if let Some(error) = self.unknown_keyword(&arg) {
+                self.errors.push(error);
+                continue;
+            }
             let error = ArgError::new(format!("`{}` is one argument too many", arg.text))
                 .within(arg.offset, arg.text.len());
             self.errors.push(if n == 0 {

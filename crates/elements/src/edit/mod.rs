@@ -23,7 +23,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<check_align::CheckAlign>(),
     per_batch::<clipboard::Clipboard>(),
     per_packet::<move_data::MoveData>(),
-    per_packet::<pad::Pad>(),
+    per_batch::<pad::Pad>(),
     per_batch::<random_bit_errors::RandomBitErrors>(),
     per_packet::<resize::Resize>(),
     per_packet::<search::Search>(),

@@ -23,15 +23,25 @@ use castanet_element::prelude::*;
 /// > in  eth hex 01 02
 /// < out eth hex 01 02 00 00
 /// ```
+///
+/// ```click
+/// RandomSeed(5)
+/// in -> Pad(8, RANDOM true) -> out
+/// > in  eth hex 01 02
+/// < out eth hex 01 02 1b dd 2a 23 00 00
+/// ```
 #[derive(Element)]
 #[element(room = "edit", headers = Pass)]
 pub struct Pad {
     /// The minimum length of packets, in bytes.
     #[arg]
     length: Option<PacketLength>,
-    /// An argument of Click without effect: added bytes are always zero.
+    /// An argument of Click without effect: added bytes are zero unless RANDOM is true.
     #[arg(keyword, name = "ZERO", default = true)]
     _zero: bool,
+    /// Whether added bytes are random, four at a time; less than four at the end are zero.
+    #[arg(keyword, default = false)]
+    random: bool,
     /// The maximum length of packets, to which longer ones are cut; no limit if 0.
     #[arg(keyword, default = 0)]
     maxlength: u32,
@@ -50,27 +60,49 @@ impl FromArg for PacketLength {
     }
 }
 
-impl PerPacket for Pad {
+impl PerBatch for Pad {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const CAN_PASS: bool = true;
 
+    fn can_pass(&self, _: &mut (), packet: &mut Packet) -> bool {
+        let fits = self.maxlength == 0 || packet.len() <= self.maxlength as usize;
+        fits && packet.anno_u32(anno::EXTRA_LENGTH) == 0 && self.missing(packet) == 0
+    }
+
+    fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
+        for packet in &mut batch {
+            let missing = self.missing(packet);
+            packet.set_anno_u32(anno::EXTRA_LENGTH, 0);
+            if missing > 0 {
+                packet.put_back(missing);
+            }
+            if self.random {
+                let added = packet.len() - missing;
+                // As in FastClick, bytes beyond the last four stay zero.
+                let words = added..added + missing / 4 * 4;
+                cx.random_numbers().fill(packet.bytes_mut().get_mut(words).unwrap_or_default());
+            }
+            if self.maxlength > 0 {
+                packet.cut(self.maxlength as usize);
+            }
+        }
+        cx.emit_batch((), batch);
+    }
+}
+
+impl Pad {
+    /// Number of bytes that a packet lacks.
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let extra = packet.anno_u32(anno::EXTRA_LENGTH) as usize;
-        let missing = match self.length {
+    fn missing(&self, packet: &Packet) -> usize {
+        match self.length {
             Some(PacketLength(length)) => (length as usize).saturating_sub(packet.len()),
             // Packets are limited in length; the annotation is not.
-            None => extra.min((u16::MAX as usize).saturating_sub(packet.len())),
-        };
-        if extra > 0 {
-            packet.set_anno_u32(anno::EXTRA_LENGTH, 0);
-        }
-        if missing > 0 {
-            packet.put_back(missing);
-        }
-        if self.maxlength > 0 {
-            packet.cut(self.maxlength as usize);
+            None => {
+                let extra = packet.anno_u32(anno::EXTRA_LENGTH) as usize;
+                extra.min((u16::MAX as usize).saturating_sub(packet.len()))
+            }
         }
     }
 }

@@ -28,6 +28,18 @@ use castanet_element::wire::number::read;
 /// > back hex 02 00 00 00 00 00 00 00
 /// < unknown hex 02 00 00 00 00 00 00 00
 /// ```
+///
+/// ```click
+/// in -> NumberPacket(0) -> r :: RecordTimestamp(N 8, OFFSET 0, SAMPLE 2) -> d :: TimestampDiff(r, OFFSET 0) -> even
+/// d[1] -> odd
+/// > in hex 00
+/// > in hex 00
+/// > in hex 00
+/// < even hex 00 00 00 00 00 00 00 00
+/// < odd hex 01 00 00 00 00 00 00 00
+/// < even hex 02 00 00 00 00 00 00 00
+/// = r.missed 0
+/// ```
 #[derive(Element)]
 #[element(room = "measure", args = RecordTimestampArgs, processing = "h/h")]
 pub struct RecordTimestamp {
@@ -53,6 +65,9 @@ pub struct RecordTimestampArgs {
     /// Whether numbers are in network byte order.
     #[arg(keyword, default = false)]
     net_order: bool,
+    /// The times of one packet in so many are stored, of those whose number is a multiple of it.
+    #[arg(keyword, default = 1, range = 1..)]
+    sample: u64,
 }
 
 /// The largest N.
@@ -146,6 +161,9 @@ impl PerBatch for RecordTimestamp {
                         Some(state.next - 1)
                     }
                 };
+                if number.is_some_and(|number| number % self.args.sample != 0) {
+                    continue;
+                }
                 let stored = number.is_some_and(|number| table.put(number, now, n, dynamic));
                 state.missed += u64::from(!stored);
             }

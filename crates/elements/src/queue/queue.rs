@@ -9,7 +9,8 @@ use castanet_element::prelude::*;
 /// Sources such as `InfiniteSource` wait while the queue is full. Packets from other elements that
 /// find the queue full leave by output 1, or are dropped if it is not connected; the first such
 /// packet is reported. When a handler lowers the capacity, the youngest packets beyond it are
-/// dropped at once (`drops.reset`).
+/// dropped at once (`drops.reset`). With BLOCKING, the queue drops none, and no worker waits: sources wait
+/// at CAPACITY, and packets that are on their way stay beyond it.
 ///
 /// ```click
 /// in -> q :: Queue(2) -> u :: Unqueue(ACTIVE false) -> out
@@ -51,6 +52,17 @@ use castanet_element::prelude::*;
 /// = q.drops.reset 3
 /// = q.drops.full 1
 /// ```
+///
+/// ```click
+/// in -> q :: Queue(1, BLOCKING true) -> u :: Unqueue(ACTIVE false) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.2 > 2.0.0.2 udp len 60
+/// = q.length 2
+/// = q.drops 0
+/// ! u.active true
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.2 > 2.0.0.2 udp len 60
+/// ```
 #[derive(Clone, Element)]
 #[element(
     room = "queue",
@@ -64,6 +76,9 @@ pub struct Queue {
     /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
+    /// Whether packets that find the queue full stay in it, too, for as long as there is memory.
+    #[arg(keyword, default = false)]
+    blocking: bool,
 }
 
 #[derive(Fate)]
@@ -82,12 +97,15 @@ impl Store for Queue {
     const NOTIFIES: bool = true;
 
     fn enqueue(&self, state: &mut QueueState, batch: Batch, cx: &mut Cx) {
-        state.put(batch, self.capacity, QueueExit::Full, cx);
+        let capacity = if self.blocking { usize::MAX } else { self.capacity };
+        state.put(batch, capacity, QueueExit::Full, cx);
     }
 
     fifo_methods!();
 
     fn shrink(&self, state: &mut QueueState) {
-        state.packets.truncate(self.capacity);
+        if !self.blocking {
+            state.packets.truncate(self.capacity);
+        }
     }
 }

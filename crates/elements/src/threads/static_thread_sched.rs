@@ -4,25 +4,54 @@ use castanet_element::prelude::*;
 
 /// Assigns elements, or all elements of a compound, to workers.
 ///
+/// A worker is a number from 0, or `NODE/N`: worker N, from 0, of those on the cores of NUMA node NODE.
+///
 /// ```click
-/// StaticThreadSched(d 1, c 0)
+/// StaticThreadSched(d 0/0, c 0)
 /// Idle -> PullNull -> c :: Counter -> d :: Discard
 /// = d.count 0
+/// = d.home_thread 0
 /// ```
 #[derive(Element)]
 #[element(room = "threads")]
 pub struct StaticThreadSched {
-    /// Name of an element, and the number of its worker; -1 for no assignment.
+    /// Name of an element, and its worker; -1 for no assignment.
     #[arg(rest)]
     pairs: Vec<Words>,
+}
+
+/// The worker of the text; `None` for no assignment.
+fn worker(text: &str, nodes: &[usize]) -> Result<Option<usize>, ArgError> {
+    let number = |text: &str| i32::from_arg(text, &Names::default()).map_err(|e| e.at("THREAD"));
+    let Some((node, place)) = text.split_once('/') else {
+        let worker = number(text)?;
+        if worker < -1 {
+            return Err(ArgError::new(format!("THREAD: there is no worker {worker}"))
+                .click(format!("thread preference {worker} out of range"))
+                .help("workers are counted from 0; -1 leaves the element where it is"));
+        }
+        return Ok(usize::try_from(worker).ok());
+    };
+    let (node, place) = (number(node)?, number(place)?);
+    let of_node = (0..nodes.len()).filter(|&it| i32::try_from(nodes[it]) == Ok(node));
+    let of_node: Vec<usize> = of_node.collect();
+    let worker = usize::try_from(place).ok().and_then(|place| of_node.get(place));
+    worker.copied().map(Some).ok_or_else(|| {
+        let there = of_node.len();
+        ArgError::new(format!(
+            "THREAD: NUMA node {node} has {there} workers, and no worker {place}"
+        ))
+        .click(format!("thread preference {text} out of range"))
+        .help("`castanet explain` shows the worker of each core")
+    })
 }
 
 impl Info for StaticThreadSched {
     fn declare(&self, facts: &mut Facts) -> Result<(), ArgError> {
         for argument in &self.pairs {
-            let (name, worker) = match argument.words.as_slice() {
+            let (name, place) = match argument.words.as_slice() {
                 [] => continue,
-                [name, worker] => (name, worker),
+                [name, place] => (name, place),
                 [_] => {
                     return Err(ArgError::new(format!("`{}` has no worker", argument.text))
                         .click("THREAD: required argument missing")
@@ -33,13 +62,7 @@ impl Info for StaticThreadSched {
                         .click("too many arguments"));
                 }
             };
-            let worker = i32::from_arg(worker, &Names::default()).map_err(|e| e.at("THREAD"))?;
-            if worker < -1 {
-                return Err(ArgError::new(format!("THREAD: there is no worker {worker}"))
-                    .click(format!("thread preference {worker} out of range"))
-                    .help("workers are counted from 0; -1 leaves the element where it is"));
-            }
-            if let Ok(worker) = usize::try_from(worker) {
+            if let Some(worker) = worker(place, &facts.nodes)? {
                 facts.homes.push((name.clone(), worker));
             }
         }

@@ -9,6 +9,7 @@ mod receiver;
 
 pub use host_filter::HostFilter;
 pub use minimal_forwarder::MinimalForwarder;
+pub(crate) use port::set_descriptors;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;

@@ -5,7 +5,7 @@ use super::receiver::RxClaims;
 use crate::error::IoError;
 use crate::interface::{self, Interface};
 use crate::sys::netif;
-use crate::sys::xsk::{self, BindMode, BindOptions, Socket};
+use crate::sys::xsk::{self, BindMode, BindOptions, RingSizes, Socket};
 use castanet_packet::{Pool, PoolConfig};
 use std::collections::HashMap;
 use std::io;
@@ -24,6 +24,8 @@ pub(super) struct Port {
     pub(super) why_copy: Option<String>,
     /// Whether packets may be longer than a frame, and lie in several.
     pub(super) multi_buffer: bool,
+    /// Entries of each receive ring.
+    pub(super) rx_ring: usize,
     /// How many of the queues packets arrive in, and can be sent to.
     queues: (usize, usize),
     rx_claims: Mutex<RxClaims>,
@@ -77,6 +79,22 @@ type Key = (u64, u32, u8);
 
 /// The open ports, each as long as it has owners.
 static OPEN_PORTS: LazyLock<Mutex<HashMap<Key, Weak<Port>>>> = LazyLock::new(Mutex::default);
+
+/// By interface: the sizes of rings that elements have asked for.
+static RING_SIZES: LazyLock<Mutex<HashMap<String, RingSizes>>> = LazyLock::new(Mutex::default);
+
+/// Sets the number of descriptors of the receive queues of an interface, or of its transmit queues, for
+/// sockets that open from now on; 0 for 2048. It is rounded up to a power of two.
+pub(crate) fn set_descriptors(devname: &str, receives: bool, number: u16) {
+    let mut all = RING_SIZES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sizes = all.get(devname).copied().unwrap_or_default();
+    let (size, default) = match receives {
+        true => (&mut sizes.rx, RingSizes::default().rx),
+        false => (&mut sizes.tx, RingSizes::default().tx),
+    };
+    *size = if number == 0 { default } else { u32::from(number).next_power_of_two() };
+    all.insert(devname.to_owned(), sizes);
+}
 
 /// The port of an interface, opened if this process has not done so; `queues`
 /// are how many there are to receive from and to send to.
@@ -141,14 +159,18 @@ fn bind(
     multi_buffer: bool,
 ) -> Result<Port, IoError> {
     let all = queues.0.max(queues.1);
-    let (sockets, why_copy) = match bind_zero_copy(interface.index, all, pool, multi_buffer) {
+    let sizes = RING_SIZES.lock().unwrap_or_else(PoisonError::into_inner);
+    let rings = sizes.get(&interface.name).copied().unwrap_or_default();
+    drop(sizes);
+    let options = BindOptions { mode: BindMode::ZeroCopy, multi_buffer, rings };
+    let (sockets, why_copy) = match bind_zero_copy(interface.index, all, pool, options) {
         Ok(sockets) => (Ok(sockets), None),
         Err(error) => match error.raw_os_error() {
             Some(libc::EBUSY) => (Err(error), None),
             code => {
                 let cannot = code == Some(libc::EOPNOTSUPP);
                 let why = if cannot { "the driver cannot".into() } else { error.to_string() };
-                let options = BindOptions { mode: BindMode::Copy, multi_buffer };
+                let options = BindOptions { mode: BindMode::Copy, ..options };
                 (bind_all(interface.index, all, pool, options), Some(why))
             }
         },
@@ -163,6 +185,7 @@ fn bind(
         sockets,
         why_copy,
         multi_buffer,
+        rx_ring: rings.rx as usize,
         queues,
         rx_claims,
         ioctls,
@@ -184,9 +207,8 @@ fn bind_zero_copy(
     index: u32,
     queues: u32,
     pool: &Pool,
-    multi_buffer: bool,
+    options: BindOptions,
 ) -> io::Result<Vec<Socket>> {
-    let options = BindOptions { mode: BindMode::ZeroCopy, multi_buffer };
     // Asked first with a small pool: most drivers say no.
     let trial = Pool::new(PoolConfig { frames: 64, ..PoolConfig::default() })?;
     drop(Socket::bind(index, 0, &trial, options)?);

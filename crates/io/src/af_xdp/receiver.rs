@@ -8,7 +8,7 @@ use crate::offload::{self, LinkType};
 use crate::rx_finisher::RxFinisher;
 use crate::sys::netlink::LinkMonitor;
 use crate::sys::packet_socket::PacketSocket;
-use crate::sys::xsk::{AttachMode, Program, RING, Socket};
+use crate::sys::xsk::{AttachMode, Program, Socket};
 use crate::sys::{EpollSet, ethtool};
 use castanet_packet::{Batch, Packet};
 use castanet_wire::{Ethernet, MacAddr};
@@ -407,7 +407,7 @@ fn attach(port: &Port, options: &Options) -> Result<AttachedProgram, IoError> {
 fn target(port: &Port) -> usize {
     let pool = port.pool.stats();
     let free = pool.frames.saturating_sub(pool.in_use);
-    (free / FILL_SHARE / port.rx_queues().max(1)).clamp(1, RING as usize)
+    (free / FILL_SHARE / port.rx_queues().max(1)).clamp(1, port.rx_ring)
 }
 
 /// A socket that keeps the interface in promiscuous mode while it is open.

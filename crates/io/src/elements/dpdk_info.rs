@@ -19,9 +19,13 @@ pub struct DPDKInfo;
 /// The arguments of `DPDKInfo`.
 #[derive(Args)]
 pub struct DPDKInfoArgs {
-    /// Number of mbufs.
+    /// Number of mbufs for each NUMA node that has a port.
     #[arg(default = 65536, range = 64..)]
     nb_mbuf: u32,
+    /// The same as NB_MBUF, which counts if this is 0; of several, one for each NUMA node in FastClick, the
+    /// last counts for all.
+    #[arg(keyword, default = 0)]
+    nb_socket_mbuf: u32,
     /// Number of bytes that an mbuf holds, 128 of headroom included.
     #[arg(keyword, default = 2176, range = 256..=64000)]
     mbuf_size: u16,
@@ -84,7 +88,11 @@ impl Build for DPDKInfo {
     fn build(args: DPDKInfoArgs, _: &Setup) -> Result<Self, ArgError> {
         // Elements are built before any of them opens a port.
         dpdk::configure(MempoolConfig {
-            mbufs: args.nb_mbuf,
+            mbufs: if args.nb_socket_mbuf == 0 {
+                args.nb_mbuf
+            } else {
+                args.nb_socket_mbuf.max(64)
+            },
             mbuf_size: args.mbuf_size,
             cache: args.mbuf_cache_size,
         });

@@ -3,6 +3,8 @@
 use super::attached_device::AttachedDevice;
 use super::device_selection::{self, DeviceRequest, ReceiveRequest};
 use super::device_slot::{DeviceSlot, Rx};
+use super::emit_switch::ActiveSwitch;
+use super::encap::Encap;
 use super::ip_mark;
 use super::link_handlers::LinkHandlers;
 use super::method::Method;
@@ -12,9 +14,11 @@ use super::poll_backoff::PollBackoff;
 use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
 use super::to_device::ToDevice;
 use crate::af_packet::FanoutGroup;
-use crate::af_xdp::{HostFilter, Queues};
+use crate::af_xdp::{HostFilter, Queues, set_descriptors};
 use crate::device::Device;
+use crate::tcpdump_filter::TcpdumpFilter;
 use castanet_element::device as devices;
+use castanet_element::exec::PacketFilter;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
 use castanet_packet::anno;
@@ -131,9 +135,38 @@ pub struct FromDeviceArgs {
     /// once while packets arrive, instead of waiting for interrupts; 0 to use interrupts.
     #[arg(keyword, default = 0, range = 0..=65535)]
     busy_poll: u32,
+    /// With AF_XDP, number of descriptors of each queue, rounded up to a power of two; 0 for 2048. It counts
+    /// where no other element has the interface open already.
+    #[arg(keyword, default = 0, range = 0..=32768)]
+    ndesc: u16,
+    /// An expression as for tcpdump; the element drops packets that do not match. Unless METHOD says
+    /// otherwise, it then receives from a packet socket, so that the host has all packets. Needs libpcap.
+    #[arg(keyword)]
+    bpf_filter: Option<PacketExpressionText>,
+    /// The header that packets begin with; ignored here, as the interface says it.
+    #[arg(keyword)]
+    #[expect(dead_code, reason = "for configurations that say so")]
+    encap: Option<Encap>,
+    /// Whether to receive packets.
+    #[arg(keyword, default = true)]
+    active: bool,
     /// The workers that receive.
     #[arg(flatten)]
     placement: RxPlacementArgs,
+}
+
+/// An expression of tcpdump, compiled.
+#[derive(Clone)]
+pub(super) struct PacketExpressionText(Arc<TcpdumpFilter>);
+
+impl FromArg for PacketExpressionText {
+    const SYNTAX: &'static str = "an expression as for tcpdump";
+
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let expression = String::from_arg(text, names)?;
+        let filter = TcpdumpFilter::new(&expression).map_err(ArgError::new)?;
+        Ok(PacketExpressionText(Arc::new(filter)))
+    }
 }
 
 /// The exits of received packets.
@@ -147,6 +180,9 @@ pub enum FromDeviceExit {
     /// Packets of another Ethernet type than PROTOCOL.
     #[drop]
     OtherProtocol,
+    /// Packets that do not match BPF_FILTER.
+    #[drop]
+    Filtered,
 }
 
 /// The time until the worker polls a device without free frames again.
@@ -158,6 +194,8 @@ const STARVED_RETRY: Duration = Duration::from_millis(1);
 pub struct FromDeviceState {
     #[flatten]
     device: DeviceSlot<AttachedDevice, Rx>,
+    #[flatten]
+    switch: ActiveSwitch,
     /// With BUSY_POLL, the time since the last packet.
     backoff: PollBackoff,
     /// The error message that was written last; the same message is not written twice in a row.
@@ -213,6 +251,7 @@ impl Build for FromDevice {
         settings.request()?;
         let group = (setup.queue_shares.len() > 1).then(FanoutGroup::default);
         let link = LinkHandlers::new(&settings.devname);
+        set_descriptors(&settings.devname, true, settings.ndesc);
         Ok(FromDevice { settings, link, shares: setup.queue_shares.to_vec(), group })
     }
 }
@@ -234,6 +273,7 @@ impl Source for FromDevice {
 
     fn init(&self, local: &mut FromDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         let request = self.request(cx.worker(), cx.is_home())?;
+        local.switch.is_on = self.settings.active;
         local.device.set(AttachedDevice::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
     }
@@ -248,6 +288,10 @@ impl Source for FromDevice {
 
     fn exchange_device(&self, local: &mut FromDeviceState, _: &mut Cx) {
         local.device.get_mut().into_iter().for_each(|device| _ = device.exchange());
+    }
+
+    fn is_active(&self, local: &FromDeviceState) -> bool {
+        local.switch.is_on
     }
 
     fn produce(&self, local: &mut FromDeviceState, n: usize, cx: &mut Cx) -> NextRun {
@@ -287,7 +331,7 @@ impl Source for FromDevice {
         cx.count_received(batch.len());
         let ethernet = device.is_ethernet();
         batch.iter_mut().for_each(|packet| self.prepare(packet, ethernet));
-        if !self.settings.force_ip && self.settings.protocol == 0 {
+        if !self.selects() {
             cx.emit_batch(FromDeviceExit::Packet, batch);
             return NextRun::Again;
         }
@@ -341,7 +385,11 @@ impl FromDeviceArgs {
             for_host: self.for_host()?,
             busy_poll: self.busy_poll,
         };
-        let method = self.capture.unwrap_or(self.method);
+        let method = match self.capture.unwrap_or(self.method) {
+            // The host must have the packets that the filter drops.
+            Method::Best if self.bpf_filter.is_some() => Method::Ring,
+            method => method,
+        };
         Ok(DeviceRequest { method, receive: Some(receive), transmit: 0, bypass_qdisc: false })
     }
 
@@ -374,8 +422,13 @@ impl FromDevice {
 
     /// Whether the element emits every packet unchanged.
     fn is_plain(&self) -> bool {
-        let FromDeviceArgs { force_ip, protocol, snaplen, .. } = self.settings;
-        !force_ip && protocol == 0 && snaplen == 0
+        !self.selects() && self.settings.snaplen == 0
+    }
+
+    /// Whether not every packet leaves by the first output.
+    fn selects(&self) -> bool {
+        let FromDeviceArgs { force_ip, protocol, bpf_filter, .. } = &self.settings;
+        *force_ip || *protocol != 0 || bpf_filter.is_some()
     }
 
     /// Sets a received packet's annotations, and cuts it to SNAPLEN.
@@ -399,6 +452,11 @@ impl FromDevice {
         let kind = packet.ether_header().filter(|_| ethernet).map(|it| it.ether_type());
         if self.settings.protocol != 0 && kind != Some(self.settings.protocol) {
             return FromDeviceExit::OtherProtocol;
+        }
+        if let Some(filter) = &self.settings.bpf_filter
+            && !filter.0.matches(packet)
+        {
+            return FromDeviceExit::Filtered;
         }
         let is_ip = |packet: &mut Packet| match ethernet {
             true => ip_mark::mark_in_ethernet(packet),

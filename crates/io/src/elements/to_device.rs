@@ -8,6 +8,7 @@ use super::method::Method;
 use super::metrics;
 use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::{Room, TxQueue};
+use crate::af_xdp::set_descriptors;
 use crate::device::Device;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
@@ -68,6 +69,10 @@ pub struct ToDeviceArgs {
     /// With AF_XDP, the number of queues to send to; -1 for one a worker.
     #[arg(keyword, default = -1, range = -1..=65535)]
     n_queues: i32,
+    /// With AF_XDP, number of descriptors of each queue, rounded up to a power of two; 0 for 2048. It counts
+    /// where no other element has the interface open already.
+    #[arg(keyword, default = 0, range = 0..=32768)]
+    ndesc: u16,
     /// Whether packets bypass the interface's queueing discipline and `tcpdump`.
     #[arg(keyword, default = false)]
     bypass_qdisc: bool,
@@ -175,6 +180,7 @@ impl Build for ToDevice {
 
     fn build(settings: ToDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
         let (link, outputs) = (LinkHandlers::new(&settings.devname), setup.outputs);
+        set_descriptors(&settings.devname, false, settings.ndesc);
         Ok(ToDevice { settings, link, outputs, shares: setup.queue_shares.to_vec() })
     }
 }

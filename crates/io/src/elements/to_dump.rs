@@ -52,6 +52,9 @@ pub struct ToDumpArgs {
     /// Whether times are in nanoseconds instead of microseconds.
     #[arg(keyword, default = false)]
     nano: bool,
+    /// Whether to write the time of the write, also for packets with a timestamp.
+    #[arg(keyword, default = false)]
+    force_ts: bool,
 }
 
 /// The exit of packets that were written, and the reason to drop packets.
@@ -233,7 +236,10 @@ const MAX_SNAPLEN: u32 = 262_144;
 impl ToDump {
     fn write(&self, local: &mut ToDumpState, packet: &Packet, now: Time) -> std::io::Result<()> {
         let Some(file) = &mut local.file else { return Ok(()) };
-        let time = if packet.timestamp() == 0 { now.0 } else { packet.timestamp() };
+        let time = match packet.timestamp() {
+            timestamp if timestamp != 0 && !self.settings.force_ts => timestamp,
+            _ => now.0,
+        };
         let extra =
             if self.settings.extra_length { packet.anno_u32(anno::EXTRA_LENGTH) } else { 0 };
         let len = u32::try_from(packet.len()).unwrap_or(u32::MAX).saturating_add(extra);

@@ -86,7 +86,7 @@ pub fn plan(
 ) -> ConfigPlan {
     let mut graph = classes::name(flat, library, found);
     ports::resolve(&mut graph, error_style == ErrorStyle::Click, found);
-    let facts = declared(&graph, error_style, found);
+    let facts = declared(&graph, cores, error_style, found);
     let carries = carries::follow(&graph);
     let mut lints = Vec::new();
     if error_style == ErrorStyle::Castanet {
@@ -122,13 +122,19 @@ fn interfaces() -> Vec<String> {
 }
 
 /// Gathers the declarations of information elements; names in them become names of the flat graph.
-fn declared(graph: &Graph, error_style: ErrorStyle, found: &mut Diagnostics) -> Facts {
+fn declared(
+    graph: &Graph,
+    cores: &Cores,
+    error_style: ErrorStyle,
+    found: &mut Diagnostics,
+) -> Facts {
     let names = DeclaredNames::new(&graph.sealed);
     let interfaces = match graph.elements.iter().any(|it| it.class.factory.declare.is_some()) {
         true => interfaces(),
         false => Vec::new(),
     };
-    let mut facts = Facts { names, interfaces, ..Facts::default() };
+    let nodes = (0..cores.workers()).map(|worker| cores.of(worker).node).collect();
+    let mut facts = Facts { names, interfaces, nodes, ..Facts::default() };
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.factory.declare else { continue };
         facts.names.enter(&it.name);

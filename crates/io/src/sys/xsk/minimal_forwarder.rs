@@ -2,7 +2,7 @@
 
 use super::program::{AttachMode, Program};
 use super::ring::{self, Consumer, Producer, RingKind};
-use super::{BindMode, BindOptions, bind_fd, open_unbound, raise_tx_limits, wake_tx};
+use super::{BindMode, BindOptions, RingSizes, bind_fd, open_unbound, raise_tx_limits, wake_tx};
 use crate::sys::{check, prefetch, set_option};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -92,7 +92,8 @@ impl Forwarder {
         let rx = Consumer::map(receiver.as_fd(), RingKind::Rx, FRAMES)?;
         let tx = Producer::map(sender.as_fd(), RingKind::Tx, FRAMES)?;
         let completion = Consumer::map(sender.as_fd(), RingKind::Completion, FRAMES)?;
-        let options = BindOptions { mode: BindMode::Copy, multi_buffer: false };
+        let options =
+            BindOptions { mode: BindMode::Copy, multi_buffer: false, rings: RingSizes::default() };
         bind_fd(receiver.as_fd(), from, 0, options, None)?;
         bind_fd(sender.as_fd(), to, 0, options, Some(receiver.as_fd()))?;
         raise_tx_limits(sender.as_fd());

@@ -18,8 +18,20 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use umem::{KernelFrames, Umem};
 
-/// Entries of each ring.
-pub(crate) const RING: u32 = 2048;
+/// Entries of the rings of each direction: powers of two.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RingSizes {
+    /// Of the receive ring, and of the fill ring.
+    pub(crate) rx: u32,
+    /// Of the transmit ring, and of the completion ring.
+    pub(crate) tx: u32,
+}
+
+impl Default for RingSizes {
+    fn default() -> RingSizes {
+        RingSizes { rx: 2048, tx: 2048 }
+    }
+}
 
 /// Most frames of one packet: the kernel takes one, and 17 pages more (`MAX_SKB_FRAGS`).
 pub(crate) const MAX_FRAMES: usize = 17;
@@ -57,6 +69,7 @@ pub(crate) struct BindOptions {
     pub(crate) mode: BindMode,
     /// Whether packets longer than a frame come and go in several (Linux 6.6).
     pub(crate) multi_buffer: bool,
+    pub(crate) rings: RingSizes,
 }
 
 /// A socket on one queue of an interface, which receives and sends.
@@ -109,22 +122,30 @@ impl Socket {
         let fd = open_unbound()?;
         let umem = Umem::new(pool);
         umem.register(fd.as_fd())?;
-        for kind in [RingKind::Fill, RingKind::Completion, RingKind::Rx, RingKind::Tx] {
-            ring::create(fd.as_fd(), kind, RING)?;
+        let RingSizes { rx, tx } = options.rings;
+        let kinds = [
+            (RingKind::Fill, rx),
+            (RingKind::Completion, tx),
+            (RingKind::Rx, rx),
+            (RingKind::Tx, tx),
+        ];
+        for (kind, size) in kinds {
+            ring::create(fd.as_fd(), kind, size)?;
         }
         let rx = RxRings {
             in_kernel: KernelFrames::empty(umem.frames()),
             umem: umem.clone(),
-            fill: Producer::map(fd.as_fd(), RingKind::Fill, RING)?,
-            descriptors: Consumer::map(fd.as_fd(), RingKind::Rx, RING)?,
+            fill: Producer::map(fd.as_fd(), RingKind::Fill, rx)?,
+            descriptors: Consumer::map(fd.as_fd(), RingKind::Rx, rx)?,
             partial: Vec::new(),
         };
         let tx = TxRings {
             in_kernel: KernelFrames::empty(umem.frames()),
             capacity: pool.data_capacity(),
+            size: tx as usize,
             umem,
-            descriptors: Producer::map(fd.as_fd(), RingKind::Tx, RING)?,
-            completion: Consumer::map(fd.as_fd(), RingKind::Completion, RING)?,
+            descriptors: Producer::map(fd.as_fd(), RingKind::Tx, tx)?,
+            completion: Consumer::map(fd.as_fd(), RingKind::Completion, tx)?,
         };
         bind_fd(fd.as_fd(), index, queue, options, None)?;
         raise_tx_limits(fd.as_fd());
@@ -442,6 +463,8 @@ pub(crate) struct TxRings {
     umem: Umem,
     /// The longest packet that a new frame has room for.
     capacity: usize,
+    /// Entries of each ring.
+    size: usize,
     in_kernel: KernelFrames,
     descriptors: Producer<libc::xdp_desc>,
     completion: Consumer<u64>,
@@ -471,8 +494,8 @@ impl TxRings {
     fn room(&mut self, wanted: usize) -> usize {
         // The completion ring must have room for all that is on its way.
         let in_flight = self.in_kernel.len();
-        let room = self.descriptors.room(wanted.min(RING as usize) as u32) as usize;
-        room.min((RING as usize).saturating_sub(in_flight))
+        let room = self.descriptors.room(wanted.min(self.size) as u32) as usize;
+        room.min(self.size.saturating_sub(in_flight))
     }
 
     /// Hands packets from the front of `batch` to the kernel, up to the first
