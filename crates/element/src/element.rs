@@ -273,7 +273,9 @@ pub trait Source: Describe + Build + Send + Sync {
 pub enum NextRun {
     /// At its next turn: there may be more packets at once.
     Again,
-    /// The same for a task that has pulled packets, and does nothing if there are no more: it may rest until there
+    /// In the same turn, once what it has emitted has gone all its way.
+    SameTurn,
+    /// As `Again`, for a task that has pulled packets, and does nothing if there are no more: it may rest until there
     /// are.
     More,
     /// Not before this time.

@@ -203,15 +203,18 @@ impl Clock {
             Clock::Simulated { .. } => Warp::Simulation,
         }
     }
-    /// Changes the speed from now on; returns whether this clock can.
-    pub fn set_warp(&self, wanted: Warp) -> bool {
-        let Clock::Warpable { real, is_warped, warp } = self else { return false };
+    /// Whether its speed can be changed.
+    pub fn can_warp(&self) -> bool {
+        matches!(self, Clock::Warpable { .. })
+    }
+    /// Changes the speed from now on, if this clock can.
+    pub fn set_warp(&self, wanted: Warp) {
+        let Clock::Warpable { real, is_warped, warp } = self else { return };
         let mut state = lock(warp);
         let now = real.peek();
         let shown = if is_warped.load(Ordering::Acquire) { state.at(now) } else { now };
         *state = WarpState { warp: wanted, real: now, shown };
         is_warped.store(true, Ordering::Release);
-        true
     }
     /// Whether the clock jumps over waits.
     pub fn jumps(&self) -> bool {

@@ -1,5 +1,6 @@
-//! Reading of text files line by line, standard input (`-`) among them.
+//! Reading of text files line by line, standard input (`-`) and compressed files among them.
 
+use crate::decompression;
 use crate::error::IoError;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,19 +17,24 @@ pub struct LineReader {
 }
 
 impl LineReader {
-    /// Opens a file; `-` is standard input.
+    /// Opens a file, which may be compressed; `-` is standard input.
     pub fn open(name: &str) -> Result<LineReader, IoError> {
         let failed = |error| IoError::File { path: name.into(), error };
         Ok(match name {
-            "-" => LineReader::new("<stdin>", BufReader::new(io::stdin())),
+            "-" => LineReader::decompressed("<stdin>", Box::new(io::stdin())).map_err(failed)?,
             _ => {
                 let file = File::open(name).map_err(failed)?;
                 if file.metadata().is_ok_and(|it| it.is_dir()) {
                     return Err(failed(io::ErrorKind::IsADirectory.into()));
                 }
-                LineReader::new(name, BufReader::new(file))
+                LineReader::decompressed(name, Box::new(file)).map_err(failed)?
             }
         })
+    }
+
+    /// Reads a text that may be compressed.
+    fn decompressed(name: &str, source: decompression::Source) -> io::Result<LineReader> {
+        Ok(LineReader::new(name, BufReader::new(decompression::open(source)?)))
     }
 
     /// Reads a text from memory.

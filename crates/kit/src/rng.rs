@@ -102,28 +102,6 @@ fn fraction(bits: u64) -> f64 {
     (bits >> (u64::BITS - BITS)) as f64 / (1u64 << BITS) as f64
 }
 
-/// Applies `change` to each bit of `bytes` with probability `p`, with the byte and the bit's mask.
-/// Needs as many random numbers as bits change, not one for each bit.
-pub fn flip_bits(
-    bytes: &mut [u8],
-    p: f64,
-    change: impl Fn(&mut u8, u8),
-    mut random: impl FnMut() -> u64,
-) {
-    const BITS: usize = u8::BITS as usize;
-    if p <= 0.0 {
-        return;
-    }
-    let all = bytes.len() * BITS;
-    // The distance to the next changed bit has a geometric distribution.
-    let mut gap = || ((1.0 - fraction(random())).ln() / (1.0 - p).ln()) as usize;
-    let mut at = if p < 1.0 { gap() } else { 0 };
-    while at < all {
-        change(&mut bytes[at / BITS], 0x80 >> (at % BITS));
-        at = at.saturating_add(if p < 1.0 { gap() } else { 0 }).saturating_add(1);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,17 +131,6 @@ mod tests {
         assert_eq!((in_range(7, 7, || 99), in_range(9, 7, || 99)), (7, 9));
         assert_eq!(in_range(0, i32::MAX as u32, || 1234), 1234);
         assert_eq!(in_range(1, u32::MAX - 1, || 0), 1);
-    }
-
-    #[test]
-    fn bits_change_as_often_as_they_should() {
-        for p in [0.0, 0.001, 0.25, 0.9, 1.0] {
-            let (mut bytes, mut rng) = (vec![0u8; 100_000], Rng::new(3));
-            flip_bits(&mut bytes, p, |byte, bit| *byte ^= bit, || rng.bits());
-            let share = bytes.iter().map(|byte| byte.count_ones()).sum::<u32>();
-            let share = f64::from(share) / 800_000.0;
-            assert!((share - p).abs() < 0.003, "{share} rather than {p}");
-        }
     }
 
     #[test]

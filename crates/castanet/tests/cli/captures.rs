@@ -1,6 +1,6 @@
 //! `FromDump` on captures that are cut, compressed, or replayed otherwise than they were taken.
 
-use crate::program::{castanet, click, folder, root};
+use crate::program::{RunResult, castanet, click, folder, root};
 use std::process::Command;
 
 /// A file of this name with UDP packets over IP of these lengths, a second apart; at most `keep` bytes
@@ -105,6 +105,61 @@ fn a_capture_is_replayed_faster_or_slower() {
 }
 
 #[test]
+fn the_speed_of_a_replay_may_be_a_function_of_time() {
+    // The sample lasts a second: half as fast, and faster from the first packet after 0.4 s on.
+    let script = "s :: Script(TYPE PASSIVE, print \"$(c.count) $(idiv $(mul 10 $(sub $(now) $start)) 1)\", stop,
+                              init start $(now))";
+    let replay = |function: &str| {
+        let config = format!(
+            "FromDump(conf/sample.pcap, true, TIMING_FNT \"{function}\", PRELOAD 200, END_CALL s.run)
+             -> c :: Counter -> Discard; {script}"
+        );
+        castanet(&["run", "-q", "--simtime", "-e", &config], b"")
+    };
+    let steady = replay("50");
+    assert_eq!(steady.err, "FromDump@1 : Preloaded 4 packets (240 bytes)\n");
+    let step = replay("75 + 25 * squarewave(8 * (x - 0.4))");
+    let lines: Vec<&str> = step.err.lines().collect();
+    assert_eq!(lines[1], "Current accel 100.000000", "{}", step.err);
+    let seconds = |result: &RunResult| -> (String, u32) {
+        let (count, tenths) = result.out.trim().split_once(' ').unwrap();
+        (count.to_owned(), tenths.parse().unwrap())
+    };
+    let (steady, step) = (seconds(&steady), seconds(&step));
+    assert_eq!(steady.0, step.0);
+    assert!(step.1 < steady.1, "{step:?} {steady:?}");
+    let stopped = replay("50 - 100 * max(0, x - 0.1)");
+    assert!(stopped.err.ends_with("Current accel 0.000000\n"), "{}", stopped.err);
+    let wrong = replay("50 +");
+    assert!(wrong.err.contains("a number is missing at the end"), "{}", wrong.err);
+}
+
+const COMPRESSORS: [(&str, &str); 4] =
+    [("gzip", "gz"), ("bzip2", "bz2"), ("xz", "xz"), ("zstd", "zst")];
+
+#[test]
+fn compressed_texts_are_read() {
+    let dump = "!data ip_src count\n1.0.0.1 3\n2.0.0.2 4\n";
+    let trace = "12:00:00.5 IP 1.0.0.1.1024 > 2.0.0.2.80: Flags [S], seq 7, win 512, length 0\n";
+    for (program, suffix) in COMPRESSORS {
+        for (class, text, count) in [("FromIPSummaryDump", dump, "2"), ("FromTcpdump", trace, "1")]
+        {
+            let plain = folder("captures").join(format!("{class}.{program}.txt"));
+            std::fs::write(&plain, text).unwrap();
+            let packed = Command::new(program).arg("-c").arg(&plain).output().unwrap().stdout;
+            let file = plain.with_extension(suffix);
+            std::fs::write(&file, &packed).unwrap();
+            for name in [file.display().to_string(), "-".to_owned()] {
+                let config = format!("{class}({name}, STOP true) -> c :: Counter -> Discard");
+                let words = ["run", "-q", "-e", &config, "--handler", "c.count"];
+                let result = castanet(&words, &packed);
+                assert_eq!(result.out.trim(), count, "{program} {class}: {}", result.err);
+            }
+        }
+    }
+}
+
+#[test]
 fn compressed_captures_are_read() {
     let plain = std::fs::read(root().join("conf/sample.pcap")).unwrap();
     let count = |file: &str| {
@@ -113,7 +168,7 @@ fn compressed_captures_are_read() {
     };
     let want = count("conf/sample.pcap");
     assert_eq!(want[2], plain.len().to_string());
-    for (program, suffix) in [("gzip", "gz"), ("bzip2", "bz2")] {
+    for (program, suffix) in COMPRESSORS {
         let mut command = Command::new(program);
         let packed =
             command.args(["-c", "conf/sample.pcap"]).current_dir(root()).output().unwrap().stdout;

@@ -217,6 +217,29 @@ fn tasks_are_at_home_on_thread_0() {
 }
 
 #[test]
+fn sources_of_flows_draw_clicks_numbers() {
+    // As a program in C draws them after `srandom(5)`, by the rules of FastClick's element.
+    let (_, out, err) = simulated(
+        "RandomSeed(5); FastUDPFlows(0, 10, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 3, 2, STOP true)
+             -> Strip(14) -> MarkIPHeader -> ToIPSummaryDump(-, FIELDS sport dport, HEADER false)",
+    );
+    assert_eq!(
+        out,
+        "4288 29611\n\
+         38114 34933\n\
+         38114 34933\n\
+         26310 39016\n\
+         26310 39016\n\
+         4288 29611\n\
+         24262 37278\n\
+         27470 10285\n\
+         24262 37278\n\
+         36396 9213\n",
+        "{err}"
+    );
+}
+
+#[test]
 fn simulated_time_moves_when_somebody_looks() {
     prints(
         "Script(print $(now), print $(now), stop)",

@@ -446,7 +446,7 @@ fn low_level_calls_are_answered_by_elements_that_know_them() {
 fn chatter_reaches_every_client() {
     let (greeted, plain, other) = (socket("chatter"), socket("plain"), socket("other-channel"));
     let config = format!(
-        "ChatterSocket(UNIX, {}); ChatterSocket(unix, {}, GREETING false);
+        "ChatterSocket(UNIX, {}); ChatterSocket(unix, FILENAME {}, GREETING false);
          ChatterSocket(UNIX, {}, CHANNEL verbose);
          RatedSource(DATA abcd, RATE 20) -> Print(heard) -> Discard",
         greeted.display(),

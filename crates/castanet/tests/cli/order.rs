@@ -94,3 +94,17 @@ fn a_limited_source_ends_in_a_turn_of_its_own() {
         "InfiniteSource(LIMIT 2, STOP true) -> Queue(1) -> Unqueue -> Print(a, 0) -> Discard";
     assert_eq!(letters(&printed(config)), "aa");
 }
+
+#[test]
+fn a_capture_has_32_packets_in_a_turn() {
+    let config = |burst: &str| {
+        let source = format!("FromDump(conf/sample.pcap, STOP true{burst})");
+        format!("{source} -> Print(a, 0) -> t :: Tee -> Print(b, 0) -> Discard; t[1] -> Print(c, 0) -> Discard;
+                 InfiniteSource(LIMIT 2) -> Print(x, 0) -> Discard")
+    };
+    for (burst, packets) in [("", 32), (", BURST 3", 3), (", BURST 1", 1)] {
+        let turn = "abc".repeat(packets) + "x";
+        let printed = letters(&printed(&config(burst)));
+        assert!(printed.starts_with(&turn.repeat(2)), "{burst}: {printed}");
+    }
+}

@@ -1,6 +1,7 @@
 //! The types that can stand in a configuration.
 
 use super::{AddressKind, ArgError, Names};
+use castanet_kit::formula::Formula;
 use castanet_kit::text::{parse_bool, parse_integer};
 use castanet_lang::args::{split_words, unquote, unquote_bytes};
 use castanet_packet::anno::{self, Anno};
@@ -95,6 +96,13 @@ impl FromArg for String {
     const SYNTAX: &'static str = "text";
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         Ok(unquote(text))
+    }
+}
+
+impl FromArg for Formula {
+    const SYNTAX: &'static str = "a function of x, such as \"10 + min(90, 10*x)\"";
+    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
+        Formula::parse(&unquote(text)).map_err(ArgError::new)
     }
 }
 

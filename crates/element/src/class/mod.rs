@@ -155,6 +155,10 @@ pub struct Description {
     pub sharing: StateSharing,
     /// For `Store`: whether sources that push into it wait while it is full.
     pub notifies: bool,
+    /// When Click gives its notifier of packets a number, if it has one.
+    pub notifier: Option<NotifierOrder>,
+    /// Whether its elements show the signal next to them ([`SIGNAL`]).
+    pub shows_signal: bool,
     /// Treatment of packets whose checksums the sending device computes.
     pub checksums: Checksums,
     /// Classes of elements without outputs to which a source can hand packets that no element has to
@@ -201,6 +205,22 @@ pub enum Partner {
     /// The nearest one of this class to which packets of output 0 go.
     Downstream(&'static str),
 }
+
+/// When Click gives a notifier of packets its number. The first ones begin with 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum NotifierOrder {
+    /// When elements are configured.
+    Configuration,
+    /// When elements are initialised, after the configuration of all.
+    Initialization,
+}
+
+/// The handler of elements that show the signal next to them.
+pub const SIGNAL: HandlerDoc = HandlerDoc {
+    name: "signal",
+    doc: "The signal next to the element, as Click writes it: `empty.0/3:1*` depends on notifiers 0 and \
+          1, of which 0 is on.",
+};
 
 /// Treatment of packets whose checksums the sending device computes ([`castanet_packet::PartialChecksums`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -298,6 +318,8 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             has_unbounded_time: false,
             sharing: StateSharing::PerWorker,
             notifies: false,
+            notifier: None,
+            shows_signal: false,
             checksums: Checksums::Right,
             bypass: &[],
             partner: None,
@@ -418,6 +440,7 @@ pub const fn store<E: Store>() -> Class {
         nodes(text, setup, workers, |_| true, node)
     });
     class.description.notifies = E::NOTIFIES;
+    class.description.notifier = Some(NotifierOrder::Configuration);
     class
 }
 

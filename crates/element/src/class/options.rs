@@ -42,6 +42,19 @@ impl Class {
         self
     }
 
+    /// The same class, for elements that have a notifier of packets in Click.
+    pub const fn with_notifier(mut self, order: NotifierOrder) -> Class {
+        self.description.notifier = Some(order);
+        self
+    }
+
+    /// The same class, for elements without other handlers that show the signal next to them.
+    pub const fn with_signal(mut self) -> Class {
+        self.description.shows_signal = true;
+        self.description.reads = || vec![SIGNAL];
+        self
+    }
+
     /// The same class, for elements that work with another one, whose name they find in
     /// [`Setup::partner`](crate::setup::Setup::partner).
     pub const fn with_partner(mut self, partner: Partner) -> Class {

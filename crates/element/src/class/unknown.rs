@@ -37,6 +37,8 @@ pub static UNKNOWN: Class = Class {
         has_unbounded_time: false,
         sharing: StateSharing::PerWorker,
         notifies: false,
+        notifier: None,
+        shows_signal: false,
         checksums: Checksums::Right,
         bypass: &[],
         partner: None,

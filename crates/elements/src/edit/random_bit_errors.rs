@@ -1,9 +1,11 @@
 //! `RandomBitErrors`: changes bits at random.
 
 use castanet_element::prelude::*;
-use castanet_kit::rng::flip_bits;
+use castanet_kit::bit_errors::BitErrors;
 
 /// Simulates bit errors: changes each bit of each packet with a given probability.
+///
+/// After a `RandomSeed`, the same bits change as in Click.
 ///
 /// ```click
 /// in -> e :: RandomBitErrors(1) -> out
@@ -26,10 +28,17 @@ use castanet_kit::rng::flip_bits;
 /// < out hex 01 02 ff
 /// = e.active false
 /// ```
+///
+/// ```click
+/// RandomSeed(5); in -> RandomBitErrors(0.05) -> out
+/// > in  hex 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00
+/// < out hex 00 00 09 00 00 00 00 00 08 00 05 00 00 00 00 00 00 00 00 00
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "edit", args = RandomBitErrorsArgs, methods)]
 pub struct RandomBitErrors {
     p: f64,
+    errors: BitErrors,
     kind: ErrorKind,
     /// Whether to change bits.
     #[arg(live)]
@@ -84,7 +93,8 @@ impl Build for RandomBitErrors {
     type Args = RandomBitErrorsArgs;
 
     fn build(args: RandomBitErrorsArgs, _: &Setup) -> Result<Self, ArgError> {
-        Ok(RandomBitErrors { p: args.p, kind: args.kind, active: args.active })
+        let RandomBitErrorsArgs { p, kind, active } = args;
+        Ok(RandomBitErrors { p, errors: BitErrors::new(p), kind, active })
     }
 }
 
@@ -99,7 +109,7 @@ impl RandomBitErrors {
     #[write(p_bit_error)]
     fn set_p_bit_error(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let p = castanet_element::args::within(text, names, &(0.0..=1.0), "a probability")?;
-        Ok(RandomBitErrors { p, ..self.clone() })
+        Ok(RandomBitErrors { p, errors: BitErrors::new(p), ..self.clone() })
     }
     /// The change of a bit in error.
     #[read]
@@ -119,14 +129,15 @@ impl PerBatch for RandomBitErrors {
     type Fate = ();
 
     fn batch(&self, _: &mut (), _: usize, mut batch: Batch, cx: &mut Cx) {
-        if self.active && self.p > 0.0 {
+        if self.active && self.errors.may_change() {
             for packet in &mut batch {
                 let change: fn(&mut u8, u8) = match self.kind {
                     ErrorKind::Flip => |byte, bit| *byte ^= bit,
                     ErrorKind::Set => |byte, bit| *byte |= bit,
                     ErrorKind::Clear => |byte, bit| *byte &= !bit,
                 };
-                flip_bits(packet.bytes_mut(), self.p, change, || cx.random());
+                let random = || cx.random_numbers().number();
+                self.errors.apply(packet.bytes_mut(), change, random);
             }
         }
         cx.emit_batch((), batch);

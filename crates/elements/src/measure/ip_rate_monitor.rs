@@ -120,7 +120,7 @@ impl PerBatch for IPRateMonitor {
                 _ => (ip.dst(), Direction::Reverse),
             };
             let events = if self.counts_bytes { ip.total_len().into() } else { 1 };
-            let changes = cx.random() & 0xffff <= self.ratio;
+            let changes = u64::from(cx.random_numbers().number()) & 0xffff <= self.ratio;
             let events = changes.then_some(events);
             let sample = RateSample { address, direction, events, epoch };
             let rates = state.tree.update(&limits, &sample, || cx.random());

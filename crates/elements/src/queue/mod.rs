@@ -21,7 +21,7 @@ pub static CLASSES: &[Class] = &[
     store::<front_drop_queue::FrontDropQueue>(),
     per_batch::<min_batch::MinBatch>(),
     store::<mixed_queue::MixedQueue>(),
-    source::<notifier_debug::NotifierDebug>(),
+    per_batch::<notifier_debug::NotifierDebug>().with_signal(),
     store::<queue::Queue>(),
     per_batch::<red::RED>().with_watch(red::RED::queues),
     store::<simple_queue::SimpleQueue>(),

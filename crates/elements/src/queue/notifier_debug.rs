@@ -1,56 +1,48 @@
-//! `NotifierDebug`: tells whether the last pull returned packets.
+//! `NotifierDebug`: shows the signal next to it.
 
 use castanet_element::prelude::*;
 
-/// Passes pulled packets on and tells whether the last pull returned any.
+/// Passes packets on, and shows whether there is something to pull or room to push.
+///
+/// `signal` is about the stores next to it: upstream, whether they have packets, if it is pulled, else
+/// downstream, whether they have room. It is `KIND.WORD/MASK:VALUE` in hexadecimal digits, with `*`
+/// behind it if it is on: each store of a configuration has a bit, in the order of declaration.
+/// `busy*` means always, `idle` never.
 ///
 /// ```click
-/// in -> q :: Queue -> d :: NotifierDebug -> u :: Unqueue(ACTIVE false) -> out
-/// = d.signal inactive
+/// in -> f :: NotifierDebug -> q :: Queue(1) -> e :: NotifierDebug -> u :: Unqueue(ACTIVE false) -> out
+/// = f.signal full.0/1:1*
 /// > in  1.0.0.1 > 2.0.0.2 udp
+/// = f.signal full.0/1:0
+/// = e.signal empty.0/1:1*
 /// ! u.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp
-/// = d.signal inactive
-/// = d.count 1
+/// = e.signal empty.0/1:0
+/// = f.signal full.0/1:1*
+/// ```
+///
+/// ```click
+/// a -> Queue -> [0] r :: RoundRobinSched -> e :: NotifierDebug -> out
+/// Idle -> Queue -> Discard; b -> f :: NotifierDebug -> Queue -> [1] r
+/// Idle -> i :: NotifierDebug -> Unqueue -> Discard
+/// > a 1.0.0.1 > 2.0.0.2 udp
+/// > b 1.0.0.2 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.2 > 2.0.0.2 udp
+/// = e.signal empty.0/5:0
+/// = f.signal full.0/4:4*
+/// = i.signal idle
 /// ```
 #[derive(Element)]
-#[element(room = "queue", ports = "1/1", processing = "l/l")]
+#[element(room = "queue", ports = "1/1")]
 pub struct NotifierDebug;
 
-/// Result of the last pull, and counters of all pulls.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct NotifierDebugState {
-    active: bool,
-    /// Packets that were pulled.
-    #[read]
-    #[portable]
-    count: u64,
-    /// Number of pulls that returned no packet.
-    #[read]
-    #[portable]
-    empty: u64,
-}
-
-#[handlers]
-impl NotifierDebugState {
-    /// `active` if the last pull returned packets, else `inactive`.
-    #[read]
-    fn signal(&self) -> &'static str {
-        if self.active { "active" } else { "inactive" }
-    }
-}
-
-impl Source for NotifierDebug {
-    type Local = NotifierDebugState;
+impl PerBatch for NotifierDebug {
+    type On = on::Any;
+    type Local = ();
     type Fate = ();
 
-    fn produce(&self, state: &mut NotifierDebugState, n: usize, cx: &mut Cx) -> NextRun {
-        let batch = cx.pull(0, n);
-        state.active = !batch.is_empty();
-        state.count += batch.len() as u64;
-        state.empty += u64::from(batch.is_empty());
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         cx.emit_batch((), batch);
-        NextRun::Empty
     }
 }

@@ -13,11 +13,11 @@ use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    source::<drr_sched::DRRSched>(),
+    source::<drr_sched::DRRSched>().with_notifier(NotifierOrder::Configuration),
     source::<prio_sched::PrioSched>(),
-    source::<pull_switch::PullSwitch>(),
+    per_batch::<pull_switch::PullSwitch>().with_notifier(NotifierOrder::Initialization),
     source::<round_robin_sched::RoundRobinSched>(),
     source::<static_pull_switch::StaticPullSwitch>(),
     source::<stride_sched::StrideSched>(),
-    source::<time_sorted_sched::TimeSortedSched>(),
+    source::<time_sorted_sched::TimeSortedSched>().with_notifier(NotifierOrder::Configuration),
 ];

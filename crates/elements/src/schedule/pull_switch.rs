@@ -5,6 +5,9 @@ use castanet_element::prelude::*;
 
 /// Pulls from one input, which a handler can change.
 ///
+/// A number that is no input's stands for none, as a negative one does. Elements that pull from here wake
+/// when an input is chosen that has packets.
+///
 /// ```click
 /// a -> Queue -> [0] s :: PullSwitch -> out
 /// b -> Queue -> [1] s
@@ -18,11 +21,24 @@ use castanet_element::prelude::*;
 /// > b 1.0.1.2 > 2.0.0.2 udp len 60
 /// ! s.switch 1
 /// < out 1.0.1.2 > 2.0.0.2 udp len 60
+/// ! s.switch 2
+/// = s.switch -1
+/// ```
+///
+/// ```click
+/// in -> q :: Queue -> s :: PullSwitch(-1) -> d :: Discard
+/// Idle -> [1] s
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// = d.scheduled false
+/// = d.count 0
+/// ! s.switch 0
+/// = d.count 1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "schedule", args = PullSwitchArgs, methods, ports = "1-/1", processing = "l/l", alias = "SimplePullSwitch")]
 pub struct PullSwitch {
-    input: i64,
+    /// The chosen input.
+    input: Option<usize>,
     inputs: usize,
 }
 
@@ -34,25 +50,24 @@ pub struct PullSwitchArgs {
 }
 
 impl PullSwitch {
-    fn checked(self) -> Result<Self, ArgError> {
-        match usize::try_from(self.input).is_ok_and(|input| input >= self.inputs) {
-            true => Err(ArgError::new(format!("input must be < {}", self.inputs))),
-            false => Ok(self),
-        }
+    fn new(input: i64, inputs: usize) -> PullSwitch {
+        let input = usize::try_from(input).ok().filter(|&input| input < inputs);
+        PullSwitch { input, inputs }
     }
 }
 
 #[handlers]
 impl PullSwitch {
-    /// Number of the input to pull from; negative for none.
+    /// Number of the input to pull from; -1 for none.
     #[read]
     fn switch(&self) -> i64 {
-        self.input
+        self.input.and_then(|input| i64::try_from(input).ok()).unwrap_or(-1)
     }
     /// Sets the input to pull from; negative for none.
     #[write(switch)]
     fn set_switch(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        PullSwitch { input: i64::from_arg(text, names)?, inputs: self.inputs }.checked()
+        let input = i64::from_arg(text, names).map_err(|e| e.reworded("syntax error"))?;
+        Ok(PullSwitch::new(input, self.inputs))
     }
 }
 
@@ -60,19 +75,20 @@ impl Build for PullSwitch {
     type Args = PullSwitchArgs;
 
     fn build(args: PullSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
-        PullSwitch { input: args.input, inputs: setup.inputs }.checked()
+        Ok(PullSwitch::new(args.input, setup.inputs))
     }
 }
 
-impl Source for PullSwitch {
+impl PerBatch for PullSwitch {
+    type On = on::Any;
     type Local = ();
     type Fate = ();
 
-    fn produce(&self, _: &mut (), n: usize, cx: &mut Cx) -> NextRun {
-        if let Ok(input) = usize::try_from(self.input) {
-            let batch = cx.pull(input, n);
-            cx.emit_batch((), batch);
-        }
-        NextRun::Empty
+    fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
+        cx.emit_batch((), batch);
+    }
+
+    fn pull_input(&self, _: usize) -> Option<usize> {
+        self.input
     }
 }

@@ -29,7 +29,7 @@ pub static CLASSES: &[Class] = &[
     source::<bandwidth_shaper::BandwidthShaper>(),
     per_packet::<block::Block>(),
     source::<burster::Burster>(),
-    source::<delay_shaper::DelayShaper>(),
+    source::<delay_shaper::DelayShaper>().with_notifier(NotifierOrder::Configuration),
     source::<delay_unqueue::DelayUnqueue>(),
     source::<exp_unqueue::EXPUnqueue>(),
     source::<link_unqueue::LinkUnqueue>(),

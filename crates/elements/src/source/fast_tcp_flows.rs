@@ -85,15 +85,24 @@ fn tcp_frame(endpoints: &Endpoints, flags: u8, length: usize) -> Vec<u8> {
     frame
 }
 
+/// Click draws sequence and acknowledgment numbers of a SYN, of data and of a FIN for each flow.
+const DRAWS: u32 = 6;
+
 impl Source for FastTCPFlows {
     type Local = FlowSourceState;
     type Fate = ();
 
+    fn start(&self, state: &mut FlowSourceState, cx: &mut Cx) -> Result<(), ArgError> {
+        state.flows.prepare(self.flows, DRAWS, cx);
+        Ok(())
+    }
+
     fn produce(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> NextRun {
+        state.flows.prepare(self.flows, DRAWS, cx);
         self.pace.emit_due(state, n, cx, true, |state, left, cx| {
             let flow = match left {
                 0 => state.flows.finish_one(self.flowsize),
-                _ => Some(*state.flows.random_flow(self.flows, self.flowsize, cx)),
+                _ => Some(*state.flows.random_flow(self.flowsize, cx)),
             };
             let Some(flow) = flow else { return NextPacket::End };
             self.build_packet(flow, cx).map_or(NextPacket::NoFrame, NextPacket::Packet)

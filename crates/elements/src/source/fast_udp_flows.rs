@@ -118,14 +118,20 @@ impl Source for FastUDPFlows {
     type Local = FlowSourceState;
     type Fate = ();
 
+    fn start(&self, state: &mut FlowSourceState, cx: &mut Cx) -> Result<(), ArgError> {
+        state.flows.prepare(self.flows, 0, cx);
+        Ok(())
+    }
+
     fn produce(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> NextRun {
+        state.flows.prepare(self.flows, 0, cx);
         let left = |state: &FlowSourceState| packets_left(self.pace.limit, state.pace_state.count);
         let before = left(state);
         let next_run = self.pace.emit_due(state, n.min(self.burst), cx, false, |state, _, cx| {
             let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
                 return NextPacket::NoFrame;
             };
-            let flow = state.flows.flow_in_order(self.order, self.flows, self.flowsize, cx);
+            let flow = state.flows.flow_in_order(self.order, self.flowsize, cx);
             set_flow(&mut packet, flow);
             NextPacket::Packet(packet)
         });

@@ -111,7 +111,7 @@ impl Pace {
         mut make_packet: impl FnMut(&mut FlowSourceState, usize, &mut Cx) -> NextPacket,
     ) -> NextRun {
         if state.runs != self.runs {
-            *state = FlowSourceState { runs: self.runs, ..FlowSourceState::default() };
+            state.restart(self.runs);
         }
         if !self.active || state.is_over {
             return NextRun::Done;
@@ -151,12 +151,19 @@ impl Pace {
 /// Pace, flows and counters of a source.
 #[derive(Default, Local)]
 #[local(methods)]
-#[write(reset)]
 pub struct FlowSourceState {
     pub(super) pace_state: PaceState,
     pub(super) flows: FlowTable,
     runs: u64,
     is_over: bool,
+}
+
+impl FlowSourceState {
+    /// Starts anew, with the flows that there are.
+    fn restart(&mut self, runs: u64) {
+        let flows = std::mem::take(&mut self.flows);
+        *self = FlowSourceState { flows, runs, ..FlowSourceState::default() };
+    }
 }
 
 #[handlers]
@@ -170,6 +177,12 @@ impl FlowSourceState {
     #[read]
     fn rate(&self) -> u64 {
         self.pace_state.rate()
+    }
+    /// Counts from 0 again, and starts anew.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        self.restart(self.runs);
+        Ok(())
     }
 }
 
@@ -304,60 +317,67 @@ pub(super) struct FlowOrder {
     pub(super) sequential: bool,
 }
 
+/// A number from 0 to `count` - 1, as Click's sources of flows draw it.
+#[inline]
+fn below(count: u32, cx: &mut Cx) -> u32 {
+    (cx.random_numbers().number() >> 2) % count
+}
+
+/// Ports as Click's sources of flows draw them, whose byte order is not the network's.
+fn random_ports(cx: &mut Cx) -> (u16, u16) {
+    let mut port = || (below(u16::MAX.into(), cx) as u16).swap_bytes();
+    (port(), port())
+}
+
 impl FlowTable {
-    /// Returns a random one of `count` flows, and counts a packet of it. A flow that has sent
-    /// `size` packets starts anew with other ports.
-    #[inline]
-    pub(super) fn random_flow(&mut self, count: u32, size: u32, cx: &mut Cx) -> &mut Flow {
-        // The upper half of the product: even, and without a division.
-        let at = ((u128::from(cx.random()) * u128::from(count)) >> 64) as usize;
-        self.flow_at(at, count, size, false, cx)
+    /// Makes `count` flows with random ports, unless there are so many. In Click, each flow draws
+    /// `more_draws` further numbers, of which the first is the initial sequence number.
+    pub(super) fn prepare(&mut self, count: u32, more_draws: u32, cx: &mut Cx) {
+        if self.flows.len() == count as usize {
+            return;
+        }
+        let mut flow = || {
+            let ports = random_ports(cx);
+            let mut draws = (0..more_draws).map(|_| cx.random_numbers().number());
+            let initial_seq = draws.next().unwrap_or_default().swap_bytes();
+            draws.for_each(drop);
+            Flow { ports, initial_seq, ..Flow::default() }
+        };
+        *self = FlowTable { flows: (0..count).map(|_| flow()).collect(), last: (0, 0) };
     }
 
-    /// Returns one of `count` flows in this order, and counts a packet of it, as `random_flow` does.
+    /// Returns a random flow, and counts a packet of it. A flow that has sent `size` packets starts anew
+    /// with other ports.
     #[inline]
-    pub(super) fn flow_in_order(
-        &mut self,
-        order: FlowOrder,
-        count: u32,
-        size: u32,
-        cx: &mut Cx,
-    ) -> &mut Flow {
+    pub(super) fn random_flow(&mut self, size: u32, cx: &mut Cx) -> &mut Flow {
+        let at = below(self.flows.len() as u32, cx);
+        self.flow_at(at as usize, size, false, cx)
+    }
+
+    /// Returns a flow in this order, beginning with the first one, and counts a packet of it, as
+    /// `random_flow` does.
+    #[inline]
+    pub(super) fn flow_in_order(&mut self, order: FlowOrder, size: u32, cx: &mut Cx) -> &mut Flow {
         let (last, packets) = self.last;
         self.last = match packets {
-            1.. if packets < order.burst => (last, packets + 1),
-            0 if order.sequential => (0, 1),
-            _ if order.sequential => ((last + 1) % count as usize, 1),
-            _ => (((u128::from(cx.random()) * u128::from(count)) >> 64) as usize, 1),
+            packets if packets < order.burst => (last, packets + 1),
+            _ if order.sequential => ((last + 1) % self.flows.len(), 1),
+            _ => (below(self.flows.len() as u32, cx) as usize, 1),
         };
-        self.flow_at(self.last.0, count, size, order.sequential, cx)
+        self.flow_at(self.last.0, size, order.sequential, cx)
     }
 
     /// Counts a packet of flow `at`, which starts anew if it has sent `size` packets: with the next
-    /// port numbers if it is `sequential` and not the first one in its place, else with random ones.
-    fn flow_at(
-        &mut self,
-        at: usize,
-        count: u32,
-        size: u32,
-        sequential: bool,
-        cx: &mut Cx,
-    ) -> &mut Flow {
-        if self.flows.len() != count as usize {
-            let full = Flow { sent: size, ..Flow::default() };
-            self.flows.resize(count as usize, full);
-        }
+    /// port numbers if it is `sequential`, else with random ones.
+    fn flow_at(&mut self, at: usize, size: u32, sequential: bool, cx: &mut Cx) -> &mut Flow {
         let flow = &mut self.flows[at];
-        if flow.sent >= size && sequential && flow.ports != (0, 0) {
+        if flow.sent >= size {
             let next = |port: u16| (port + 1) % u16::MAX;
-            let ports = (next(flow.ports.0), next(flow.ports.1));
-            *flow = Flow { ports, ..Flow::default() };
-        } else if flow.sent >= size {
-            let random = cx.random();
-            // As in Click, any port but 65535.
-            let port = |bits: u64| (bits as u16) % u16::MAX;
-            let ports = (port(random), port(random >> 16));
-            *flow = Flow { ports, initial_seq: (random >> 32) as u32, ..Flow::default() };
+            let ports = match sequential {
+                true => (next(flow.ports.0), next(flow.ports.1)),
+                false => random_ports(cx),
+            };
+            *flow = Flow { ports, initial_seq: flow.initial_seq, ..Flow::default() };
         }
         flow.sent += 1;
         flow

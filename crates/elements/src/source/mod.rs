@@ -18,7 +18,9 @@ pub static CLASSES: &[Class] = &[
     source::<fast_tcp_flows::FastTCPFlows>(),
     source::<fast_udp_flows::FastUDPFlows>(),
     source::<fast_udp_source::FastUDPSource>(),
-    source::<infinite_source::InfiniteSource>().with_calls(infinite_source::InfiniteSource::calls),
+    source::<infinite_source::InfiniteSource>()
+        .with_calls(infinite_source::InfiniteSource::calls)
+        .with_notifier(NotifierOrder::Configuration),
     source::<random_source::RandomSource>().with_calls(random_source::RandomSource::calls),
     source::<rated_source::RatedSource>().with_calls(rated_source::RatedSource::calls),
     source::<timed_source::TimedSource>(),

@@ -16,8 +16,12 @@ pub struct PacketTrace {
     loaded: bool,
     /// Index of the next packet.
     next: usize,
-    /// Start time of the current loop.
-    loop_start: Time,
+    /// A time at which a packet was due, and the time stamp of it; the others are timed by it.
+    timed_by: (Time, i64),
+    /// The time at which the last packet was emitted, and its time stamp.
+    last: (Time, i64),
+    /// The speed in percent, where a function determines it.
+    pub(super) speed: u32,
     /// Start time of the first loop.
     pub(super) started: Time,
     /// Number of complete loops.
@@ -109,7 +113,18 @@ impl PacketTrace {
 
     /// Starts a loop at the first packet.
     pub(super) fn rewind(&mut self, now: Time) {
-        (self.next, self.loop_start) = (0, now);
+        self.next = 0;
+        self.timed_by = (now, self.stamp(0).unwrap_or_default());
+        self.last = self.timed_by;
+    }
+
+    /// Changes the speed from the last packet on.
+    pub(super) fn set_speed(&mut self, speed: u32) {
+        (self.speed, self.timed_by) = (speed, self.last);
+    }
+
+    fn stamp(&self, at: usize) -> Option<i64> {
+        self.packets.get(at).map(|(_, packet)| packet.timestamp())
     }
 
     pub(super) fn at_end(&self) -> bool {
@@ -119,10 +134,10 @@ impl PacketTrace {
     /// The time at which the next packet is due at a speed in percent; `None` if immediately.
     pub(super) fn due(&self, speed: u32) -> Option<Time> {
         let speed = (speed > 0).then_some(speed)?;
-        let stamp = |at: usize| self.packets.get(at).map(|(_, packet)| packet.timestamp());
-        let since = stamp(self.next)?.saturating_sub(stamp(0)?).max(0);
+        let (from, first) = self.timed_by;
+        let since = self.stamp(self.next)?.saturating_sub(first).max(0);
         let wait = u128::from(since.unsigned_abs()) * 100 / u128::from(speed);
-        Some(self.loop_start + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
+        Some(from + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
     }
 
     /// The next packet, a copy or one that shares its bytes with the trace, and its output.
@@ -130,6 +145,7 @@ impl PacketTrace {
     pub(super) fn next(&mut self, cx: &mut Cx) -> (u8, Packet) {
         let (port, packet) = &mut self.packets[self.next];
         self.next += 1;
+        self.last = (cx.now(), packet.timestamp());
         (*port, cx.copy_or_share(packet))
     }
 }

@@ -3,6 +3,7 @@
 use super::packet_trace::PacketTrace;
 use super::replay_unqueue_args::ReplayUnqueueArgs;
 use castanet_element::prelude::*;
+use castanet_kit::formula::Formula;
 
 /// Replays packets from memory repeatedly, after pulling them until an input is dry.
 ///
@@ -56,6 +57,8 @@ pub struct ReplayUnqueue {
     /// Speed in percent of the recorded one; 0 for as fast as possible.
     #[arg(keyword, live, default = 0)]
     pub(super) timing: u32,
+    /// The speed as a function of the time since the start.
+    pub(super) function: Option<Formula>,
     /// Name of the element in messages.
     pub(super) name: String,
     pub(super) stop_time: Duration,
@@ -63,6 +66,9 @@ pub struct ReplayUnqueue {
     pub(super) limit: i64,
     pub(super) burst: usize,
 }
+
+/// How often TIMING_FNT is asked while a packet waits.
+const SPEED_INTERVAL: Duration = Duration::from_millis(1);
 
 impl ReplayUnqueue {
     /// Whether the last loop or the time is over, so that the router stops.
@@ -98,7 +104,26 @@ impl ReplayUnqueue {
         let (count, dry) = (trace.len(), dry.map_or("No input".into(), |it| format!("Input {it}")));
         cx.chatter(&format!("{name} : Successfully loaded {count} packets. {dry} dried out."));
         trace.begin(cx.now());
+        if let Some(function) = &self.function {
+            trace.speed = function.after(0) as u32;
+            cx.chatter(&format!("Timing starts with {}%", trace.speed));
+        }
         NextRun::Again
+    }
+
+    /// The time at which the next packet is due; `None` if immediately.
+    fn due(&self, trace: &mut PacketTrace, cx: &mut Cx) -> Option<Time> {
+        let Some(function) = &self.function else {
+            return trace.due(self.timing).filter(|due| *due > cx.now());
+        };
+        let due = trace.due(trace.speed).filter(|due| *due > cx.now())?;
+        let speed = function.after(cx.now().since(trace.started));
+        if speed as u32 == trace.speed {
+            return Some(due.min(cx.now() + SPEED_INTERVAL));
+        }
+        cx.chatter(&format!("Timing is {speed:.6} -> {}%", speed as u32));
+        trace.set_speed(speed as u32);
+        trace.due(trace.speed).filter(|due| *due > cx.now())
     }
 }
 
@@ -123,7 +148,14 @@ impl Source for ReplayUnqueue {
         let (mut batch, mut batch_port) = (Batch::new(), 0);
         let mut next_run = NextRun::Again;
         for _ in 0..self.burst.min(cx.burst()) {
-            if let Some(due) = trace.due(self.timing).filter(|due| *due > cx.now()) {
+            let due = self.due(trace, cx);
+            if self.function.is_some() && trace.speed == 0 {
+                trace.ended = true;
+                cx.stop();
+                next_run = NextRun::Done;
+                break;
+            }
+            if let Some(due) = due {
                 next_run = NextRun::At(due);
                 break;
             }

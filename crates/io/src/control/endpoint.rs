@@ -40,6 +40,21 @@ impl Endpoint {
         }
     }
 
+    /// Parses TYPE and the one argument that is given of those for its place.
+    pub(crate) fn parse_one_of(
+        kind: &str,
+        places: &[&Option<String>],
+        local: bool,
+        allow_descriptor: bool,
+    ) -> Result<Endpoint, ArgError> {
+        let mut given = places.iter().filter_map(|place| place.as_deref());
+        let place = given.next();
+        match given.next() {
+            None => Endpoint::parse(kind, place, local, allow_descriptor),
+            Some(_) => Err(ArgError::new("too many arguments")),
+        }
+    }
+
     /// Parses TYPE and the argument after it. `local` restricts a TCP port to this machine;
     /// `allow_descriptor` permits TYPE SOCKET.
     pub(crate) fn parse(

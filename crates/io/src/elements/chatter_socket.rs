@@ -34,7 +34,13 @@ pub struct ChatterSocketArgs {
     /// The port, or the name of the file.
     #[arg]
     place: Option<String>,
-    /// The channel to send the lines of; all lines are on the default one.
+    /// The same by keyword, of a `TCP` socket.
+    #[arg(keyword)]
+    port: Option<String>,
+    /// The same of a `UNIX` socket.
+    #[arg(keyword)]
+    filename: Option<String>,
+    /// The channel to send the lines of; all lines are on the one named `default`.
     #[arg(keyword)]
     channel: Option<String>,
     /// Ignored: there are no messages on other channels.
@@ -48,6 +54,14 @@ pub struct ChatterSocketArgs {
     retry: RetryArgs,
 }
 
+impl ChatterSocketArgs {
+    /// The address to listen on.
+    fn endpoint(&self) -> Result<Endpoint, ArgError> {
+        let places = [&self.place, &self.port, &self.filename];
+        Endpoint::parse_one_of(&self.r#type, &places, false, false)
+    }
+}
+
 /// The open socket and its retries.
 #[derive(Default, Local)]
 pub struct ChatterSocketState {
@@ -57,7 +71,7 @@ pub struct ChatterSocketState {
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &ChatterSocketArgs| {
-        Endpoint::parse(&it.r#type, it.place.as_deref(), false, false)
+        it.endpoint()
             .map_or_else(|_| Vec::new(), |place| place.resources("sends lines to clients there"))
     })
 }
@@ -66,7 +80,7 @@ impl Build for ChatterSocket {
     type Args = ChatterSocketArgs;
 
     fn build(settings: ChatterSocketArgs, _: &Setup) -> Result<Self, ArgError> {
-        let place = Endpoint::parse(&settings.r#type, settings.place.as_deref(), false, false)?;
+        let place = settings.endpoint()?;
         _ = settings.quiet_channel;
         Ok(ChatterSocket { place, settings })
     }

@@ -118,12 +118,7 @@ impl ControlSocketArgs {
     /// The address to listen on.
     fn endpoint(&self) -> Result<Endpoint, ArgError> {
         let places = [&self.place, &self.port, &self.filename, &self.fd];
-        let mut given = places.into_iter().flatten().map(String::as_str);
-        let place = given.next();
-        if given.next().is_some() {
-            return Err(ArgError::new("too many arguments"));
-        }
-        Endpoint::parse(&self.r#type, place, self.localhost, true)
+        Endpoint::parse_one_of(&self.r#type, &places, self.localhost, true)
     }
 }
 

@@ -1,17 +1,20 @@
 //! `FromDump`: reads packets from a capture file.
 
+use super::dump_pace::{Due, DumpPace};
 use super::emit_switch::EmitSwitch;
 use super::encap::{self, Encap};
 use super::sample_rate::SampleRate;
 use crate::pcap::{self, DumpReader};
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
+use castanet_kit::formula::Formula;
 use castanet_packet::anno;
 use castanet_wire::{Ethernet, Ipv4Header};
+use std::collections::VecDeque;
 
 /// Reads packets from the pcap or pcapng file FILENAME, `-` for standard input.
 ///
-/// The file may be compressed by gzip or bzip2.
+/// The file may be compressed by gzip, bzip2, xz or zstd.
 ///
 /// The timestamp annotation of a packet is the time of its capture; the extra
 /// length annotation is the number of bytes that were not captured. With TIMING the
@@ -26,6 +29,10 @@ use castanet_wire::{Ethernet, Ipv4Header};
 pub struct FromDump {
     settings: FromDumpArgs,
     sample_rate: SampleRate,
+    /// The name of the element in messages.
+    name: String,
+    /// Where packets go one at a time: how many in a turn.
+    packets_a_turn: Option<u32>,
 }
 
 /// The arguments of `FromDump`.
@@ -54,6 +61,13 @@ pub struct FromDumpArgs {
     /// With TIMING, the speed in percent of that of the capture.
     #[arg(keyword, default = 100, range = 1..)]
     acceleration: u32,
+    /// With TIMING, the speed as a function of `x`, the seconds since the first packet. When it comes to
+    /// 0, the router is stopped.
+    #[arg(keyword)]
+    timing_fnt: Option<Formula>,
+    /// Number of bytes to read before the router starts, in whole packets; all if negative.
+    #[arg(keyword, default = 0)]
+    preload: i64,
     /// The time of capture from which packets are emitted, in seconds since 1970.
     #[arg(keyword)]
     start: Option<Duration>,
@@ -76,7 +90,8 @@ pub struct FromDumpArgs {
     #[arg(keyword, default = false)]
     #[expect(dead_code, reason = "for configurations that say so")]
     mmap: bool,
-    /// Number of packets to emit at once; 0 for the engine's burst.
+    /// Number of packets to emit in a turn; 0 for the engine's burst, or, under `click`, 32 one after the
+    /// other.
     #[arg(keyword, default = 0)]
     burst: u32,
     /// The handler to write after the last packet, and its value.
@@ -86,6 +101,9 @@ pub struct FromDumpArgs {
     #[arg(keyword)]
     filepos: Option<u64>,
 }
+
+/// The default of BURST in FastClick.
+const CLICK_BURST: u32 = 32;
 
 /// The exits of packets.
 #[derive(Fate)]
@@ -113,11 +131,11 @@ pub struct FromDumpState {
     first: Option<Time>,
     /// The time of the first packet that is emitted.
     first_emitted: Option<Time>,
-    /// With TIMING, the time at which a packet was emitted, and that of its capture; the others are timed
-    /// by it.
-    timed_by: Option<(Time, i64)>,
-    /// A packet that was read ahead: it is not due yet, or is beyond the end.
-    next: Option<Packet>,
+    pace: DumpPace,
+    /// Packets of the present turn, where packets go one at a time.
+    in_turn: u32,
+    /// Packets that were read ahead: at the start, or because they are not due yet, or beyond the end.
+    ahead: VecDeque<Packet>,
     /// The time by which the end was postponed.
     extended: Duration,
     /// The offset at which a handler wants to continue.
@@ -189,7 +207,7 @@ impl FromDumpState {
     /// With TIMING, emits the next packet at once and times the others by it.
     #[write]
     fn reset_timing(&mut self, _: &str) -> Result<(), ArgError> {
-        self.timed_by = None;
+        self.pace.reset();
         Ok(())
     }
 }
@@ -204,7 +222,7 @@ pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
 impl Build for FromDump {
     type Args = FromDumpArgs;
 
-    fn build(settings: FromDumpArgs, _: &Setup) -> Result<Self, ArgError> {
+    fn build(settings: FromDumpArgs, setup: &Setup) -> Result<Self, ArgError> {
         let count = |list: &[Option<Duration>]| list.iter().flatten().count();
         if count(&[settings.start, settings.start_after]) > 1 {
             let error = ArgError::new("START and START_AFTER exclude each other");
@@ -224,7 +242,12 @@ impl Build for FromDump {
             return Err(error.reworded("FORCE_LEN requires a valid frame size"));
         }
         let sample_rate = SampleRate::new(settings.sample);
-        Ok(FromDump { settings, sample_rate })
+        let packets_a_turn = setup.as_click.then_some(if settings.burst == 0 {
+            CLICK_BURST
+        } else {
+            settings.burst
+        });
+        Ok(FromDump { settings, sample_rate, name: setup.name.to_owned(), packets_a_turn })
     }
 }
 
@@ -247,17 +270,17 @@ impl Source for FromDump {
         false // a new element opens its file anew
     }
 
-    fn init(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
+    fn init(&self, local: &mut FromDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         local.switch.is_on = self.settings.active;
         match self.is_standard_input() {
             true => Ok(()),
-            false => self.open(local, self.settings.filepos),
+            false => self.begin(local, cx),
         }
     }
 
-    fn start(&self, local: &mut FromDumpState, _: &mut Cx) -> Result<(), ArgError> {
+    fn start(&self, local: &mut FromDumpState, cx: &mut Cx) -> Result<(), ArgError> {
         match self.is_standard_input() {
-            true => self.open(local, self.settings.filepos),
+            true => self.begin(local, cx),
             false => Ok(()),
         }
     }
@@ -267,20 +290,57 @@ impl Source for FromDump {
             return NextRun::Done;
         }
         if let Some(position) = local.seek.take() {
-            local.next.take().into_iter().for_each(|packet| cx.consume(packet.into()));
+            local.ahead.drain(..).for_each(|packet| cx.consume(packet.into()));
             if let Err(error) = self.open(local, Some(position)) {
                 cx.chatter(&format!("FromDump({}): {error}", self.settings.filename));
                 local.file = None;
             }
         }
-        let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
-        // A packet that was read ahead has its frame already.
-        let n = cx.grant(n).max(usize::from(local.next.is_some()));
+        let n = match (self.packets_a_turn, self.settings.burst) {
+            // With devices the engine asks for bursts.
+            (Some(_), _) if n == 1 => 1,
+            (_, 0) => n,
+            (_, burst) => burst as usize,
+        };
+        let next_run = self.emit_up_to(local, n, cx);
+        local.in_turn = if n == 1 { local.in_turn + 1 } else { 0 };
+        if next_run == NextRun::Again
+            && self.packets_a_turn.is_some_and(|most| local.in_turn % most > 0)
+        {
+            return NextRun::SameTurn;
+        }
+        local.in_turn = 0;
+        next_run
+    }
+
+    fn is_active(&self, local: &FromDumpState) -> bool {
+        let more = local.file.is_some() || !local.ahead.is_empty() || local.seek.is_some();
+        local.switch.is_on && more
+    }
+
+    fn held(&self, local: &FromDumpState) -> usize {
+        local.ahead.len()
+    }
+
+    fn cleanup(&self, local: &mut FromDumpState, _: &mut Cx) {
+        local.file = None;
+        local.ahead.clear();
+    }
+}
+
+/// The end of the capture, or an error in it.
+struct EndOfDump;
+
+impl FromDump {
+    /// Emits up to `n` packets.
+    fn emit_up_to(&self, local: &mut FromDumpState, n: usize, cx: &mut Cx) -> NextRun {
+        // Packets that were read ahead have their frames already.
+        let n = cx.grant(n).max(local.ahead.len().min(n));
         if n == 0 {
             return NextRun::Empty;
         }
         for _ in 0..n {
-            let packet = match local.next.take() {
+            let packet = match local.ahead.pop_front() {
                 Some(packet) => packet,
                 None => match self.read(local, cx) {
                     Ok(Some(packet)) => packet,
@@ -292,40 +352,58 @@ impl Source for FromDump {
                 },
             };
             if self.is_beyond(local, &packet) {
-                local.next = Some(packet);
+                local.ahead.push_front(packet);
                 return self.finish(local, cx);
             }
-            if let Some(due) = self.due(local, &packet, cx) {
-                local.next = Some(packet);
-                cx.retry_at(due);
-                return NextRun::At(due);
+            match self.due(local, &packet, cx) {
+                Due::Now => self.emit(local, packet, cx),
+                Due::At(due) => {
+                    local.ahead.push_front(packet);
+                    cx.retry_at(due);
+                    return NextRun::At(due);
+                }
+                Due::Never => {
+                    self.emit(local, packet, cx);
+                    local.switch.is_on = false;
+                    cx.stop();
+                    return NextRun::Done;
+                }
             }
-            self.emit(local, packet, cx);
         }
         NextRun::Again
     }
 
-    fn is_active(&self, local: &FromDumpState) -> bool {
-        let more = local.file.is_some() || local.next.is_some() || local.seek.is_some();
-        local.switch.is_on && more
-    }
-
-    fn held(&self, local: &FromDumpState) -> usize {
-        usize::from(local.next.is_some())
-    }
-
-    fn cleanup(&self, local: &mut FromDumpState, _: &mut Cx) {
-        (local.file, local.next) = (None, None);
-    }
-}
-
-/// The end of the capture, or an error in it.
-struct EndOfDump;
-
-impl FromDump {
     /// Whether the file is standard input, which a previous element may read until this one starts.
     fn is_standard_input(&self) -> bool {
         self.settings.filename == "-"
+    }
+
+    /// Opens the file, and reads the first packets where PRELOAD says so.
+    fn begin(&self, local: &mut FromDumpState, cx: &mut Cx) -> Result<(), ArgError> {
+        self.open(local, self.settings.filepos)?;
+        if self.settings.preload != 0 {
+            self.preload(local, cx);
+        }
+        Ok(())
+    }
+
+    /// Reads packets of PRELOAD bytes, and says how many.
+    fn preload(&self, local: &mut FromDumpState, cx: &mut Cx) {
+        let wanted = usize::try_from(self.settings.preload).unwrap_or(usize::MAX);
+        let mut bytes = 0;
+        while bytes < wanted && cx.grant(1) > 0 {
+            let Ok(read) = self.read(local, cx) else { break };
+            let Some(packet) = read else { continue };
+            bytes += packet.len();
+            let Some(packet) = cx.keep_one(packet, || local.ahead.len()) else { break };
+            local.ahead.push_back(packet);
+        }
+        let (name, count) = (&self.name, local.ahead.len());
+        if bytes < wanted {
+            let what = "there are no more packets, or there is no memory for them";
+            cx.chatter(&format!("warning: Cannot read more than {count} packets: {what}"));
+        }
+        cx.chatter(&format!("{name} : Preloaded {count} packets ({bytes} bytes)"));
     }
 
     /// Opens the file, to begin at the offset `position` if there is one.
@@ -386,16 +464,13 @@ impl FromDump {
         end.is_some_and(|end| Time(packet.timestamp()) >= end + local.extended)
     }
 
-    /// The time at which to emit a packet; `None` for now.
-    fn due(&self, local: &mut FromDumpState, packet: &Packet, cx: &Cx) -> Option<Time> {
-        if !self.settings.timing {
-            return None;
+    /// When to emit a packet.
+    fn due(&self, local: &mut FromDumpState, packet: &Packet, cx: &mut Cx) -> Due {
+        let FromDumpArgs { timing, acceleration, timing_fnt, .. } = &self.settings;
+        match timing {
+            true => local.pace.due(packet, *acceleration, timing_fnt.as_ref(), cx),
+            false => Due::Now,
         }
-        let (from, first) = *local.timed_by.get_or_insert((cx.now(), packet.timestamp()));
-        let captured = i128::from(packet.timestamp()) - i128::from(first);
-        let elapsed = captured * 100 / i128::from(self.settings.acceleration);
-        let due = Time(from.0.saturating_add(i64::try_from(elapsed).unwrap_or(i64::MAX)));
-        (due > cx.now()).then_some(due)
     }
 
     fn emit(&self, local: &mut FromDumpState, mut packet: Packet, cx: &mut Cx) {

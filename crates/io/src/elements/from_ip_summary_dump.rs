@@ -16,7 +16,7 @@ use castanet_wire::{Ethernet, Ipv4Header, ip_proto};
 /// zero, except that the TTL is 100 and the protocol PROTO. The extra length
 /// annotation holds the number of bytes that the line counts but does not contain;
 /// with CHECKSUM the packet has these bytes. The element reads the binary form of
-/// dumps too.
+/// dumps too, and files that are compressed by gzip, bzip2, xz or zstd.
 ///
 /// ```click
 /// f :: FromIPSummaryDump(DATA "!data ip_src sport ip_dst dport ip_proto ip_ttl count\n1.0.0.1 53 2.0.0.2 99 U 64 1\n# no packet\n2.0.0.2 - 1.0.0.1 - I 64 2\n", CHECKSUM true, MULTIPACKET true, STOP true) -> out

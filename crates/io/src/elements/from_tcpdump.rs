@@ -16,7 +16,7 @@ use castanet_wire::tcpdump::Reader;
 /// addresses (`tcpdump -n`). Fields that a line does not give are zero, except that
 /// the TTL is 2; the extra length annotation holds the length of the payload. The
 /// element makes sequence numbers absolute that count from the first of their
-/// connection. Times of day count from midnight.
+/// connection. Times of day count from midnight. The file may be compressed by gzip, bzip2, xz or zstd.
 ///
 /// ```click
 /// f :: FromTcpdump(DATA "12:00:00.5 IP 1.0.0.1.1024 > 2.0.0.2.80: Flags [S], seq 7, win 512, length 0\n# a remark\n12:00:01 IP 1.0.0.1.53 > 2.0.0.2.99: UDP, length 12\n", CHECKSUM true, STOP true) -> out

@@ -9,6 +9,7 @@ mod device_slot;
 mod dpdk;
 pub mod dpdk_args;
 pub mod dpdk_info;
+mod dump_pace;
 mod duplex;
 mod emit_switch;
 mod encap;
@@ -55,7 +56,9 @@ pub mod to_ip_summary_dump;
 pub mod to_slots;
 mod tx_queue;
 
-use castanet_element::class::{Checksums, Class, control, duplex, per_batch, source};
+use castanet_element::class::{
+    Checksums, Class, NotifierOrder, control, duplex, per_batch, source,
+};
 
 pub use crate::interface::address_of;
 
@@ -76,10 +79,12 @@ pub static CLASSES: &[Class] = &[
     source::<from_dpdk_ring::FromDPDKRing>(),
     source::<from_dump::FromDump>()
         .with_resources(from_dump::resources)
-        .with_calls(from_dump::FromDump::calls),
+        .with_calls(from_dump::FromDump::calls)
+        .with_notifier(NotifierOrder::Initialization),
     source::<from_host::FromHost>().with_resources(from_host::resources),
     source::<from_ip_summary_dump::FromIPSummaryDump>()
-        .with_resources(from_ip_summary_dump::resources),
+        .with_resources(from_ip_summary_dump::resources)
+        .with_notifier(NotifierOrder::Initialization),
     source::<from_slots::FromSlots>().with_resources(from_slots::resources),
     source::<from_tcpdump::FromTcpdump>().with_resources(from_tcpdump::resources),
     per_batch::<ipfix_exporter::IPFIXExporter>()

@@ -21,6 +21,6 @@ impl SampleRate {
 
     /// Draws a random number; whether the next packet is emitted.
     pub(super) fn takes(self, cx: &mut Cx) -> bool {
-        self.0 >= ONE || cx.random() as u32 % ONE < self.0
+        self.0 >= ONE || cx.random_numbers().number() % ONE < self.0
     }
 }

@@ -13,7 +13,7 @@ pub type DumpReader = Reader<Box<dyn Read + Send>>;
 /// Writer of a capture file, through a buffer.
 pub type DumpWriter = Writer<OutputWriter>;
 
-/// Opens a pcap or pcapng file, which may be compressed by gzip or bzip2; `-` for standard input.
+/// Opens a pcap or pcapng file, which may be compressed; `-` for standard input.
 pub fn open(name: &str) -> Result<DumpReader, IoError> {
     let failed = |error| IoError::File { path: name.into(), error };
     let source: Box<dyn Read + Send> = match name {

@@ -28,8 +28,11 @@ pub fn xml(outline: &Outline, processing: &[Vec<Processing>], sources: &SourceMa
     writer.out
 }
 
-/// Greatest indentation, in steps; lines nested deeper are not indented further.
+/// Greatest indentation, in steps of two columns; lines nested deeper are not indented further.
 const MAX_INDENT: usize = 40;
+
+/// Steps that are one tab, as in Click.
+const TAB: usize = 4;
 
 /// Writes an outline as XML; each compound class once.
 struct XmlWriter<'a> {
@@ -42,7 +45,9 @@ struct XmlWriter<'a> {
 
 impl XmlWriter<'_> {
     fn line(&mut self, indent: usize, text: &str) {
-        let _ = writeln!(self.out, "{}{text}", "  ".repeat(indent.min(MAX_INDENT)));
+        let indent = indent.min(MAX_INDENT);
+        let (tabs, spaces) = ("\t".repeat(indent / TAB), "  ".repeat(indent % TAB));
+        let _ = writeln!(self.out, "{tabs}{spaces}{text}");
     }
 
     fn scope(&mut self, at: usize, indent: usize) {
@@ -81,7 +86,9 @@ impl XmlWriter<'_> {
 
     fn connections(&mut self, scope: &OutlineScope, at: usize, indent: usize) {
         let name = |element: usize| quoted(&scope.graph.elements[element].name);
-        for c in &scope.graph.connections {
+        let mut by_age: Vec<_> = scope.graph.connections.iter().collect();
+        by_age.sort_by_key(|connection| connection.age);
+        for c in by_age {
             let letter = self.processing[at][c.from.element].outputs.get(c.from.port);
             let text = format!(
                 "<connection from=\"{}\" fromport=\"{}\" to=\"{}\" toport=\"{}\" processing=\"{}\" />",

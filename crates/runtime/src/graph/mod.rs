@@ -27,6 +27,7 @@ pub(crate) mod order;
 pub(crate) mod partner;
 pub mod ports;
 pub mod resources;
+pub(crate) mod signals;
 pub mod target;
 pub(crate) mod task;
 pub(crate) mod watch;

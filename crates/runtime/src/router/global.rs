@@ -68,8 +68,8 @@ pub const READS: &[HandlerDoc] = &[
     HandlerDoc { name: "version", doc: "The version of Castanet." },
 ];
 
-/// Write handlers of the router itself where the configuration may be replaced; otherwise all but
-/// the first.
+/// Write handlers of the router itself: the first where the configuration may be replaced, the last
+/// where the speed of the clock can be changed.
 pub const WRITES: &[HandlerDoc] = &[
     HandlerDoc {
         name: "hotconfig",
@@ -133,7 +133,8 @@ pub(super) fn missing(name: &str, write: bool, writes: &[HandlerDoc]) -> ArgErro
 impl Router {
     /// Write handlers of the router itself.
     pub(super) fn global_writes(&self) -> &'static [HandlerDoc] {
-        &WRITES[usize::from(!self.is_replaceable())..]
+        let end = WRITES.len() - usize::from(!self.control.clock.can_warp());
+        &WRITES[usize::from(!self.is_replaceable())..end]
     }
 
     pub(super) fn read_global(&mut self, name: &str) -> Result<String, ArgError> {
@@ -199,7 +200,7 @@ impl Router {
         if name == "hotconfig" && self.is_replaceable() {
             return self.prepare(value);
         }
-        if name == "timewarp" {
+        if name == "timewarp" && self.control.clock.can_warp() {
             return self.set_warp(value.trim()).map_err(|e| e.of_handler(name));
         }
         if name == "reset_cycles" {
@@ -225,9 +226,7 @@ impl Router {
                 return Err(error.click("expected double"));
             }
         };
-        if !self.control.clock.set_warp(warp) {
-            return Err(ArgError::new("the clock of this router keeps its speed"));
-        }
+        self.control.clock.set_warp(warp);
         self.workers.ask_all(|_| ());
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::tasks::task_handlers;
 use super::{DriverEvent, Router, global, reconfigure};
 use crate::graph::{Element, Graph, assign};
 use crate::worker::slot;
-use castanet_element::class::{Program, Role};
+use castanet_element::class::{Program, Role, SIGNAL};
 use castanet_element::error::ArgError;
 use castanet_element::exec::Counters;
 use castanet_element::fate::{DISCARDED, DROP};
@@ -142,6 +142,9 @@ impl Router {
         }
         if !own && let Some(text) = self.read_task(it, name)? {
             return Ok(text);
+        }
+        if class.shows_signal && name == SIGNAL.name {
+            return self.read_signal(it);
         }
         if let Some(text) = self.read_memory(it, name) {
             return Ok(text);

@@ -3,6 +3,7 @@
 use super::Router;
 use crate::console::Console;
 use crate::graph::assign::Assignment;
+use crate::graph::signals::{Notifier, Signal, SignalKind};
 use crate::graph::task::TaskRef;
 use castanet_element::error::ArgError;
 use castanet_element::handler::HandlerDoc;
@@ -117,6 +118,22 @@ impl Router {
             }
         }
         Ok(text)
+    }
+
+    /// The signal next to an element, as Click writes it.
+    pub(super) fn read_signal(&mut self, element: usize) -> Result<String, ArgError> {
+        let signal = Signal::at(&self.config.graph, element);
+        let Signal::Of(kind, notifiers) = &signal else { return Ok(signal.text(&[])) };
+        let kind = *kind;
+        let mut on = Vec::new();
+        for &Notifier { element, port, .. } in notifiers {
+            let home = self.config.assigned[element].home;
+            on.push(self.workers.ask(home, move |worker| match kind {
+                SignalKind::Empty => worker.graph.may_bring(element, port),
+                SignalKind::Full => worker.graph.store(element).is_none_or(|it| it.room() > 0),
+            })?);
+        }
+        Ok(signal.text(&on))
     }
 
     fn set_tickets(&mut self, element: usize, wanted: i64) {

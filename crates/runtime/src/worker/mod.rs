@@ -235,9 +235,14 @@ impl Worker {
         (self.graph.progress, self.graph.is_drained) = (0, false);
         self.exec.pulls = 0;
         let kind = self.tasks.kind(task);
-        let asked = match self.graph.slots[kind.element()].single {
-            false => self.work::<TIMED>(kind),
-            true => self.work_singly::<TIMED>(kind),
+        let asked = loop {
+            let asked = match self.graph.slots[kind.element()].single {
+                false => self.work::<TIMED>(kind),
+                true => self.work_singly::<TIMED>(kind),
+            };
+            if asked != NextRun::SameTurn || self.graph.is_cut {
+                break asked;
+            }
         };
         if asked == NextRun::More && self.graph.is_drained && self.is_drained(kind) {
             // More packets wake it.
@@ -415,11 +420,14 @@ impl Worker {
         }
     }
 
-    /// Wakes the tasks of element `me`, and those that pull through it, after a handler write.
+    /// Wakes the tasks of element `me`, and those that pull through it if there is something to pull,
+    /// after a handler write.
     pub(crate) fn revive(&mut self, me: usize) {
         self.tasks.revive(me);
         let slot = &self.graph.slots[me];
-        self.graph.woken.extend_from_slice(&slot.pullers);
+        if (0..slot.outputs.len()).any(|port| self.graph.may_bring(me, port)) {
+            self.graph.woken.extend_from_slice(&slot.pullers);
+        }
         self.graph.woken.extend_from_slice(&slot.feeders);
         self.after();
     }

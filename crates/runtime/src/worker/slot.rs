@@ -145,6 +145,34 @@ impl WorkerGraph {
         stores.iter().filter_map(|&store| self.store(store))
     }
 
+    /// Whether a pull from an output of element `me` may bring packets: what Click's notifiers say.
+    pub(crate) fn may_bring(&self, me: usize, port: usize) -> bool {
+        self.may_bring_within(me, port, self.slots.len())
+    }
+
+    /// The same, with at most so many elements on the way.
+    fn may_bring_within(&self, me: usize, port: usize, most: usize) -> bool {
+        let upstream = &self.slots[me].upstream;
+        let input = |input: &Option<Target>| {
+            input.is_some_and(|from| {
+                most > 0 && self.may_bring_within(from.node, from.port, most - 1)
+            })
+        };
+        match (self.slots[me].role, &self.slots[me].node) {
+            (Role::Source | Role::Duplex, Some(node)) if upstream.iter().all(Option::is_none) => {
+                node.is_active()
+            }
+            (Role::Through, _) => {
+                let chosen = through_at(&self.slots, me).and_then(|node| node.pull_input(port));
+                let last = upstream.len().saturating_sub(1);
+                chosen.is_some_and(|it| upstream.get(it.min(last)).is_some_and(input))
+            }
+            (_, node) => {
+                node.as_ref().is_some_and(|it| it.node().held() > 0) || upstream.iter().any(input)
+            }
+        }
+    }
+
     pub(crate) fn new(slots: Vec<Slot>) -> WorkerGraph {
         WorkerGraph {
             slots,

@@ -297,7 +297,7 @@ impl Tasks {
         let last_look = self.tasks[task].state == TaskState::LastLook;
         self.tasks[task].state = TaskState::Ready;
         match asked {
-            NextRun::Again | NextRun::More => self.again(task),
+            NextRun::Again | NextRun::SameTurn | NextRun::More => self.again(task),
             NextRun::At(time) => self.rest(task, TaskState::Sleeping, Some(time)),
             NextRun::Done => self.rest(task, TaskState::Done, None),
             NextRun::Readable(fd) => match inbox.watch(task, fd) {

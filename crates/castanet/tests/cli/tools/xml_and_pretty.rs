@@ -11,6 +11,24 @@ t[1] -> { input -> Counter -> output } -> Queue -> Discard;
 ";
 
 #[test]
+fn connections_are_in_the_order_of_the_text() {
+    let text = "z :: Idle -> a :: Null -> d :: Discard; y :: Idle -> b :: Null -> [0] d;
+                elementclass O { input -> i :: { j :: { input -> Null -> output } input -> j -> output } -> output }
+                Idle -> O -> d;";
+    let xml = out("click2xml", &["-e", text], "");
+    let ends = |line: &str| {
+        let end = |name: &str| line.split(name).nth(1)?.split('"').next();
+        Some(format!("{} {}", end("from=\"")?, end("to=\"")?))
+    };
+    let outer = xml.lines().filter(|line| line.starts_with("<connection"));
+    let outer: Vec<String> = outer.filter_map(ends).collect();
+    assert_eq!(outer, ["z a", "a d", "y b", "b d", "Idle@6 O@7", "O@7 d"]);
+    // Eight columns are a tab.
+    assert!(xml.contains("\n\t  <compound"), "{xml}");
+    assert!(xml.contains("\n\t    <connection from=\"input\""), "{xml}");
+}
+
+#[test]
 fn configurations_as_xml() {
     let xml = out("click2xml", &["-e", TEXT], "");
     for line in [
