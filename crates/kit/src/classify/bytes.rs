@@ -1,7 +1,7 @@
 //! The language of `Classifier`: `OFFSET/VALUE[%MASK]` clauses, all of which must match.
 
 use super::error::RuleError;
-use super::pattern::{Base, Expr, Pattern, Test};
+use super::pattern::{Base, Expr, Pattern, Test, Word};
 
 /// The largest byte offset of a clause; no packet is that long.
 const LIMIT: usize = u16::MAX as usize - 8;
@@ -135,5 +135,5 @@ fn words(pattern: &mut Pattern, offset: usize, value: &[u8], mask: Option<&[u8]>
             word = (0, 0);
         }
     }
-    all.unwrap_or_else(|| pattern.push(Expr::Const(true)))
+    all.unwrap_or_else(|| pattern.push(Expr::Const(true, Word::FIRST)))
 }

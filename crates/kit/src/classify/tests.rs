@@ -17,8 +17,8 @@ pub(super) fn evaluate(pattern: &Pattern, headers: [&[u8]; 4]) -> bool {
     for expr in &pattern.nodes {
         let value = |id: u32| values[id as usize];
         let answer = match *expr {
-            Expr::Const(value) => value,
-            Expr::Test { test, negated } => {
+            Expr::Const(value, _) => value,
+            Expr::Test { test, negated, .. } => {
                 answer(&test, headers[test.base as usize]).is_some_and(|a| a != negated)
             }
             Expr::Not(a) => !value(a),
