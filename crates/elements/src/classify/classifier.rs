@@ -1,7 +1,7 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
 use castanet_element::prelude::*;
-use castanet_kit::classify::{Pattern, Program, Rule, word};
+use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
 
 /// Classifies packets by patterns of their bytes; the first match selects the output.
 ///
@@ -32,6 +32,7 @@ use castanet_kit::classify::{Pattern, Program, Rule, word};
 #[derive(Element)]
 #[element(room = "classify", args = ClassifierArgs, methods)]
 pub struct Classifier {
+    rules: Vec<Rule>,
     program: Program,
 }
 
@@ -63,7 +64,7 @@ impl Build for Classifier {
         let rules = ArgError::all(args.patterns.iter().enumerate().map(rule))?;
         let program = Program::compile(&rules);
         warn_of_unused(&program, setup);
-        Ok(Classifier { program })
+        Ok(Classifier { rules, program })
     }
 }
 
@@ -76,10 +77,11 @@ pub(super) fn warn_of_unused(program: &Program, setup: &Setup) {
 
 #[handlers]
 impl Classifier {
-    /// The compiled patterns: the tests, one per line, or the table.
+    /// The program that Click makes of the patterns, one test a line; `matcher` tells what packets go
+    /// through here.
     #[read]
     fn program(&self) -> String {
-        self.program.to_string()
+        ClickProgram::of_byte_rules(&self.rules).to_string()
     }
     /// Whether packets are matched by tests or looked up in a table, and why.
     #[read]

@@ -35,7 +35,8 @@ pub(super) fn assemble(pattern: &Pattern, output: Jump) -> Vec<Instruction> {
         }
         let (first, end) = (ends[at], ends[at + 1]);
         for (step, part) in (first + 1..).zip(&parts[first..end]) {
-            let (unequal, last) = if part.holds_if_unequal { (holds, fails) } else { (fails, holds) };
+            let (unequal, last) =
+                if part.holds_if_unequal { (holds, fails) } else { (fails, holds) };
             let equal = if step == end { last } else { Jump::Step(step as u32) };
             instructions.push(Instruction { test: part.comparison, jumps: [unequal, equal] });
         }
@@ -51,7 +52,8 @@ fn append_parts(leaf: &Expr, parts: &mut Vec<Part>) -> bool {
             // As in Click, the opposite of `true` keeps its answer for short packets, while the
             // opposite of a relation changes it, which keeps them out.
             let short_yes = !holds && base != Base::Packet;
-            let comparison = Comparison { offset: word(base, offset), mask: 0, value: 0, short_yes };
+            let comparison =
+                Comparison { offset: word(base, offset), mask: 0, value: 0, short_yes };
             parts.push(Part { comparison, holds_if_unequal: false });
             !holds
         }

@@ -49,9 +49,8 @@ fn narrow(instructions: &mut [Instruction], at: usize) -> bool {
     let (test, other) = (&mut instruction.test, &next.test);
     let is_shorter = other.short_yes != test.short_yes && other.length() < test.length();
     let has_bits = test.mask != 0 && other.mask != 0;
-    let fits = instruction.jumps[0] == next.no()
-        && other.is_compatible(test)
-        && !(has_bits && is_shorter);
+    let fits =
+        instruction.jumps[0] == next.no() && other.is_compatible(test) && !(has_bits && is_shorter);
     if fits {
         test.offset = if test.mask == 0 { other.offset } else { test.offset };
         (test.mask, test.value) = (test.mask | other.mask, test.value | other.value);

@@ -157,7 +157,12 @@ impl<'a> Jumps<'a> {
     }
 
     /// Makes an instruction's paths of those before it. Returns its result if all paths have it.
-    fn extend_paths(&mut self, before: &[PathBefore], own: Branch, paths: &mut Vec<Path>) -> Option<bool> {
+    fn extend_paths(
+        &mut self,
+        before: &[PathBefore],
+        own: Branch,
+        paths: &mut Vec<Path>,
+    ) -> Option<bool> {
         let (mut own, mut all_know) = (own, !before.is_empty());
         for (n, it) in before.iter().enumerate() {
             let before = &self.paths[it.from][it.path][..it.len];
@@ -187,7 +192,8 @@ impl<'a> Jumps<'a> {
         let Some(next) = self.instructions[at].jump(equal).step() else { return };
         let routes: Vec<Vec<Jump>> =
             (0..self.paths[at].len()).map(|path| self.follow(at, equal, path, next)).collect();
-        let Some(ends) = routes.iter().map(|route| route.last().copied()).collect::<Option<Vec<_>>>()
+        let Some(ends) =
+            routes.iter().map(|route| route.last().copied()).collect::<Option<Vec<_>>>()
         else {
             return;
         };
@@ -229,7 +235,8 @@ impl<'a> Jumps<'a> {
     }
 
     fn set(&mut self, branch: Branch, target: Jump) {
-        let jump = &mut self.instructions[branch.instruction()].jumps[usize::from(branch.is_equal())];
+        let jump =
+            &mut self.instructions[branch.instruction()].jumps[usize::from(branch.is_equal())];
         let old = std::mem::replace(jump, target);
         if let Some(old) = old.step() {
             self.budget.take(self.sources[old].len());

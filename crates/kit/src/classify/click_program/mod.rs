@@ -8,6 +8,8 @@
 //! (`groups.rs`). `program` handlers of Click print the result, so each step here has Click's order and
 //! Click's limits.
 
+#[cfg(test)]
+mod agreement;
 mod assembly;
 mod groups;
 mod instruction;
