@@ -136,7 +136,8 @@ impl<'a> Jumps<'a> {
         for (n, &source) in sources.iter().enumerate() {
             let from = source.instruction();
             if n > 0 && sources[n - 1].has_same_test(source) {
-                // Both branches lead here, so the result is not known.
+                // Both branches lead here, so the result is not known. As in Click, only the last path
+                // forgets it, and paths that exclude the first branch are left out.
                 if let Some(last) = before.last_mut().filter(|last| last.from == from) {
                     last.len = last.len.saturating_sub(1);
                 }
