@@ -32,7 +32,9 @@ use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
 #[derive(Element)]
 #[element(room = "classify", args = ClassifierArgs, methods)]
 pub struct Classifier {
-    rules: Vec<Rule>,
+    patterns: Vec<String>,
+    /// The words of Click's program begin so many bytes before the packet.
+    alignment: u8,
     program: Program,
 }
 
@@ -64,7 +66,12 @@ impl Build for Classifier {
         let rules = ArgError::all(args.patterns.iter().enumerate().map(rule))?;
         let program = Program::compile(&rules);
         warn_of_unused(&program, setup);
-        Ok(Classifier { rules, program })
+        // Click compares words at addresses that are multiples of 4, if it knows the packets' addresses.
+        let alignment = match setup.alignment {
+            Some((4.., remainder)) => (remainder as u8).wrapping_neg() % 4,
+            _ => 0,
+        };
+        Ok(Classifier { patterns: args.patterns, alignment, program })
     }
 }
 
@@ -81,7 +88,9 @@ impl Classifier {
     /// through here.
     #[read]
     fn program(&self) -> String {
-        ClickProgram::of_byte_rules(&self.rules).to_string()
+        let program = ClickProgram::of_byte_patterns(&self.patterns, self.alignment);
+        // The texts are patterns, as `build` has found.
+        program.map_or_else(|error| error.to_string(), |program| program.to_string())
     }
     /// Whether packets are matched by tests or looked up in a table, and why.
     #[read]

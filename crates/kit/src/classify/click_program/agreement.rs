@@ -208,10 +208,11 @@ proptest! {
         ),
         packets in prop::collection::vec(prop::collection::vec(0u8..2, 18), 32),
     ) {
-        let patterns = texts.iter().filter_map(|it| Pattern::bytes(&it.join(" ")).ok());
+        let texts: Vec<String> = texts.iter().map(|it| it.join(" ")).collect();
+        let patterns = texts.iter().map(|it| Pattern::bytes(it).unwrap()).enumerate();
         let rules: Vec<Rule> =
-            patterns.enumerate().map(|(n, pattern)| Rule::new(pattern, Some(n as u8))).collect();
-        let program = ClickProgram::of_byte_rules(&rules);
+            patterns.map(|(n, pattern)| Rule::new(pattern, Some(n as u8))).collect();
+        let program = ClickProgram::of_byte_patterns(&texts, 0).unwrap();
         let matcher = Program::compile(&rules);
         for packet in &packets {
             let actual = interpret(&program, [packet, &[], &[], &[]]);

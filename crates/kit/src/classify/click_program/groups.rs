@@ -82,7 +82,9 @@ fn count_uses(instructions: &[Instruction]) -> Vec<u32> {
 impl fmt::Display for ClickProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (step, Instruction { test, jumps: [no, yes] }) in self.instructions.iter().enumerate() {
-            write!(f, "{step:2} {:3}/{:08x}%{:08x}", test.offset, test.value, test.mask)?;
+            // As in Click, numbers below 0 wrap.
+            let offset = test.offset.wrapping_sub(u16::from(self.alignment));
+            write!(f, "{step:2} {offset:3}/{:08x}%{:08x}", test.value, test.mask)?;
             write!(f, "  yes->{yes}  no->{no}")?;
             f.write_str(if test.short_yes { "  short->yes\n" } else { "\n" })?;
         }
@@ -93,7 +95,8 @@ impl fmt::Display for ClickProgram {
             None => {}
         }
         let safe = self.instructions.iter().map(|it| it.test.length()).max().unwrap_or(0);
-        writeln!(f, "safe length {safe}\nalignment offset 0")
+        let safe = safe.wrapping_sub(u32::from(self.alignment));
+        writeln!(f, "safe length {safe}\nalignment offset {}", self.alignment)
     }
 }
 

@@ -19,6 +19,8 @@ mod order;
 #[cfg(test)]
 mod tests;
 
+use super::error::RuleError;
+use super::pattern::Pattern;
 use super::program::Rule;
 use instruction::{Instruction, Jump};
 
@@ -61,6 +63,8 @@ pub struct ClickProgram {
     instructions: Vec<Instruction>,
     /// The jump of all packets, if there is nothing to test.
     all: Option<Jump>,
+    /// Words begin so many bytes before the packet: see [`ClickProgram::of_byte_patterns`].
+    alignment: u8,
 }
 
 impl ClickProgram {
@@ -92,22 +96,27 @@ impl ClickProgram {
         program
     }
 
-    /// The program of patterns of `Classifier`.
-    pub fn of_byte_rules(rules: &[Rule]) -> ClickProgram {
+    /// The program of patterns of `Classifier`, one for each output. As Click compares words at addresses
+    /// that are multiples of 4, the first word begins `alignment` bytes before the packet, at most 3.
+    ///
+    /// # Errors
+    /// One of the texts is no pattern.
+    pub fn of_byte_patterns(texts: &[String], alignment: u8) -> Result<ClickProgram, RuleError> {
         let mut program = ClickProgram::default();
-        for rule in rules {
-            program.append(ClickProgram::of_rule(rule));
+        for (n, text) in texts.iter().enumerate() {
+            let pattern = Pattern::bytes_behind(usize::from(alignment), text)?;
+            program.append(ClickProgram::of_rule(&Rule::new(pattern, u8::try_from(n).ok())));
         }
         program.redirect_failures(Jump::Drop);
         program.optimise(Language::Bytes, &mut Budget(MAX_WORK));
-        program
+        Ok(ClickProgram { alignment, ..program })
     }
 
     /// The program of a rule alone.
     fn of_rule(rule: &Rule) -> ClickProgram {
         let output = rule.output.map_or(Jump::Drop, Jump::Output);
         let instructions = assembly::assemble(&rule.pattern, output);
-        ClickProgram { instructions, all: None }
+        ClickProgram { instructions, ..ClickProgram::default() }
     }
 
     /// Appends a program for the packets that match nothing so far.

@@ -2,8 +2,8 @@
 
 use super::agreement::interpret;
 use super::{Budget, ClickProgram, MAX_WORK};
+use crate::classify::Rule;
 use crate::classify::tests::{headers, ip, packet};
-use crate::classify::{Pattern, Rule};
 use std::time::{Duration, Instant};
 
 fn ip_rules(patterns: &[&str]) -> Vec<Rule> {
@@ -24,9 +24,8 @@ fn check_ip(patterns: &[&str], tests: &[&str], safe_length: u32) {
 }
 
 fn check_bytes(patterns: &[&str], tests: &[&str], safe_length: u32) {
-    let rule = |(n, text): (usize, &&str)| Rule::new(Pattern::bytes(text).unwrap(), Some(n as u8));
-    let rules: Vec<Rule> = patterns.iter().enumerate().map(rule).collect();
-    check_text(&ClickProgram::of_byte_rules(&rules), tests, safe_length);
+    let texts: Vec<String> = patterns.iter().map(|it| (*it).to_owned()).collect();
+    check_text(&ClickProgram::of_byte_patterns(&texts, 0).unwrap(), tests, safe_length);
 }
 
 #[test]
@@ -254,6 +253,32 @@ fn filters_and_classifiers() {
         ],
         6,
     );
+}
+
+#[test]
+fn words_of_packets_that_are_not_aligned() {
+    let check = |patterns: &[&str], alignment, expected: &str| {
+        let texts: Vec<String> = patterns.iter().map(|it| (*it).to_owned()).collect();
+        let program = ClickProgram::of_byte_patterns(&texts, alignment).unwrap();
+        assert_eq!(program.to_string(), expected);
+    };
+    check(
+        &["12/0806 20/0001", "0/01%01", "-"],
+        2,
+        " 0  10/00000806%0000ffff  yes->step 1  no->step 2\n \
+          1  18/00000001%0000ffff  yes->[0]  no->step 2\n \
+          2 65534/00000100%00000100  yes->[1]  no->[2]\n\
+          safe length 22\nalignment offset 2\n",
+    );
+    check(
+        &["14/45??0011 3/aabbccdd", "!0/??"],
+        2,
+        " 0  14/45000011%ff00ffff  yes->step 1  no->[X]\n \
+          1   2/00aabbcc%00ffffff  yes->step 2  no->[X]\n \
+          2   6/dd000000%ff000000  yes->[0]  no->[X]\n\
+          safe length 18\nalignment offset 2\n",
+    );
+    check(&["-"], 1, "all->[0]\nsafe length 4294967295\nalignment offset 1\n");
 }
 
 /// Rules that take much work.
