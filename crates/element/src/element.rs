@@ -350,6 +350,8 @@ pub struct Facts {
     pub homes: Vec<(String, usize)>,
     /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.
     pub tickets: Vec<(String, f64)>,
+    /// Names of elements, each with modulus and remainder of the addresses of packets at its first input.
+    pub alignments: Vec<(String, (u32, u32))>,
     /// Accounts of processor time.
     pub accounts: Vec<CpuAccount>,
     /// Limits of memory.

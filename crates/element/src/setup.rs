@@ -33,6 +33,9 @@ pub struct Setup<'a> {
     /// Whether packets may leave the element with checksums that the sending device computes: all elements
     /// behind it pass such packets on or send them.
     pub may_leave_checksums: bool,
+    /// Modulus and remainder of the addresses of packets at the first input, where `AlignmentInfo`
+    /// declares them.
+    pub alignment: Option<(u32, u32)>,
     /// Whether tasks and packets have Click's order: what FastClick keeps for each thread is then kept
     /// for each worker.
     pub as_click: bool,

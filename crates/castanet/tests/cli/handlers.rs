@@ -289,6 +289,31 @@ const MORE: [(&str, &str, &str); 28] = [
          safe length 266\nalignment offset 0\n",
     ),
     (
+        "AlignmentInfo(c 4 2); Idle -> c :: Classifier(12/0800, -) -> Discard; c[1] -> Discard",
+        "print $(c.program)",
+        " 0  10/00000800%0000ffff  yes->[0]  no->[1]\n\
+         safe length 14\nalignment offset 2\n",
+    ),
+    (
+        "elementclass P { input -> c :: Classifier(12/0800, -) -> output; c[1] -> Discard;
+                          AlignmentInfo(c 4 2) }
+         Idle -> p :: P -> Discard",
+        "print $(p/c.program)",
+        " 0  10/00000800%0000ffff  yes->[0]  no->[1]\n\
+         safe length 14\nalignment offset 2\n",
+    ),
+    (
+        "Idle -> c :: IPClassifier(rst and not fin, port < 512); c[0] -> Discard; c[1] -> Discard",
+        "print $(c.program)",
+        " 0 264/00060000%00ff0000  yes->step 1  no->step 3\n \
+          1 260/00000000%00001fff  yes->step 2  no->[X]\n \
+          2 524/00040000%00050000  yes->[0]  no->step 5\n \
+          3 264/00110000%00ff0000  yes->step 4  no->[X]\n \
+          4 260/00000000%00001fff  yes->step 5  no->[X]\n \
+          5 512/00000000%fe00fe00  yes->[1]  no->[X]\n\
+         safe length 526\nalignment offset 0\n",
+    ),
+    (
         "Idle -> f :: IPFilter(allow tcp, deny all) -> Discard",
         "print $(f.pattern0), write f.pattern0 allow udp, print $(f.pattern0), print $(f.program)",
         "allow tcp\nallow udp\n 0 264/00110000%00ff0000  yes->[0]  no->[X]\n\

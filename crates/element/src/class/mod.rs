@@ -461,6 +461,7 @@ pub const fn info<E: Info>() -> Class {
             stores: &[],
             partner: None,
             may_leave_checksums: false,
+            alignment: None,
             as_click: false,
             names,
             warn: &|_| (),

@@ -1,7 +1,7 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
 use castanet_element::prelude::*;
-use castanet_kit::classify::{Pattern, Program, Rule, word};
+use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
 
 /// Classifies packets by patterns of their bytes; the first match selects the output.
 ///
@@ -32,6 +32,9 @@ use castanet_kit::classify::{Pattern, Program, Rule, word};
 #[derive(Element)]
 #[element(room = "classify", args = ClassifierArgs, methods)]
 pub struct Classifier {
+    patterns: Vec<String>,
+    /// The words of Click's program begin so many bytes before the packet.
+    alignment: u8,
     program: Program,
 }
 
@@ -63,7 +66,12 @@ impl Build for Classifier {
         let rules = ArgError::all(args.patterns.iter().enumerate().map(rule))?;
         let program = Program::compile(&rules);
         warn_of_unused(&program, setup);
-        Ok(Classifier { program })
+        // Click compares words at addresses that are multiples of 4, if it knows the packets' addresses.
+        let alignment = match setup.alignment {
+            Some((4.., remainder)) => (remainder as u8).wrapping_neg() % 4,
+            _ => 0,
+        };
+        Ok(Classifier { patterns: args.patterns, alignment, program })
     }
 }
 
@@ -76,10 +84,13 @@ pub(super) fn warn_of_unused(program: &Program, setup: &Setup) {
 
 #[handlers]
 impl Classifier {
-    /// The compiled patterns: the tests, one per line, or the table.
+    /// The program that Click makes of the patterns, one test a line; `matcher` tells what packets go
+    /// through here.
     #[read]
     fn program(&self) -> String {
-        self.program.to_string()
+        let program = ClickProgram::of_byte_patterns(&self.patterns, self.alignment);
+        // The texts are patterns, as `build` has found.
+        program.map_or_else(|error| error.to_string(), |program| program.to_string())
     }
     /// Whether packets are matched by tests or looked up in a table, and why.
     #[read]

@@ -2,7 +2,7 @@
 
 use super::classifier::warn_of_unused;
 use castanet_element::prelude::*;
-use castanet_kit::classify::{Lookups, Program, Rule, RuleError, TestsLeft, word};
+use castanet_kit::classify::{ClickProgram, Lookups, Program, Rule, RuleError, TestsLeft, word};
 use std::marker::PhantomData;
 
 /// A class of elements with rules.
@@ -63,10 +63,11 @@ impl<S: RuleSyntax> Build for IpRules<S> {
 
 #[handlers]
 impl<S: RuleSyntax> IpRules<S> {
-    /// The compiled rules: the tests, one per line, or the table.
+    /// The program that Click makes of the rules, one test a line; `matcher` tells what packets go
+    /// through here.
     #[read]
     fn program(&self) -> String {
-        self.program.to_string()
+        ClickProgram::of_ip_rules(&self.rules).to_string()
     }
 
     /// Whether packets are matched by tests or looked up in a table, and why.

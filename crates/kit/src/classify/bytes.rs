@@ -1,7 +1,7 @@
 //! The language of `Classifier`: `OFFSET/VALUE[%MASK]` clauses, all of which must match.
 
 use super::error::RuleError;
-use super::pattern::{Base, Expr, Pattern, Test};
+use super::pattern::{Base, Expr, Pattern, Test, Word};
 
 /// The largest byte offset of a clause; no packet is that long.
 const LIMIT: usize = u16::MAX as usize - 8;
@@ -9,6 +9,11 @@ const LIMIT: usize = u16::MAX as usize - 8;
 impl Pattern {
     /// Parses a `Classifier` pattern such as `12/0806 20/0001`, `!6/ffff%f?f?` or `-`.
     pub fn bytes(text: &str) -> Result<Pattern, RuleError> {
+        Pattern::bytes_behind(0, text)
+    }
+
+    /// The same for a packet behind so many other bytes, from which offsets of words count.
+    pub(crate) fn bytes_behind(first: usize, text: &str) -> Result<Pattern, RuleError> {
         if text.trim() == "-" {
             return Ok(Pattern::all());
         }
@@ -22,7 +27,7 @@ impl Pattern {
             }
             let negated = at.eat(b'!');
             at.blanks();
-            let clause = clause(&mut at, &mut pattern)?;
+            let clause = clause(&mut at, first, &mut pattern)?;
             let clause = pattern.not(clause, negated);
             all = Some(pattern.and(all, clause));
         }
@@ -64,7 +69,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Parses one `OFFSET/VALUE[%MASK]`.
-fn clause(at: &mut Cursor<'_>, pattern: &mut Pattern) -> Result<u32, RuleError> {
+fn clause(at: &mut Cursor<'_>, first: usize, pattern: &mut Pattern) -> Result<u32, RuleError> {
     let start = at.pos;
     let offset = offset(at)?;
     if !at.eat(b'/') {
@@ -94,7 +99,7 @@ fn clause(at: &mut Cursor<'_>, pattern: &mut Pattern) -> Result<u32, RuleError> 
     if offset + value.len() / 2 > LIMIT {
         return Err(RuleError::new(start, format!("offset {offset} is beyond any packet")));
     }
-    Ok(words(pattern, offset, value, masked.then_some(mask)))
+    Ok(words(pattern, first + offset, value, masked.then_some(mask)))
 }
 
 fn offset(at: &mut Cursor<'_>) -> Result<usize, RuleError> {
@@ -135,5 +140,5 @@ fn words(pattern: &mut Pattern, offset: usize, value: &[u8], mask: Option<&[u8]>
             word = (0, 0);
         }
     }
-    all.unwrap_or_else(|| pattern.push(Expr::Const(true)))
+    all.unwrap_or_else(|| pattern.push(Expr::Const(true, Word::FIRST)))
 }

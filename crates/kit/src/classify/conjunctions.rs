@@ -139,9 +139,9 @@ fn of_node(
         limited(all.take(limit.saturating_add(1)).collect(), limit)
     };
     match expr {
-        Expr::Const(truth) if truth == holds => Ok(vec![Conjunction::default()]),
-        Expr::Const(_) => Ok(Vec::new()),
-        Expr::Test { test, negated } => {
+        Expr::Const(truth, _) if truth == holds => Ok(vec![Conjunction::default()]),
+        Expr::Const(..) => Ok(Vec::new()),
+        Expr::Test { test, negated, .. } => {
             limited(of_test(&test, Requirement::new(negated, holds))?, limit)
         }
         Expr::Not(a) => Ok(of(a, !holds).to_vec()),

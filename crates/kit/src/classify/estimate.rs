@@ -140,7 +140,7 @@ pub(crate) fn alternatives(rule: &Rule) -> Vec<Rule> {
     let mut starts: Vec<usize> = Vec::with_capacity(nodes.len());
     for (at, expr) in nodes.iter().enumerate() {
         starts.push(match *expr {
-            Expr::Const(_) | Expr::Test { .. } => at,
+            Expr::Const(..) | Expr::Test { .. } => at,
             Expr::Not(a) => starts[a as usize],
             Expr::And(a, b) | Expr::Or(a, b) => starts[a as usize].min(starts[b as usize]),
             Expr::Cond(a, b, c) => {
@@ -239,7 +239,7 @@ impl Sample {
         let mut leaves: Vec<usize> = Vec::with_capacity(nodes.len());
         for expr in nodes {
             leaves.push(match *expr {
-                Expr::Const(_) | Expr::Test { .. } => 1,
+                Expr::Const(..) | Expr::Test { .. } => 1,
                 Expr::Not(a) => leaves[a as usize],
                 Expr::And(a, b) | Expr::Or(a, b) => leaves[a as usize] + leaves[b as usize],
                 Expr::Cond(a, b, c) => [a, b, c].iter().map(|&id| leaves[id as usize]).sum(),
@@ -257,8 +257,8 @@ impl Sample {
             };
             let mut require = |id: u32, holds: bool| required[id as usize] = Some(holds);
             match *expr {
-                Expr::Const(_) => {}
-                Expr::Test { test, negated } => {
+                Expr::Const(..) => {}
+                Expr::Test { test, negated, .. } => {
                     let (load, shift) = Load::new(&test);
                     let word = self.words.entry((load.base, load.offset)).or_default();
                     let fit = match holds != negated {

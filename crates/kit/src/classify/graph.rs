@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::facts::Facts;
-use super::pattern::{Base, Expr, Pattern, Test};
+use super::pattern::{Base, Expr, Next, Pattern, Test};
 use super::program::Rule;
 use super::runs::RunIndex;
 
@@ -149,58 +149,27 @@ impl Graph {
 
 /// Appends one node for each leaf of `pattern`; its no branches lead to the node after them.
 fn lower(pattern: &Pattern, end: Target, nodes: &mut Vec<Node>) {
-    let exprs = &pattern.nodes;
+    let leaves = pattern.leaves();
     let first = nodes.len() as Target;
-    // Bottom up: the first node of each subexpression. Operands precede their operator.
-    let mut entry: Vec<Target> = Vec::with_capacity(exprs.len());
-    let mut leaves = first;
-    for expr in exprs {
-        entry.push(match *expr {
-            Expr::Const(_) | Expr::Test { .. } => {
-                leaves += 1;
-                leaves - 1
-            }
-            Expr::Not(a) | Expr::And(a, _) | Expr::Or(a, _) | Expr::Cond(a, ..) => {
-                entry[a as usize]
-            }
-        });
-    }
-    let unused = Test::equal(Base::Packet, 0, 0, 0);
-    let empty = Node { test: unused, short_yes: false, yes: DROP, no: DROP };
-    nodes.resize(leaves as usize, empty);
-    // Top down: the targets of each subexpression.
-    let mut leads = vec![(DROP, DROP); exprs.len()];
-    if let Some(root) = leads.last_mut() {
-        *root = (end, leaves);
-    }
-    for (i, expr) in exprs.iter().enumerate().rev() {
-        let (yes, no) = leads[i];
-        match *expr {
-            Expr::Const(holds) => {
-                let lo = u32::from(!holds);
-                let test = Test { lo, hi: lo, ..unused };
-                nodes[entry[i] as usize] = Node { test, short_yes: false, yes, no };
-            }
-            Expr::Test { test, negated } => {
-                let (yes, no) = if negated { (no, yes) } else { (yes, no) };
-                nodes[entry[i] as usize] = Node { test, short_yes: negated, yes, no };
-            }
-            Expr::Not(a) => leads[a as usize] = (no, yes),
-            Expr::And(a, b) => {
-                leads[a as usize] = (entry[b as usize], no);
-                leads[b as usize] = (yes, no);
-            }
-            Expr::Or(a, b) => {
-                leads[a as usize] = (yes, entry[b as usize]);
-                leads[b as usize] = (yes, no);
-            }
-            Expr::Cond(a, b, c) => {
-                leads[a as usize] = (entry[b as usize], entry[c as usize]);
-                leads[b as usize] = (yes, no);
-                leads[c as usize] = (yes, no);
+    let beyond = first + leaves.len() as Target;
+    let target = |next| match next {
+        Next::Leaf(leaf) => first + leaf,
+        Next::Match => end,
+        Next::Mismatch => beyond,
+    };
+    nodes.extend(leaves.iter().map(|leaf| {
+        let (yes, no) = (target(leaf.yes), target(leaf.no));
+        match leaf.expr {
+            Expr::Test { test, negated: false, .. } => Node { test, short_yes: false, yes, no },
+            Expr::Test { test, .. } => Node { test, short_yes: true, yes: no, no: yes },
+            // A word without bits is 0.
+            expr => {
+                let lo = u32::from(!matches!(expr, Expr::Const(true, _)));
+                let test = Test { base: Base::Packet, offset: 0, mask: 0, lo, hi: lo };
+                Node { test, short_yes: false, yes, no }
             }
         }
-    }
+    }));
 }
 
 /// One test for `node` and the `next` node on its yes branch, if both read the same word.

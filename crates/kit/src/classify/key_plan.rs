@@ -56,7 +56,7 @@ pub(crate) fn needed_values(pattern: &Pattern) -> Vec<[bool; 2]> {
             *needed = [needed[0] || of[0], needed[1] || of[1]];
         };
         match *expr {
-            Expr::Const(_) | Expr::Test { .. } => {}
+            Expr::Const(..) | Expr::Test { .. } => {}
             Expr::Not(a) => need(a, [falsehood, truth]),
             Expr::And(a, b) | Expr::Or(a, b) => {
                 need(a, [truth, falsehood]);
@@ -180,7 +180,7 @@ fn count_uses<'a>(
     let mut tests: RapidHashMap<Test, RequirementCounts> = RapidHashMap::default();
     for pattern in patterns {
         for (expr, needed) in pattern.nodes.iter().zip(needed_values(pattern)) {
-            let Expr::Test { test, negated } = *expr else { continue };
+            let Expr::Test { test, negated, .. } = *expr else { continue };
             let uses = tests.entry(test).or_default();
             for (needed, holds) in needed.into_iter().zip([true, false]) {
                 uses.0[Requirement::new(negated, holds) as usize] += u64::from(needed);

@@ -1,4 +1,4 @@
-//! Programs as text, in the form of Click's `program` handlers.
+//! Tests as text, in a form like that of Click's `program` handlers, with ranges.
 
 use super::graph::{DROP, Graph, OUT, Target};
 use super::pattern::Base;

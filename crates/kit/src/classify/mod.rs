@@ -9,6 +9,7 @@
 
 mod bytecode;
 mod bytes;
+mod click_program;
 mod comparisons;
 mod conjunctions;
 mod dispatch;
@@ -36,6 +37,7 @@ mod steps;
 mod table;
 mod terms;
 
+pub use click_program::ClickProgram;
 pub use conjunctions::{Conjunction, ConjunctionsError, HeaderLength, MaskedWord};
 pub use error::RuleError;
 pub use lookup::known_port;

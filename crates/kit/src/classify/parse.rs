@@ -11,7 +11,7 @@ use super::error::{RuleError, nearest};
 use super::lexer::{Token, tokenize};
 use super::lookup::{WordRole, known_words, lookup_word};
 use super::names::{Names, NoNames};
-use super::pattern::{Expr, Id, Pattern};
+use super::pattern::{Expr, Id, Pattern, Word};
 use super::primitive::*;
 use crate::text::{parse_ether, parse_ipv4, parse_ipv4_prefix, parse_u32};
 
@@ -185,7 +185,7 @@ impl<'a> Parser<'a> {
             }
             Some(word @ ("true" | "false")) => {
                 self.pos += 1;
-                self.pattern.push(Expr::Const((word == "true") != negated))
+                self.pattern.push(Expr::Const((word == "true") != negated, Word::FIRST))
             }
             Some(_) => self.primitive(negated)?,
         };

@@ -2,7 +2,7 @@
 
 use super::error::RuleError;
 use super::names::{ANY_TRANSPORT, PROTOCOLS, TCP_OR_UDP};
-use super::pattern::{Base, Expr, Id, Pattern, Test};
+use super::pattern::{Base, Expr, Form, Id, Pattern, Test, Word};
 
 const ICMP: u32 = 1;
 const TCP: u32 = 6;
@@ -138,8 +138,20 @@ pub(crate) struct Primitive {
 /// `lo..=hi` under a mask, or the opposite; `Always` if the result is the same for all packets.
 #[derive(Clone, Copy)]
 enum Bound {
-    Within { mask: u32, lo: u32, hi: u32, negated: bool },
+    Within { mask: u32, lo: u32, hi: u32, negated: bool, is_limit: bool },
     Always(bool),
+}
+
+impl Bound {
+    fn value(mask: u32, value: u32, negated: bool) -> Bound {
+        Bound::Within { mask, lo: value, hi: value, negated, is_limit: false }
+    }
+
+    /// Whether the bound is the opposite of a test, so that it has to hold for both ends of a packet
+    /// where the test has to hold for one.
+    fn is_negated(&self) -> bool {
+        matches!(self, Bound::Within { negated: true, .. } | Bound::Always(false))
+    }
 }
 
 impl Primitive {
@@ -262,8 +274,7 @@ impl Primitive {
                 }
                 let negated = self.negated;
                 self.kind = Some(Kind::Field(TOS));
-                let bound = Bound::Within { mask: ECN, lo: ECN, hi: ECN, negated };
-                Ok(self.field(pattern, TOS, bound))
+                Ok(self.field(pattern, TOS, Bound::value(ECN, ECN, negated)))
             }
             Kind::Ect => self.compile_ect(pattern),
             Kind::Field(field) => {
@@ -282,9 +293,7 @@ impl Primitive {
     fn compile_ect(&mut self, pattern: &mut Pattern) -> Result<Id, RuleError> {
         let bound = match self.data {
             Data::Int(value) => self.bound(ECN, value, pattern)?,
-            Data::None if self.mask.is_none() => {
-                Bound::Within { mask: ECN, lo: 0, hi: 0, negated: !self.negated }
-            }
+            Data::None if self.mask.is_none() => Bound::value(ECN, 0, !self.negated),
             _ => return Err(self.kind_error("value missing")),
         };
         self.kind = Some(Kind::Field(TOS));
@@ -373,15 +382,15 @@ impl Primitive {
             }
             self.protocol = (!self.negated).then_some(number);
             return Ok(protocol(pattern, number, self.negated)
-                .unwrap_or_else(|| pattern.push(Expr::Const(!self.negated))));
+                .unwrap_or_else(|| pattern.push(Expr::Const(!self.negated, Word::FIRST))));
         }
         let bound = self.bound(0xFF, number, pattern)?;
-        if let Bound::Within { mask: 0xFF, negated: false, .. } = bound
-            && self.relation == Relation::Equal
-        {
+        let mut form = Form::Value;
+        if let Bound::Within { mask: 0xFF, negated: false, is_limit: false, .. } = bound {
             self.protocol = Some(number);
+            form = Form::ValueTwice;
         }
-        Ok(compare(pattern, Base::Network, PROTO, bound))
+        Ok(compare(pattern, Base::Network, PROTO, bound, form))
     }
 
     fn compile_port(&mut self, pattern: &mut Pattern) -> Result<Id, RuleError> {
@@ -394,10 +403,9 @@ impl Primitive {
         }
         let bound = self.bound(0xFFFF, number, pattern)?;
         let head = self.head(pattern, true);
-        let negated = matches!(bound, Bound::Within { negated: true, .. });
-        let id = self.either(pattern, negated, |pattern, src| {
+        let id = self.either(pattern, bound.is_negated(), |pattern, src| {
             let bit = if src { 0 } else { 16 };
-            compare(pattern, Base::Transport, ip_field(bit, 16, "port"), bound)
+            compare(pattern, Base::Transport, ip_field(bit, 16, "port"), bound, Form::Value)
         });
         Ok(pattern.and(head, id))
     }
@@ -425,7 +433,7 @@ impl Primitive {
     fn field(&self, pattern: &mut Pattern, field: Field, bound: Bound) -> Id {
         let base = if field.protocol.is_some() { Base::Transport } else { Base::Network };
         let head = self.head(pattern, field.protocol.is_some());
-        let id = compare(pattern, base, field, bound);
+        let id = compare(pattern, base, field, bound, Form::Value);
         pattern.and(head, id)
     }
 
@@ -471,8 +479,7 @@ impl Primitive {
             if value > full {
                 return Err(self.kind_error(&format!("out of range, bound {full}")));
             }
-            let value = value & mask;
-            return Ok(Bound::Within { mask, lo: value, hi: value, negated: self.negated });
+            return Ok(Bound::value(mask, value & mask, self.negated));
         }
         let less = self.relation == Relation::Less;
         let always = match less {
@@ -491,7 +498,8 @@ impl Primitive {
         // As in Click, 'x < n' is 'not x > n - 1': so 'port < n' is true if both ports are less,
         // while 'port > n' is true if one of them is greater.
         let limit = if less { value - 1 } else { value };
-        Ok(Bound::Within { mask, lo: limit + 1, hi: mask, negated: self.negated != less })
+        let negated = self.negated != less;
+        Ok(Bound::Within { mask, lo: limit + 1, hi: mask, negated, is_limit: true })
     }
 
     fn relation_text(&self) -> &'static str {
@@ -523,21 +531,22 @@ fn protocol(pattern: &mut Pattern, number: u32, negated: bool) -> Option<Id> {
     }
 }
 
-/// The test that `field` is within `bound`.
-fn compare(pattern: &mut Pattern, base: Base, field: Field, bound: Bound) -> Id {
-    let (mask, lo, hi, negated) = match bound {
-        Bound::Always(holds) => return pattern.push(Expr::Const(holds)),
-        Bound::Within { mask, lo, hi, negated } => (mask, lo, hi, negated),
-    };
+/// The test that `field` is within `bound`; `form` is that of a bound with one value.
+fn compare(pattern: &mut Pattern, base: Base, field: Field, bound: Bound, form: Form) -> Id {
     let shift = 32 - (field.bit % 32 + field.bits);
     let offset = (field.bit / 32 * 4) as u16;
+    let (mask, lo, hi, negated, is_limit) = match bound {
+        Bound::Always(holds) => return pattern.push(Expr::Const(holds, Word { base, offset })),
+        Bound::Within { mask, lo, hi, negated, is_limit } => (mask, lo, hi, negated, is_limit),
+    };
+    let form = if is_limit { Form::Limit { shift: shift as u8 } } else { form };
     // The opposite of 'greater' is again a range, and both are false for short packets.
     let (lo, hi, negated) = match negated && lo != hi && hi == mask {
         true => (0, lo - 1, false),
         false => (lo, hi, negated),
     };
     let test = Test { base, offset, mask: mask << shift, lo: lo << shift, hi: hi << shift };
-    pattern.test(test, negated)
+    pattern.test_in_form(test, negated, form)
 }
 
 /// A protocol in the languages' syntax.

@@ -74,8 +74,8 @@ impl Rule {
 
 /// Compiled rules: they map each packet to an output.
 ///
-/// The text form is that of Click's `program` handlers, one test a line, or a description of the
-/// table.
+/// The text form lists the tests, one a line, or describes the table; the text of Click's `program`
+/// handlers is that of [`super::ClickProgram`].
 #[derive(Clone, Debug)]
 pub struct Program {
     graph: Graph,

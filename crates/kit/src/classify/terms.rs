@@ -122,7 +122,7 @@ pub(crate) fn terms(pattern: &Pattern, plan: &KeyPlan) -> Vec<Term> {
     for (expr, needed) in nodes.iter().zip(needed_values(pattern)) {
         let below = |ids: &[Id]| ids.iter().map(|&id| tests[id as usize]).sum::<usize>();
         let below = match *expr {
-            Expr::Const(_) | Expr::Test { .. } => 1,
+            Expr::Const(..) | Expr::Test { .. } => 1,
             Expr::Not(a) => below(&[a]),
             Expr::And(a, b) | Expr::Or(a, b) => below(&[a, b]),
             Expr::Cond(a, b, c) => below(&[a, b, c]),
@@ -154,9 +154,9 @@ impl TermBuilder<'_> {
     /// The terms of a node's truth or falsehood.
     fn build_node(&mut self, expr: Expr, holds: bool, limit: usize) -> Vec<Term> {
         match expr {
-            Expr::Const(truth) if truth == holds => vec![Term::ANY],
-            Expr::Const(_) => Vec::new(),
-            Expr::Test { test, negated } => {
+            Expr::Const(truth, _) if truth == holds => vec![Term::ANY],
+            Expr::Const(..) => Vec::new(),
+            Expr::Test { test, negated, .. } => {
                 test_terms(&test, Requirement::new(negated, holds), self.plan)
             }
             Expr::Not(a) => self.take(a, !holds),

@@ -17,8 +17,8 @@ pub(super) fn evaluate(pattern: &Pattern, headers: [&[u8]; 4]) -> bool {
     for expr in &pattern.nodes {
         let value = |id: u32| values[id as usize];
         let answer = match *expr {
-            Expr::Const(value) => value,
-            Expr::Test { test, negated } => {
+            Expr::Const(value, _) => value,
+            Expr::Test { test, negated, .. } => {
                 answer(&test, headers[test.base as usize]).is_some_and(|a| a != negated)
             }
             Expr::Not(a) => !value(a),
@@ -439,7 +439,7 @@ fn primitive() -> impl Strategy<Value = String> {
     ]
 }
 
-fn expression() -> impl Strategy<Value = String> {
+pub(super) fn expression() -> impl Strategy<Value = String> {
     primitive().prop_recursive(4, 24, 3, |inner| {
         prop_oneof![
             (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("({a}) and ({b})")),
@@ -452,7 +452,7 @@ fn expression() -> impl Strategy<Value = String> {
 }
 
 /// Packets that rules over few values distinguish, many of them cut short.
-fn any_packet() -> impl Strategy<Value = Vec<u8>> {
+pub(super) fn any_packet() -> impl Strategy<Value = Vec<u8>> {
     let few = prop_oneof![4 => 0u8..4, 1 => any::<u8>()];
     let protocol = prop::sample::select(vec![1u8, 6, 17, 4]);
     let first = prop_oneof![5 => Just(0x45u8), 1 => any::<u8>()];

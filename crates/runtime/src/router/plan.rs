@@ -138,7 +138,7 @@ fn declared(
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.factory.declare else { continue };
         facts.names.enter(&it.name);
-        let before = (facts.homes.len(), facts.tickets.len());
+        let before = (facts.homes.len(), facts.tickets.len(), facts.alignments.len());
         let declared = declare(&it.config, &Names::default(), &mut facts);
         let mut errors = declared.err().unwrap_or_default();
         let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| name);
@@ -148,6 +148,10 @@ fn declared(
                 Some(full) => *name = full,
                 None => errors.push(unknown_home(graph, name)),
             }
+        }
+        for (name, _) in &mut facts.alignments[before.2..] {
+            // As in Click, names of no elements have no effect.
+            *name = in_scope(graph, &it.name, name).unwrap_or_default();
         }
         facts.accounts.iter_mut().for_each(|account| _ = account.element.get_or_insert(i));
         facts.limits.iter_mut().for_each(|limits| _ = limits.element.get_or_insert(i));

@@ -37,6 +37,7 @@ impl SetupBuilder<'_> {
             stores: &stores,
             partner: partner::of(self.graph, it).as_ref().map(name),
             may_leave_checksums: assigned[it].may_leave_checksums,
+            alignment: assigned[it].alignment,
             as_click: assigned.order != PacketOrder::Bursts,
             names: self.names.of(&element.name),
             warn: &|text| self.warnings.borrow_mut().push(text),

@@ -55,6 +55,8 @@ pub struct ElementPlan {
     at_home: bool,
     /// Share of a task's turns, where 1 is the default.
     pub tickets: f64,
+    /// Modulus and remainder of the addresses of packets at the first input, where they are declared.
+    pub alignment: Option<(u32, u32)>,
     /// The account that pays for its tasks, its timers and its handlers.
     pub account: usize,
     /// Whether its tasks may move to other workers.
@@ -98,6 +100,7 @@ impl ElementPlan {
             workers: vec![false; workers],
             at_home: true,
             tickets: 1.0,
+            alignment: None,
             account: accounts::OWN,
             movable: false,
             stays: None,
@@ -326,6 +329,7 @@ pub fn assign(
     for element in 0..graph.elements.len() {
         plan[element].tickets = said_of(graph, &facts.tickets, element).unwrap_or(1.0);
         plan[element].wished = wished(graph, facts, element).map(|worker| worker % workers);
+        plan[element].alignment = said_of(graph, &facts.alignments, element);
     }
     accounts::find(graph, facts, &mut plan);
     plan.random = facts.seed.map(RandomNumbers::seeded);
