@@ -197,7 +197,7 @@ fn handlers_of_all_classes_answer_as_the_manual_says() {
 
 /// Handlers that no example reads or writes: a configuration, what a script does there, and
 /// what it prints.
-const MORE: [(&str, &str, &str); 28] = [
+const MORE: [(&str, &str, &str); 31] = [
     (
         "Idle -> Discard",
         "print $(mul 3 4) $(div 7 2) $(idiv 7 2) $(ceil 1.5) $(neg 5) $(avg 1 2 6),

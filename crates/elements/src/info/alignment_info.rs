@@ -16,9 +16,10 @@ use castanet_element::prelude::*;
 ///
 /// ```click
 /// AlignmentInfo(c 4 2)
-/// in -> c :: Classifier(14/45) -> out
+/// in -> c :: Classifier(-) -> out
 /// > in  hex 00
-/// = c.program  0  14/45000000%ff000000  yes->[0]  no->[X]\nsafe length 15\nalignment offset 2
+/// < out hex 00
+/// = c.program all->[0]\nsafe length 4294967294\nalignment offset 2
 /// ```
 #[derive(Element)]
 #[element(room = "info")]
