@@ -118,7 +118,7 @@ fn the_speed_of_a_replay_may_be_a_function_of_time() {
     };
     let steady = replay("50");
     assert_eq!(steady.err, "FromDump@1 : Preloaded 4 packets (240 bytes)\n");
-    let step = replay("75 + 25 * squarewave(8 * (x - 0.4))");
+    let step = replay("50 + 50 * min(1, floor(x + 0.6))");
     let lines: Vec<&str> = step.err.lines().collect();
     assert_eq!(lines[1], "Current accel 100.000000", "{}", step.err);
     let seconds = |result: &RunResult| -> (String, u32) {
@@ -128,7 +128,7 @@ fn the_speed_of_a_replay_may_be_a_function_of_time() {
     let (steady, step) = (seconds(&steady), seconds(&step));
     assert_eq!(steady.0, step.0);
     assert!(step.1 < steady.1, "{step:?} {steady:?}");
-    let stopped = replay("50 - 100 * max(0, x - 0.1)");
+    let stopped = replay("50 * (1 - floor(x + 0.5))");
     assert!(stopped.err.ends_with("Current accel 0.000000\n"), "{}", stopped.err);
     let wrong = replay("50 +");
     assert!(wrong.err.contains("a number is missing at the end"), "{}", wrong.err);
