@@ -177,6 +177,27 @@ fn words_are_completed_and_commands_answered() {
 }
 
 #[test]
+fn each_pasted_line_is_a_command() {
+    let it = MiddleboxProcess::new("shell-paste");
+    let mut shell = Shell::new(&it, &fresh("paste"));
+    // As a terminal marks pasted text, with the line ends that terminals make.
+    let rules = ["add all mod ip-ttl 9", "# a comment", "", "add tcp-dport 22 drop"];
+    shell.press(&format!("\x1b[200~{}\r\x1b[201~", rules.join("\r")));
+    shell.press(ENTER);
+    shell.sees("1 id1 add all mod ip-ttl 9");
+    shell.sees("2 id2 add tcp-dport 22 drop");
+    shell.sees(PROMPT);
+    shell.says(&format!("list{ENTER}"), "tcp-dport 22");
+    // Of wrong lines, each has its message, and the others are commands all the same.
+    shell.press("\x1b[200~add all dorp\radd udp-dport 53 accept\x1b[201~");
+    shell.press(ENTER);
+    shell.sees("did you mean `drop`?");
+    shell.sees("id3 add udp-dport 53 accept");
+    shell.press(CTRL_D);
+    assert_eq!(shell.ends(), Some(0));
+}
+
+#[test]
 fn lines_are_kept_from_one_time_to_the_next() {
     let (it, state) = (MiddleboxProcess::new("shell-history"), fresh("history"));
     let mut shell = Shell::new(&it, &state);
