@@ -103,7 +103,7 @@ pub(crate) enum Expr {
     Cond(Id, Id, Id),
 }
 
-/// What follows a leaf in the evaluation of a pattern.
+/// The continuation of a pattern's evaluation behind a leaf.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The leaf of this number in [`Pattern::leaves`].
@@ -114,7 +114,7 @@ pub(crate) enum Next {
     Mismatch,
 }
 
-/// A constant or a test of a pattern, and what follows by its result.
+/// A constant or a test of a pattern, and the continuation for each result.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Leaf {
     pub(crate) expr: Expr,
@@ -163,7 +163,7 @@ impl Pattern {
                 }
             });
         }
-        // Top down: what follows each subexpression.
+        // Top down: the continuations of each subexpression.
         let mut leads = vec![(Next::Match, Next::Mismatch); self.nodes.len()];
         for (at, expr) in self.nodes.iter().enumerate().rev() {
             let (yes, no) = leads[at];

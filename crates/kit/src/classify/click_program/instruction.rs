@@ -56,8 +56,8 @@ impl Comparison {
         self.mask.is_power_of_two()
     }
 
-    /// What the result `equal` of this comparison tells about another one, of packets that had
-    /// `known_length` bytes before.
+    /// The result of another comparison that follows from the result `equal` of this one, for packets
+    /// that had `known_length` bytes before; `None` if it may be either.
     pub(super) fn decides(
         &self,
         equal: bool,

@@ -282,7 +282,8 @@ fn last_common(routes: &[Vec<Jump>]) -> Jump {
     common.last().map_or(routes[0][0], |&step| Jump::Step(step))
 }
 
-/// The numbers that all lists have, if they ascend. As in Click, lists need not ascend; then some of these are missing.
+/// The numbers that all of some lists have, if they ascend. As in Click, lists need not ascend; then
+/// some of these are missing.
 fn common(lists: &[Vec<u32>]) -> Vec<u32> {
     let mut places = vec![0; lists.len()];
     let (mut common, mut number) = (Vec::new(), 0);

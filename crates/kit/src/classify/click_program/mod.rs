@@ -56,7 +56,7 @@ enum Language {
 /// The program of Click for some rules.
 ///
 /// The text form is that of Click's `program` handlers. A program that takes much work to optimise
-/// (some hundred rules with ports and addresses) is printed as far as it has come; it then has more
+/// (about a thousand rules with addresses and ports) is printed as far as it has come; it then has more
 /// tests than Click's, but sends each packet to the same output.
 #[derive(Clone, Debug, Default)]
 pub struct ClickProgram {

@@ -5,7 +5,8 @@ use super::{Budget, Language};
 
 /// Sorts instructions that lead elsewhere by the same branch: by offset, then mask, then value.
 ///
-/// As in Click, an instruction keeps its place if it is the first, follows the first one, or is the target of several branches.
+/// As in Click, an instruction keeps its place if it is the first, follows the first one, or is the
+/// target of several branches.
 pub(super) fn sort(instructions: &mut [Instruction], language: Language, budget: &mut Budget) {
     let sources = single_sources(instructions);
     let mut at = 0;
