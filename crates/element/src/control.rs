@@ -109,13 +109,23 @@ pub struct TaskLoad {
 /// Called with each line that elements write, until it answers `false`; it must not block.
 pub type ChatterSubscriber = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
+/// A channel of lines, as Click has them: elements write to the default one unless an argument names
+/// another.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChatterChannel {
+    /// Its name.
+    pub name: String,
+    /// Whether only subscribers receive its lines, and not standard error.
+    pub quiet: bool,
+}
+
 /// The driver of a router as other threads reach it for one control program; implemented by the runtime.
 pub trait DriverHandle: Send + Sync {
     /// Has the program run again.
     fn wake(&self);
-    /// Calls `subscriber` with all lines that elements write from now on, on whichever thread writes
-    /// them.
-    fn subscribe(&self, subscriber: ChatterSubscriber);
+    /// Calls `subscriber` with all lines that elements write to a channel from now on, on whichever
+    /// thread writes them.
+    fn subscribe(&self, channel: ChatterChannel, subscriber: ChatterSubscriber);
 }
 
 /// Wakes a control program from another thread, while the router runs.
@@ -133,9 +143,13 @@ impl ControlWaker {
         self.0.wake();
     }
 
-    /// Calls `subscriber` with all lines that elements write from now on, on whichever thread writes
-    /// them, until it answers `false`; it must not block.
-    pub fn subscribe(&self, subscriber: impl Fn(&str) -> bool + Send + Sync + 'static) {
-        self.0.subscribe(Box::new(subscriber));
+    /// Calls `subscriber` with all lines that elements write to a channel from now on, on whichever
+    /// thread writes them, until it answers `false`; it must not block.
+    pub fn subscribe(
+        &self,
+        channel: ChatterChannel,
+        subscriber: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) {
+        self.0.subscribe(channel, Box::new(subscriber));
     }
 }

@@ -1,6 +1,6 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
-use crate::exec::{AfterCall, ExecState, HandlerCall, RandomNumbers};
+use crate::exec::{AfterCall, ExecState, HandlerCall, RandomNumbers, is_default_channel};
 use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
 use crate::time::Time;
@@ -537,6 +537,15 @@ impl Cx<'_> {
     pub fn chatter(&mut self, line: &str) {
         self.exec.chatter.push_str(line);
         self.exec.chatter.push('\n');
+    }
+
+    /// Writes a line to a channel, the default one if it has no name.
+    #[cold]
+    pub fn chatter_on(&mut self, channel: &str, line: &str) {
+        match is_default_channel(channel) {
+            true => self.chatter(line),
+            false => self.exec.channel_lines.push((channel.to_owned(), format!("{line}\n"))),
+        }
     }
 
     /// Sixty-four random bits; the same sequence every time under simulated

@@ -33,7 +33,7 @@ const XZ_MEMORY: u32 = 128 << 10;
 /// A source of bytes.
 pub(crate) type Source = Box<dyn Read + Send>;
 
-/// What the first bytes of a file tell.
+/// The meaning of the first bytes of a file.
 enum FirstBytes {
     /// They are those of a format.
     Of(Format),

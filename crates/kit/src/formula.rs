@@ -7,12 +7,17 @@ use std::str::Chars;
 #[derive(Clone, Debug)]
 pub struct Formula(Node);
 
+/// A function of one number.
+type Function = fn(f64) -> f64;
+/// A function of two numbers.
+type FunctionOfTwo = fn(f64, f64) -> f64;
+
 #[derive(Clone, Debug)]
 enum Node {
     Number(f64),
     X,
-    Call1(fn(f64) -> f64, Box<Node>),
-    Call2(fn(f64, f64) -> f64, Box<[Node; 2]>),
+    Call1(Function, Box<Node>),
+    Call2(FunctionOfTwo, Box<[Node; 2]>),
 }
 
 /// Formulas may be nested so deep.
@@ -20,7 +25,7 @@ const MAX_DEPTH: u32 = 100;
 
 const CONSTANTS: [(&str, f64); 2] = [("pi", std::f64::consts::PI), ("e", std::f64::consts::E)];
 
-const FUNCTIONS: [(&str, fn(f64) -> f64); 19] = [
+const FUNCTIONS: [(&str, Function); 19] = [
     ("abs", f64::abs),
     ("acos", f64::acos),
     ("asin", f64::asin),
@@ -42,7 +47,7 @@ const FUNCTIONS: [(&str, fn(f64) -> f64); 19] = [
     ("tanh", f64::tanh),
 ];
 
-const FUNCTIONS_OF_TWO: [(&str, fn(f64, f64) -> f64); 6] = [
+const FUNCTIONS_OF_TWO: [(&str, FunctionOfTwo); 6] = [
     ("atan2", f64::atan2),
     ("max", f64::max),
     ("min", f64::min),
@@ -95,7 +100,7 @@ impl Node {
         }
     }
 
-    fn of_two(function: fn(f64, f64) -> f64, first: Node, second: Node) -> Node {
+    fn of_two(function: FunctionOfTwo, first: Node, second: Node) -> Node {
         Node::Call2(function, Box::new([first, second]))
     }
 }
@@ -106,7 +111,7 @@ struct Parser<'a> {
 }
 
 /// Operators of one rank, from left to right.
-type Operators = [(char, fn(f64, f64) -> f64)];
+type Operators = [(char, FunctionOfTwo)];
 
 impl Parser<'_> {
     /// The next character that is no space.

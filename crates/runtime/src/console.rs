@@ -4,6 +4,9 @@
 pub trait Console: Send + Sync {
     /// Writes whole lines to standard error.
     fn chatter(&self, lines: &str);
+    /// Writes whole lines to a channel other than the default one. No channel is read unless somebody
+    /// subscribes to it.
+    fn chatter_on(&self, _channel: &str, _lines: &str) {}
     /// Writes text to standard output.
     fn print(&self, text: &str);
 }

@@ -288,6 +288,8 @@ fn time_can_be_warped() {
         )
     );
     prints("Script(print timewarp, stop)", "simulation\n");
+    let (_, _, err) = simulated("DriverManager(write timewarp 4, stop)");
+    assert_eq!(err, "no 'timewarp' write handler\n");
 }
 
 #[test]

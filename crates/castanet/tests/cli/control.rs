@@ -448,6 +448,8 @@ fn chatter_reaches_every_client() {
     let config = format!(
         "ChatterSocket(UNIX, {}); ChatterSocket(unix, FILENAME {}, GREETING false);
          ChatterSocket(UNIX, {}, CHANNEL verbose);
+         TimedSource(0.05, DATA abcd) -> UDPIPEncap(1.0.0.1, 1, 2.0.0.2, 2) -> IPPrint(ip, TIMESTAMP false, CHANNEL verbose)
+             -> IPPrint(lost, CHANNEL nobody) -> Discard;
          RatedSource(DATA abcd, RATE 20) -> Print(heard) -> Discard",
         greeted.display(),
         plain.display(),
@@ -468,11 +470,14 @@ fn chatter_reaches_every_client() {
     assert_eq!(hear(&plain, twice.len()), twice);
     assert_eq!(hear(&greeted, 26), "Click::ChatterSocket/1.0\r\n");
     let mut silent = connect(&other);
+    std::thread::sleep(Duration::from_millis(300));
     process.interrupt();
     assert!(process.finish(PATIENCE).unwrap().success());
     let mut received = String::new();
     silent.read_to_string(&mut received).unwrap();
-    assert_eq!(received, "Click::ChatterSocket/1.0\r\n");
+    let line = "ip: 1.0.0.1.1 > 2.0.0.2.2: udp 12\n";
+    let lines = received.strip_prefix("Click::ChatterSocket/1.0\r\n").unwrap();
+    assert_eq!(lines, line.repeat(lines.lines().count()));
     assert!(!greeted.exists() && !plain.exists() && !other.exists());
     let given = click(&["-e", "ChatterSocket(SOCKET, 0)"], b"");
     assert!(given.err.contains("unknown socket type 'SOCKET'"), "{}", given.err);

@@ -108,3 +108,15 @@ fn a_capture_has_32_packets_in_a_turn() {
         assert!(printed.starts_with(&turn.repeat(2)), "{burst}: {printed}");
     }
 }
+
+#[test]
+fn a_call_holds_for_the_other_packets_of_the_turn() {
+    let config =
+        "FromDump(conf/sample.pcap, STOP true) -> Counter(COUNT_CALL 5 sw.switch 1) -> sw :: Switch
+                      -> a :: Counter -> Discard; sw[1] -> b :: Counter -> Discard;
+                  DriverManager(pause, print $(a.count) $(b.count))";
+    let (first, rest) =
+        printed(config).trim().split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
+    assert_eq!(first, "4");
+    assert!(rest.parse::<u32>().unwrap() > 32, "{rest}");
+}

@@ -48,6 +48,14 @@ use castanet_packet::{MAX_BURST, Packet, Pool};
 use std::slice;
 use std::sync::Arc;
 
+/// The name of the channel whose lines go to standard error.
+pub const DEFAULT_CHANNEL: &str = "default";
+
+/// Whether this is a name of the default channel.
+pub fn is_default_channel(name: &str) -> bool {
+    matches!(name, "" | DEFAULT_CHANNEL)
+}
+
 /// State of one worker that elements reach through a [`Cx`](crate::cx::Cx).
 pub struct ExecState {
     /// The time, read once a turn.
@@ -97,6 +105,8 @@ pub struct ExecState {
     pub new_panics: Vec<(usize, u64)>,
     /// Lines that elements have written and the console has not been sent yet.
     pub chatter: String,
+    /// Lines for other channels: the channel and the line.
+    pub channel_lines: Vec<(String, String)>,
     /// By element: `name :: Class`, for messages.
     pub labels: Arc<[String]>,
     /// By element: its outputs that lead to the same input, if there are such.
@@ -145,6 +155,7 @@ impl ExecState {
             panics: 0,
             new_panics: Vec::new(),
             chatter: String::new(),
+            channel_lines: Vec::new(),
             labels: Arc::default(),
             output_groups: Arc::default(),
             random,

@@ -92,6 +92,10 @@ impl Source for FastTCPFlows {
     type Local = FlowSourceState;
     type Fate = ();
 
+    fn can_take_state(&self, _: &FastTCPFlows) -> bool {
+        true // flows are made anew where their number differs
+    }
+
     fn start(&self, state: &mut FlowSourceState, cx: &mut Cx) -> Result<(), ArgError> {
         state.flows.prepare(self.flows, DRAWS, cx);
         Ok(())

@@ -118,6 +118,10 @@ impl Source for FastUDPFlows {
     type Local = FlowSourceState;
     type Fate = ();
 
+    fn can_take_state(&self, _: &FastUDPFlows) -> bool {
+        true // flows are made anew where their number differs
+    }
+
     fn start(&self, state: &mut FlowSourceState, cx: &mut Cx) -> Result<(), ArgError> {
         state.flows.prepare(self.flows, 0, cx);
         Ok(())

@@ -108,10 +108,8 @@ impl PerBatch for TCPReflector {
 
     fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         for mut packet in batch {
-            let result = self.reflect(&mut packet, || {
-                // Click's number is in the byte order of the machine.
-                cx.random_numbers().in_range(0, u32::MAX).swap_bytes()
-            });
+            let result = self
+                .reflect(&mut packet, || cx.random_numbers().in_range(0, u32::MAX).swap_bytes());
             let exit = result.err().unwrap_or(TCPReflectorExit::Answer);
             match exit {
                 TCPReflectorExit::NoTcp => cx.chatter("Packet too small for TCP"),

@@ -70,6 +70,10 @@ pub struct IPPrint {
     /// A file to print to, `-` for standard output.
     #[arg(keyword)]
     outfile: Option<String>,
+    /// The channel of the log to print to, which only a ChatterSocket of it reads; the default one is read
+    /// by all.
+    #[arg(keyword, default = String::new())]
+    channel: String,
     /// Whether to print at all.
     #[arg(keyword, live, default = true)]
     active: bool,
@@ -143,7 +147,7 @@ impl PerBatch for IPPrint {
 
     fn batch(&self, writer: &mut LineWriter, _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch.iter().filter(|_| self.active) {
-            writer.line(cx, |line| self.describe(packet, line));
+            writer.line_on(&self.channel, cx, |line| self.describe(packet, line));
         }
         cx.emit_batch((), batch);
     }

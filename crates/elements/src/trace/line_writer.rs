@@ -36,12 +36,24 @@ impl LineWriter {
 
     /// Writes the line that `describe` appends.
     pub(crate) fn line(&mut self, cx: &mut Cx, describe: impl FnOnce(&mut String)) {
+        self.line_on("", cx, describe);
+    }
+
+    /// The same, to a channel of the log.
+    pub(crate) fn line_on(
+        &mut self,
+        channel: &str,
+        cx: &mut Cx,
+        describe: impl FnOnce(&mut String),
+    ) {
         if self.has_failed {
             return;
         }
         self.line.clear();
         describe(&mut self.line);
-        let Some(file) = &mut self.file else { return cx.chatter(&self.line) };
+        let Some(file) = &mut self.file else {
+            return cx.chatter_on(channel, &self.line);
+        };
         let written = writeln!(file, "{}", self.line);
         self.check(written, cx);
     }

@@ -3,7 +3,8 @@
 use super::server_slot::{RetryArgs, ServerSlot};
 use crate::control::endpoint::Endpoint;
 use crate::control::server::{BROADCAST, Server, ServerPolicy};
-use castanet_element::control::ControlWaker;
+use castanet_element::control::{ChatterChannel, ControlWaker};
+use castanet_element::exec::DEFAULT_CHANNEL;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
 
@@ -40,10 +41,10 @@ pub struct ChatterSocketArgs {
     /// The same of a `UNIX` socket.
     #[arg(keyword)]
     filename: Option<String>,
-    /// The channel to send the lines of; all lines are on the one named `default`.
-    #[arg(keyword)]
-    channel: Option<String>,
-    /// Ignored: there are no messages on other channels.
+    /// The channel to send the lines of, as `IPPrint` names it; the others are on the one named `default`.
+    #[arg(keyword, default = DEFAULT_CHANNEL.to_owned(), shown = "default")]
+    channel: String,
+    /// Whether lines of another channel than the default one are not written to standard error, too.
     #[arg(keyword, default = true)]
     quiet_channel: bool,
     /// Whether a client receives the first line.
@@ -81,7 +82,6 @@ impl Build for ChatterSocket {
 
     fn build(settings: ChatterSocketArgs, _: &Setup) -> Result<Self, ArgError> {
         let place = settings.endpoint()?;
-        _ = settings.quiet_channel;
         Ok(ChatterSocket { place, settings })
     }
 }
@@ -119,15 +119,15 @@ impl Control for ChatterSocket {
 impl ChatterSocket {
     /// Opens the socket; an error if that fails and no retry is left.
     fn try_open(&self, local: &mut ChatterSocketState) -> Result<(), ArgError> {
-        let ChatterSocketArgs { channel, greeting, retry, .. } = &self.settings;
+        let ChatterSocketArgs { channel, quiet_channel, greeting, retry, .. } = &self.settings;
         let greeting = if *greeting { BROADCAST.greeting } else { b"" };
         let policy = ServerPolicy { greeting, ..BROADCAST };
         let opened = local.slot.open(&self.place, policy, retry)?;
-        let is_default = channel.as_deref().is_none_or(|it| matches!(it, "" | "default"));
-        if let Some(broadcaster) = opened.filter(|_| is_default).map(Server::broadcaster)
+        if let Some(broadcaster) = opened.map(Server::broadcaster)
             && let Some(waker) = &local.slot.waker
         {
-            waker.subscribe(move |lines| broadcaster.send(lines));
+            let channel = ChatterChannel { name: channel.clone(), quiet: *quiet_channel };
+            waker.subscribe(channel, move |lines| broadcaster.send(lines));
         }
         Ok(())
     }

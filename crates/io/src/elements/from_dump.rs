@@ -305,7 +305,7 @@ impl Source for FromDump {
         let next_run = self.emit_up_to(local, n, cx);
         local.in_turn = if n == 1 { local.in_turn + 1 } else { 0 };
         if next_run == NextRun::Again
-            && self.packets_a_turn.is_some_and(|most| local.in_turn % most > 0)
+            && self.packets_a_turn.is_some_and(|most| !local.in_turn.is_multiple_of(most))
         {
             return NextRun::SameTurn;
         }

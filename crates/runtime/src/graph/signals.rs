@@ -19,7 +19,7 @@ pub(crate) enum Signal {
     Of(SignalKind, Vec<Notifier>),
 }
 
-/// What a notifier says.
+/// The question that a notifier answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SignalKind {
     /// Whether there is something to pull.
@@ -106,8 +106,7 @@ impl Search<'_> {
                 edges.map(|edge| (edge.to.node, edge.to.port)).collect()
             }
         };
-        // All are visited, in any case, as Click does.
-        ends.into_iter().fold(false, |busy, (element, port)| self.visit(element, port) || busy)
+        ends.into_iter().any(|(element, port)| self.visit(element, port))
     }
 
     fn visit(&mut self, element: usize, port: usize) -> bool {
@@ -139,7 +138,7 @@ impl Search<'_> {
         if ends.is_empty() || it.class.spec.class == IDLE {
             return it.class.spec.class != IDLE;
         }
-        ends.into_iter().fold(false, |busy, end| self.beyond(element, end) || busy)
+        ends.into_iter().any(|end| self.beyond(element, end))
     }
 }
 

@@ -2,14 +2,15 @@
 
 use crate::console::Console;
 use crate::worker::driver::{DriverEvent, ProgramId};
-use castanet_element::control::{ChatterSubscriber, DriverHandle};
+use castanet_element::control::{ChatterChannel, ChatterSubscriber, DriverHandle};
+use castanet_element::exec::is_default_channel;
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The user's console, and the subscribers to its lines.
 pub(super) struct ConsoleFanout {
     console: Arc<dyn Console>,
-    subscribers: Mutex<Vec<ChatterSubscriber>>,
+    subscribers: Mutex<Vec<(ChatterChannel, ChatterSubscriber)>>,
 }
 
 impl ConsoleFanout {
@@ -17,18 +18,33 @@ impl ConsoleFanout {
         ConsoleFanout { console, subscribers: Mutex::new(Vec::new()) }
     }
 
-    pub(super) fn subscribe(&self, subscriber: ChatterSubscriber) {
-        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner).push(subscriber);
+    pub(super) fn subscribe(&self, mut channel: ChatterChannel, subscriber: ChatterSubscriber) {
+        let mut subscribers = self.subscribers();
+        // The first subscriber decides, as in Click.
+        if let Some((first, _)) = subscribers.iter().find(|(it, _)| it.name == channel.name) {
+            channel.quiet = first.quiet;
+        }
+        subscribers.push((channel, subscriber));
+    }
+
+    fn subscribers(&self) -> MutexGuard<'_, Vec<(ChatterChannel, ChatterSubscriber)>> {
+        self.subscribers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Console for ConsoleFanout {
     fn chatter(&self, lines: &str) {
         self.console.chatter(lines);
-        self.subscribers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .retain(|subscriber| subscriber(lines));
+        self.subscribers().retain(|(channel, subscriber)| {
+            !is_default_channel(&channel.name) || subscriber(lines)
+        });
+    }
+    fn chatter_on(&self, name: &str, lines: &str) {
+        let mut subscribers = self.subscribers();
+        if subscribers.iter().any(|(channel, _)| channel.name == name && !channel.quiet) {
+            self.console.chatter(lines);
+        }
+        subscribers.retain(|(channel, subscriber)| channel.name != name || subscriber(lines));
     }
     fn print(&self, text: &str) {
         self.console.print(text);
@@ -48,7 +64,7 @@ impl DriverHandle for ProgramWaker {
         _ = self.driver.send(DriverEvent::ProgramNotified(self.program));
     }
 
-    fn subscribe(&self, subscriber: ChatterSubscriber) {
-        self.console.subscribe(subscriber);
+    fn subscribe(&self, channel: ChatterChannel, subscriber: ChatterSubscriber) {
+        self.console.subscribe(channel, subscriber);
     }
 }

@@ -5,7 +5,7 @@ use super::Router;
 use super::console::ConsoleFanout;
 use crate::worker::driver::DriverEvent;
 use crate::worker::earlier;
-use castanet_element::control::{ChatterSubscriber, ControlWaker, DriverHandle};
+use castanet_element::control::{ChatterChannel, ChatterSubscriber, ControlWaker, DriverHandle};
 use castanet_element::time::Time;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -99,8 +99,8 @@ impl DriverHandle for ServiceWaker {
         _ = self.driver.send(DriverEvent::ServicesNotified);
     }
 
-    fn subscribe(&self, subscriber: ChatterSubscriber) {
-        self.console.subscribe(subscriber);
+    fn subscribe(&self, channel: ChatterChannel, subscriber: ChatterSubscriber) {
+        self.console.subscribe(channel, subscriber);
     }
 }
 

@@ -240,7 +240,7 @@ impl Worker {
                 false => self.work::<TIMED>(kind),
                 true => self.work_singly::<TIMED>(kind),
             };
-            if asked != NextRun::SameTurn || self.graph.is_cut {
+            if asked != NextRun::SameTurn || self.graph.is_cut || self.is_calling() {
                 break asked;
             }
         };
@@ -338,6 +338,11 @@ impl Worker {
         if !self.exec.chatter.is_empty() {
             self.console.chatter(&self.exec.chatter);
             self.exec.chatter.clear();
+        }
+        if !self.exec.channel_lines.is_empty() {
+            for (channel, line) in self.exec.channel_lines.drain(..) {
+                self.console.chatter_on(&channel, &line);
+            }
         }
         if !self.exec.new_panics.is_empty() {
             self.send_panics();
