@@ -43,7 +43,7 @@ use castanet_element::error::ArgError;
 use castanet_element::fate::DISCARDED;
 use castanet_element::node::{AnyConfig, RoleNode};
 use castanet_element::time::{Clock, Time};
-use castanet_packet::Batch;
+use castanet_packet::{Batch, MAX_BURST};
 use std::sync::Arc;
 
 /// Outcome of a turn of a worker.
@@ -235,12 +235,21 @@ impl Worker {
         (self.graph.progress, self.graph.is_drained) = (0, false);
         self.exec.pulls = 0;
         let kind = self.tasks.kind(task);
+        let is_single = self.graph.slots[kind.element()].single;
+        // Of packets that go one at a time, a turn has as many as the arguments say.
+        let mut left = if is_single { self.packets_of_arguments(kind.element()) } else { 1 };
         let asked = loop {
-            let asked = match self.graph.slots[kind.element()].single {
+            let asked = match is_single {
                 false => self.work::<TIMED>(kind),
                 true => self.work_singly::<TIMED>(kind),
             };
-            if asked != NextRun::SameTurn || self.graph.is_cut || self.is_calling() {
+            left = left.saturating_sub(1);
+            let goes_on = match asked {
+                NextRun::SameTurn => true,
+                NextRun::Again | NextRun::More => left > 0,
+                _ => false,
+            };
+            if !goes_on || self.graph.is_cut || self.is_calling() {
                 break asked;
             }
         };
@@ -260,19 +269,12 @@ impl Worker {
             || transfer::has_nothing_else(&self.graph, kind.element())
     }
 
-    /// Runs a task for one packet, and again for each of the others that a turn has.
+    /// Runs a task for one packet.
     #[cold]
     fn work_singly<const TIMED: bool>(&mut self, kind: TaskKind) -> NextRun {
         let burst = std::mem::replace(&mut self.exec.burst, 1);
         self.graph.most = 1;
-        let packets = self.packets_of_arguments(kind.element()).min(burst);
-        let mut asked = self.work::<TIMED>(kind);
-        for _ in 1..packets {
-            if !matches!(asked, NextRun::Again | NextRun::More) || self.is_calling() {
-                break;
-            }
-            asked = self.work::<TIMED>(kind);
-        }
+        let asked = self.work::<TIMED>(kind);
         (self.exec.burst, self.graph.most) = (burst, usize::MAX);
         asked
     }
@@ -305,10 +307,10 @@ impl Worker {
         }
     }
 
-    /// Packets that an element's arguments ask for in a turn of Click.
+    /// Packets that an element's arguments ask for in a turn of Click, at most a burst.
     fn packets_of_arguments(&self, element: usize) -> usize {
         let node = self.graph.slots[element].node.as_ref();
-        node.map_or(1, |node| node.packets_a_turn().max(1))
+        node.map_or(1, |node| node.packets_a_turn().clamp(1, MAX_BURST))
     }
 
     /// The task of a sink in pull context: pulls a burst and hands it over.
