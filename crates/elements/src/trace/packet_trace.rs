@@ -106,8 +106,9 @@ impl PacketTrace {
         self.rewind(now);
     }
 
-    /// Resets the number of loops to zero.
+    /// Resets the number of loops to zero; a replay that has ended may go on.
     pub(super) fn reset_loops(&mut self) {
+        self.ended = false;
         self.loops = 0;
     }
 

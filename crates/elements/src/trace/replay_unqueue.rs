@@ -63,7 +63,7 @@ pub struct ReplayUnqueue {
     pub(super) name: String,
     pub(super) stop_time: Duration,
     pub(super) verbose: bool,
-    pub(super) limit: i64,
+    pub(super) limit: usize,
     pub(super) burst: usize,
 }
 
@@ -95,8 +95,7 @@ impl ReplayUnqueue {
 
     /// Loads packets, and starts the replay when the trace is complete.
     fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
-        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
-        let name = &self.name;
+        let (name, limit) = (&self.name, self.limit);
         if trace.is_new() {
             cx.chatter(&format!("Loading {name} with {} inputs.", cx.inputs()));
         }
@@ -138,15 +137,13 @@ impl Source for ReplayUnqueue {
     fn produce(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active || trace.ended {
             // A write to a handler starts the replay anew.
-            trace.ended = false;
             trace.reset_loops();
             return if self.active { NextRun::Again } else { NextRun::Done };
         }
         if !trace.is_loaded() {
             return self.load(trace, n, cx);
         }
-        let (mut batch, mut batch_port) = (Batch::new(), 0);
-        let mut next_run = NextRun::Again;
+        let (mut batch, mut batch_port, mut next_run) = (Batch::new(), 0, NextRun::Again);
         for _ in 0..self.burst.min(cx.burst()) {
             let due = self.due(trace, cx);
             if self.function.is_some() && trace.speed == 0 {

@@ -50,7 +50,7 @@ impl Build for ReplayUnqueue {
 
     fn build(args: ReplayUnqueueArgs, setup: &Setup) -> Result<Self, ArgError> {
         let ReplayUnqueueArgs { stop, active, timing, stop_time, verbose, limit, burst, .. } = args;
-        let name = setup.name.to_owned();
+        let (name, limit) = (setup.name.to_owned(), usize::try_from(limit).unwrap_or(usize::MAX));
         let function = args.timing_fnt.map(|text| function(&text, timing, stop_time)).transpose();
         let function = function.map_err(|error| ArgError::new(error).at("TIMING_FNT"))?.flatten();
         Ok(ReplayUnqueue { stop, active, timing, function, name, stop_time, verbose, limit, burst })
