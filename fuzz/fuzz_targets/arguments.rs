@@ -53,8 +53,10 @@ fn check_arguments(element: &str, inputs: usize, outputs: usize, library: &Libra
     if !diagnostics.has_errors() {
         Router::check(&flat, library, &options(true), &mut diagnostics);
     }
+    // A `Message` says what its argument says, which may be nothing.
+    let has_own_words = flat.elements.iter().any(|it| it.class.starts_with("Message"));
     for error in diagnostics.iter() {
-        assert!(!error.message.trim().is_empty(), "an error without a word");
+        assert!(has_own_words || !error.message.trim().is_empty(), "an error without a word");
     }
     diagnostics.render_click(&sources);
     diagnostics.render_rich(&sources, true);

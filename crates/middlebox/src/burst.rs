@@ -370,7 +370,7 @@ impl HookContext<'_> {
         if actions & (ACCEPTS | DROPS) != DROPS {
             return Ok(self.forward());
         }
-        state.matcher.count_drop(Some(match_index), &[]);
+        state.matcher.count_own_drop(match_index);
         Ok(Exit::Rule)
     }
 

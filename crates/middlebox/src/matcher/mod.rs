@@ -216,8 +216,21 @@ impl Matcher {
         actions
     }
 
+    /// Counts a drop for the first rule in rule order that drops packet `number`, of which
+    /// [`Matcher::count_unless`] was asked last: mostly it is the only one.
+    #[inline]
+    pub(crate) fn count_own_drop(&mut self, number: u32) {
+        match self.hits.get(self.next_hit..).unwrap_or_default() {
+            [only, rest @ ..] if rest.first().is_none_or(|next| next.key != number) => {
+                self.counters.count_drop(only.rule.slot());
+            }
+            _ => self.count_drop(Some(number), &[]),
+        }
+    }
+
     /// Counts a drop for the first rule in rule order that drops a packet: one of those that match it,
     /// or one of its connection.
+    #[inline(never)]
     pub(crate) fn count_drop(&mut self, number: Option<u32>, own: &[RuleRef]) {
         let first = self.next_hit;
         let hits = self.hits.iter().skip(first).skip_while(|hit| Some(hit.key) < number);
