@@ -142,7 +142,7 @@ pub struct FromDeviceArgs {
     /// An expression as for tcpdump; the element drops packets that do not match. Unless METHOD says
     /// otherwise, it then receives from a packet socket, so that the host has all packets. Needs libpcap.
     #[arg(keyword)]
-    bpf_filter: Option<PacketExpressionText>,
+    bpf_filter: Option<BpfFilter>,
     /// The header that packets begin with; ignored here, as the interface says it.
     #[arg(keyword)]
     #[expect(dead_code, reason = "for configurations that say so")]
@@ -157,15 +157,15 @@ pub struct FromDeviceArgs {
 
 /// An expression of tcpdump, compiled.
 #[derive(Clone)]
-pub(super) struct PacketExpressionText(Arc<TcpdumpFilter>);
+pub(super) struct BpfFilter(Arc<TcpdumpFilter>);
 
-impl FromArg for PacketExpressionText {
+impl FromArg for BpfFilter {
     const SYNTAX: &'static str = "an expression as for tcpdump";
 
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let expression = String::from_arg(text, names)?;
         let filter = TcpdumpFilter::new(&expression).map_err(ArgError::new)?;
-        Ok(PacketExpressionText(Arc::new(filter)))
+        Ok(BpfFilter(Arc::new(filter)))
     }
 }
 
