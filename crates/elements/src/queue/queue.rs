@@ -57,11 +57,10 @@ use castanet_element::prelude::*;
 /// in -> q :: Queue(1, BLOCKING true) -> u :: Unqueue(ACTIVE false) -> out
 /// > in 1.0.0.1 > 2.0.0.2 udp len 60
 /// > in 1.0.0.2 > 2.0.0.2 udp len 60
-/// = q.length 2
-/// = q.drops 0
 /// ! u.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp len 60
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60
+/// = q.drops 0
 /// ```
 #[derive(Clone, Element)]
 #[element(

@@ -67,7 +67,7 @@ impl Router {
 
     fn run_real(&mut self, services: &mut [&mut dyn Service]) -> RunOutcome {
         let mut interrupted = self.begin_in_order();
-        if self.control.ending.is_some() {
+        if self.control.ending.is_some() && !self.is_replaced() {
             self.make_all_calls();
             return self.outcome(interrupted);
         }
