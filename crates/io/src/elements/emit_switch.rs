@@ -1,4 +1,4 @@
-//! The switches of sources: of one that reads a file, which can also stop the router, and of others.
+//! The switch of a source that reads a file or a device.
 
 use castanet_element::prelude::*;
 
@@ -6,28 +6,6 @@ use castanet_element::prelude::*;
 #[derive(Default)]
 pub(super) struct EmitSwitch {
     pub(super) is_on: bool,
-}
-
-/// Whether a source receives packets now, and the handlers that say and change it.
-#[derive(Default)]
-pub(super) struct ActiveSwitch {
-    pub(super) is_on: bool,
-}
-
-#[handlers]
-impl ActiveSwitch {
-    /// Whether to receive packets now.
-    #[read]
-    fn active(&self) -> bool {
-        self.is_on
-    }
-
-    /// Starts or stops receiving packets.
-    #[write(active)]
-    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
-        self.is_on = bool::from_arg(text.trim(), &Names::default())?;
-        Ok(())
-    }
 }
 
 #[handlers]

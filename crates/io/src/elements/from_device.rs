@@ -3,7 +3,7 @@
 use super::attached_device::AttachedDevice;
 use super::device_selection::{self, DeviceRequest, ReceiveRequest};
 use super::device_slot::{DeviceSlot, Rx};
-use super::emit_switch::ActiveSwitch;
+use super::emit_switch::EmitSwitch;
 use super::encap::Encap;
 use super::ip_mark;
 use super::link_handlers::LinkHandlers;
@@ -195,7 +195,7 @@ pub struct FromDeviceState {
     #[flatten]
     device: DeviceSlot<AttachedDevice, Rx>,
     #[flatten]
-    switch: ActiveSwitch,
+    switch: EmitSwitch,
     /// With BUSY_POLL, the time since the last packet.
     backoff: PollBackoff,
     /// The error message that was written last; the same message is not written twice in a row.
