@@ -1,20 +1,11 @@
 //! `click` behaves as the pages of `tests/conformance` say, each chapter a configuration with its output.
 
-use crate::program::{folder, link, run};
+use crate::program::{folder, link, run_shell};
 use castanet_lab::{CodeBlock, ConsoleStep, code_blocks};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The names by which the pages call the program.
-const NAMES: [&str; 7] = [
-    "castanet",
-    "click",
-    "click-align",
-    "click-check",
-    "click-flatten",
-    "click-xform",
-    "click2xml",
-];
+const NAMES: [&str; 5] = ["click", "click-align", "click-check", "click-flatten", "click-xform"];
 
 /// The folder of the pages.
 fn pages() -> PathBuf {
@@ -37,7 +28,8 @@ fn chapters(page: &str) -> Vec<(&str, usize, String)> {
 /// A chapter's commands, run in a folder of its own.
 struct Chapter {
     folder: PathBuf,
-    path: String,
+    /// The folder of the names.
+    programs: PathBuf,
 }
 
 impl Chapter {
@@ -45,9 +37,8 @@ impl Chapter {
         let folder = folder("conformance").join(format!("{page}-{line}"));
         _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder).unwrap();
-        let names = NAMES.map(link);
-        let path = std::env::var("PATH").unwrap();
-        Chapter { folder, path: format!("{}:{path}", names[0].parent().unwrap().display()) }
+        let programs = NAMES.map(link)[0].parent().unwrap().to_owned();
+        Chapter { folder, programs }
     }
 
     /// Writes the file of a block: `config.click`, or the name behind the language.
@@ -58,10 +49,7 @@ impl Chapter {
 
     /// The text that a command prints to both outputs, and its status unless that is 0.
     fn output(&self, step: &ConsoleStep) -> String {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("exec 2>&1\n{}", step.command)]);
-        command.current_dir(&self.folder).env("PATH", &self.path).env("LC_ALL", "C");
-        let result = run(&mut command, b"");
+        let result = run_shell(&step.command, &self.folder, &self.programs);
         let status = match result.status {
             Some(0) => String::new(),
             status => format!("[status {}]\n", status.unwrap_or(-1)),

@@ -1,13 +1,12 @@
 //! `docs/language.md` is right: its configurations, its packets, and the output of its commands.
 
 use std::path::Path;
-use std::process::Command;
 
 use castanet_bench::example;
 use castanet_element::example::is_script;
 use castanet_lab::{CodeBlock, code_blocks};
 
-use crate::program::{castanet, folder, root, run};
+use crate::program::{castanet, folder, root, run_shell};
 
 /// The file of a configuration: the name in its first line, or the page's usual one.
 fn file_name(text: &str) -> &str {
@@ -19,11 +18,8 @@ fn file_name(text: &str) -> &str {
 /// Runs the commands of a block in the folder of the configurations, and compares their output.
 fn run_console(block: &CodeBlock, folder: &Path, wrong: &mut Vec<String>) {
     let program = Path::new(env!("CARGO_BIN_EXE_castanet")).parent().unwrap();
-    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
     for step in block.steps() {
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("exec 2>&1; {}", step.command)]);
-        let result = run(shell.current_dir(folder).env("PATH", &path), b"");
+        let result = run_shell(&step.command, folder, program);
         if result.out != step.output {
             let (line, command) = (block.line, &step.command);
             wrong.push(format!("line {line}: {command} printed:\n{}", result.out));

@@ -71,6 +71,14 @@ pub(crate) fn wait_until(complaint: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Runs a line of sh(1) in a folder, with the programs of another one; standard output has both outputs.
+pub(crate) fn run_shell(line: &str, folder: &Path, programs: &Path) -> RunResult {
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("exec 2>&1\n{line}")]).current_dir(folder);
+    run(shell.env("PATH", path).env("LC_ALL", "C"), b"")
+}
+
 /// Runs a command, fails the test if it takes too long or panics.
 pub(crate) fn run(command: &mut Command, input: &[u8]) -> RunResult {
     let mut child = command

@@ -106,8 +106,8 @@ impl PacketTrace {
         self.rewind(now);
     }
 
-    /// Resets the number of loops to zero; a replay that has ended may go on.
-    pub(super) fn reset_loops(&mut self) {
+    /// Has the replay go on, if it has ended, and counts its loops from zero.
+    pub(super) fn restart(&mut self) {
         self.ended = false;
         self.loops = 0;
     }

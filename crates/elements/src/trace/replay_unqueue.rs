@@ -137,7 +137,7 @@ impl Source for ReplayUnqueue {
     fn produce(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         if !self.active || trace.ended {
             // A write to a handler starts the replay anew.
-            trace.reset_loops();
+            trace.restart();
             return if self.active { NextRun::Again } else { NextRun::Done };
         }
         if !trace.is_loaded() {
