@@ -1,4 +1,7 @@
 //! Formulas of one variable, in the notation of TinyExpr: `10 + min(90, 10 * x)`.
+//!
+//! As there, `^` goes from left to right, a sign binds stronger than it, and a function of one number
+//! needs no parentheses: `2^3^2` is 64, `-2^2` is 4, `fac 5` is 120.
 
 use std::iter::Peekable;
 use std::str::Chars;
