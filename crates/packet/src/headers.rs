@@ -115,6 +115,12 @@ impl Packet {
         self.flags &= !IPV4;
     }
 
+    /// The bytes from the link-layer header, which may have been stripped, to the end; empty if there is none.
+    #[inline]
+    pub fn mac_bytes(&self) -> &[u8] {
+        self.bytes_from(self.mac)
+    }
+
     /// The bytes from the network header to the end; empty if there is none.
     #[inline]
     pub fn network_bytes(&self) -> &[u8] {

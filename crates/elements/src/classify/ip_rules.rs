@@ -172,12 +172,8 @@ impl<S> IpRules<S> {
     /// bytes from the network header on.
     #[inline]
     fn match_input<'p>(&self, packet: &'p Packet) -> (&'p [u8], &'p [u8]) {
-        let link = match self.program.needs_link() {
-            true => packet.mac_offset().and_then(|mac| usize::try_from(mac).ok()),
-            false => None,
-        };
-        let link = link.and_then(|at| packet.bytes().get(at..));
-        (link.unwrap_or_default(), packet.network_bytes())
+        let link = if self.program.needs_link() { packet.mac_bytes() } else { &[] };
+        (link, packet.network_bytes())
     }
 }
 

@@ -1,10 +1,10 @@
 //! `ARPPrint`: prints ARP messages.
 
-use super::line_writer::LineWriter;
+use super::line_writer::{LineWriter, ether_before_network};
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
+use castanet_element::wire::Timestamp;
 use castanet_element::wire::print::ArpPrint;
-use castanet_element::wire::{Ethernet, Timestamp};
 
 /// Prints a line about each ARP message to standard error, as tcpdump does.
 ///
@@ -50,16 +50,13 @@ pub struct ARPPrint {
 impl ARPPrint {
     /// Appends the line about a packet, if there is one.
     fn line(&self, packet: &Packet, out: &mut String) {
-        let Some(network) = packet.network_offset() else { return };
-        let start = packet.mac_offset().unwrap_or(0);
-        let before = usize::try_from(start)
-            .ok()
-            .filter(|_| start.saturating_add_unsigned(Ethernet::LEN) <= network);
-        let ether = before.and_then(|at| Ethernet::from_prefix(packet.bytes().get(at..)?));
+        if packet.network_offset().is_none() {
+            return;
+        }
         let line = ArpPrint {
             label: &self.label,
             timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
-            ether: ether.map(|(header, _)| header).filter(|_| self.ether),
+            ether: ether_before_network(packet).filter(|_| self.ether),
         };
         line.line(packet.network_bytes(), out);
     }

@@ -4,12 +4,14 @@ use super::line_writer::LineWriter;
 use castanet_element::prelude::*;
 use castanet_element::wire::print::ip6_line;
 
-/// Prints a line about each IPv6 packet to standard error.
+/// Prints a line about each packet whose IPv6 header is marked to standard error. Other packets pass.
 ///
 /// With CONTENTS, the packet's bytes follow, 24 per line.
 ///
 /// ```click
 /// in -> p :: IP6Print(x) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
 /// > in  [1::1]:5 > [2::2]:6 udp hop 9 len 60
 /// < out [1::1]:5 > [2::2]:6 udp hop 9 len 60
 /// ~ x: 1::1 -> 2::2 plen 20, next 17, hlim 9
@@ -43,7 +45,7 @@ pub struct IP6Print {
 }
 
 impl PerBatch for IP6Print {
-    type On = on::Ipv6;
+    type On = on::Any;
     type Local = LineWriter;
     type Fate = ();
     const SHARED: bool = true;

@@ -1,13 +1,13 @@
 //! `IPPrint`: prints IPv4 packets in the format of tcpdump.
 
-use super::line_writer::LineWriter;
+use super::line_writer::{LineWriter, ether_before_network};
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
+use castanet_element::wire::Timestamp;
 use castanet_element::wire::print::{Contents, IpPrint};
-use castanet_element::wire::{Ethernet, Timestamp};
 
-/// Prints a line about each IPv4 packet, in the format of tcpdump.
+/// Prints a line about each packet whose IP header is marked, in the format of tcpdump.
 ///
 /// ```click
 /// in -> p :: IPPrint(x, TIMESTAMP false, TTL true, PAINT true) -> out
@@ -25,6 +25,17 @@ use castanet_element::wire::{Ethernet, Timestamp};
 /// ~ 1000000000.500000: 1.0.0.1.5 > 2.0.0.2.6: udp 13
 /// ~ hel
 /// ```
+/// Other packets pass. The Ethernet header may have been stripped.
+///
+/// ```click
+/// frames -> MarkMACHeader -> Strip(14) -> CheckIPHeader -> in :: Null
+/// in, others -> IPPrint(x, TIMESTAMP false, ETHER true, VLAN true) -> out
+/// > frames eth 2:0:0:0:0:1 > 2:0:0:0:0:2 1.0.0.1:5 > 2.0.0.2:6 udp
+/// > others hex 61 62 63
+/// < out    1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out    hex 61 62 63
+/// ~ x:  VLAN:002-00-00-00-00-01 > 02-00-00-00-00-02: 1.0.0.1.5 > 2.0.0.2.6: udp 8
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "trace")]
 pub struct IPPrint {
@@ -40,6 +51,9 @@ pub struct IPPrint {
     /// The most bytes to print; -1 for all.
     #[arg(keyword, default = 1500)]
     maxlength: i32,
+    /// An older name of MAXLENGTH.
+    #[arg(keyword)]
+    nbytes: Option<i32>,
     /// Whether to print Ethernet addresses.
     #[arg(keyword, default = false)]
     ether: bool,
@@ -61,6 +75,9 @@ pub struct IPPrint {
     /// Whether to print the aggregate annotation.
     #[arg(keyword, default = false)]
     aggregate: bool,
+    /// Whether to print the VLAN annotation.
+    #[arg(keyword, default = false)]
+    vlan: bool,
     /// Whether to print the paint annotation.
     #[arg(keyword, default = false)]
     paint: bool,
@@ -95,15 +112,13 @@ impl IPPrint {
     fn describe(&self, packet: &Packet, line: &mut String) {
         let payload = self.payload.0 != Contents::None;
         let network = packet.network_offset().unwrap_or(0);
-        let mac = packet.mac_offset().and_then(|at| usize::try_from(at).ok());
-        let frame = mac.and_then(|at| packet.bytes().get(at..)).and_then(Ethernet::from_prefix);
         let print = IpPrint {
             label: &self.label,
             timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
             aggregate: self.aggregate.then(|| packet.anno_u32(anno::AGGREGATE)),
-            vlan: None,
+            vlan: self.vlan.then(|| packet.anno_u16(anno::VLAN_TCI)),
             paint: self.paint.then(|| packet.paint()),
-            ether: frame.map(|(header, _)| header).filter(|_| self.ether),
+            ether: ether_before_network(packet).filter(|_| self.ether),
             id: self.id,
             ttl: self.ttl,
             tos: self.tos,
@@ -111,7 +126,7 @@ impl IPPrint {
             swapped: !self.swap,
             contents: if payload { self.payload.0 } else { self.contents.0 },
             payload,
-            max: usize::try_from(self.maxlength).ok(),
+            max: usize::try_from(self.nbytes.unwrap_or(self.maxlength)).ok(),
         };
         match usize::try_from(network) {
             Ok(at) => print.line(packet.bytes(), at, line),
@@ -128,7 +143,7 @@ pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
 }
 
 impl PerBatch for IPPrint {
-    type On = on::Ipv4;
+    type On = on::Any;
     type Local = LineWriter;
     type Fate = ();
     const SHARED: bool = true;
@@ -146,7 +161,8 @@ impl PerBatch for IPPrint {
     }
 
     fn batch(&self, writer: &mut LineWriter, _: usize, batch: Batch, cx: &mut Cx) {
-        for packet in batch.iter().filter(|_| self.active) {
+        let printed = batch.iter().filter(|it| self.active && it.network_offset().is_some());
+        for packet in printed {
             writer.line_on(&self.channel, cx, |line| self.describe(packet, line));
         }
         cx.emit_batch((), batch);

@@ -3,7 +3,15 @@
 use castanet_element::args::io_error_text;
 use castanet_element::output::OutputWriter;
 use castanet_element::prelude::*;
+use castanet_element::wire::Ethernet;
 use std::io::Write;
+
+/// The Ethernet header of a packet, which may have been stripped, if it lies before the network header.
+pub(super) fn ether_before_network(packet: &Packet) -> Option<&Ethernet> {
+    let (frame, network) = (packet.mac_bytes(), packet.network_bytes());
+    let header = frame.get(..frame.len().checked_sub(network.len())?)?;
+    Ethernet::from_prefix(header).map(|(header, _)| header)
+}
 
 /// The line being written, and the file it goes to.
 #[derive(Default, Local)]

@@ -241,11 +241,13 @@ impl ToIPSummaryDump {
     /// Appends the lines about a packet.
     fn describe(&self, packet: &Packet, worker: usize, local: &mut ToIPSummaryDumpState) {
         let meta = Meta { thread: worker as u32, ..meta_of(packet) };
-        let at = |offset: Option<isize>| offset.and_then(|at| usize::try_from(at).ok());
+        let (link, network) = (packet.mac_bytes(), packet.network_bytes());
         let view = summary::Packet {
             data: packet.bytes(),
-            link: at(packet.mac_offset()),
-            network: at(packet.network_offset()),
+            link: packet
+                .mac_offset()
+                .and_then(|_| link.get(..link.len().checked_sub(network.len())?)),
+            network: packet.network_offset().and_then(|at| usize::try_from(at).ok()),
         };
         if self.settings.multipacket && meta.extra_packets > 0 {
             MetaIter::split(&meta, packet.len()).for_each(|meta| self.append(&view, &meta, local));

@@ -55,8 +55,8 @@ pub struct Meta {
 pub struct Packet<'a> {
     /// All the bytes.
     pub data: &'a [u8],
-    /// Offset of the link header, if known.
-    pub link: Option<usize>,
+    /// The link header, which may have been stripped, if known; else it is all before the network header.
+    pub link: Option<&'a [u8]>,
     /// Offset of the network header, if known.
     pub network: Option<usize>,
 }

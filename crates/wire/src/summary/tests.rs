@@ -462,7 +462,7 @@ proptest! {
         let names: Vec<&str> = Field::ALL.iter().map(|field| field.name()).collect();
         bad(&names.join(" "), &bytes);
         let mut line = String::new();
-        let packet = Packet { data: &bytes, link: Some(3), network: Some(70) };
+        let packet = Packet { data: &bytes, link: bytes.get(3..), network: Some(70) };
         Writer::new(Field::ALL.to_vec()).line(&packet, &Meta::default(), &mut line, Some(&mut String::new()));
     }
 }
@@ -485,7 +485,7 @@ proptest! {
 fn by_record(list: &str, text: &str, meta: &Meta) -> (String, ParsedPacket) {
     let packet = sketch::build(text).expect("is a sketch");
     let writer = Writer::new(fields(list).expect("are fields"));
-    let packet = Packet { data: &packet.bytes, link: Some(0), network: Some(14) };
+    let packet = Packet { data: &packet.bytes, link: None, network: Some(14) };
     let (mut record, mut word) = (Vec::new(), String::new());
     writer.record(&packet, meta, &mut word, &mut record, None);
     let head = record[..RECORD_HEAD].try_into().expect("four bytes");
@@ -498,7 +498,7 @@ fn by_record(list: &str, text: &str, meta: &Meta) -> (String, ParsedPacket) {
     let parsed = dump.record(&record[RECORD_HEAD..]).expect("is a packet");
     let mut line = String::new();
     let network = parsed.network;
-    let packet = Packet { data: &parsed.bytes, link: Some(0), network };
+    let packet = Packet { data: &parsed.bytes, link: None, network };
     writer.line(&packet, &parsed.meta, &mut line, None);
     (line, parsed)
 }
@@ -530,7 +530,7 @@ fn records_are_equivalent_to_lines() {
         };
         let sketch = sketch::build(text).expect("is a sketch");
         let writer = Writer::new(fields(list).expect("are fields"));
-        let packet = Packet { data: &sketch.bytes, link: Some(0), network: Some(14) };
+        let packet = Packet { data: &sketch.bytes, link: None, network: Some(14) };
         let mut line = String::new();
         writer.line(&packet, &meta, &mut line, None);
         // The payload cannot be restored from its digest.

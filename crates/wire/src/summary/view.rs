@@ -154,8 +154,7 @@ impl<'a> PacketView<'a> {
     /// The Ethernet header, if it ends at the network header.
     pub(super) fn ethernet(&self) -> Option<&'a crate::Ethernet> {
         let Packet { data, link, network } = self.packet;
-        let link = link.unwrap_or(0);
-        let header = data.get(link..network.unwrap_or(data.len()))?;
+        let header = link.or_else(|| data.get(..network.unwrap_or(data.len())))?;
         crate::Ethernet::from_prefix(header).filter(|(_, rest)| rest.is_empty()).map(|(h, _)| h)
     }
 
