@@ -461,9 +461,9 @@ impl HookContext<'_> {
         if self.rules.tracks_all() {
             // The lookup may have found a connection that has ended since.
             let ct_info = CtInfo::of_no_connection(seen.0, seen.1);
-            self.match_rules(state, None, seen, ct_info);
+            self.match_rules(state, None, packet, seen, ct_info);
         } else {
-            self.match_rules(state, lookup.match_index, seen, CtInfo::default());
+            self.match_rules(state, lookup.match_index, packet, seen, CtInfo::default());
         }
         match self.create_connection(state, connections, seen, cx) {
             Ok(created) => {
@@ -535,7 +535,7 @@ impl HookContext<'_> {
             None if self.rules.tracks_all() => CtInfo::of_no_connection(seen.0, seen.1),
             None => CtInfo::default(),
         };
-        self.match_rules(state, match_index, seen, ct_info);
+        self.match_rules(state, match_index, packet, seen, ct_info);
         self.apply_matched(state, of, headers, None, packet, &mut || cx.random())
     }
 }

@@ -150,13 +150,13 @@ impl HookContext<'_> {
         let ends = read_any_tuple(seen.0, shown);
         let none = CtInfo::of_no_connection(seen.0, shown);
         if !self.rules.has_connections() {
-            self.match_rules(state, None, seen, none);
+            self.match_rules(state, None, packet, seen, none);
             return self.apply_matched(state, None, *headers, ends, packet, &mut || cx.random());
         }
         self.connections.change(|connections| {
             let found = self.find_connection(state, connections, None, seen, now);
             let ct_info = found.as_ref().map_or(none, |(it, _)| connections.ct_info_of(it));
-            self.match_rules(state, None, seen, ct_info);
+            self.match_rules(state, None, packet, seen, ct_info);
             let connection = match found {
                 Some((connection, _)) => Ok(Some(connection)),
                 None => self.create_connection(state, connections, seen, cx),

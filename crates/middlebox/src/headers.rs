@@ -24,6 +24,18 @@ pub fn find(packet: &Packet) -> Option<Headers> {
     }
 }
 
+/// The bytes before the network header: the Ethernet header and VLAN tags, in the packet or stripped from it.
+#[inline]
+pub(crate) fn link<'p>(packet: &'p Packet, headers: &Headers) -> &'p [u8] {
+    let bytes = packet.bytes();
+    if headers.network > 0 {
+        return bytes.get(..headers.network).unwrap_or_default();
+    }
+    let frame = packet.mac_bytes();
+    let stripped = frame.len().checked_sub(bytes.len());
+    stripped.and_then(|stripped| frame.get(..stripped)).unwrap_or_default()
+}
+
 /// Fast path of [`find`] for whole UDP and TCP packets of IPv4 without IP options and VLAN tags;
 /// `None` for all others.
 #[inline(always)]

@@ -1,8 +1,9 @@
-//! Names of the interfaces, and whether rules are attached to them.
+//! Names and addresses of the interfaces, and whether rules are attached to them.
 
 use castanet_element::error::ArgError;
 use castanet_lang::nearest;
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// The interfaces of the inputs. An interface has several inputs where packets come in by one of several, and
@@ -10,6 +11,8 @@ use std::sync::Arc;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Interfaces {
     names: Arc<[(String, String)]>,
+    /// Addresses of the router itself at interfaces, by name.
+    addresses: Arc<[(String, IpAddr)]>,
     enabled: Vec<bool>,
 }
 
@@ -40,7 +43,28 @@ impl Interfaces {
             names
         });
         let names = inputs.into_iter().zip(outputs).collect();
-        Ok(Interfaces { names, enabled: vec![true; count] })
+        Ok(Interfaces { names, addresses: Arc::default(), enabled: vec![true; count] })
+    }
+
+    /// The interfaces with addresses of the router itself, `NAME=ADDRESS` each.
+    pub(crate) fn with_addresses(self, words: &[String]) -> Result<Interfaces, ArgError> {
+        let parse = |word: &String| {
+            let (name, address) = word.split_once('=').unwrap_or((word, ""));
+            let address = address.parse().map_err(|_| {
+                ArgError::new(format!("`{word}`: it takes NAME=ADDRESS, such as eth0=10.0.1.1"))
+            })?;
+            self.port(name).map_err(ArgError::new)?;
+            Ok((name.to_owned(), address))
+        };
+        let addresses: Result<_, ArgError> = words.iter().map(parse).collect();
+        Ok(Interfaces { addresses: addresses.map_err(|error| error.at("ADDRESSES"))?, ..self })
+    }
+
+    /// The first address of the router itself, of a family, at an input's interface.
+    pub(crate) fn address(&self, port: usize, is_ip6: bool) -> Option<IpAddr> {
+        let (input, _) = self.names(port);
+        let own = self.addresses.iter().filter(|(name, _)| name == input);
+        own.map(|&(_, address)| address).find(|it| it.is_ipv6() == is_ip6)
     }
 
     /// The names of an input's interface, and of that by which its packets leave.

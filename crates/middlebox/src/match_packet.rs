@@ -13,6 +13,8 @@ use std::cmp::Ordering;
 pub struct PacketView<'a> {
     /// The bytes of the packet.
     pub bytes: &'a [u8],
+    /// Its Ethernet header and VLAN tags, which may have been stripped; empty if there are none.
+    pub link: &'a [u8],
     /// Offsets of its headers.
     pub headers: &'a Headers,
     /// Name of the input interface.
@@ -53,7 +55,8 @@ impl<'a> PacketView<'a> {
         (input, output): (&'a str, &'a str),
     ) -> PacketView<'a> {
         let (ct_info, now, is_counted) = (CtInfo::default(), 0, false);
-        PacketView { bytes, headers, input, output, ct_info, now, is_counted }
+        let link = bytes.get(..headers.network).unwrap_or_default();
+        PacketView { bytes, link, headers, input, output, ct_info, now, is_counted }
     }
 
     fn read(&self, field: Field) -> FieldValue<'a> {
@@ -75,8 +78,7 @@ impl<'a> PacketView<'a> {
             FieldLocation::Rate(_) | FieldLocation::ConnectionCount(_) => FieldValue::Present,
             FieldLocation::Chain => FieldValue::Absent,
             FieldLocation::Ethernet { first, count } => {
-                let frame = self.bytes.get(..headers.network).unwrap_or_default();
-                let header = frame.get(..Ethernet::LEN).unwrap_or_default();
+                let header = self.link.get(..Ethernet::LEN).unwrap_or_default();
                 bits::get(header, first.into(), count.into())
                     .map_or(FieldValue::Absent, FieldValue::Number)
             }
@@ -100,8 +102,7 @@ impl<'a> PacketView<'a> {
 
     /// The control information of the first VLAN tag.
     fn vlan_tag(&self) -> Option<&'a [u8]> {
-        let frame = self.bytes.get(..self.headers.network)?;
-        let (ether, behind) = Ethernet::from_prefix(frame)?;
+        let (ether, behind) = Ethernet::from_prefix(self.link)?;
         let is_tag = matches!(ether.ether_type(), ether_type::VLAN | ether_type::QINQ);
         behind.get(..2).filter(|_| is_tag)
     }

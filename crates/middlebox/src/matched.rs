@@ -4,7 +4,7 @@ use crate::burst::{ConnectionRef, HookContext, now};
 use crate::connections::{Connections, PacketConnection};
 use crate::ct_state::{CtInfo, CtState};
 use crate::exit::Exit;
-use crate::headers::Headers;
+use crate::headers::{self, Headers};
 use crate::match_packet::PacketView;
 use crate::packet_log::Verdict;
 use crate::rule_set::Entry;
@@ -15,17 +15,19 @@ use castanet_kit::conntrack::Tuple;
 use std::sync::Arc;
 
 impl HookContext<'_> {
-    /// Puts the slots of the matching rules into `matched_rules`.
+    /// Puts the slots of the rules that match a packet by these headers into `matched_rules`.
     pub(crate) fn match_rules(
         &self,
         state: &mut MiddleboxState,
         match_index: Option<u32>,
+        packet: &Packet,
         (bytes, headers): (&[u8], &Headers),
         ct_info: CtInfo,
     ) {
         let (input, output) = self.interfaces.names(self.port);
         let (now, is_counted) = (self.now, self.is_counted);
-        let seen = PacketView { bytes, headers, input, output, ct_info, now, is_counted };
+        let link = headers::link(packet, headers);
+        let seen = PacketView { bytes, link, headers, input, output, ct_info, now, is_counted };
         match match_index {
             Some(match_index) => {
                 state.matcher.matching_rules(match_index, &seen, &mut state.matched_rules)

@@ -111,6 +111,16 @@ use castanet_element::prelude::*;
 /// = m.rules timeout udp 30\nset add blocked 10.128.0.0/9 192.0.2.1-192.0.2.9\nadd tcp-dport 80,443,8000-8100 accept\nadd ip-saddr @blocked drop
 /// ```
 ///
+/// The Ethernet header may have been stripped, if `FromDevice` or `MarkMACHeader` has marked it.
+///
+/// ```click
+/// in -> MarkMACHeader -> Strip(14) -> CheckIPHeader -> m :: Middlebox(eth-saddr 02:00:00:00:00:01 drop) -> out
+/// > in  eth 2:0:0:0:0:1 > 2:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// > in  eth 2:0:0:0:0:3 > 2:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// = m.drops.rule 1
+/// ```
+///
 /// `reject` drops a packet and answers it: the answer leaves by the interface that the packet came from, or,
 /// if there is one interface and the packet begins with its IP header, by output 0, for a routing table.
 /// Fragments, ICMP errors, resets and packets to groups get no answer, and a worker sends 1000 answers a
@@ -135,6 +145,19 @@ use castanet_element::prelude::*;
 /// = m.drops.rule 2
 /// ! m.command test in a 1.0.0.1:5 > 2.0.0.2:22 tcp syn
 /// = m.said in a: 1.0.0.1:5 > 2.0.0.2:22 tcp syn ttl 64 len 40\nrule 1 id1: add tcp-dport 22 reject\nrejected by rule 1 id1, with the answer:\ndestination annotation: 1.0.0.1\nout a: 2.0.0.2:22 > 1.0.0.1:5 tcp rst ack 1 win 0 ttl 64 len 40
+/// ```
+///
+/// ICMP errors of a router are from its own address at the interface (RFC 1812, 4.3.2.4).
+///
+/// ```click
+/// a -> m :: Middlebox(udp-dport 53 reject, INTERFACES a b, ADDRESSES a=1.0.0.254 b=2.0.0.254 a=1::fe) -> out
+/// b -> [1]m[1] -> back
+/// > a 1.0.0.1:5 > 2.0.0.2:53 udp "question"
+/// > a [1::1]:5 > [2::2]:53 udp "question"
+/// > b [2::2]:5 > [1::1]:53 udp "question"
+/// < back 1.0.0.254 > 1.0.0.1 icmp type unreachable code 3 [1.0.0.1:5 > 2.0.0.2:53 udp "question"]
+/// < back 1::fe > 1::1 icmp6 type 1 code 4 [[1::1]:5 > [2::2]:53 udp "question"]
+/// < out 1::1 > 2::2 icmp6 type 1 code 4 [[2::2]:5 > [1::1]:53 udp "question"]
 /// ```
 ///
 /// A stateful rule applies to the connections whose first packet it matches: to all their packets
@@ -345,6 +368,7 @@ impl Build for Middlebox {
     fn build(args: MiddleboxArgs, setup: &Setup) -> Result<Self, ArgError> {
         let words = |words: Option<Words>| words.map(|words| words.words);
         let interfaces = Interfaces::new(words(args.interfaces), words(args.out), setup.inputs)?;
+        let interfaces = interfaces.with_addresses(&words(args.addresses).unwrap_or_default())?;
         let placement_error = |rule: &Rule| placement_error(rule, &interfaces, args.forwarding);
         let context =
             FileContext { placement_error: &placement_error, read: &crate::file::read_text };

@@ -23,6 +23,10 @@ pub struct MiddleboxArgs {
     /// Names of the output interfaces, in order.
     #[arg(keyword)]
     pub(crate) out: Option<Words>,
+    /// Addresses of the router itself at its interfaces, `NAME=ADDRESS` each: ICMP errors about rejected packets
+    /// come from them; without one, from the destination of the packet.
+    #[arg(keyword)]
+    pub(crate) addresses: Option<Words>,
     /// How packets are forwarded behind the element, `bridge` or `router`: rules without effect
     /// there are refused.
     #[arg(keyword)]

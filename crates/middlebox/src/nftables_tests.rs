@@ -124,7 +124,7 @@ const TRANSLATIONS: &[Translation] = &[
     ),
     (
         "tcp dport 22 dnat to 10.0.0.5:2222",
-        "add-stateful ip-proto tcp tcp-dport 22 map ip-daddr 10.0.0.5 map tcp-dport 2222",
+        "add-stateful ct-state new ip-proto tcp tcp-dport 22 map ip-daddr 10.0.0.5 map tcp-dport 2222",
         &[],
         &[(SYN, "10.0.0.1:5 > 10.0.0.5:2222 tcp syn ttl 64 len 40")],
     ),
@@ -154,8 +154,8 @@ const TRANSLATIONS: &[Translation] = &[
     ),
     (
         "limit rate 2 mbytes/second accept; drop",
-        "net-proto ip4 rate <= 2MB/s accept\nall drop",
-        &["1::1 > 2::2 udp"],
+        "rate <= 2MB/s accept\nall drop",
+        &[],
         &[(SYN, SYN)],
     ),
     (
@@ -165,8 +165,8 @@ const TRANSLATIONS: &[Translation] = &[
         &[(SYN, SYN)],
     ),
     (
-        "tcp dport 22 ct count over 3 reject",
-        "add-stateful tcp-dport 22 ct-count <= 3 accept\ntcp-dport 22 reject",
+        "tcp dport 22 ct count over 3 reject with tcp reset",
+        "add-stateful ct-state new tcp-dport 22 ct-count <= 3 accept\nct-state new tcp-dport 22 reject",
         &[],
         &[(SYN, SYN)],
     ),

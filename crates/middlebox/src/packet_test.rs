@@ -164,7 +164,7 @@ impl PacketTest<'_> {
         let mut state = MiddleboxState::default();
         state.matcher.set_tables(self.active_rules.tables());
         self.hook.connections.read(|connections| {
-            let connection = match self.find_connection(&mut state, connections, seen) {
+            let connection = match self.find_connection(&mut state, connections, packet, seen) {
                 Ok(connection) => connection,
                 Err(exit) => {
                     self.write_rules(&state, &state.matched_rules, report);
@@ -204,6 +204,7 @@ impl PacketTest<'_> {
         &self,
         state: &mut MiddleboxState,
         connections: &'c Connections,
+        packet: &Packet,
         (bytes, headers): (&[u8], &Headers),
     ) -> Result<TestConnection<'c>, Exit> {
         let batch = BurstLookup::default();
@@ -215,11 +216,11 @@ impl PacketTest<'_> {
             && !self.hook.begins_anew(connections, &connection, bytes, headers)
         {
             let ct_info = connections.ct_info_of(&connection);
-            self.hook.match_rules(state, None, seen, ct_info);
+            self.hook.match_rules(state, None, packet, seen, ct_info);
             return Ok(TestConnection::Existing(connections, connection));
         }
         let ct_info = CtInfo::of_no_connection(bytes, headers);
-        self.hook.match_rules(state, None, seen, ct_info);
+        self.hook.match_rules(state, None, packet, seen, ct_info);
         if !self.hook.may_create_connection(state, connections, seen, &mut || UNLIKELY)? {
             return Ok(TestConnection::None);
         }

@@ -85,7 +85,8 @@ impl HookContext<'_> {
         let new = || TokenBucket::new(ANSWERS_A_SECOND, ANSWERS_A_SECOND, self.now);
         let answers = state.answers.get_or_insert_with(new);
         answers.fill(self.now);
-        if !answers.remove_if(1) || !answer(packet, headers, rejection) {
+        let source = self.interfaces.address(self.port, headers.is_ip6);
+        if !answers.remove_if(1) || !answer(packet, headers, rejection, source) {
             return Exit::Rule;
         }
         state.rejected += 1;
@@ -96,9 +97,15 @@ impl HookContext<'_> {
 /// Turns a packet into the answer to it; `false`, and an unchanged packet, where there may be none:
 /// for fragments, errors, resets, groups, and senders that are no single hosts. The answer to a
 /// frame goes back to its source station; that to a packet without an Ethernet header has its
-/// destination in the annotation.
-pub(crate) fn answer(packet: &mut Packet, headers: &Headers, rejection: Rejection) -> bool {
-    let Some(reply) = reply(packet, headers, rejection) else { return false };
+/// destination in the annotation. An ICMP error is from the source, else from the packet's destination, as
+/// on a bridge; a reset is always from the latter.
+fn answer(
+    packet: &mut Packet,
+    headers: &Headers,
+    rejection: Rejection,
+    source: Option<IpAddr>,
+) -> bool {
+    let Some(reply) = reply(packet, headers, rejection, source) else { return false };
     let (link, mark) = (headers.network, packet.network_offset());
     packet.cut(link);
     packet.put_back(reply.len()).copy_from_slice(&reply);
@@ -129,7 +136,12 @@ fn destination(packet: &[u8]) -> Option<IpAddr> {
 }
 
 /// The answer to a packet, from its IP header on.
-fn reply(packet: &Packet, headers: &Headers, rejection: Rejection) -> Option<Vec<u8>> {
+fn reply(
+    packet: &Packet,
+    headers: &Headers,
+    rejection: Rejection,
+    source: Option<IpAddr>,
+) -> Option<Vec<u8>> {
     if headers.is_fragment {
         return None;
     }
@@ -148,7 +160,7 @@ fn reply(packet: &Packet, headers: &Headers, rejection: Rejection) -> Option<Vec
     }
     if rejection == Rejection::Reset && headers.upper == Layer::Tcp {
         let segment = bytes.get(headers.transport..headers.end)?;
-        return with_header(ip, ip_proto::TCP, reset(segment)?.0.to_vec());
+        return with_header(ip, None, ip_proto::TCP, reset(segment)?.0.to_vec());
     }
     let (kind, code) = if headers.is_ip6 { (icmp6::UNREACHABLE, code6) } else { (kind4, code4) };
     let quoted = match headers.is_ip6 {
@@ -160,7 +172,8 @@ fn reply(packet: &Packet, headers: &Headers, rejection: Rejection) -> Option<Vec
     let (head, _) = Icmp::from_prefix_mut(&mut message)?;
     head.set_kind(kind);
     head.set_code(code);
-    with_header(ip, if headers.is_ip6 { ip_proto::ICMPV6 } else { ip_proto::ICMP }, message)
+    let protocol = if headers.is_ip6 { ip_proto::ICMPV6 } else { ip_proto::ICMP };
+    with_header(ip, source, protocol, message)
 }
 
 /// The reset that answers a segment (RFC 9293, 3.10.7.1); `None` for a reset.
@@ -187,24 +200,33 @@ fn reset(segment: &[u8]) -> Option<Tcp> {
     Some(answer)
 }
 
-/// The message behind a header that goes back to the sender of a packet, with its checksum.
-fn with_header(packet: &[u8], protocol: u8, mut message: Vec<u8>) -> Option<Vec<u8>> {
+/// The message behind a header that goes back to the sender of a packet, with its checksum: from `source`, else
+/// from the packet's destination.
+fn with_header(
+    packet: &[u8],
+    source: Option<IpAddr>,
+    protocol: u8,
+    mut message: Vec<u8>,
+) -> Option<Vec<u8>> {
     let (header, sum) = match packet.first()? >> 4 {
         4 => {
             let (ip, _) = Ipv4Header::from_prefix(packet)?;
+            let (from, to) =
+                (if let Some(IpAddr::V4(own)) = source { own } else { ip.dst() }, ip.src());
             let length = (Ipv4Header::LEN + message.len()) as u16;
-            let header = Ipv4Header::new(protocol, ip.dst(), ip.src(), length);
+            let header = Ipv4Header::new(protocol, from, to, length);
             let pseudo = match protocol {
                 ip_proto::ICMP => checksum::Sum::new(),
-                _ => checksum::pseudo_v4(ip.dst(), ip.src(), protocol, message.len()),
+                _ => checksum::pseudo_v4(from, to, protocol, message.len()),
             };
             (header.0.to_vec(), pseudo)
         }
         _ => {
             let (ip, _) = Ipv6Header::from_prefix(packet)?;
-            let length = message.len() as u16;
-            let header = Ipv6Header::new(protocol, ip.dst(), ip.src(), length);
-            (header.0.to_vec(), checksum::pseudo_v6(ip.dst(), ip.src(), protocol, message.len()))
+            let (from, to) =
+                (if let Some(IpAddr::V6(own)) = source { own } else { ip.dst() }, ip.src());
+            let header = Ipv6Header::new(protocol, from, to, message.len() as u16);
+            (header.0.to_vec(), checksum::pseudo_v6(from, to, protocol, message.len()))
         }
     };
     let sum = sum.slice(&message).checksum();
@@ -225,7 +247,7 @@ mod tests {
     fn answered(text: &str, rejection: Rejection) -> Option<String> {
         let (mut packet, start) = packet(text);
         let headers = headers::find(&packet).expect("is IP");
-        answer(&mut packet, &headers, rejection).then(|| sketch::print(packet.bytes(), start))
+        answer(&mut packet, &headers, rejection, None).then(|| sketch::print(packet.bytes(), start))
     }
 
     #[test]
@@ -264,7 +286,7 @@ mod tests {
         {
             let (mut packet, _) = packet(text);
             let headers = headers::find(&packet).expect("is IP");
-            assert!(answer(&mut packet, &headers, Rejection::Net));
+            assert!(answer(&mut packet, &headers, Rejection::Net, None));
             assert_eq!(packet.len(), most, "{text}");
         }
     }
@@ -300,7 +322,7 @@ mod tests {
             bytes.truncate(cut);
             let mut packet = Packet::from_bytes(&bytes);
             let Some(headers) = headers::find(&packet) else { return Ok(()) };
-            if answer(&mut packet, &headers, Rejection::Reset) {
+            if answer(&mut packet, &headers, Rejection::Reset, None) {
                 let found = headers::find(&packet).expect("is IP");
                 let ip = &packet.bytes()[found.network..];
                 prop_assert_eq!(found.end, packet.len());

@@ -36,6 +36,7 @@ mod middlebox_network;
 mod mtu;
 mod nat;
 mod nat_swap;
+mod nftables;
 mod open_vswitch;
 mod program;
 mod reachability;

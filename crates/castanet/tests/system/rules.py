@@ -105,7 +105,7 @@ def stateless():
     both(lambda ip: case(["tcp-opt-mss strip tcp-opt-mss"], syn(ip, [MSS, SACKOK, WSCALE]),
                          syn(ip, [SACKOK, WSCALE])))
     clamp = ["tcp-opt-mss > 1400 mod tcp-opt-mss 1400"]
-    both(lambda ip: case(clamp, syn(ip, SYN_OPTIONS), syn(ip, [("MSS", 1400)] + [SACKOK, STAMP, WSCALE])))
+    both(lambda ip: case(clamp, syn(ip, SYN_OPTIONS), syn(ip, [("MSS", 1400)] + SYN_OPTIONS[1:])))
     both(lambda ip: case(clamp, syn(ip, [("MSS", 900)]), syn(ip, [("MSS", 900)])))
     keep = ["tcp-opt strip ! tcp-opt-mss strip ! tcp-opt-wscale"]
     both(lambda ip: case(keep, syn(ip, SYN_OPTIONS), syn(ip, [MSS, WSCALE])))

@@ -87,8 +87,8 @@ pub static FIELDS: &[FieldSpec] = &[
     spec("net-proto", Any, FieldLocation::Version, Kind::Version, "Whether it is IPv4 or IPv6."),
     spec("proto", Any, FieldLocation::Upper, Kind::Protocol, "What the packet carries, of IPv4 as of IPv6: there behind extension headers."),
 
-    station("eth-saddr", Ethernet::SRC, "Source station, where the packet has its Ethernet header."),
-    station("eth-daddr", Ethernet::DST, "Destination station, where the packet has its Ethernet header."),
+    station("eth-saddr", Ethernet::SRC, "Source station, where the packet came with an Ethernet header."),
+    station("eth-daddr", Ethernet::DST, "Destination station, where the packet came with an Ethernet header."),
     spec("vlan-id", Any, FieldLocation::Vlan { first: 4, count: 12 }, Kind::Number, "Number of the VLAN in the first tag; alone: the packet has a tag."),
     spec("vlan-pcp", Any, FieldLocation::Vlan { first: 0, count: 3 }, Kind::Number, "Priority in the first tag."),
 

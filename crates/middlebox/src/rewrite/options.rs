@@ -6,7 +6,7 @@ use crate::field::Layer;
 use crate::headers::Headers;
 use castanet_packet::Packet;
 use castanet_wire::checksum::{Delta, Sum};
-use castanet_wire::options::{END, NOP, RawOptions};
+use castanet_wire::options::{END, NOP, RawOption, RawOptions};
 use castanet_wire::tcp::OPTION_SACK;
 use castanet_wire::{Ipv4Header, Ipv6Header, Tcp};
 
@@ -41,8 +41,7 @@ impl OptionList {
         let growth = mtu.saturating_sub(headers.ip_len()) / WORD * WORD;
         let most = (old.len() + growth).min(MAX_LEN);
         let mut list = OptionList { bytes: [0; MAX_LEN], len: 0, most, changed: false };
-        let is_option = |kind: u8| !matches!(kind, END | NOP);
-        for option in RawOptions::new(old).filter(|option| is_option(option.kind)) {
+        for option in unpadded(old) {
             list.append(option.kind, option.data);
         }
         Some(list)
@@ -121,11 +120,28 @@ impl OptionList {
         true
     }
 
-    /// Puts it into the packet that it is of, if it has changed: the payload moves,
-    /// lengths and checksums follow.
+    /// The options with padding as in `old`, those of the packet, if only values have changed.
+    fn padded_as(&self, old: &[u8]) -> Option<[u8; MAX_LEN]> {
+        let mut bytes = [0; MAX_LEN];
+        bytes.get_mut(..old.len())?.copy_from_slice(old);
+        let mut own = RawOptions::new(&self.bytes[..self.len]);
+        for option in unpadded(old) {
+            let new = own.next().filter(|new| new.kind == option.kind)?;
+            let place = bytes.get_mut(option.data_offset()..)?.get_mut(..option.data.len())?;
+            place.copy_from_slice(Some(new.data).filter(|data| data.len() == place.len())?);
+        }
+        own.next().is_none().then_some(bytes)
+    }
+
+    /// Puts it into the packet that it is of, if it has changed. Where options come, go or get another length,
+    /// the payload moves; lengths and checksums follow.
     pub fn write(mut self, packet: &mut Packet, headers: &mut Headers) {
         if !self.changed {
             return;
+        }
+        let before = packet.bytes().get(headers.options_range()).unwrap_or_default();
+        if let Some(bytes) = self.padded_as(before) {
+            (self.bytes, self.len) = (bytes, before.len());
         }
         let len = self.len.next_multiple_of(WORD);
         self.bytes[self.len..len].fill(END);
@@ -146,6 +162,11 @@ impl OptionList {
         adjust_upper_checksum(bytes, headers, false, delta);
         set_ip_len(&mut bytes[headers.network..], headers);
     }
+}
+
+/// The options but for padding.
+fn unpadded(bytes: &[u8]) -> impl Iterator<Item = RawOption<'_>> {
+    RawOptions::new(bytes).filter(|option| !matches!(option.kind, END | NOP))
 }
 
 /// Moves what begins at `from` to `to`; the packet gets longer or shorter.

@@ -231,6 +231,11 @@ fn rules_text(
     let paths = paths(interfaces, forwarding == "bridge");
     let side = |at: usize| paths.iter().map(|path| path[at].as_str()).collect::<Vec<_>>().join(" ");
     let (input, out) = (side(0), (interfaces.len() > 2).then(|| side(1)));
+    let own = interfaces.iter().flat_map(|it| {
+        it.addresses.iter().map(|own| quote_if_needed(&format!("{}={}", it.name, own.address)))
+    });
+    let own = own.collect::<Vec<_>>().join(" ");
+    let addresses = Some(own).filter(|own| !own.is_empty()).map(|own| format!(", ADDRESSES {own}"));
     let optional = [
         ("COLLECTOR", &arguments.collector),
         ("ACTIVE_TIMEOUT", &arguments.active_timeout),
@@ -242,9 +247,10 @@ fn rules_text(
     let optional: String = optional.into_iter().flatten().collect();
     let out = out.map(|out| format!(", OUT {out}")).unwrap_or_default();
     format!(
-        "rules :: Middlebox({}INTERFACES {input}{out}, FORWARDING {forwarding}, \
+        "rules :: Middlebox({}INTERFACES {input}{out}{}, FORWARDING {forwarding}, \
          CONNECTIONS {connections}, MTU {mtu}{optional});\n",
-        file.unwrap_or_default()
+        file.unwrap_or_default(),
+        addresses.unwrap_or_default()
     )
 }
 

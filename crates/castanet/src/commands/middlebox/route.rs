@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// An address of the router's own, with the prefix of its network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InterfaceAddress {
-    address: IpAddr,
+    pub(super) address: IpAddr,
     length: u8,
 }
 
