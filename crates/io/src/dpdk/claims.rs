@@ -385,6 +385,7 @@ impl State {
             pause: users().find_map(|entry| entry.options.pause),
             spread: if rss { spread } else { 0 },
             interrupts: users().any(|entry| entry.options.interrupts),
+            timestamps: users().any(|entry| entry.options.timestamps),
         })
     }
 }

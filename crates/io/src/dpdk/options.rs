@@ -38,6 +38,8 @@ pub struct Options {
     pub pause: Option<Pause>,
     /// Number of queues over which RSS spreads packets; zero for all.
     pub spread: u16,
+    /// Whether received packets get the port's time of reception as their timestamp.
+    pub timestamps: bool,
     /// Whether receive queues raise interrupts: see [`Dpdk::arm`](super::Dpdk::arm).
     pub interrupts: bool,
 }

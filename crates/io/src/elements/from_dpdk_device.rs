@@ -35,7 +35,7 @@ use castanet_element::resource::from_args;
 /// interrupt, if the port's driver supports interrupts.
 ///
 /// If the next element is a `ToDPDKDevice`, the element forwards bursts without inspection of
-/// the packets, unless RSS_AGGREGATE, PAINT_QUEUE or checksums require it; `castanet explain`
+/// the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it; `castanet explain`
 /// shows where.
 ///
 /// The element checks the lengths that a peer states against the buffers, and counts packets with
@@ -110,6 +110,10 @@ pub struct FromDPDKDeviceArgs {
     /// Whether the element paints packets with the number of their queue.
     #[arg(keyword, default = false)]
     paint_queue: bool,
+    /// Whether packets get the time at which the port received them as their timestamp; the
+    /// element converts the port's ticks to the system's time.
+    #[arg(keyword, default = false)]
+    timestamp: bool,
     /// The checksums that the port verifies.
     #[arg(flatten)]
     offloads: Offloads,
@@ -463,6 +467,7 @@ impl FromDPDKDevice {
             mac: settings.mac.map(|mac| mac.0),
             pause: settings.pause.and_then(|frames| frames.0),
             spread: settings.max_rss,
+            timestamps: settings.timestamp,
             interrupts: settings.rx_intr >= 0,
             ..Options::default()
         }

@@ -10,6 +10,7 @@ _Static_assert(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_TX_OFFLOAD_UDP
                "as in offloads.rs");
 _Static_assert(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_RX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
                    RTE_ETH_RX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_RX_OFFLOAD_SCATTER == 1 << 13 &&
+                   RTE_ETH_RX_OFFLOAD_TIMESTAMP == 1 << 14 &&
                    RTE_ETH_RX_OFFLOAD_RSS_HASH == 1 << 19,
                "as in offloads.rs");
 
@@ -119,6 +120,11 @@ int castanet_dpdk_start(uint16_t port, const struct castanet_port_setup *setup) 
         return 0;
     rte_eth_dev_stop(port);
     return failed;
+}
+
+/* Reads the clock by which a port stamps packets. */
+int castanet_dpdk_read_clock(uint16_t port, uint64_t *clock) {
+    return rte_eth_read_clock(port, clock);
 }
 
 int castanet_dpdk_stop(uint16_t port) { return rte_eth_dev_stop(port); }

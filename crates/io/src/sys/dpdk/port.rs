@@ -191,6 +191,10 @@ impl Port {
             rx_offloads: config.rx_offloads(&info, room),
             tx_offloads: config.tx_offloads(&info, room),
         };
+        if config.timestamps {
+            // SAFETY: the environment runs.
+            check(unsafe { shim::castanet_dpdk_register_timestamps() })?;
+        }
         // SAFETY: the port is stopped and no worker uses its queues, whose locks
         // are held here; the mempool is never freed.
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
@@ -443,6 +447,14 @@ impl Port {
                 &raw const *cut,
             )
         })
+    }
+
+    /// Reads the clock by which the port stamps received packets.
+    pub(crate) fn read_clock(&self) -> Result<u64, String> {
+        let mut ticks = 0;
+        // SAFETY: `ticks` is live.
+        check(unsafe { shim::castanet_dpdk_read_clock(self.number, &raw mut ticks) })?;
+        Ok(ticks)
     }
 
     pub(crate) fn link(&self) -> LinkStatus {

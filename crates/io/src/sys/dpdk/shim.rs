@@ -147,6 +147,9 @@ unsafe extern "C" {
         bytes: *mut u64,
     ) -> bool;
     pub(super) fn castanet_dpdk_rx_metadata(mbuf: *const Mbuf) -> u64;
+    pub(super) fn castanet_dpdk_register_timestamps() -> c_int;
+    pub(super) fn castanet_dpdk_rx_timestamp(mbuf: *const Mbuf, timestamp: *mut u64) -> bool;
+    pub(super) fn castanet_dpdk_read_clock(port: u16, clock: *mut u64) -> c_int;
     pub(super) fn castanet_dpdk_mbuf(frame: std::ptr::NonNull<FrameHeader>) -> *const Mbuf;
     pub(super) fn castanet_dpdk_xstats(
         port: u16,

@@ -153,6 +153,9 @@ impl Port {
     pub(crate) fn arm(&self, _: u16, _: bool) -> Result<(), String> {
         match self.never {}
     }
+    pub(crate) fn read_clock(&self) -> Result<u64, String> {
+        match self.never {}
+    }
     pub(crate) fn link(&self) -> LinkStatus {
         match self.never {}
     }

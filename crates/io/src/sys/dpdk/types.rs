@@ -31,6 +31,8 @@ pub(crate) struct PortConfig {
     pub(crate) spread: u16,
     /// Whether receive queues raise interrupts.
     pub(crate) interrupts: bool,
+    /// Whether the port stamps received packets with its time.
+    pub(crate) timestamps: bool,
 }
 
 /// Pause frames (IEEE 802.3, annex 31B) that a port sends and obeys, numbered as by DPDK.
@@ -168,6 +170,8 @@ pub(crate) struct RxMetadata {
     pub(crate) hash: bool,
     /// Wrong checksums, to count.
     pub(crate) checks: bool,
+    /// The port's time of reception, in ticks of its clock, as the packet's timestamp.
+    pub(crate) timestamps: bool,
 }
 
 /// Result of a call of `receive`.
@@ -206,6 +210,9 @@ pub(crate) struct TxResult {
     pub(crate) full: bool,
 }
 
+/// `RTE_ETH_RX_OFFLOAD_TIMESTAMP`
+pub(super) const RX_TIMESTAMP: u64 = 1 << 14;
+
 /// Identity and capabilities of a port.
 #[derive(Clone)]
 #[repr(C)]
@@ -234,6 +241,11 @@ impl PortInfo {
     /// DPDK's name of the port.
     pub(crate) fn name(&self) -> String {
         text(&self.name)
+    }
+
+    /// Whether the port can stamp received packets with its time.
+    pub(crate) fn has_timestamps(&self) -> bool {
+        self.rx_offloads & RX_TIMESTAMP != 0
     }
 
     /// Name of the port's driver.
