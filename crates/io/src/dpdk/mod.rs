@@ -7,6 +7,7 @@
 
 mod advice;
 mod claims;
+mod flow_rules;
 mod interrupts;
 mod options;
 mod port_clock;
@@ -28,8 +29,10 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 use transmitter::{MbufSink, Transmitter};
 
+pub(crate) use crate::sys::dpdk::MOST_POOLS;
 pub use claims::{MempoolConfig, configure, pools};
-pub use options::{Checksums, Options, Pause, RxQueues, TxQueues};
+pub(crate) use flow_rules::{PortRules, read as read_flow_rules};
+pub use options::{Checksums, Options, Pause, RxQueues, TxQueues, Vmdq};
 pub use ring::{Ring, RingOptions};
 pub use transmitter::Buffers;
 
@@ -207,6 +210,18 @@ impl Dpdk {
         };
         let doing = || format!("spread packets of {} over {queues} queues", self.claim.info.name());
         spread.map_err(|why| IoError::Unfit { doing: doing(), why })
+    }
+
+    /// Ethernet addresses of the port's pools of VMDq.
+    pub(crate) fn pool_macs(&self) -> Vec<[u8; 6]> {
+        let config = self.claim.port.config().unwrap_or_default();
+        let pools = 0..config.vmdq.map_or(0, |vmdq| vmdq.pools);
+        pools.map(|pool| config.pool_mac(self.port(), pool)).collect()
+    }
+
+    /// The port's flow rules.
+    pub(crate) fn rules(&self) -> PortRules {
+        PortRules::new(self.claim.port.clone(), &self.claim.info)
     }
 
     /// The port's number.

@@ -77,6 +77,28 @@ pub enum Action {
     VxlanDecap,
 }
 
+impl Action {
+    /// Its name in rules.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Action::Void => "void",
+            Action::Passthru => "passthru",
+            Action::Flag => "flag",
+            Action::Drop => "drop",
+            Action::Count(_) => "count",
+            Action::Jump(_) => "jump",
+            Action::Mark(_) => "mark",
+            Action::Queue(_) => "queue",
+            Action::PortId(_) => "port_id",
+            Action::Rss(_) => "rss",
+            Action::OfPopVlan => "of_pop_vlan",
+            Action::DecTtl => "dec_ttl",
+            Action::MacSwap => "mac_swap",
+            Action::VxlanDecap => "vxlan_decap",
+        }
+    }
+}
+
 /// Arguments of the action `rss`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rss {
@@ -135,17 +157,21 @@ impl FlowRule {
         }
     }
 
-    /// The queue to which the rule assigns packets, if it is one.
-    pub fn queue(&self) -> Option<u16> {
-        self.actions.iter().find_map(|action| match action {
-            Action::Queue(queue) => Some(*queue),
-            _ => None,
+    /// The queues that the rule names.
+    pub fn queues(&self) -> impl Iterator<Item = u16> {
+        self.actions.iter().flat_map(|action| match action {
+            Action::Queue(queue) => std::slice::from_ref(queue).iter().copied(),
+            Action::Rss(rss) => rss.queues.iter().copied(),
+            _ => [].iter().copied(),
         })
     }
 
-    /// Whether the rule counts packets.
-    pub fn counts(&self) -> bool {
-        self.actions.iter().any(|action| matches!(action, Action::Count(_)))
+    /// The counter of the rule, if it counts packets.
+    pub fn counter(&self) -> Option<u32> {
+        self.actions.iter().find_map(|action| match action {
+            Action::Count(counter) => Some(*counter),
+            _ => None,
+        })
     }
 }
 
@@ -187,7 +213,7 @@ impl Item {
         let path = format!("{path} {relation}");
         let ones = u128::MAX >> (128 - field.bits);
         let len = syntax.len;
-        let mut set = |to: &mut Option<Vec<u8>>, value| {
+        let set = |to: &mut Option<Vec<u8>>, value| {
             field.put(to.get_or_insert_with(|| vec![0; len]), value);
         };
         if relation == "prefix" {

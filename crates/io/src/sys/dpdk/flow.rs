@@ -96,9 +96,9 @@ fn raw_action(action: &Action, all: &[u16]) -> RawAction {
 }
 
 impl Port {
-    /// Creates a rule on the running port.
-    pub(crate) fn create_flow(&self, rule: &FlowRule) -> Result<Flow, String> {
-        let all: Vec<u16> = (0..self.queues().0).collect();
+    /// Creates a rule on the running port, which has this many receive queues.
+    pub(crate) fn create_flow(&self, rule: &FlowRule, queues: u16) -> Result<Flow, String> {
+        let all: Vec<u16> = (0..queues).collect();
         let pointer = |values: &Option<Vec<u8>>| {
             values.as_ref().map_or(std::ptr::null(), |values| values.as_ptr())
         };
