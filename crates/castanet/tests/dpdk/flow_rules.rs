@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Rules with every item, every relation and every action.
 const RULES: &[&str] = &[
     "ingress pattern eth / ipv4 src is 10.0.0.1 / udp / end actions queue index 1 / end",
-    "group 2 priority 3 ingress egress pattern eth dst is 02:00:00:00:00:01 src spec 2:0:0:0:0:2 src mask ff:ff:ff:00:00:00 type is 0x0800 / end actions drop / end",
+    "group 2 priority 3 ingress egress pattern eth dst is 02:00:00:00:00:01 src spec 02:00:00:00:00:02 src mask ff:ff:ff:00:00:00 type is 0x0800 / end actions drop / end",
     "transfer pattern eth / vlan tci is 5 inner_type is 0x86dd / end actions port_id id 0 / end",
     "ingress pattern eth / vlan pcp is 3 vid is 100 dei is 1 / end actions of_pop_vlan / queue index 0 / end",
     "ingress pattern ipv4 src spec 10.1.0.0 src prefix 16 dst spec 10.2.0.1 dst last 10.2.0.9 dst mask 255.255.255.255 / end actions count / passthru / end",
@@ -27,7 +27,7 @@ const RULES: &[&str] = &[
     "ingress pattern eth / ipv4 / udp / geneve vni is 77 protocol is 0x6558 optlen is 2 / end actions drop / end",
     "ingress pattern eth / ipv4 / gre protocol is 0x6558 k_bit is 1 / gre_key value is 0x01020304 / end actions drop / end",
     "ingress pattern eth / ipv4 / gre c_bit is 1 s_bit is 1 / nvgre tni is 9 / end actions drop / end",
-    "ingress pattern eth / mpls label is 0x12345 tc is 5 s is 1 ttl is 3 / end actions drop / end",
+    "ingress pattern eth / mpls label is 0x12345 tc is 5 s is 1 / end actions drop / end",
     "ingress pattern eth / ipv4 / udp / gtpu teid is 0x11223344 msg_type is 255 / end actions drop / end",
     "ingress pattern eth / ipv4 / udp / gtp teid is 1 / end actions drop / end",
     "ingress pattern eth / ipv4 / udp / gtpc teid is 2 / end actions drop / end",
@@ -37,9 +37,9 @@ const RULES: &[&str] = &[
 ];
 
 /// Compiles the library that records rules.
-fn recorder() -> PathBuf {
+fn recorder(name: &str) -> PathBuf {
     require_dpdk();
-    let library = folder("dpdk").join(format!("flow-recorder-{}.so", std::process::id()));
+    let library = folder("dpdk").join(format!("{name}-{}.so", std::process::id()));
     let flags =
         Command::on_host("pkg-config").args(["--cflags", "libdpdk"]).check().unwrap().stdout;
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/dpdk/flow_recorder.c");
@@ -78,7 +78,7 @@ fn run(config: &str) -> Vec<String> {
 
 #[test]
 fn drivers_get_the_rules_that_testpmd_would_give_them() {
-    let library = recorder();
+    let library = recorder("rules");
     let rules = file("rules", &format!("# Rules\n\n{}\n", RULES.join("\n")));
     let config = format!(
         "DPDKInfo(2048); FromDPDKDevice(0, N_QUEUES 2, FLOW_RULES_FILE {}) -> Discard;
@@ -100,7 +100,7 @@ fn drivers_get_the_rules_that_testpmd_would_give_them() {
     };
     let (ours, theirs) = (created(&ours), created(&theirs));
     for ((rule, ours), theirs) in RULES.iter().zip(&ours).zip(&theirs) {
-        assert_eq!(ours, theirs, "{rule}");
+        assert_eq!(ours, theirs, "{rule}\n{output}");
     }
     assert_eq!((ours.len(), theirs.len()), (RULES.len(), RULES.len()), "{output}");
     [library, rules, commands].iter().for_each(|path| std::fs::remove_file(path).unwrap());
@@ -108,8 +108,8 @@ fn drivers_get_the_rules_that_testpmd_would_give_them() {
 
 #[test]
 fn rules_come_and_go_by_handlers() {
-    let library = recorder();
-    let rules = file("handled", &format!("{}\n{}\n", RULES[0], RULES[4]));
+    let library = recorder("handled");
+    let rules = file("handled-rules", &format!("{}\n{}\n", RULES[0], RULES[4]));
     let config = format!(
         "DPDKInfo(2048);
          f :: FromDPDKDevice(0, N_QUEUES 2, MODE flow, FLOW_ISOLATE true, FLOW_RULES_FILE {}) -> Discard;

@@ -5,7 +5,7 @@
 pub struct ItemSyntax {
     /// Its name in rules.
     pub name: &'static str,
-    /// Bytes of its header, in network byte order.
+    /// Bytes of its header as DPDK has it, in network byte order.
     pub len: usize,
     pub(super) fields: &'static [Field],
 }
@@ -126,10 +126,11 @@ pub const ITEMS: &[ItemSyntax] = &[
     item("udp", 8, &PORTS),
     item("tcp", 20, &[PORTS[0], PORTS[1], number("flags", 104, 8)]),
     item("sctp", 12, &[PORTS[0], PORTS[1], number("tag", 32, 32), number("cksum", 64, 32)]),
+    // DPDK aligns its IPv4 addresses, which the header on the wire does not.
     item(
         "arp_eth_ipv4",
-        28,
-        &[mac("sha", 64), ipv4("spa", 112), mac("tha", 144), ipv4("tpa", 192)],
+        32,
+        &[mac("sha", 64), ipv4("spa", 128), mac("tha", 160), ipv4("tpa", 224)],
     ),
     item("vxlan", 8, &[number("vni", 32, 24), number("last_rsvd", 56, 8)]),
     item("vxlan-gpe", 8, &[number("vni", 32, 24)]),

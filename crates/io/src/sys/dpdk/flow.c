@@ -59,7 +59,7 @@ static const struct kind KINDS[] = {
     KIND(UDP, struct rte_flow_item_udp, 8),
     KIND(TCP, struct rte_flow_item_tcp, 20),
     KIND(SCTP, struct rte_flow_item_sctp, 12),
-    KIND(ARP_ETH_IPV4, struct rte_flow_item_arp_eth_ipv4, 28),
+    KIND(ARP_ETH_IPV4, struct rte_flow_item_arp_eth_ipv4, 32),
     KIND(VXLAN, struct rte_flow_item_vxlan, 8),
     KIND(VXLAN_GPE, struct rte_flow_item_vxlan_gpe, 8),
     KIND(GENEVE, struct rte_flow_item_geneve, 8),
