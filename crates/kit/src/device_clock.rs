@@ -4,22 +4,22 @@
 /// the first and the last comparison, so that it gets more exact the longer the clock is in use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DeviceClock {
-    first: ClockReading,
-    last: ClockReading,
+    first: ClockPair,
+    last: ClockPair,
     /// Nanoseconds of one tick.
     tick: f64,
 }
 
 /// Both clocks at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockReading {
+pub struct ClockPair {
     /// The device's counter, which may wrap around.
     pub ticks: u64,
     /// Nanoseconds since 1970, of the system.
     pub nanoseconds: i64,
 }
 
-impl ClockReading {
+impl ClockPair {
     /// Ticks from this reading to a value of the counter, negative if the value is older.
     fn ticks_to(self, ticks: u64) -> i64 {
         ticks.wrapping_sub(self.ticks) as i64
@@ -28,7 +28,7 @@ impl ClockReading {
 
 impl DeviceClock {
     /// A clock by two readings, the first one first; `None` if either clock has not moved on.
-    pub fn new(first: ClockReading, last: ClockReading) -> Option<DeviceClock> {
+    pub fn new(first: ClockPair, last: ClockPair) -> Option<DeviceClock> {
         let ticks = first.ticks_to(last.ticks);
         let nanoseconds = last.nanoseconds.saturating_sub(first.nanoseconds);
         let moved = ticks > 0 && nanoseconds > 0;
@@ -37,7 +37,7 @@ impl DeviceClock {
 
     /// Adds a comparison. If either clock went back, for example since the port was started anew,
     /// only the offset changes, and the frequency is measured anew from here.
-    pub fn compare(&mut self, now: ClockReading) {
+    pub fn compare(&mut self, now: ClockPair) {
         let ahead = now.nanoseconds > self.last.nanoseconds && self.last.ticks_to(now.ticks) > 0;
         match DeviceClock::new(self.first, now).filter(|_| ahead) {
             Some(clock) => *self = clock,
@@ -77,7 +77,7 @@ mod tests {
             let ticks = |after: i64| {
                 start.wrapping_add((i128::from(after) * i128::from(hertz) / i128::from(SECOND)) as u64)
             };
-            let at = |after| ClockReading { ticks: ticks(after), nanoseconds: epoch + after };
+            let at = |after| ClockPair { ticks: ticks(after), nanoseconds: epoch + after };
             let mut clock = DeviceClock::new(at(0), at(SECOND / 100)).expect("both moved");
             for n in 1..=20 {
                 clock.compare(at(n * SECOND));
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_starts_anew_is_followed() {
-        let at = |ticks, nanoseconds| ClockReading { ticks, nanoseconds };
+        let at = |ticks, nanoseconds| ClockPair { ticks, nanoseconds };
         assert_eq!(DeviceClock::new(at(5, 10), at(5, 20)), None);
         assert_eq!(DeviceClock::new(at(5, 10), at(6, 10)), None);
         let mut clock = DeviceClock::new(at(0, 1000), at(100, 2000)).expect("both moved");

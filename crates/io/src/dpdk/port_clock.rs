@@ -1,7 +1,7 @@
 //! Timestamps of a port: its clock's ticks become nanoseconds since 1970.
 
 use crate::sys::dpdk::{Port, PortInfo};
-use castanet_kit::device_clock::{ClockReading, DeviceClock};
+use castanet_kit::device_clock::{ClockPair, DeviceClock};
 use castanet_packet::Packet;
 use std::time::{Duration, SystemTime};
 
@@ -70,8 +70,8 @@ fn now() -> i64 {
 }
 
 /// Reads both clocks; the system's in the middle of the port's reply.
-fn read(port: &Port) -> Result<ClockReading, String> {
+fn read(port: &Port) -> Result<ClockPair, String> {
     let before = now();
     let ticks = port.read_clock()?;
-    Ok(ClockReading { ticks, nanoseconds: before + (now() - before) / 2 })
+    Ok(ClockPair { ticks, nanoseconds: before + (now() - before) / 2 })
 }

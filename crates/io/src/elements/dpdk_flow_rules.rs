@@ -50,7 +50,7 @@ impl FlowRules {
         self.port.as_ref().map(PortRules::ids).unwrap_or_default()
     }
 
-    /// What a rule has counted, as text: -1 if it does not count.
+    /// The counter of a rule, as text: -1 if the rule does not count.
     fn counted(&self, ask: &ReadRequest, of: fn((u64, u64)) -> u64) -> String {
         let Some(port) = &self.port else { return String::new() };
         let counts = ask.param.trim().parse().ok().and_then(|id| port.counts(id));

@@ -123,7 +123,7 @@ pub(super) unsafe fn forward(
     (tx_result, rx_result)
 }
 
-/// What the port says about a received packet beside its bytes.
+/// A port's data about a received packet beside its bytes.
 struct MbufMetadata {
     /// As `castanet_dpdk_rx_metadata` returns them.
     flags: u64,

@@ -29,8 +29,24 @@ impl PortSetup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::dpdk::shim::{self, VmdqConf};
     use crate::sys::dpdk::types::Vmdq;
+
+    /// The settings of VMDq in DPDK's configuration of a port, laid out as in `port.c`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(C)]
+    struct VmdqConf {
+        mq_mode: u32,
+        pools: u32,
+        rx_mode: u32,
+        maps: u32,
+        default_pool: u32,
+        vlans: [u16; MOST_POOLS],
+        masks: [u64; MOST_POOLS],
+    }
+
+    unsafe extern "C" {
+        fn castanet_dpdk_vmdq_conf(setup: *const PortSetup, to: *mut VmdqConf);
+    }
 
     /// `RTE_ETH_MQ_RX_RSS_FLAG` and `RTE_ETH_MQ_RX_VMDQ_FLAG`
     const RSS: u32 = 1;
@@ -43,7 +59,7 @@ mod tests {
         let mut conf = std::mem::MaybeUninit::uninit();
         // SAFETY: the callee writes all of `conf`.
         unsafe {
-            shim::castanet_dpdk_vmdq_conf(&raw const setup, conf.as_mut_ptr());
+            castanet_dpdk_vmdq_conf(&raw const setup, conf.as_mut_ptr());
             conf.assume_init()
         }
     }

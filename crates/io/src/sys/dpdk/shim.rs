@@ -90,20 +90,6 @@ pub(super) struct PortSetup {
     pub(super) vlans: [u16; MOST_POOLS],
 }
 
-/// The settings of VMDq in DPDK's configuration of a port, laid out as in `port.c`.
-#[cfg(test)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(C)]
-pub(super) struct VmdqConf {
-    pub(super) mq_mode: u32,
-    pub(super) pools: u32,
-    pub(super) rx_mode: u32,
-    pub(super) maps: u32,
-    pub(super) default_pool: u32,
-    pub(super) vlans: [u16; MOST_POOLS],
-    pub(super) masks: [u64; MOST_POOLS],
-}
-
 unsafe extern "C" {
     pub(super) fn castanet_dpdk_errno() -> c_int;
     pub(super) fn castanet_dpdk_strerror(error: c_int) -> *const c_char;
@@ -196,8 +182,6 @@ unsafe extern "C" {
     ) -> c_int;
     pub(super) fn castanet_dpdk_register_timestamps() -> c_int;
     pub(super) fn castanet_dpdk_rx_timestamp(mbuf: *const Mbuf, timestamp: *mut u64) -> bool;
-    #[cfg(test)]
-    pub(super) fn castanet_dpdk_vmdq_conf(setup: *const PortSetup, to: *mut VmdqConf);
     pub(super) fn castanet_dpdk_pool_mac(port: u16, pool: u32, mac: *const [u8; 6]) -> c_int;
     pub(super) fn castanet_dpdk_read_clock(port: u16, clock: *mut u64) -> c_int;
     pub(super) fn castanet_dpdk_mbuf(frame: std::ptr::NonNull<FrameHeader>) -> *const Mbuf;
