@@ -7,6 +7,7 @@
 mod program;
 
 mod direct_forwarding;
+mod flow_rules;
 mod hostile_memif;
 mod huge_pages;
 mod jumbo;

@@ -1,6 +1,6 @@
 //! Ports' packet annotations, link state and counters.
 
-use super::{QUIET, capture, number, pcap, require_dpdk, run, save};
+use super::{QUIET, capture, number, packets, pcap, require_dpdk, run, save};
 use crate::offload::beside_a_tap;
 use crate::program::{RunResult, castanet, folder};
 
@@ -212,6 +212,22 @@ fn elements_agree_about_settings_of_their_port() {
 }
 
 #[test]
+fn packets_have_the_time_at_which_the_port_received_them() {
+    // Captured at 1 s, one microsecond apart.
+    let (from, sent) = capture("stamped", 60..160);
+    let dump = folder("dpdk").join("stamped-dump.pcap");
+    let config = format!(
+        "DPDKInfo(2048);
+         f :: FromDPDKDevice(0, TIMESTAMP true) -> ToDump({}) -> Discard;
+         Script(label again, wait 10ms, goto again $(lt $(f.count) 100), stop)",
+        dump.display()
+    );
+    run(&format!("--vdev net_pcap0,rx_pcap={}", from.display()), &config, &[]);
+    assert!(std::fs::read(&dump).unwrap()[24..] == std::fs::read(&from).unwrap()[24..]);
+    assert!(packets(&dump) == sent);
+}
+
+#[test]
 fn packets_tell_the_queue_and_the_hash_that_brought_them() {
     let (one, _) = capture("paint-0", (0..100).map(|n| 60 + n));
     let (two, _) = capture("paint-1", (0..200).map(|n| 60 + n));
@@ -238,8 +254,8 @@ fn modes_that_do_not_exist_here_are_errors() {
     require_dpdk();
     let options = format!("{QUIET} --vdev net_null0");
     for (mode, what) in [
-        ("vmdq", "MODE: `vmdq` is not supported; what is: rss or none"),
-        ("fast", "MODE: `fast` is not rss or none"),
+        ("dcb", "MODE: `dcb` is not supported; what is: rss, none, vmdq or vmdq_rss"),
+        ("fast", "MODE: `fast` is not rss, none, vmdq or vmdq_rss"),
     ] {
         let config = format!("FromDPDKDevice(0, MODE {mode}) -> Discard");
         let RunResult { status, err, .. } =

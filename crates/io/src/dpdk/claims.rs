@@ -98,6 +98,7 @@ impl Claim {
         let rx = state.rx(number, &info, options).map_err(failed)?;
         let tx = tx(&info, options).map_err(failed)?;
         state.check_conflicts(number, options).map_err(failed)?;
+        check_pools(&info, options).map_err(failed)?;
         let claim = state.next;
         state.next += 1;
         state.claims.push(QueueClaim {
@@ -131,7 +132,7 @@ impl Claim {
         let (port, number) = (&self.port, self.port.number());
         let before = port.config();
         let set_up = match state.config(number, &self.info) {
-            Some(config) if before != Some(config) => port.start(&config, &self.mbufs),
+            Some(config) if before != Some(config) => start(port, &config, &self.mbufs),
             _ => Ok(()),
         };
         let check_interrupts = || match options.interrupts {
@@ -218,7 +219,7 @@ impl Drop for Claim {
         match state.config(number, &self.info) {
             None => drop(self.port.stop()),
             Some(config) if !was_started && self.port.config() != Some(config) => {
-                drop(self.port.start(&config, &self.mbufs));
+                drop(start(&self.port, &config, &self.mbufs));
             }
             Some(_) => {}
         }
@@ -265,12 +266,30 @@ pub(super) fn find(name: &str) -> Result<Arc<Port>, IoError> {
     })
 }
 
+/// Returns an error if the port has fewer pools than wanted.
+fn check_pools(info: &PortInfo, options: &Options) -> Result<(), String> {
+    let (most, driver) = (info.max_vmdq_pools, info.driver());
+    match options.vmdq.map_or(0, |vmdq| vmdq.pools) {
+        wanted if wanted <= most => Ok(()),
+        _ if most == 0 => {
+            Err(format!("its driver {driver} has no VMDq, and so no pools (VF_POOLS)"))
+        }
+        _ => Err(format!("its driver {driver} has {most} pools of VMDq (VF_POOLS)")),
+    }
+}
+
+/// Starts a port, with the flow rules that it had.
+fn start(port: &Port, config: &PortConfig, mbufs: &Mbufs) -> Result<(), String> {
+    port.start(config, mbufs)?;
+    port.resume_flows()
+}
+
 /// Restores a port's configuration for its earlier claims after a failure; returns the reason `why`,
 /// with the error of the restore if that fails too.
 fn restore(port: &Port, before: Option<PortConfig>, mbufs: &Mbufs, why: String) -> String {
     let again = match before {
         _ if port.config() == before => Ok(()),
-        Some(config) => port.start(&config, mbufs),
+        Some(config) => start(port, &config, mbufs),
         None => port.stop(),
     };
     match again {
@@ -297,6 +316,9 @@ impl State {
         }
         if others().any(|it| differ(it.mac, options.mac)) {
             return Err("another element gives it another Ethernet address (MAC)".into());
+        }
+        if others().any(|it| differ(it.vmdq, options.vmdq)) {
+            return Err("another element wants other pools (MODE, VF_POOLS, VF_VLAN)".into());
         }
         match others().any(|it| differ(it.pause, options.pause)) {
             true => Err("another element wants other pause frames (PAUSE)".into()),
@@ -355,6 +377,12 @@ impl State {
         let descriptors = |n: u16| if n == 0 { DESCRIPTORS } else { n };
         let rx_queues =
             most(|entry| entry.rx.end.max(entry.options.reserved.0)).max(1).min(info.max_rx_queues);
+        // Each pool has as many queues.
+        let vmdq = users().find_map(|entry| entry.options.vmdq);
+        let rx_queues = match vmdq {
+            Some(vmdq) => rx_queues.next_multiple_of(vmdq.pools.max(1)).min(info.max_rx_queues),
+            None => rx_queues,
+        };
         let refused = users().any(|entry| entry.options.rss == Some(false));
         let wanted =
             users().any(|entry| entry.options.rss == Some(true) || entry.options.aggregate);
@@ -385,6 +413,9 @@ impl State {
             pause: users().find_map(|entry| entry.options.pause),
             spread: if rss { spread } else { 0 },
             interrupts: users().any(|entry| entry.options.interrupts),
+            vmdq,
+            isolated: users().any(|entry| entry.options.isolated),
+            timestamps: users().any(|entry| entry.options.timestamps),
         })
     }
 }

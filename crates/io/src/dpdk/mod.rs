@@ -7,8 +7,10 @@
 
 mod advice;
 mod claims;
+mod flow_rules;
 mod interrupts;
 mod options;
+mod port_clock;
 mod ring;
 mod transmitter;
 
@@ -21,13 +23,16 @@ use crate::sys::dpdk::{
 use castanet_packet::{Batch, Pool};
 use claims::Claim;
 use interrupts::Interrupts;
+use port_clock::PortClock;
 use std::io;
 use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 use transmitter::{MbufSink, Transmitter};
 
+pub(crate) use crate::sys::dpdk::MOST_POOLS;
 pub use claims::{MempoolConfig, configure, pools};
-pub use options::{Checksums, Options, Pause, RxQueues, TxQueues};
+pub(crate) use flow_rules::{PortRules, read as read_flow_rules};
+pub use options::{Checksums, Options, Pause, RxQueues, TxQueues, Vmdq};
 pub use ring::{Ring, RingOptions};
 pub use transmitter::Buffers;
 
@@ -98,6 +103,8 @@ pub struct Dpdk {
     interrupts: Option<Interrupts>,
     claim: Claim,
     options: Options,
+    /// The clock of the port's timestamps, if the options ask for them.
+    clock: Option<PortClock>,
     /// The queue to receive from first.
     next: u16,
     /// The queue to send to, if the device sends.
@@ -135,11 +142,12 @@ impl Dpdk {
         let tx_queue = claim.tx_queue(&options);
         let (stats, segments) = (DeviceStats::default(), Batch::new());
         let (next, polls_until_check, bad_checksums) = (0, LOW_CHECK_INTERVAL, (0, 0));
-        let (interrupts, revive_at) = (None, None);
+        let (interrupts, revive_at, clock) = (None, None, None);
         Ok(Dpdk {
             interrupts,
             claim,
             options,
+            clock,
             next,
             tx_queue,
             stats,
@@ -154,6 +162,9 @@ impl Dpdk {
     pub fn start(&mut self, port: &str) -> Result<(), IoError> {
         let claim = &self.claim;
         claim.start(port, &self.options)?;
+        let clock = self.options.timestamps.then(|| PortClock::new(&claim.port, &claim.info));
+        let failed = |why| IoError::Unfit { doing: format!("stamp packets of port {port}"), why };
+        self.clock = clock.transpose().map_err(failed)?;
         self.revive_at = claim.port.is_memif.then(|| Instant::now() + REVIVE_INTERVAL);
         let interrupts = self.options.interrupts.then(|| Interrupts::new(&claim.port, &claim.rx));
         let interrupts = interrupts.transpose();
@@ -199,6 +210,18 @@ impl Dpdk {
         };
         let doing = || format!("spread packets of {} over {queues} queues", self.claim.info.name());
         spread.map_err(|why| IoError::Unfit { doing: doing(), why })
+    }
+
+    /// Ethernet addresses of the port's pools of VMDq.
+    pub(crate) fn pool_macs(&self) -> Vec<[u8; 6]> {
+        let config = self.claim.port.config().unwrap_or_default();
+        let pools = 0..config.vmdq.map_or(0, |vmdq| vmdq.pools);
+        pools.map(|pool| config.pool_mac(self.port(), pool)).collect()
+    }
+
+    /// The port's flow rules.
+    pub(crate) fn rules(&self) -> PortRules {
+        PortRules::new(self.claim.port.clone(), &self.claim.info)
     }
 
     /// The port's number.
@@ -291,8 +314,8 @@ impl Dpdk {
     /// Whether received packets can be forwarded without being made packets: no option needs their
     /// annotations or checksums.
     pub fn can_forward(&self) -> bool {
-        let Options { aggregate, paint_queue, rx_checksums, .. } = self.options;
-        !aggregate && !paint_queue && rx_checksums == Checksums::default()
+        let Options { aggregate, paint_queue, rx_checksums, timestamps, .. } = self.options;
+        !aggregate && !timestamps && !paint_queue && rx_checksums == Checksums::default()
     }
 
     /// Receives up to `max` packets and sends them unchanged by another port, where
@@ -372,7 +395,11 @@ impl Device for Dpdk {
         let Claim { port, rx, mbufs, .. } = &self.claim;
         let queues = rx.end - rx.start;
         let Options { aggregate, paint_queue, rx_checksums, .. } = self.options;
-        let metadata = RxMetadata { hash: aggregate, checks: rx_checksums != Checksums::default() };
+        let metadata = RxMetadata {
+            hash: aggregate,
+            checks: rx_checksums != Checksums::default(),
+            timestamps: self.clock.is_some(),
+        };
         let mut count = 0;
         for _ in 0..queues {
             let queue = rx.start + next_round_robin(&mut self.next, queues);
@@ -381,6 +408,9 @@ impl Device for Dpdk {
             if paint_queue {
                 let fresh = &mut batch.as_mut_slice()[before..];
                 fresh.iter_mut().for_each(|packet| packet.set_paint(queue as u8));
+            }
+            if let Some(clock) = &mut self.clock {
+                clock.stamp(port, &mut batch.as_mut_slice()[before..]);
             }
             count += rx_result.packets;
             self.stats.received_bytes += rx_result.bytes;

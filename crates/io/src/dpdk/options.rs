@@ -1,6 +1,6 @@
 //! Options of a port, and of DPDK's environment abstraction layer (EAL).
 
-pub use crate::sys::dpdk::{Checksums, Pause};
+pub use crate::sys::dpdk::{Checksums, Pause, Vmdq};
 
 /// Options with which an element opens a port.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -38,6 +38,12 @@ pub struct Options {
     pub pause: Option<Pause>,
     /// Number of queues over which RSS spreads packets; zero for all.
     pub spread: u16,
+    /// Pools of queues for virtual machines.
+    pub vmdq: Option<Vmdq>,
+    /// Whether the port receives only what its flow rules assign to queues.
+    pub isolated: bool,
+    /// Whether received packets get the port's time of reception as their timestamp.
+    pub timestamps: bool,
     /// Whether receive queues raise interrupts: see [`Dpdk::arm`](super::Dpdk::arm).
     pub interrupts: bool,
 }

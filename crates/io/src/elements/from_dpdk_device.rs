@@ -1,11 +1,12 @@
 //! `FromDPDKDevice`: receives packets from a DPDK port.
 
 use super::device_slot::{DeviceSlot, Rx};
-use super::dpdk::{Offloads, PortInfo, count, open, start};
-use super::dpdk_args::{Mode, PauseFrames};
+use super::dpdk::{PortInfo, count, open, start};
+use super::dpdk_args::{FromDPDKDeviceArgs, Mode};
+use super::dpdk_flow_rules::FlowRules;
 use super::metrics;
 use super::poll_backoff::PollBackoff;
-use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
+use super::rx_placement::{AvailableQueues, nonnegative, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, RxQueues};
@@ -35,12 +36,25 @@ use castanet_element::resource::from_args;
 /// interrupt, if the port's driver supports interrupts.
 ///
 /// If the next element is a `ToDPDKDevice`, the element forwards bursts without inspection of
-/// the packets, unless RSS_AGGREGATE, PAINT_QUEUE or checksums require it; `castanet explain`
+/// the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it; `castanet explain`
 /// shows where.
 ///
 /// The element checks the lengths that a peer states against the buffers, and counts packets with
 /// impossible lengths as `malformed`. A memif peer with `zero-copy=yes` writes to the mbufs
 /// themselves, at any time: allow it only for peers that may read this process' memory.
+///
+/// FLOW_RULES_FILE names a file of rules by which the card assigns packets to queues, drops, marks
+/// or counts them, before any worker sees them. A line is a rule in the syntax of `flow create` of
+/// DPDK's testpmd, an empty line or one that begins with `#` is none:
+///
+/// ```text
+/// ingress pattern eth / ipv4 src is 10.0.0.1 / udp dst is 53 / end actions queue index 1 / end
+/// ingress pattern eth / ipv4 / tcp / end actions count / rss queues 0 2 end / end
+/// ```
+///
+/// A field `is` a value, or has `spec` with `mask`, `prefix` or `last`. The handlers `rule_add`,
+/// `rules_del` and `rules_flush` change the rules while packets flow. With FLOW_ISOLATE the port
+/// receives nothing else. Which rules work is up to the card's driver.
 ///
 /// A port that verifies checksums (IPCO, TCO, UCO) does not drop packets with
 /// wrong ones: the element emits them like others, and counts them.
@@ -57,76 +71,6 @@ pub struct FromDPDKDevice {
     shares: Vec<QueueShare>,
     /// Number of queues that the port must have, to receive and to send.
     reserved: (u16, u16),
-}
-
-/// The arguments of `FromDPDKDevice`.
-#[derive(Args, Clone)]
-pub struct FromDPDKDeviceArgs {
-    /// The port to receive from.
-    #[arg]
-    port: String,
-    /// The first queue; -1 for the first that is free.
-    #[arg(default = -1, range = -1..=65535)]
-    queue: i32,
-    /// Number of queues; -1 for one a worker, or for one if QUEUE is given.
-    #[arg(default = -1, range = -1..=65535)]
-    n_queues: i32,
-    /// Whether to receive packets for other hosts too.
-    #[arg(keyword, default = false)]
-    promisc: bool,
-    /// Number of packets to receive at once; 0 for the engine's burst.
-    #[arg(keyword, default = 0)]
-    burst: u32,
-    /// Number of descriptors of each queue; 0 for 1024, or the driver's limit.
-    #[arg(keyword, default = 0)]
-    ndesc: u16,
-    /// Longest packet without its Ethernet header; 0 for 1500.
-    #[arg(keyword, default = 0)]
-    mtu: u16,
-    /// The port's Ethernet address; its own if not given.
-    #[arg(keyword)]
-    mac: Option<MacAddr>,
-    /// Whether the port obeys pause frames of IEEE 802.3 (rx), sends them (tx), does both (full or
-    /// on) or neither (none or off); the driver's default if not given, or unset.
-    #[arg(keyword)]
-    pause: Option<PauseFrames>,
-    /// Whether the port may be missing: then the element emits nothing.
-    #[arg(keyword, default = false)]
-    allow_nonexistent: bool,
-    /// Whether to receive packets; if false the element only sets the port up.
-    #[arg(keyword, default = true)]
-    active: bool,
-    /// Whether the port spreads packets over its queues by a hash (rss) or not (none);
-    /// rss by default.
-    #[arg(keyword)]
-    mode: Option<Mode>,
-    /// Number of queues over which the hash spreads packets, the first ones; 0 for all.
-    #[arg(keyword, default = 0)]
-    max_rss: u16,
-    /// Whether the element stores the port's RSS hash in the AGGREGATE annotation; 0
-    /// for packets without a hash.
-    #[arg(keyword, default = false)]
-    rss_aggregate: bool,
-    /// Whether the element paints packets with the number of their queue.
-    #[arg(keyword, default = false)]
-    paint_queue: bool,
-    /// The checksums that the port verifies.
-    #[arg(flatten)]
-    offloads: Offloads,
-    /// Whether the worker polls all the time, even if no packets arrive.
-    #[arg(keyword, default = false)]
-    busy: bool,
-    /// If 0 or more, the worker sleeps until the port's interrupt when no packet has arrived for
-    /// a millisecond; -1 to poll at intervals instead.
-    #[arg(keyword, default = -1)]
-    rx_intr: i32,
-    /// Whether to clear the annotations, in FastClick; ignored here, packets arrive without.
-    #[arg(keyword, default = false)]
-    #[expect(dead_code, reason = "for configurations that say so")]
-    clear: bool,
-    /// The workers that receive.
-    #[arg(flatten)]
-    placement: RxPlacementArgs,
 }
 
 /// Number of bursts that the element forwards at once to a `ToDPDKDevice` next to it: no element
@@ -147,6 +91,9 @@ pub enum FromDPDKDeviceExit {
 pub struct FromDPDKDeviceState {
     #[flatten]
     device: DeviceSlot<Dpdk, Rx>,
+    /// The port's flow rules, if this worker leads.
+    #[flatten]
+    rules: FlowRules,
     /// Whether this worker reports the port's own values: the other workers report zeros for them.
     is_leader: bool,
     /// Number of workers that receive.
@@ -264,6 +211,22 @@ impl FromDPDKDeviceState {
     #[read]
     fn driver(&self) -> String {
         self.device.get().map_or_else(String::new, Dpdk::driver)
+    }
+
+    /// Number of the port's pools for virtual machines.
+    #[read]
+    fn nb_vf_pools(&self) -> usize {
+        self.device.get().filter(|_| self.is_leader).map_or(0, |it| it.pool_macs().len())
+    }
+
+    /// Ethernet addresses of the pools, as a JSON array.
+    #[read]
+    fn vf_mac_addr(&self) -> String {
+        let macs = self.device.get().map(Dpdk::pool_macs).unwrap_or_default();
+        let quoted = macs
+            .into_iter()
+            .map(|mac| format!("\"{}\"", castanet_wire::MacAddr(mac).with_colons()));
+        format!("[{}]", quoted.collect::<Vec<_>>().join(","))
     }
 
     /// Longest packet without its Ethernet header.
@@ -411,6 +374,7 @@ impl Build for FromDPDKDevice {
         if settings.mode == Some(Mode::none) && settings.max_rss > 0 {
             return Err(ArgError::new("MAX_RSS is about a hash, and MODE none wants none"));
         }
+        settings.pools.vmdq(settings.mode)?;
         let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
         Ok(FromDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
     }
@@ -419,7 +383,9 @@ impl Build for FromDPDKDevice {
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &FromDPDKDeviceArgs| {
-        super::dpdk::resources(crate::dpdk::summarize(&it.port).name)
+        let port = super::dpdk::resources(crate::dpdk::summarize(&it.port).name);
+        let rules = Resource::input(it.flow_rules_file.as_deref(), "reads flow rules");
+        port.into_iter().chain(rules).collect()
     })
 }
 
@@ -456,13 +422,17 @@ impl FromDPDKDevice {
             descriptors: settings.ndesc,
             promiscuous: settings.promisc,
             mtu: settings.mtu,
-            rss: settings.mode.map(|mode| mode == Mode::rss),
+            rss: settings.mode.map(|mode| matches!(mode, Mode::rss | Mode::vmdq_rss)),
             aggregate: settings.rss_aggregate,
             paint_queue: settings.paint_queue,
             rx_checksums: settings.offloads.checksums(),
             mac: settings.mac.map(|mac| mac.0),
             pause: settings.pause.and_then(|frames| frames.0),
             spread: settings.max_rss,
+            // Wrong ones were refused when the element was built.
+            vmdq: settings.pools.vmdq(settings.mode).ok().flatten(),
+            isolated: settings.flow_isolate,
+            timestamps: settings.timestamp,
             interrupts: settings.rx_intr >= 0,
             ..Options::default()
         }
@@ -478,6 +448,7 @@ impl Source for FromDPDKDevice {
         // With the same shares, the options of all workers agree if those of one do.
         same_shares(&before.shares, &self.shares)
             && before.settings.port == self.settings.port
+            && before.settings.flow_rules_file == self.settings.flow_rules_file
             && before.settings.allow_nonexistent == self.settings.allow_nonexistent
             && before.options(0).serve(&self.options(0))
     }
@@ -486,6 +457,9 @@ impl Source for FromDPDKDevice {
         (local.is_leader, local.workers) = (cx.is_home(), self.shares.len());
         let options = self.options(cx.worker());
         let port = &self.settings.port;
+        if let Some(path) = self.settings.flow_rules_file.as_ref().filter(|_| local.is_leader) {
+            local.rules.read(path)?;
+        }
         if let Some(device) = open(port, options, self.settings.allow_nonexistent)? {
             local.device.set(device);
         }
@@ -493,7 +467,9 @@ impl Source for FromDPDKDevice {
     }
 
     fn start(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) -> Result<(), ArgError> {
-        start(&self.settings.port, &mut local.device)
+        start(&self.settings.port, &mut local.device)?;
+        let leader = local.device.get().filter(|_| local.is_leader);
+        leader.map_or(Ok(()), |device| local.rules.start(device.rules()))
     }
 
     fn offer_claims(&self, local: &mut FromDPDKDeviceState, leaving: bool) {
@@ -556,6 +532,7 @@ impl Source for FromDPDKDevice {
     }
 
     fn cleanup(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) {
+        local.rules.end();
         local.device.close();
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod device_selection;
 mod device_slot;
 mod dpdk;
 pub mod dpdk_args;
+mod dpdk_flow_rules;
 pub mod dpdk_info;
 mod dump_pace;
 mod duplex;

@@ -2,6 +2,7 @@
 #include "burst.h"
 
 #include <rte_ip.h>
+#include <rte_mbuf_dyn.h>
 #include <rte_tcp.h>
 
 /* Makes packets of mbufs in place, up to the first that is in another mempool, or not whole: a peer
@@ -157,6 +158,25 @@ uint64_t castanet_dpdk_rx_metadata(const struct rte_mbuf *mbuf) {
     uint64_t ip = (flags & RTE_MBUF_F_RX_IP_CKSUM_MASK) == RTE_MBUF_F_RX_IP_CKSUM_BAD;
     uint64_t l4 = (flags & RTE_MBUF_F_RX_L4_CKSUM_MASK) == RTE_MBUF_F_RX_L4_CKSUM_BAD;
     return hash | ip << 32 | l4 << 33;
+}
+
+/* Offset of mbufs' timestamps, and the flag of mbufs that have one; 0 before they are registered.
+ * They are written before the port that asks for them starts, and never change after that. */
+static int timestamp_offset;
+static uint64_t timestamp_flag;
+
+/* Reserves a place in mbufs for timestamps of received packets. */
+int castanet_dpdk_register_timestamps(void) {
+    int failed = rte_mbuf_dyn_rx_timestamp_register(&timestamp_offset, &timestamp_flag);
+    return failed != 0 ? -rte_errno : 0;
+}
+
+/* Finds out when the port received an mbuf, by its own clock; false if it does not say. */
+bool castanet_dpdk_rx_timestamp(const struct rte_mbuf *mbuf, uint64_t *timestamp) {
+    if ((mbuf->ol_flags & timestamp_flag) == 0)
+        return false;
+    *timestamp = *RTE_MBUF_DYNFIELD(mbuf, timestamp_offset, const rte_mbuf_timestamp_t *);
+    return true;
 }
 
 /* The mbuf that a frame lies in. */

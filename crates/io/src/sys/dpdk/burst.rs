@@ -123,8 +123,40 @@ pub(super) unsafe fn forward(
     (tx_result, rx_result)
 }
 
-/// Applies the port's metadata of a received packet: its RSS hash, and the checksum errors.
-fn apply_metadata(packet: &mut Packet, flags: u64, metadata: RxMetadata, rx_result: &mut RxResult) {
+/// A port's data about a received packet beside its bytes.
+struct MbufMetadata {
+    /// As `castanet_dpdk_rx_metadata` returns them.
+    flags: u64,
+    /// The time of reception, in ticks of the port's clock.
+    timestamp: Option<u64>,
+}
+
+impl MbufMetadata {
+    /// # Safety
+    /// The mbuf must be live.
+    unsafe fn of(mbuf: *const Mbuf, metadata: RxMetadata) -> MbufMetadata {
+        let mut ticks = 0;
+        // SAFETY: the caller answers for the mbuf; `ticks` is live.
+        unsafe {
+            let has_timestamp =
+                metadata.timestamps && shim::castanet_dpdk_rx_timestamp(mbuf, &raw mut ticks);
+            let flags = shim::castanet_dpdk_rx_metadata(mbuf);
+            MbufMetadata { flags, timestamp: has_timestamp.then_some(ticks) }
+        }
+    }
+}
+
+/// Applies the port's metadata of a received packet: its RSS hash, its timestamp in ticks, and the
+/// checksum errors.
+fn apply_metadata(
+    packet: &mut Packet,
+    MbufMetadata { flags, timestamp }: MbufMetadata,
+    metadata: RxMetadata,
+    rx_result: &mut RxResult,
+) {
+    if let Some(ticks) = timestamp {
+        packet.set_timestamp(ticks as i64);
+    }
     if metadata.hash {
         packet.set_anno_u32(anno::AGGREGATE, flags as u32);
     }
@@ -136,9 +168,8 @@ fn apply_metadata(packet: &mut Packet, flags: u64, metadata: RxMetadata, rx_resu
 fn apply_metadata_in_place(packet: &mut Packet, metadata: RxMetadata, rx_result: &mut RxResult) {
     // SAFETY: the frame lies in an mbuf that this packet owns; the mbuf's header is unchanged
     // since it was received.
-    let flags =
-        unsafe { shim::castanet_dpdk_rx_metadata(shim::castanet_dpdk_mbuf(packet.frame())) };
-    apply_metadata(packet, flags, metadata, rx_result);
+    let found = unsafe { MbufMetadata::of(shim::castanet_dpdk_mbuf(packet.frame()), metadata) };
+    apply_metadata(packet, found, metadata, rx_result);
 }
 
 /// Slow path of reception: mbufs that cannot become packets in place are copied.
@@ -161,7 +192,7 @@ fn receive_slow_path(
             })
         };
         // SAFETY: the mbuf is still there: in place, or not yet copied.
-        let flags = unsafe { shim::castanet_dpdk_rx_metadata(mbuf) };
+        let found = unsafe { MbufMetadata::of(mbuf, metadata) };
         if placed != 1 && !copy_and_free(mbuf, pool, batch, rx_result) {
             continue;
         }
@@ -169,7 +200,7 @@ fn receive_slow_path(
         if metadata != RxMetadata::default()
             && let Some(packet) = batch.as_mut_slice().last_mut()
         {
-            apply_metadata(packet, flags, metadata, rx_result);
+            apply_metadata(packet, found, metadata, rx_result);
         }
     }
 }

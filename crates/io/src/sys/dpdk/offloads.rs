@@ -1,6 +1,6 @@
 //! Offloads and packet limits of a port, from the requested configuration and its capabilities.
 
-use super::types::{Checksums, CopyResult, PortConfig, PortInfo, TxCaps, TxLimits};
+use super::types::{Checksums, CopyResult, PortConfig, PortInfo, RX_TIMESTAMP, TxCaps, TxLimits};
 
 /// `RTE_ETH_TX_OFFLOAD_TCP_TSO`
 const TX_TCP_SEGMENTS: u64 = 1 << 5;
@@ -98,7 +98,8 @@ impl PortConfig {
         let mtu = u32::from(if self.mtu > 0 { self.mtu } else { info.mtu });
         let chains = if mtu + LINK_HEADER > room { RX_CHAINS } else { 0 };
         let hash = if self.rss { RX_HASH } else { 0 };
-        chains | hash | self.rx_checksums.offloads()
+        let timestamps = if self.timestamps { RX_TIMESTAMP } else { 0 };
+        chains | hash | timestamps | self.rx_checksums.offloads()
     }
 }
 

@@ -10,6 +10,7 @@ _Static_assert(RTE_ETH_TX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_TX_OFFLOAD_UDP
                "as in offloads.rs");
 _Static_assert(RTE_ETH_RX_OFFLOAD_IPV4_CKSUM == 1 << 1 && RTE_ETH_RX_OFFLOAD_UDP_CKSUM == 1 << 2 &&
                    RTE_ETH_RX_OFFLOAD_TCP_CKSUM == 1 << 3 && RTE_ETH_RX_OFFLOAD_SCATTER == 1 << 13 &&
+                   RTE_ETH_RX_OFFLOAD_TIMESTAMP == 1 << 14 &&
                    RTE_ETH_RX_OFFLOAD_RSS_HASH == 1 << 19,
                "as in offloads.rs");
 
@@ -46,6 +47,7 @@ int castanet_dpdk_info(uint16_t port, struct castanet_port_info *info) {
     info->numa_node = rte_eth_dev_socket_id(port);
     info->rx_offloads = dev.rx_offload_capa;
     info->tx_offloads = dev.tx_offload_capa;
+    info->max_vmdq_pools = dev.max_vmdq_pools;
     /* Zero means unknown. */
     info->max_chain =
         dev.tx_desc_lim.nb_seg_max != 0 ? RTE_MIN(dev.tx_desc_lim.nb_seg_max, CHAIN) : CHAIN;
@@ -80,6 +82,63 @@ int castanet_dpdk_revive(uint16_t port) {
     return start(port, &dev);
 }
 
+_Static_assert(RTE_ETH_64_POOLS == MOST_POOLS, "as many VLANs as pools");
+
+/* Sets the modes by which packets come to queues: RSS, pools of VMDq, or both. */
+static void distribute(struct rte_eth_conf *conf, const struct castanet_port_setup *setup,
+                       uint64_t rss_types) {
+    struct rte_eth_vmdq_rx_conf *vmdq = &conf->rx_adv_conf.vmdq_rx_conf;
+    if (setup->rss) {
+        uint64_t wanted = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
+        conf->rx_adv_conf.rss_conf.rss_hf = wanted & rss_types;
+        if (conf->rx_adv_conf.rss_conf.rss_hf != 0)
+            conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    }
+    if (setup->pools == 0)
+        return;
+    conf->rxmode.mq_mode |= RTE_ETH_MQ_RX_VMDQ_FLAG;
+    vmdq->nb_queue_pools = setup->pools;
+    if (!setup->has_vlans) {
+        vmdq->rx_mode = RTE_ETH_VMDQ_ACCEPT_UNTAG;
+        return;
+    }
+    vmdq->nb_pool_maps = setup->pools;
+    for (unsigned pool = 0; pool < setup->pools && pool < MOST_POOLS; pool++) {
+        vmdq->pool_map[pool].vlan_id = setup->vlans[pool];
+        vmdq->pool_map[pool].pools = UINT64_C(1) << pool;
+    }
+}
+
+/* The settings of VMDq that a port would get, for a test. */
+struct castanet_vmdq_conf {
+    uint32_t mq_mode, pools, rx_mode, maps, default_pool;
+    uint16_t vlans[MOST_POOLS];
+    uint64_t masks[MOST_POOLS];
+};
+
+void castanet_dpdk_vmdq_conf(const struct castanet_port_setup *setup,
+                             struct castanet_vmdq_conf *to) {
+    struct rte_eth_conf conf = {0};
+    const struct rte_eth_vmdq_rx_conf *vmdq = &conf.rx_adv_conf.vmdq_rx_conf;
+    distribute(&conf, setup, UINT64_MAX);
+    *to = (struct castanet_vmdq_conf){.mq_mode = conf.rxmode.mq_mode,
+                                      .pools = vmdq->nb_queue_pools,
+                                      .rx_mode = vmdq->rx_mode,
+                                      .maps = vmdq->nb_pool_maps,
+                                      .default_pool = vmdq->enable_default_pool};
+    for (unsigned pool = 0; pool < MOST_POOLS; pool++) {
+        to->vlans[pool] = vmdq->pool_map[pool].vlan_id;
+        to->masks[pool] = vmdq->pool_map[pool].pools;
+    }
+}
+
+/* Gives a pool of a running port another Ethernet address. */
+int castanet_dpdk_pool_mac(uint16_t port, uint32_t pool, const uint8_t *mac) {
+    struct rte_ether_addr address;
+    memcpy(&address, mac, sizeof address);
+    return rte_eth_dev_mac_addr_add(port, &address, pool);
+}
+
 /* Configures and starts a stopped port; 1 if it waits for its peer. */
 int castanet_dpdk_start(uint16_t port, const struct castanet_port_setup *setup) {
     struct rte_eth_conf conf = {0};
@@ -91,12 +150,7 @@ int castanet_dpdk_start(uint16_t port, const struct castanet_port_setup *setup) 
         return failed;
     conf.rxmode.offloads = setup->rx_offloads & dev.rx_offload_capa;
     conf.txmode.offloads = setup->tx_offloads & dev.tx_offload_capa;
-    if (setup->rss) {
-        uint64_t wanted = RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP;
-        conf.rx_adv_conf.rss_conf.rss_hf = wanted & dev.flow_type_rss_offloads;
-        if (conf.rx_adv_conf.rss_conf.rss_hf != 0)
-            conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-    }
+    distribute(&conf, setup, dev.flow_type_rss_offloads);
     conf.intr_conf.rxq = setup->interrupts;
     if (setup->mtu != 0)
         conf.rxmode.mtu = setup->mtu;
@@ -119,6 +173,11 @@ int castanet_dpdk_start(uint16_t port, const struct castanet_port_setup *setup) 
         return 0;
     rte_eth_dev_stop(port);
     return failed;
+}
+
+/* Reads the clock by which a port stamps packets. */
+int castanet_dpdk_read_clock(uint16_t port, uint64_t *clock) {
+    return rte_eth_read_clock(port, clock);
 }
 
 int castanet_dpdk_stop(uint16_t port) { return rte_eth_dev_stop(port); }

@@ -1,5 +1,6 @@
 //! DPDK ports: each queue has its own lock, so that a port can be reconfigured at any time.
 
+use super::FlowTable;
 use super::burst;
 use super::eal::{check, is_started};
 use super::pool::Mbufs;
@@ -33,6 +34,8 @@ pub(crate) struct Port {
     /// worker calls [`Port::revive`], and in zero-copy mode the peer may write to its mbufs.
     pub(crate) is_memif: bool,
     original: Mutex<OriginalSettings>,
+    /// Its flow rules. Their lock is taken after that of the configuration.
+    pub(crate) flows: Mutex<FlowTable>,
     /// Number of starts.
     starts: AtomicU64,
     rx: Vec<Mutex<RxQueue>>,
@@ -118,8 +121,8 @@ pub(crate) fn port(number: u16) -> Option<Arc<Port>> {
     let tx = (0..info.max_tx_queues).map(|_| Mutex::new(None)).collect();
     let is_memif = info.driver() == "net_memif";
     let (config, starts) = (Mutex::new(None), AtomicU64::new(0));
-    let original = Mutex::default();
-    let port = Arc::new(Port { number, config, is_memif, original, starts, rx, tx });
+    let (original, flows) = (Mutex::default(), Mutex::default());
+    let port = Arc::new(Port { number, config, is_memif, original, flows, starts, rx, tx });
     ports.push(port.clone());
     Some(port)
 }
@@ -179,18 +182,20 @@ impl Port {
         let (info, room) = (self.info()?, mbufs.pool().data_capacity() as u32);
         let setup = PortSetup {
             mbufs: mbufs.mempool(),
-            rx_queues: config.rx_queues,
-            tx_queues: config.tx_queues,
-            rx_descriptors: config.rx_descriptors,
-            tx_descriptors: config.tx_descriptors,
-            mtu: config.mtu,
-            promiscuous: config.promiscuous.into(),
-            rss: config.rss.into(),
-            interrupts: config.interrupts.into(),
-            reserved: [0; 3],
             rx_offloads: config.rx_offloads(&info, room),
             tx_offloads: config.tx_offloads(&info, room),
+            ..PortSetup::of(config)
         };
+        let mut flows = lock(&self.flows);
+        if config.isolated != flows.isolated {
+            let lacks = |why| format!("its driver {} does not isolate flows: {why}", info.driver());
+            self.isolate(config.isolated).map_err(lacks)?;
+            flows.isolated = config.isolated;
+        }
+        if config.timestamps {
+            // SAFETY: the environment runs.
+            check(unsafe { shim::castanet_dpdk_register_timestamps() })?;
+        }
         // SAFETY: the port is stopped and no worker uses its queues, whose locks
         // are held here; the mempool is never freed.
         let started = check(unsafe { shim::castanet_dpdk_start(self.number, &raw const setup) })?;
@@ -209,6 +214,12 @@ impl Port {
             locked.reopen(running_config);
         }
         Ok(())
+    }
+
+    /// Creates the port's flow rules again after a start.
+    pub(crate) fn resume_flows(&self) -> Result<(), String> {
+        let queues = self.queues().0;
+        lock(&self.flows).resume(self, queues)
     }
 
     /// Applies settings that not every driver supports, and restores original values of those that
@@ -230,6 +241,14 @@ impl Port {
             let before = check(unsafe { shim::castanet_dpdk_pause(self.number, pause) })
                 .map_err(lacks("does not do that with pause frames"))?;
             original.pause.get_or_insert(before as u32);
+        }
+        for pool in 0..config.vmdq.map_or(0, |vmdq| vmdq.pools) {
+            let mac = config.pool_mac(self.number, pool);
+            // SAFETY: the address is live.
+            check(unsafe {
+                shim::castanet_dpdk_pool_mac(self.number, pool.into(), &raw const mac)
+            })
+            .map_err(lacks("gives pools no Ethernet addresses"))?;
         }
         if config.spread > 0 { self.spread(config.spread) } else { Ok(()) }
     }
@@ -303,6 +322,7 @@ impl Port {
     ) -> Result<LockedQueues<'_>, String> {
         let locked = self.locked();
         if running_config.take().is_some() {
+            lock(&self.flows).suspend(self);
             // SAFETY: no queue is in use: all locks are held, and each queue is marked as closed.
             check(unsafe { shim::castanet_dpdk_stop(self.number) })?;
         }
@@ -443,6 +463,14 @@ impl Port {
                 &raw const *cut,
             )
         })
+    }
+
+    /// Reads the clock by which the port stamps received packets.
+    pub(crate) fn read_clock(&self) -> Result<u64, String> {
+        let mut ticks = 0;
+        // SAFETY: `ticks` is live.
+        check(unsafe { shim::castanet_dpdk_read_clock(self.number, &raw mut ticks) })?;
+        Ok(ticks)
     }
 
     pub(crate) fn link(&self) -> LinkStatus {

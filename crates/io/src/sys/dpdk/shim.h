@@ -25,6 +25,8 @@
 #define BURST 64
 /* Most mbufs of one packet. */
 #define CHAIN 64
+/* Most pools of VMDq. */
+#define MOST_POOLS 64
 /* Most bytes of a packet that is received in several mbufs, and the length of a malformed one. */
 #define LONGEST (1 << 20)
 #define MALFORMED (-1)
@@ -106,7 +108,9 @@ struct castanet_port_info {
     uint64_t tx_offloads;
     /* Most mbufs of a packet to send. */
     uint16_t max_chain;
-    uint16_t reserved[3];
+    /* Most VMDq pools; 0 without VMDq. */
+    uint16_t max_vmdq_pools;
+    uint16_t reserved[2];
 };
 
 /* Configuration of a port. */
@@ -122,9 +126,13 @@ struct castanet_port_setup {
     uint8_t rss;
     /* Whether receive queues raise interrupts. */
     uint8_t interrupts;
-    uint8_t reserved[3];
+    /* Whether the pools of VMDq have the VLANs below. */
+    uint8_t has_vlans;
+    /* Pools of VMDq; 0 without VMDq. */
+    uint16_t pools;
     uint64_t rx_offloads;
     uint64_t tx_offloads;
+    uint16_t vlans[MOST_POOLS];
 };
 
 /* Limits of the fast path of transmission. */

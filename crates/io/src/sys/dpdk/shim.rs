@@ -1,8 +1,9 @@
 //! Declarations of the functions in the C files; structures are laid out as in `shim.h`.
 
-use super::types::{LinkStatus, PortInfo, PortStats, TsoRequest, TxLimits};
+use super::flow::RawRule;
+use super::types::{LinkStatus, MOST_POOLS, PortInfo, PortStats, TsoRequest, TxLimits};
 use castanet_packet::{FrameHeader, RawPacket};
-use std::ffi::{c_char, c_int, c_uint};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// Most packets of one call.
 pub(super) const BURST: usize = 64;
@@ -82,9 +83,11 @@ pub(super) struct PortSetup {
     pub(super) promiscuous: u8,
     pub(super) rss: u8,
     pub(super) interrupts: u8,
-    pub(super) reserved: [u8; 3],
+    pub(super) has_vlans: u8,
+    pub(super) pools: u16,
     pub(super) rx_offloads: u64,
     pub(super) tx_offloads: u64,
+    pub(super) vlans: [u16; MOST_POOLS],
 }
 
 unsafe extern "C" {
@@ -147,6 +150,40 @@ unsafe extern "C" {
         bytes: *mut u64,
     ) -> bool;
     pub(super) fn castanet_dpdk_rx_metadata(mbuf: *const Mbuf) -> u64;
+    #[cfg(test)]
+    pub(super) fn castanet_dpdk_flow_header(kind: u32) -> c_int;
+    pub(super) fn castanet_dpdk_flow_create(
+        port: u16,
+        rule: *const RawRule,
+        flow: *mut *mut c_void,
+        why: *mut c_char,
+        room: usize,
+    ) -> c_int;
+    pub(super) fn castanet_dpdk_flow_destroy(
+        port: u16,
+        flow: *mut c_void,
+        why: *mut c_char,
+        room: usize,
+    ) -> c_int;
+    pub(super) fn castanet_dpdk_flow_count(
+        port: u16,
+        flow: *mut c_void,
+        counter: u32,
+        packets: *mut u64,
+        bytes: *mut u64,
+        why: *mut c_char,
+        room: usize,
+    ) -> c_int;
+    pub(super) fn castanet_dpdk_flow_isolate(
+        port: u16,
+        on: bool,
+        why: *mut c_char,
+        room: usize,
+    ) -> c_int;
+    pub(super) fn castanet_dpdk_register_timestamps() -> c_int;
+    pub(super) fn castanet_dpdk_rx_timestamp(mbuf: *const Mbuf, timestamp: *mut u64) -> bool;
+    pub(super) fn castanet_dpdk_pool_mac(port: u16, pool: u32, mac: *const [u8; 6]) -> c_int;
+    pub(super) fn castanet_dpdk_read_clock(port: u16, clock: *mut u64) -> c_int;
     pub(super) fn castanet_dpdk_mbuf(frame: std::ptr::NonNull<FrameHeader>) -> *const Mbuf;
     pub(super) fn castanet_dpdk_xstats(
         port: u16,

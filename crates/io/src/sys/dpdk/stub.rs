@@ -1,13 +1,15 @@
 //! Stub of DPDK for programs built without it.
 
+use super::flow_table::FlowTable;
 use super::types::{
     CopyResult, InterruptListener, LinkStatus, PortConfig, PortInfo, PortStats, RingConfig,
     RxMetadata, RxResult, TsoRequest, TxCaps, TxResult,
 };
+use castanet_kit::flow_rules::FlowRule;
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
 use std::os::fd::RawFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Whether this program was built with DPDK.
 pub(crate) const BUILT_IN: bool = false;
@@ -69,7 +71,12 @@ impl Mbufs {
 }
 
 /// Cannot exist without DPDK.
+#[derive(Debug)]
+pub(crate) struct Flow(Infallible);
+
+/// Cannot exist without DPDK.
 pub(crate) struct Port {
+    pub(crate) flows: Mutex<FlowTable>,
     pub(crate) is_memif: bool,
     never: Infallible,
 }
@@ -151,6 +158,21 @@ impl Port {
         match self.never {}
     }
     pub(crate) fn arm(&self, _: u16, _: bool) -> Result<(), String> {
+        match self.never {}
+    }
+    pub(crate) fn create_flow(&self, _: &FlowRule, _: u16) -> Result<Flow, String> {
+        match self.never {}
+    }
+    pub(crate) fn destroy_flow(&self, flow: &Flow) -> Result<(), String> {
+        match flow.0 {}
+    }
+    pub(crate) fn flow_counts(&self, flow: &Flow, _: u32) -> Result<(u64, u64), String> {
+        match flow.0 {}
+    }
+    pub(crate) fn isolate(&self, _: bool) -> Result<(), String> {
+        match self.never {}
+    }
+    pub(crate) fn read_clock(&self) -> Result<u64, String> {
         match self.never {}
     }
     pub(crate) fn link(&self) -> LinkStatus {

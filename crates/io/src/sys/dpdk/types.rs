@@ -31,6 +31,38 @@ pub(crate) struct PortConfig {
     pub(crate) spread: u16,
     /// Whether receive queues raise interrupts.
     pub(crate) interrupts: bool,
+    /// The pools of virtual machines' queues.
+    pub(crate) vmdq: Option<Vmdq>,
+    /// Whether the port receives only what its flow rules say.
+    pub(crate) isolated: bool,
+    /// Whether the port stamps received packets with its time.
+    pub(crate) timestamps: bool,
+}
+
+impl PortConfig {
+    /// The Ethernet address of a pool of VMDq: the port's own with the port and the pool as its last
+    /// bytes, or one of QEMU's.
+    pub(crate) fn pool_mac(&self, port: u16, pool: u16) -> [u8; 6] {
+        let [a, b, c, d, ..] = self.mac.unwrap_or([0x52, 0x54, 0, 0, 0, 0]);
+        [a, b, c, d, port as u8, pool as u8]
+    }
+}
+
+/// Most pools of a port (`RTE_ETH_64_POOLS`).
+pub(crate) const MOST_POOLS: usize = 64;
+
+/// Pools of queues, one for each virtual machine (VMDq): packets go to a pool by their Ethernet
+/// address or VLAN, and within it by their hash.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Vmdq {
+    /// Number of pools.
+    pub pools: u16,
+    /// Whether packets are spread over the queues of a pool by a hash.
+    pub rss: bool,
+    /// The VLAN of each pool.
+    pub vlans: [u16; MOST_POOLS],
+    /// Whether pools have VLANs; if not, they receive packets without a tag.
+    pub has_vlans: bool,
 }
 
 /// Pause frames (IEEE 802.3, annex 31B) that a port sends and obeys, numbered as by DPDK.
@@ -168,6 +200,8 @@ pub(crate) struct RxMetadata {
     pub(crate) hash: bool,
     /// Wrong checksums, to count.
     pub(crate) checks: bool,
+    /// The port's time of reception, in ticks of its clock, as the packet's timestamp.
+    pub(crate) timestamps: bool,
 }
 
 /// Result of a call of `receive`.
@@ -206,6 +240,9 @@ pub(crate) struct TxResult {
     pub(crate) full: bool,
 }
 
+/// `RTE_ETH_RX_OFFLOAD_TIMESTAMP`
+pub(super) const RX_TIMESTAMP: u64 = 1 << 14;
+
 /// Identity and capabilities of a port.
 #[derive(Clone)]
 #[repr(C)]
@@ -227,13 +264,20 @@ pub(crate) struct PortInfo {
     pub(super) tx_offloads: u64,
     /// Most mbufs of a packet to send.
     pub(super) max_chain: u16,
-    pub(super) reserved: [u16; 3],
+    /// Most VMDq pools; 0 without VMDq.
+    pub(crate) max_vmdq_pools: u16,
+    pub(super) reserved: [u16; 2],
 }
 
 impl PortInfo {
     /// DPDK's name of the port.
     pub(crate) fn name(&self) -> String {
         text(&self.name)
+    }
+
+    /// Whether the port can stamp received packets with its time.
+    pub(crate) fn has_timestamps(&self) -> bool {
+        self.rx_offloads & RX_TIMESTAMP != 0
     }
 
     /// Name of the port's driver.
