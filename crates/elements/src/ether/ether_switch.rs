@@ -1,5 +1,6 @@
 //! `EtherSwitch`: forwards Ethernet frames as a learning switch.
 
+use super::port_forwarding::PortForwarding;
 use castanet_element::handler::Sums;
 use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
 use castanet_element::prelude::*;
@@ -10,9 +11,11 @@ use castanet_kit::mac_table::{MacTable, listing};
 /// The input and the output of one number are a port of the switch. The switch
 /// learns the source address of each frame with the port of the frame. A frame
 /// to a learnt address leaves by the port of the address, or is dropped if it
-/// arrived there (`drops.unmatched`). All other frames leave by all other
+/// arrived there or may not go there (`drops.unmatched`). All other frames leave by all other
 /// ports. An address expires TIMEOUT after the last frame from it; with
-/// TIMEOUT 0 the switch learns no address. The table has at most 65536
+/// TIMEOUT 0 the switch learns no address. `remove_port_forwarding` takes
+/// outputs from those to which frames of a port may go; each argument is
+/// a port and its outputs. The table has at most 65536
 /// addresses.
 ///
 /// ```click
@@ -33,12 +36,19 @@ use castanet_kit::mac_table::{MacTable, listing};
 /// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// < z eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// ! s.remove_port_forwarding 0 2, 1 0 2
+/// = s.port_forwarding weight: 1\t0: 1\nweight: 0\t1: \nweight: 2\t2: 0-1
+/// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// ! s.reset_port_forwarding
+/// = s.port_forwarding weight: 2\t0: 1-2\nweight: 2\t1: 0,2\nweight: 2\t2: 0-1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "ether", args = EtherSwitchArgs, methods, ports = "1-/1-", processing = "h/h")]
 pub struct EtherSwitch {
     timeout: Duration,
     outputs: u8,
+    forwarding: PortForwarding,
 }
 
 #[derive(Args)]
@@ -58,7 +68,8 @@ impl Build for EtherSwitch {
         }
         let outputs = u8::try_from(setup.outputs).ok().filter(|&n| Port::new(n.into()).is_some());
         let outputs = outputs.ok_or_else(|| ArgError::new("too many outputs"))?;
-        Ok(EtherSwitch { timeout: args.timeout, outputs })
+        let forwarding = PortForwarding::new(outputs);
+        Ok(EtherSwitch { timeout: args.timeout, outputs, forwarding })
     }
 }
 
@@ -75,6 +86,21 @@ impl EtherSwitch {
         let error = |e: ArgError| e.click("expected timeout (integer)");
         let timeout = Duration::from_arg(text, names).map_err(error)?;
         Ok(EtherSwitch { timeout, ..self.clone() })
+    }
+    /// For each port the number of outputs to which its frames may go, and these.
+    #[read]
+    fn port_forwarding(&self) -> String {
+        self.forwarding.listing()
+    }
+    /// Forbids outputs to frames of a port: `PORT OUTPUT...`, and others after commas.
+    #[write]
+    fn remove_port_forwarding(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(EtherSwitch { forwarding: self.forwarding.without(text, names)?, ..self.clone() })
+    }
+    /// Allows all outputs again but the port's own.
+    #[write]
+    fn reset_port_forwarding(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
+        Ok(EtherSwitch { forwarding: PortForwarding::new(self.outputs), ..self.clone() })
     }
 }
 
@@ -140,8 +166,10 @@ impl PerBatch for EtherSwitch {
             }
             let find = || state.table.find(dst.octets(), now, timeout);
             match Some(()).filter(|()| dst.is_unicast()).and_then(|()| find()) {
-                Some(to) if usize::from(to) == port => cx.emit(Port::DROP, packet),
-                Some(to) if to < self.outputs => cx.emit(Port::nth(to), packet),
+                Some(to) if to < self.outputs => match self.forwarding.allows(port, to) {
+                    true => cx.emit(Port::nth(to), packet),
+                    false => cx.emit(Port::DROP, packet),
+                },
                 _ => self.flood(port, packet, cx),
             }
         }
@@ -149,9 +177,9 @@ impl PerBatch for EtherSwitch {
 }
 
 impl EtherSwitch {
-    /// Sends a frame to all ports but the one that it arrived at.
+    /// Sends a frame to all ports to which it may go.
     fn flood(&self, from: usize, mut packet: Packet, cx: &mut Cx) {
-        let mut others = (0..self.outputs).filter(|&output| usize::from(output) != from);
+        let mut others = (0..self.outputs).filter(|&output| self.forwarding.allows(from, output));
         let Some(last) = others.next_back() else { return cx.emit(Port::DROP, packet) };
         for output in others {
             let copy = cx.copy_or_share(&mut packet);

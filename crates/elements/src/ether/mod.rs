@@ -12,6 +12,7 @@ mod ether_span_tree_state;
 pub mod ether_switch;
 pub mod host_ether_filter;
 pub mod mark_mac_header;
+mod port_forwarding;
 pub mod set_crc32;
 pub mod store_ether_address;
 
