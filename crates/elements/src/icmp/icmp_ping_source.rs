@@ -138,11 +138,7 @@ impl PerBatch for ICMPPingSource {
 
     fn batch(&self, state: &mut ICMPPingSourceState, _: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
-            let is_reply = self.args.record_reply(&self.name, state, &packet, cx);
-            match is_reply && self.args.mirror && !state.is_pulled {
-                true => self.args.send_back(packet, state, cx),
-                false => cx.consume(packet.into()),
-            }
+            self.args.take_reply(&self.name, state, packet, cx);
         }
     }
 }

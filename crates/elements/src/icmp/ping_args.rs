@@ -47,13 +47,22 @@ impl ICMPPingSourceArgs {
         true
     }
 
-    /// Sends the packet of a reply back as a request with the same data.
-    pub(crate) fn send_back(
+    /// Takes a packet of the input: records a reply, and with MIRROR sends it back as a request.
+    pub(crate) fn take_reply(
         &self,
-        mut packet: Packet,
+        name: &str,
         state: &mut ICMPPingSourceState,
+        packet: Packet,
         cx: &mut Cx,
     ) {
+        match self.record_reply(name, state, &packet, cx) && self.mirror && !state.is_pulled {
+            true => self.send_back(packet, state, cx),
+            false => cx.consume(packet.into()),
+        }
+    }
+
+    /// Sends the packet of a reply back as a request with the same data.
+    fn send_back(&self, mut packet: Packet, state: &mut ICMPPingSourceState, cx: &mut Cx) {
         let start = packet.transport_offset().and_then(|offset| usize::try_from(offset).ok());
         match start.is_some_and(|start| packet.pull_front(start + Icmp::LEN)) {
             true => self.send_ping_with(packet, state, cx),
@@ -90,7 +99,7 @@ impl ICMPPingSourceArgs {
 
     /// Records a reply to one of the element's requests, and reports it if VERBOSE is true. Returns
     /// whether the packet is a reply to this element.
-    pub(crate) fn record_reply(
+    fn record_reply(
         &self,
         name: &str,
         state: &mut ICMPPingSourceState,
