@@ -183,7 +183,10 @@ fn every_page_has_a_synopsis() {
              [ACTIVE true])\n\
              1 input (pull); 1 output (push)",
         ),
-        ("IPFilter", "IPFilter(RULES...)\n1 input (push); 1 or more outputs (push)"),
+        (
+            "IPFilter",
+            "IPFilter(RULES..., [CACHING false])\n1 input (push); 0 or more outputs (push)",
+        ),
         ("Null", "Null\n1 input (push or pull); 1 output (push or pull)"),
         ("AddressInfo", "no packets\n"),
         ("InfiniteSource", "no input; 1 output (push or pull)"),

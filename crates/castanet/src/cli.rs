@@ -181,7 +181,7 @@ impl Workers {
 
     /// Checks that the process may use the cores that the user names.
     pub(crate) fn check(&self) -> CommandResult {
-        let text = |cores: &[usize]| castanet_runtime::cores::written(cores);
+        let text = |cores: &[usize]| castanet_kit::text::ranges(cores);
         let (online, allowed) =
             (castanet_runtime::cores::online(), castanet_runtime::cores::allowed());
         let absent =

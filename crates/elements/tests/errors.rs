@@ -338,7 +338,37 @@ fn measurements() {
     golden(
         "Idle -> AggregateIP(ip nose) -> Discard",
         "FIELD: unknown field 'ip nose'",
-        "FIELD: unknown field 'ip nose'",
+        "expected 'HEADER [NAME] [{OFFSET:LENGTH}] [/PREFIX] [& MASK]'",
+    );
+    golden(
+        "Idle -> AggregateIP(ip src[3:2]) -> Discard",
+        "FIELD: reaches beyond the field",
+        "bad offset or length in TCP/IP field",
+    );
+    golden(
+        "Idle -> AggregateIP(ip src/33) -> Discard",
+        "FIELD: /33 is longer than the field",
+        "bad prefix or mask in TCP/IP field",
+    );
+    golden(
+        "Idle -> AggregateIP(ip{28:8}) -> Discard",
+        "FIELD: field crosses a boundary of 32 bits",
+        "field specification does not fit within a single word",
+    );
+    golden(
+        "Idle -> AggregateIP(ip src, INCREMENTAL true) -> Discard",
+        "no bit of the annotation is left for INCREMENTAL | a mask such as /16",
+        "'INCREMENTAL' is incompatible with field length 32",
+    );
+    golden(
+        "Idle -> AggregateFilter(0) -> Discard",
+        "pattern 0 has no aggregates | `all` stands for every aggregate",
+        "pattern 0 has no aggregates",
+    );
+    golden(
+        "Idle -> StoreData(0, a, bcd) -> Discard",
+        "MASK must be no longer than DATA | MASK has 3 bytes, DATA 1",
+        "MASK must be no longer than DATA",
     );
     golden(
         "Idle -> AggregateIP(ip src/8, INCREMENTAL true, UNSHIFT_IP_ADDR true) -> Discard",

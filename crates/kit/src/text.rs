@@ -17,6 +17,22 @@ pub fn parse_integer(text: &str) -> Option<i128> {
     value.ok().map(|value| sign * value)
 }
 
+/// Ascending numbers as Click and the kernel write sets: `0,4-7`.
+pub fn ranges<'a>(numbers: impl IntoIterator<Item = &'a usize>) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => ranges.push((number, number)),
+        }
+    }
+    let range = |&(first, last): &(usize, usize)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
+}
+
 /// Parses `true` or `false`, in any spelling that Click accepts.
 pub fn parse_bool(text: &str) -> Option<bool> {
     match text {

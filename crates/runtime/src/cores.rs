@@ -94,22 +94,6 @@ pub fn online() -> Vec<usize> {
     listed(text.trim()).unwrap_or_default()
 }
 
-/// A list of cores as the kernel writes it: `0,4-7`.
-pub fn written<'a>(cores: impl IntoIterator<Item = &'a usize>) -> String {
-    let mut ranges: Vec<(usize, usize)> = Vec::new();
-    for &core in cores {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == core => *last = core,
-            _ => ranges.push((core, core)),
-        }
-    }
-    let range = |&(first, last): &(usize, usize)| match first == last {
-        true => first.to_string(),
-        false => format!("{first}-{last}"),
-    };
-    ranges.iter().map(range).collect::<Vec<_>>().join(",")
-}
-
 /// The NUMA nodes and their cores, as the kernel lists them.
 fn nodes(folder: &Path) -> Vec<(usize, Vec<usize>)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -167,7 +151,7 @@ mod tests {
     #[test]
     fn lists_are_written_as_the_kernel_writes_them() {
         for text in ["0-3,8,10-11", "2", ""] {
-            assert_eq!(written(&listed(text).unwrap()), text);
+            assert_eq!(castanet_kit::text::ranges(&listed(text).unwrap()), text);
         }
     }
 

@@ -46,6 +46,8 @@ pub struct GreHeader {
     pub key: Option<u32>,
     /// Whether there is a checksum over header and payload.
     pub has_checksum: bool,
+    /// The sequence number.
+    pub sequence: Option<u32>,
 }
 
 /// Reason why a packet is no GRE packet.
@@ -59,12 +61,13 @@ pub enum GreError {
 
 impl GreHeader {
     /// The length of the longest header that is written, in bytes.
-    pub const LONGEST: usize = Gre::LEN + 2 * FIELD;
+    pub const LONGEST: usize = Gre::LEN + 3 * FIELD;
 
     /// Length in bytes.
     #[inline]
     pub fn length(&self) -> usize {
-        Gre::LEN + FIELD * (usize::from(self.has_checksum) + usize::from(self.key.is_some()))
+        let fields = [self.has_checksum, self.key.is_some(), self.sequence.is_some()];
+        Gre::LEN + FIELD * fields.into_iter().filter(|&is_there| is_there).count()
     }
 
     /// Writes the header to the first [`GreHeader::length`] bytes of a packet, which its payload follows. The
@@ -74,13 +77,16 @@ impl GreHeader {
     /// The packet is shorter than the header.
     #[inline]
     pub fn write(&self, packet: &mut [u8]) {
-        let checksum_flag = if self.has_checksum { CHECKSUM } else { 0 };
-        let key_flag = if self.key.is_some() { KEY } else { 0 };
-        packet[..2].copy_from_slice(&(checksum_flag | key_flag).to_be_bytes());
+        let flag = |is_there, flag| if is_there { flag } else { 0 };
+        let flags = flag(self.has_checksum, CHECKSUM)
+            | flag(self.key.is_some(), KEY)
+            | flag(self.sequence.is_some(), SEQUENCE);
+        packet[..2].copy_from_slice(&flags.to_be_bytes());
         packet[2..4].copy_from_slice(&self.protocol.to_be_bytes());
-        let len = self.length();
-        if let Some(key) = self.key {
-            packet[len - FIELD..len].copy_from_slice(&key.to_be_bytes());
+        let mut end = self.length();
+        for field in [self.sequence, self.key].into_iter().flatten() {
+            packet[end - FIELD..end].copy_from_slice(&field.to_be_bytes());
+            end -= FIELD;
         }
         if self.has_checksum {
             packet[Gre::LEN..][..FIELD].fill(0);
@@ -89,7 +95,7 @@ impl GreHeader {
         }
     }
 
-    /// Reads the header of a packet; returns it with its length, which a sequence number counts into.
+    /// Reads the header of a packet; returns it with its length.
     ///
     /// # Errors
     /// It is no GRE packet of version 0 (RFC 2784, section 2.3), or its checksum is wrong.
@@ -110,12 +116,12 @@ impl GreHeader {
         };
         let has_checksum = field(CHECKSUM)?.is_some();
         let key = field(KEY)?;
-        field(SEQUENCE)?;
+        let sequence = field(SEQUENCE)?;
         let len = packet.len() - rest.len();
         if has_checksum && checksum::of(packet) != 0 {
             return Err(GreError::Checksum);
         }
-        Ok((GreHeader { protocol: header.protocol(), key, has_checksum }, len))
+        Ok((GreHeader { protocol: header.protocol(), key, has_checksum, sequence }, len))
     }
 }
 
@@ -127,9 +133,10 @@ mod tests {
     proptest! {
         #[test]
         fn headers_are_read_as_they_were_written(
-            protocol: u16, key: Option<u32>, has_checksum: bool, payload: Vec<u8>,
+            protocol: u16, key: Option<u32>, has_checksum: bool, sequence: Option<u32>,
+            payload: Vec<u8>,
         ) {
-            let header = GreHeader { protocol, key, has_checksum };
+            let header = GreHeader { protocol, key, has_checksum, sequence };
             let mut packet = vec![0; header.length()];
             packet.extend(&payload);
             header.write(&mut packet);
@@ -149,9 +156,10 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_number_is_skipped_and_strange_bits_are_refused() {
+    fn a_sequence_number_is_read_and_strange_bits_are_refused() {
         let packet = [0x30, 0, 8, 0, 0, 0, 0, 7, 0, 0, 0, 1, b'x'];
-        let header = GreHeader { protocol: 0x0800, key: Some(7), has_checksum: false };
+        let (key, sequence) = (Some(7), Some(1));
+        let header = GreHeader { protocol: 0x0800, key, has_checksum: false, sequence };
         assert_eq!(GreHeader::read(&packet), Ok((header, 12)));
         for (at, bits) in [(0, 0x40), (0, 0x08), (0, 0x04), (1, 0x01), (1, 0x07)] {
             let mut strange = packet;

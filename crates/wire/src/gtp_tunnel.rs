@@ -40,8 +40,9 @@ impl Tunnel {
     }
 
     /// Writes the encapsulating headers to the first [`Tunnel::OVERHEAD`] bytes of `packet`,
-    /// before the inner packet; `None` if `packet` is too long or too short.
-    pub fn encapsulate(&self, packet: &mut [u8], id: u16) -> Option<()> {
+    /// before the inner packet; `None` if `packet` is too long or too short. The UDP header has a
+    /// checksum if `checksum` is true.
+    pub fn encapsulate(&self, packet: &mut [u8], id: u16, checksum: bool) -> Option<()> {
         let total = u16::try_from(packet.len()).ok()?;
         let (ip_bytes, rest) = packet.split_at_mut_checked(Ipv4Header::LEN)?;
         let (udp_bytes, message) = rest.split_at_mut_checked(Udp::LEN)?;
@@ -56,7 +57,9 @@ impl Tunnel {
         udp.set_dst_port(self.dst.1);
         let len = Udp::LEN + message.len();
         udp.set_length(len as u16);
-        udp.update_checksum(ip.pseudo(len), message);
+        if checksum {
+            udp.update_checksum(ip.pseudo(len), message);
+        }
         ip_bytes.copy_from_slice(ip.bytes());
         udp_bytes.copy_from_slice(udp.bytes());
         Some(())
@@ -156,15 +159,15 @@ mod tests {
         let (src, dst) = ((Ipv4Addr::new(9, 0, 0, 1), 2152), (Ipv4Addr::new(9, 0, 0, 2), 2153));
         let tunnel = Tunnel { src, dst, teid: 7 };
         let mut packet = [vec![0; Tunnel::OVERHEAD], inner.clone()].concat();
-        assert_eq!(tunnel.encapsulate(&mut packet, 3), Some(()));
+        assert_eq!(tunnel.encapsulate(&mut packet, 3, true), Some(()));
         let shown = sketch::print(&packet, sketch::Layer::Network);
         assert!(shown.starts_with("9.0.0.1:2152 > 9.0.0.2:2153 udp ttl 250 id 3"), "{shown}");
         assert!(!shown.contains("bad"), "{shown}");
         assert_eq!(Tunnel::from_packet(&packet), Some((tunnel, Tunnel::OVERHEAD)));
         assert_eq!(Tunnel::from_packet(&packet[..packet.len() - 1]), None);
         assert_eq!(Tunnel::from_packet(&inner), None);
-        assert_eq!(tunnel.encapsulate(&mut [0; 10], 3), None);
-        assert_eq!(tunnel.encapsulate(&mut vec![0; 70000], 3), None);
+        assert_eq!(tunnel.encapsulate(&mut [0; 10], 3, true), None);
+        assert_eq!(tunnel.encapsulate(&mut vec![0; 70000], 3, true), None);
     }
 
     #[test]

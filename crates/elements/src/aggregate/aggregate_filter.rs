@@ -70,8 +70,11 @@ impl Build for AggregateFilter {
 
     fn build(args: AggregateFilterArgs, setup: &Setup) -> Result<Self, ArgError> {
         let rules = args.rules.iter().enumerate();
-        let rules = rules
-            .map(|(n, it)| rule(it, setup.outputs).map_err(|e| e.at(format_args!("pattern {n}"))));
+        let rules = rules.map(|(n, it)| match it.words.len() {
+            1 => Err(ArgError::new(format!("pattern {n} has no aggregates"))
+                .help("`all` stands for every aggregate")),
+            _ => rule(it, setup.outputs).map_err(|e| e.at(format_args!("pattern {n}"))),
+        });
         Ok(AggregateFilter { ranges: Ranges::new(&rules.collect::<Result<Vec<_>, _>>()?) })
     }
 }

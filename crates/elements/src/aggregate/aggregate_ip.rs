@@ -6,10 +6,12 @@ use castanet_kit::ip_field::IpField;
 
 /// Sets each packet's aggregate annotation to a field of its IP or transport header.
 ///
-/// A field is a name such as `ip src` or `tcp sport`, or bytes such as `ip[12:4]`,
-/// or bits such as `transp{0-15}`; a mask, `/8` or `& 0xff00`, selects part of it.
-/// `sport` and `dport` are those of TCP or UDP, `data[0]` is the first byte of their data.
-/// Packets without the field leave by the second output.
+/// A field is a name such as `ip src` or `tcp ack` (the flag; `tcp ackno` is the number), or
+/// bytes such as `ip[12:4]`, or bits such as `transp{0-15}`; a mask, `/8` or `& 0xff00`, selects
+/// part of it, and so does a position, as in `ip src[1]`. `ip proto 47[0:2]` are bytes of the
+/// header of protocol 47. `sport` and `dport` are those of TCP or UDP, `data[0]` is the first
+/// byte of their data. A field lies in one word of 32 bits. Packets that do not have all of its
+/// word leave by the second output.
 ///
 /// ```click
 /// in -> a :: AggregateIP(ip src/8) -> AggregateIP(udp dport & 0xff, INCREMENTAL true)
@@ -33,12 +35,20 @@ use castanet_kit::ip_field::IpField;
 /// > in  1.2.3.4 > 2.0.0.2 udp
 /// < out 1.2.3.4 > 2.0.0.2 udp
 /// ```
+///
+/// ```click
+/// in -> a :: AggregateIP(tcp[13] & 0x10) -> f :: AggregateFilter(1 1, 0 all) -> other;  f[1] -> acks
+/// > in    1.0.0.1:5 > 2.0.0.2:80 tcp ack
+/// > in    1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// < acks  1.0.0.1:5 > 2.0.0.2:80 tcp ack
+/// < other 1.0.0.1:5 > 2.0.0.2:80 tcp syn
+/// = a.header tcp
+/// = a.field tcp ack
+/// ```
 #[derive(Element)]
 #[element(room = "aggregate", args = AggregateIPArgs, methods)]
 pub struct AggregateIP {
     field: IpField,
-    /// The field as the configuration names it.
-    field_name: String,
     incremental: bool,
     /// Number of bits by which a masked part of an address is shifted left.
     shift: u32,
@@ -48,7 +58,7 @@ pub struct AggregateIP {
 pub struct AggregateIPArgs {
     /// The field, with its mask.
     #[arg]
-    field: FieldArg,
+    field: String,
     /// Whether the field is appended to the bits of the annotation, rather than replaces it.
     #[arg(keyword, default = false)]
     incremental: bool,
@@ -57,42 +67,36 @@ pub struct AggregateIPArgs {
     unshift_ip_addr: bool,
 }
 
-/// The argument FIELD.
-pub struct FieldArg(IpField, String);
-
-impl FromArg for FieldArg {
-    const SYNTAX: &'static str = "a field such as `ip src/8`";
-
-    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
-        let text = String::from_arg(text, names)?;
-        IpField::parse(&text).map(|field| FieldArg(field, text)).map_err(ArgError::new)
-    }
-}
-
 impl Build for AggregateIP {
     type Args = AggregateIPArgs;
 
     fn build(args: AggregateIPArgs, _: &Setup) -> Result<Self, ArgError> {
-        let FieldArg(field, field_name) = args.field;
+        let field = IpField::parse(&args.field)
+            .map_err(|e| ArgError::new(format!("FIELD: {}", e.message)).click(e.click))?;
+        if args.incremental && field.bit_length == 32 {
+            let error = ArgError::new("no bit of the annotation is left for INCREMENTAL");
+            let click = "'INCREMENTAL' is incompatible with field length 32";
+            return Err(error.click(click).help("a mask such as /16 makes the field shorter"));
+        }
         if args.incremental && args.unshift_ip_addr {
             return Err(ArgError::new("INCREMENTAL and UNSHIFT_IP_ADDR are incompatible"));
         }
         let shift = field.address_shift().filter(|_| args.unshift_ip_addr).unwrap_or(0);
-        Ok(AggregateIP { field, field_name, incremental: args.incremental, shift })
+        Ok(AggregateIP { field, incremental: args.incremental, shift })
     }
 }
 
 #[handlers]
 impl AggregateIP {
-    /// The header in which the field lies: `ip`, `transp` or `payload`.
+    /// The header in which the field lies, such as `ip`, `tcp` or `data`.
     #[read]
-    fn header(&self) -> &'static str {
-        self.field.header.name()
+    fn header(&self) -> String {
+        self.field.header_name()
     }
-    /// The field, as the configuration names it.
+    /// The field by its name, if it or an octet or word around it has one.
     #[read]
     fn field(&self) -> String {
-        self.field_name.clone()
+        self.field.canonical()
     }
     /// Offset of the field in bits from the start of the header.
     #[read]

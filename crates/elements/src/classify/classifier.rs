@@ -29,8 +29,14 @@ use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
 /// = c.matcher tests: 0 of them are too few for a table
 /// = c.program all->[0]\nsafe length 0\nalignment offset 0
 /// ```
+///
+/// ```click
+/// in -> c :: Classifier
+/// > in  hex 01
+/// = c.drops.unmatched 1
+/// ```
 #[derive(Element)]
-#[element(room = "classify", args = ClassifierArgs, methods)]
+#[element(room = "classify", args = ClassifierArgs, methods, ports = "1/-")]
 pub struct Classifier {
     patterns: Vec<String>,
     /// The words of Click's program begin so many bytes before the packet.

@@ -33,8 +33,14 @@ use castanet_kit::classify::{Pattern, Rule, RuleError};
 /// > in   1.0.0.1 > 3.0.0.3 udp
 /// < two  1.0.0.1 > 3.0.0.3 udp
 /// ```
+///
+/// ```click
+/// in -> c :: IPClassifier
+/// > in  1.0.0.1 > 3.0.0.3 udp
+/// = c.drops.unmatched 1
+/// ```
 #[derive(Clone, Element)]
-#[element(room = "classify", args = IPClassifierArgs, by = IpRules<IPClassifier>, methods)]
+#[element(room = "classify", args = IPClassifierArgs, by = IpRules<IPClassifier>, methods, ports = "1/-")]
 pub struct IPClassifier;
 
 #[derive(Args)]
@@ -42,6 +48,9 @@ pub struct IPClassifierArgs {
     /// One pattern per output, in order.
     #[arg(rest)]
     patterns: Vec<String>,
+    /// An argument of FastClick without effect: no results are cached, as lookups cost less.
+    #[arg(keyword, name = "CACHING", default = false)]
+    _caching: bool,
 }
 
 impl RuleSyntax for IPClassifier {

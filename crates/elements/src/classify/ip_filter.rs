@@ -29,6 +29,19 @@ use castanet_kit::classify::{Rule, RuleError};
 /// < out 1.0.0.1:99 > 2.0.0.2:54 udp
 /// ```
 ///
+/// Without outputs it drops and counts packets.
+///
+/// ```click
+/// in -> f :: IPFilter(CACHING true, deny all)
+/// > in  1.0.0.1:9 > 2.0.0.2:53 udp
+/// = f.drops.unmatched 1
+/// = f.cache_hits_count -1
+/// = f.cache_misses_count -1
+/// = f.cache_total_count -1
+/// = f.cache_hits_ratio -1
+/// = f.cache_misses_ratio -1
+/// ```
+///
 /// Each packet is filtered by its own bytes, as in Click: patterns of ports, TCP flags or ICMP
 /// match neither later fragments nor packets that end before these fields. So a rule that denies a
 /// port lets later fragments pass, and also a first fragment that ends within the transport header.
@@ -48,7 +61,7 @@ use castanet_kit::classify::{Rule, RuleError};
 /// > c   1.0.0.1 > 2.0.0.2 udp id 7 frag 16 "late"
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "classify", args = IPFilterArgs, by = IpRules<IPFilter>, methods)]
+#[element(room = "classify", args = IPFilterArgs, by = IpRules<IPFilter>, methods, ports = "1/-")]
 pub struct IPFilter;
 
 #[derive(Args)]
@@ -56,6 +69,9 @@ pub struct IPFilterArgs {
     /// `allow`, `deny`, `drop` or an output number, then a pattern; or `file` and a file of rules.
     #[arg(rest)]
     pub(super) rules: Vec<String>,
+    /// An argument of FastClick without effect: no results are cached, as lookups cost less.
+    #[arg(keyword, name = "CACHING", default = false)]
+    _caching: bool,
 }
 
 impl RuleSyntax for IPFilter {

@@ -5,6 +5,9 @@ use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Lookups, Program, Rule, RuleError, TestsLeft, word};
 use std::marker::PhantomData;
 
+/// FastClick's answer to questions about the cache of an element that has none.
+const NOT_CACHED: i64 = -1;
+
 /// A class of elements with rules.
 pub trait RuleSyntax: Clone + Send + Sync + 'static {
     /// The arguments.
@@ -74,6 +77,36 @@ impl<S: RuleSyntax> IpRules<S> {
     #[read]
     fn matcher(&self) -> String {
         self.program.matcher()
+    }
+
+    /// Number of packets whose result was cached, as in FastClick; -1, as there is no cache.
+    #[read]
+    fn cache_hits_count(&self) -> i64 {
+        NOT_CACHED
+    }
+
+    /// Number of packets whose result was not cached, as in FastClick; -1, as there is no cache.
+    #[read]
+    fn cache_misses_count(&self) -> i64 {
+        NOT_CACHED
+    }
+
+    /// Number of packets looked up in the cache, as in FastClick; -1, as there is no cache.
+    #[read]
+    fn cache_total_count(&self) -> i64 {
+        NOT_CACHED
+    }
+
+    /// Percentage of packets whose result was cached, as in FastClick; -1, as there is no cache.
+    #[read]
+    fn cache_hits_ratio(&self) -> i64 {
+        NOT_CACHED
+    }
+
+    /// Percentage of packets whose result was not cached, as in FastClick; -1, as there is no cache.
+    #[read]
+    fn cache_misses_ratio(&self) -> i64 {
+        NOT_CACHED
     }
 
     /// The rule or pattern of this number.

@@ -4,17 +4,25 @@ use castanet_element::prelude::*;
 
 /// Copies bytes within each packet from one offset to another.
 ///
-/// A packet is unchanged if it does not have all source bytes, or if it ends before
-/// the last destination byte and GROW does not extend it.
+/// A packet that does not have all source bytes is unchanged. One that ends before the
+/// last destination byte is extended by zeros, or unchanged if GROW is false.
 ///
 /// ```click
-/// in -> MoveData(0, 2, 2) -> out;  in2 -> MoveData(DST_OFFSET 3, SRC_OFFSET 0, LENGTH 2, GROW true) -> out2
+/// in -> MoveData(0, 2, 2) -> out;  in2 -> MoveData(DST_OFFSET 3, SRC_OFFSET 0, LENGTH 2) -> out2
 /// > in   hex 01 02 03 04
 /// > in   hex 01 02 03
 /// < out  hex 03 04 03 04
 /// < out  hex 01 02 03
 /// > in2  hex 01 02 03
 /// < out2 hex 01 02 03 01 02
+/// ```
+///
+/// ```click
+/// in -> MoveData(3, 0, 2, GROW false) -> out
+/// > in  hex 01 02 03
+/// > in  hex 01 02 03 04 05
+/// < out hex 01 02 03
+/// < out hex 01 02 03 01 02
 /// ```
 #[derive(Element)]
 #[element(room = "edit")]
@@ -29,7 +37,7 @@ pub struct MoveData {
     #[arg]
     length: u32,
     /// Whether to extend packets that end before the last destination byte.
-    #[arg(default = false)]
+    #[arg(keyword, default = true)]
     grow: bool,
 }
 

@@ -42,6 +42,9 @@ pub struct Pad {
     /// Whether added bytes are random, four at a time; less than four at the end are zero.
     #[arg(keyword, default = false)]
     random: bool,
+    /// An argument of FastClick without effect: no packet is reported.
+    #[arg(keyword, name = "VERBOSE", default = false)]
+    _verbose: bool,
     /// The maximum length of packets, to which longer ones are cut; no limit if 0.
     #[arg(keyword, default = 0)]
     maxlength: u32,

@@ -92,8 +92,11 @@ impl FromArg for ErrorKind {
 impl Build for RandomBitErrors {
     type Args = RandomBitErrorsArgs;
 
-    fn build(args: RandomBitErrorsArgs, _: &Setup) -> Result<Self, ArgError> {
+    fn build(args: RandomBitErrorsArgs, setup: &Setup) -> Result<Self, ArgError> {
         let RandomBitErrorsArgs { p, kind, active } = args;
+        if p == 0.0 {
+            (setup.warn)("zero bit error probability (underflow?)".into());
+        }
         Ok(RandomBitErrors { p, errors: BitErrors::new(p), kind, active })
     }
 }

@@ -6,7 +6,7 @@ use castanet_element::prelude::*;
 ///
 /// With MASK only the bits that are set in it change; bytes of DATA beyond the end
 /// of MASK are written whole. Bytes beyond the end of the packet are not written,
-/// unless GROW extends the packet.
+/// unless GROW extends the packet. Packets that are not longer than OFFSET are unchanged.
 ///
 /// ```click
 /// in -> StoreData(1, \<0a0b>) -> out
@@ -17,13 +17,18 @@ use castanet_element::prelude::*;
 /// ```
 ///
 /// ```click
-/// in -> StoreData(0, \<ff ff>, MASK \<02>) -> StoreData(3, "A", GROW true) -> out
+/// in -> StoreData(0, \<ff ff>, MASK \<02>) -> StoreData(2, "ABC", GROW true) -> out
+/// > in  hex 01 00 00
 /// > in  hex 01 00
-/// < out hex 03 ff 00 41
+/// < out hex 03 ff 41 42 43
+/// < out hex 03 ff
 /// ```
 #[derive(Element)]
-#[element(room = "edit")]
-pub struct StoreData {
+#[element(room = "edit", args = StoreDataArgs)]
+pub struct StoreData(StoreDataArgs);
+
+#[derive(Args)]
+pub struct StoreDataArgs {
     /// Offset in the packet, in bytes.
     #[arg(range = ..=1048576)]
     offset: u32,
@@ -38,21 +43,34 @@ pub struct StoreData {
     grow: bool,
 }
 
+impl Build for StoreData {
+    type Args = StoreDataArgs;
+
+    fn build(args: StoreDataArgs, _: &Setup) -> Result<Self, ArgError> {
+        let (data, mask) = (args.data.0.len(), args.mask.0.len());
+        if mask > data {
+            return Err(ArgError::new("MASK must be no longer than DATA")
+                .help(format!("MASK has {mask} bytes, DATA {data}")));
+        }
+        Ok(StoreData(args))
+    }
+}
+
 impl PerPacket for StoreData {
     type On = on::Any;
     type Local = ();
     type Fate = ();
 
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let (offset, data) = (self.offset as usize, &self.data.0);
-        if self.grow && packet.len() < offset + data.len() {
-            packet.put_back(offset + data.len() - packet.len());
-        }
+        let (offset, data) = (self.0.offset as usize, &self.0.data.0);
         if offset >= packet.len() {
             return;
         }
+        if self.0.grow && packet.len() < offset + data.len() {
+            packet.put_back(offset + data.len() - packet.len());
+        }
         let targets = packet.bytes_mut()[offset..].iter_mut().zip(data);
-        let masks = self.mask.0.iter().copied().chain(std::iter::repeat(u8::MAX));
+        let masks = self.0.mask.0.iter().copied().chain(std::iter::repeat(u8::MAX));
         targets
             .zip(masks)
             .for_each(|((target, byte), mask)| *target = *target & !mask | byte & mask);

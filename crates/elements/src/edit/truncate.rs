@@ -15,6 +15,10 @@ use castanet_element::prelude::*;
 /// < out hex 01 02 03 04 ; length 4
 /// < out hex 01 02
 /// = t.nbytes 4
+/// ! t.nbytes 1
+/// > in  hex 01 02
+/// < out hex 01 ; length 1
+/// = t.nbytes 1
 /// ```
 ///
 /// ```click
@@ -24,7 +28,7 @@ use castanet_element::prelude::*;
 /// < out hex 01 02 03 04
 /// = c.drops.too_long 1
 /// ```
-#[derive(Element)]
+#[derive(Clone, Element)]
 #[element(room = "edit", methods, headers = Pass)]
 pub struct Truncate {
     /// The maximum length, in bytes.
@@ -41,6 +45,12 @@ impl Truncate {
     #[read]
     fn nbytes(&self) -> String {
         self.length.to_string()
+    }
+    /// Sets the maximum length.
+    #[write(nbytes)]
+    fn set_nbytes(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let length = u32::from_arg(text, names).map_err(|e| e.click("expected integer"))?;
+        Ok(Truncate { length, ..*self })
     }
 }
 

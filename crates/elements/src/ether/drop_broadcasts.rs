@@ -5,7 +5,8 @@ use castanet_element::prelude::*;
 /// Drops packets that arrived as link-level broadcasts or multicasts.
 ///
 /// The packet type annotation decides. A router must not forward such packets
-/// (RFC 1812, 5.3.4). Each worker reports the first packet that it drops.
+/// (RFC 1812, 5.3.4). They leave by output 1, or are dropped if it is not
+/// connected. Each worker reports the first of them.
 ///
 /// ```click
 /// in -> d :: DropBroadcasts -> out
@@ -19,6 +20,13 @@ use castanet_element::prelude::*;
 /// = d.drops 2
 /// = d.drops.group 2
 /// ```
+///
+/// ```click
+/// in -> d :: DropBroadcasts -> out;  d[1] -> broadcasts
+/// > in  1.0.0.1 > 2.0.0.2 udp ; type broadcast
+/// < broadcasts 1.0.0.1 > 2.0.0.2 udp ; type broadcast
+/// = d.drops 1
+/// ```
 #[derive(Element)]
 #[element(room = "ether")]
 pub struct DropBroadcasts;
@@ -28,18 +36,18 @@ pub enum DropBroadcastsExit {
     /// All other packets.
     One,
     /// Packets that arrived as link-level broadcasts or multicasts.
-    #[drop]
+    #[optional]
     Group,
 }
 
 /// Counter of one worker.
 #[derive(Default, Local)]
 pub struct DropBroadcastsState {
-    /// Number of packets that were dropped.
+    /// Number of link-level broadcasts and multicasts.
     #[read]
     #[portable]
     drops: u64,
-    /// Whether the worker has reported a dropped packet.
+    /// Whether the worker has reported the first of them.
     is_reported: bool,
 }
 

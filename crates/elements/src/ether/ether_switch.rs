@@ -1,18 +1,19 @@
 //! `EtherSwitch`: forwards Ethernet frames as a learning switch.
 
-use castanet_element::handler::Sums;
-use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter};
+use super::ether_switch_state::EtherSwitchState;
+use super::port_forwarding::PortForwarding;
 use castanet_element::prelude::*;
-use castanet_kit::mac_table::{MacTable, listing};
 
 /// Forwards Ethernet frames between its ports as a learning switch does.
 ///
 /// The input and the output of one number are a port of the switch. The switch
 /// learns the source address of each frame with the port of the frame. A frame
 /// to a learnt address leaves by the port of the address, or is dropped if it
-/// arrived there (`drops.unmatched`). All other frames leave by all other
+/// arrived there or may not go there (`drops.unmatched`). All other frames leave by all other
 /// ports. An address expires TIMEOUT after the last frame from it; with
-/// TIMEOUT 0 the switch learns no address. The table has at most 65536
+/// TIMEOUT 0 the switch learns no address. `remove_port_forwarding` takes
+/// outputs from those to which frames of a port may go; each argument is
+/// a port and its outputs. The table has at most 65536
 /// addresses.
 ///
 /// ```click
@@ -33,12 +34,19 @@ use castanet_kit::mac_table::{MacTable, listing};
 /// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// < z eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// ! s.remove_port_forwarding 0 2, 1 0 2
+/// = s.port_forwarding weight: 1\t0: 1\nweight: 0\t1: \nweight: 2\t2: 0-1
+/// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// ! s.reset_port_forwarding
+/// = s.port_forwarding weight: 2\t0: 1-2\nweight: 2\t1: 0,2\nweight: 2\t2: 0-1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "ether", args = EtherSwitchArgs, methods, ports = "1-/1-", processing = "h/h")]
 pub struct EtherSwitch {
     timeout: Duration,
     outputs: u8,
+    forwarding: PortForwarding,
 }
 
 #[derive(Args)]
@@ -58,7 +66,8 @@ impl Build for EtherSwitch {
         }
         let outputs = u8::try_from(setup.outputs).ok().filter(|&n| Port::new(n.into()).is_some());
         let outputs = outputs.ok_or_else(|| ArgError::new("too many outputs"))?;
-        Ok(EtherSwitch { timeout: args.timeout, outputs })
+        let forwarding = PortForwarding::new(outputs);
+        Ok(EtherSwitch { timeout: args.timeout, outputs, forwarding })
     }
 }
 
@@ -76,49 +85,20 @@ impl EtherSwitch {
         let timeout = Duration::from_arg(text, names).map_err(error)?;
         Ok(EtherSwitch { timeout, ..self.clone() })
     }
-}
-
-/// The table of learnt addresses.
-#[derive(Default, Local)]
-#[local(methods)]
-#[portable(addresses)]
-pub struct EtherSwitchState {
-    table: MacTable,
-}
-
-#[handlers]
-impl EtherSwitchState {
-    /// Learnt addresses and their ports, a line each.
+    /// For each port the number of outputs to which its frames may go, and these.
     #[read]
-    fn table(&self) -> Value {
-        Value::common(Sums::new(self.table.packed(), listing))
+    fn port_forwarding(&self) -> String {
+        self.forwarding.listing()
     }
-}
-
-/// Learnt addresses, their ports and the times of their latest frames.
-impl PortableState for EtherSwitchState {
-    const IS_TABLE: bool = true;
-
-    fn export(&self, from: u64, to: &mut RecordWriter) -> Option<u64> {
-        self.table.export(from, |mac, port, last_seen| {
-            let last_seen = to.epoch.offset(last_seen);
-            to.write(&mac, &(port, last_seen));
-        })
+    /// Forbids outputs to frames of a port: `PORT OUTPUT...`, and others after commas.
+    #[write]
+    fn remove_port_forwarding(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(EtherSwitch { forwarding: self.forwarding.without(text, names)?, ..self.clone() })
     }
-
-    fn import(&mut self, record: &RecordReader, cx: &mut Cx) -> Result<(), ArgError> {
-        let (port, last_seen) = record.value()?;
-        let last_seen = record.epoch.nanos(last_seen).min(cx.now().nanos());
-        match self.table.import(record.key()?, port, last_seen) {
-            true => Ok(()),
-            false => Err(ArgError::new("the table of addresses is full")),
-        }
-    }
-
-    fn remove(&mut self, record: &RecordReader) {
-        if let Ok(mac) = record.key() {
-            self.table.forget(mac);
-        }
+    /// Allows all outputs again but the port's own.
+    #[write]
+    fn reset_port_forwarding(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
+        Ok(EtherSwitch { forwarding: PortForwarding::new(self.outputs), ..self.clone() })
     }
 }
 
@@ -140,8 +120,10 @@ impl PerBatch for EtherSwitch {
             }
             let find = || state.table.find(dst.octets(), now, timeout);
             match Some(()).filter(|()| dst.is_unicast()).and_then(|()| find()) {
-                Some(to) if usize::from(to) == port => cx.emit(Port::DROP, packet),
-                Some(to) if to < self.outputs => cx.emit(Port::nth(to), packet),
+                Some(to) if to < self.outputs => match self.forwarding.allows(port, to) {
+                    true => cx.emit(Port::nth(to), packet),
+                    false => cx.emit(Port::DROP, packet),
+                },
                 _ => self.flood(port, packet, cx),
             }
         }
@@ -149,9 +131,9 @@ impl PerBatch for EtherSwitch {
 }
 
 impl EtherSwitch {
-    /// Sends a frame to all ports but the one that it arrived at.
+    /// Sends a frame to all ports to which it may go.
     fn flood(&self, from: usize, mut packet: Packet, cx: &mut Cx) {
-        let mut others = (0..self.outputs).filter(|&output| usize::from(output) != from);
+        let mut others = (0..self.outputs).filter(|&output| self.forwarding.allows(from, output));
         let Some(last) = others.next_back() else { return cx.emit(Port::DROP, packet) };
         for output in others {
             let copy = cx.copy_or_share(&mut packet);

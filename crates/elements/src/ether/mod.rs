@@ -10,8 +10,10 @@ pub mod ether_span_tree;
 mod ether_span_tree_args;
 mod ether_span_tree_state;
 pub mod ether_switch;
+mod ether_switch_state;
 pub mod host_ether_filter;
 pub mod mark_mac_header;
+mod port_forwarding;
 pub mod set_crc32;
 pub mod store_ether_address;
 

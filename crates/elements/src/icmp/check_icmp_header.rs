@@ -20,6 +20,7 @@ use castanet_element::wire::{Icmp, ip_proto};
 /// > in  1.0.0.1 > 2.0.0.2 icmp type echo badcheck
 /// < out 1.0.0.1 > 2.0.0.2 icmp type echo "data"
 /// ~ c :: CheckICMPHeader: ICMP header check failed: not ICMP
+/// = c.count 1
 /// = c.drops 3
 /// = c.drops.bad_protocol 1
 /// = c.drops.bad_length 1
@@ -32,21 +33,38 @@ use castanet_element::wire::{Icmp, ip_proto};
 /// < bad 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "icmp", args = TransportCheckArgs, by = TransportCheck<CheckICMPHeader>, headers = Pass)]
+#[element(room = "icmp", args = CheckICMPHeaderArgs, by = TransportCheck<CheckICMPHeader>, headers = Pass)]
 pub struct CheckICMPHeader;
 
+#[derive(Args)]
+pub struct CheckICMPHeaderArgs {
+    /// Whether to report every invalid packet, not only the first.
+    #[arg(keyword, default = false)]
+    verbose: bool,
+    /// Whether to count by fault; ignored, because the element always does.
+    #[arg(keyword, default = false)]
+    details: bool,
+}
+
+impl From<CheckICMPHeaderArgs> for TransportCheckArgs {
+    fn from(CheckICMPHeaderArgs { verbose, details }: CheckICMPHeaderArgs) -> Self {
+        TransportCheckArgs { verbose, checksum: true, details }
+    }
+}
+
 impl TransportProtocol for CheckICMPHeader {
+    type Args = CheckICMPHeaderArgs;
     const NUMBER: u8 = ip_proto::ICMP;
     const NAME: &'static str = "ICMP";
     const FAULT_TEXTS: [&'static str; 3] = ["not ICMP", "bad packet length", "bad ICMP checksum"];
 
-    fn check(_: Sum, segment: &[u8]) -> Result<(), Fault> {
+    fn check(_: Sum, segment: &[u8], checksum: bool) -> Result<(), Fault> {
         let (icmp, payload) = Icmp::from_prefix(segment).ok_or(Fault::Length)?;
         if !icmp.length_ok(payload.len()) {
             return Err(Fault::Length);
         }
         // Header and payload in one go take fewer instructions than one after the other.
-        if checksum::of(segment) == 0 { Ok(()) } else { Err(Fault::Checksum) }
+        if !checksum || checksum::of(segment) == 0 { Ok(()) } else { Err(Fault::Checksum) }
     }
 
     fn check_start(segment: &[u8]) -> Result<(), Fault> {

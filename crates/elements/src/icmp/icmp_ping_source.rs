@@ -45,6 +45,14 @@ use castanet_element::wire::{Icmp, Ipv4Header};
 /// < out 1.0.0.1 > 2.0.0.2 icmp type echo ttl 200 id 1 ident 0 seq 1
 /// = p.count 1
 /// ```
+/// ```click
+/// p :: ICMPPingSource(1.0.0.1, 2.0.0.2, LIMIT 1, DATA "hello", MIRROR true, VERBOSE false) -> out;  in -> p
+/// + 1s
+/// < out 1.0.0.1 > 2.0.0.2 icmp type echo ttl 200 id 1 ident 0 seq 1 "hello"
+/// > in  2.0.0.2 > 1.0.0.1 icmp type echo-reply ttl 60 ident 0 seq 1 "hello"
+/// < out 1.0.0.1 > 2.0.0.2 icmp type echo ttl 200 id 2 ident 0 seq 2 "hello"
+/// = p.count 2
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "icmp", args = ICMPPingSourceArgs, methods, ports = "0-1/1", processing = "h/a", gives = "ip")]
 #[element(alias = "ICMPSendPings", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
@@ -129,10 +137,9 @@ impl PerBatch for ICMPPingSource {
     const SHARED: bool = true;
 
     fn batch(&self, state: &mut ICMPPingSourceState, _: usize, batch: Batch, cx: &mut Cx) {
-        for packet in batch.iter() {
-            self.args.record_reply(&self.name, state, packet, cx);
+        for packet in batch {
+            self.args.take_reply(&self.name, state, packet, cx);
         }
-        cx.consume(batch);
     }
 }
 
@@ -157,6 +164,7 @@ impl Source for ICMPPingSource {
             return NextRun::Done;
         }
         if cx.is_pulled() {
+            state.is_pulled = true;
             let n = cx.grant(n.min(usize::try_from(left).unwrap_or(n)));
             let sent = (0..n).take_while(|_| self.args.send_ping(state, cx)).count();
             return if sent > 0 { NextRun::Again } else { NextRun::Empty };

@@ -33,22 +33,54 @@ pub struct ICMPPingSourceArgs {
     /// Whether to report each reply, and a summary at the end.
     #[arg(keyword, default = true)]
     pub(crate) verbose: bool,
+    /// Whether each reply also becomes a request, unless the output is pull.
+    #[arg(keyword, default = false)]
+    pub(crate) mirror: bool,
 }
 
 impl ICMPPingSourceArgs {
     /// Sends a request. Returns false if the pool has no buffer for it.
     pub(crate) fn send_ping(&self, state: &mut ICMPPingSourceState, cx: &mut Cx) -> bool {
-        let ICMPPingSourceArgs { src, dst, identifier, data, .. } = self;
         let headers_len = Ipv4Header::LEN + Icmp::LEN;
-        let Some(mut packet) = cx.copy_in_after(headers_len, &data.0) else { return false };
+        let Some(packet) = cx.copy_in_after(headers_len, &self.data.0) else { return false };
+        self.send_ping_with(packet, state, cx);
+        true
+    }
+
+    /// Takes a packet of the input: records a reply, and with MIRROR sends it back as a request.
+    pub(crate) fn take_reply(
+        &self,
+        name: &str,
+        state: &mut ICMPPingSourceState,
+        packet: Packet,
+        cx: &mut Cx,
+    ) {
+        match self.record_reply(name, state, &packet, cx) && self.mirror && !state.is_pulled {
+            true => self.send_back(packet, state, cx),
+            false => cx.consume(packet.into()),
+        }
+    }
+
+    /// Sends the packet of a reply back as a request with the same data.
+    fn send_back(&self, mut packet: Packet, state: &mut ICMPPingSourceState, cx: &mut Cx) {
+        let start = packet.transport_offset().and_then(|offset| usize::try_from(offset).ok());
+        match start.is_some_and(|start| packet.pull_front(start + Icmp::LEN)) {
+            true => self.send_ping_with(packet, state, cx),
+            false => cx.consume(packet.into()),
+        }
+    }
+
+    /// Sends a request with the data in `packet`.
+    fn send_ping_with(&self, mut packet: Packet, state: &mut ICMPPingSourceState, cx: &mut Cx) {
+        let ICMPPingSourceArgs { src, dst, identifier, .. } = self;
         // Sequence numbers are never 0.
         let seq = (state.pings.count() % u64::from(u16::MAX)) as u16 + 1;
         let mut echo = Icmp([0; Icmp::LEN]);
         echo.set_kind(icmp::ECHO);
         echo.set_id(*identifier);
         echo.set_seq(seq);
-        echo.update_checksum(&data.0);
-        let total = (headers_len + data.0.len()) as u16;
+        echo.update_checksum(packet.bytes());
+        let total = (Ipv4Header::LEN + Icmp::LEN + packet.len()) as u16;
         let mut ip = Ipv4Header::new(ip_proto::ICMP, *src, *dst, total);
         ip.set_id(seq);
         ip.set_ttl(200);
@@ -63,26 +95,26 @@ impl ICMPPingSourceArgs {
             cx.stop();
         }
         cx.emit((), packet);
-        true
     }
 
-    /// Records a reply to one of the element's requests, and reports it if VERBOSE is true.
-    pub(crate) fn record_reply(
+    /// Records a reply to one of the element's requests, and reports it if VERBOSE is true. Returns
+    /// whether the packet is a reply to this element.
+    fn record_reply(
         &self,
         name: &str,
         state: &mut ICMPPingSourceState,
         packet: &Packet,
         cx: &mut Cx,
-    ) {
+    ) -> bool {
         let (Some(ip), Some(echo_reply)) = (packet.ipv4_header(), packet.icmp_header()) else {
-            return;
+            return false;
         };
         if echo_reply.kind() != icmp::ECHO_REPLY || echo_reply.id() != self.identifier {
-            return;
+            return false;
         }
         let received = u64::try_from(packet.timestamp()).ok().filter(|&at| at > 0);
         let at = received.unwrap_or_else(|| cx.now().nanos());
-        let Some(rtt) = state.pings.record_reply(echo_reply.seq(), at) else { return };
+        let Some(rtt) = state.pings.record_reply(echo_reply.seq(), at) else { return true };
         if self.verbose {
             let headers_len = ip.header_len() + Icmp::LEN;
             let bytes = usize::from(ip.total_len()).saturating_sub(headers_len);
@@ -91,6 +123,7 @@ impl ICMPPingSourceArgs {
             let times = format!("icmp_seq={seq} ttl={ttl} time={ms}.{us:03} ms");
             cx.chatter(&format!("{name}: {bytes} bytes from {src}: {times}"));
         }
+        true
     }
 }
 
@@ -100,6 +133,8 @@ impl ICMPPingSourceArgs {
 pub struct ICMPPingSourceState {
     pub(crate) pings: Pings,
     pub(crate) next: Option<Time>,
+    /// Whether the output is pull.
+    pub(crate) is_pulled: bool,
 }
 
 #[handlers]

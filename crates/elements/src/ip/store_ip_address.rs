@@ -22,7 +22,7 @@ use castanet_element::wire::ipv4::{IpSide, rewrite_address};
 /// < others hex 00 00
 /// ```
 /// ```click
-/// in -> StoreIPAddress(OFFSET src, ADDR 9.9.9.9) -> out
+/// in -> StoreIPAddress(OFFSET SRC, ADDR 9.9.9.9) -> out
 /// > in  1.0.0.1:5 > 2.0.0.2:6 udp "data"
 /// > in  1.0.0.1:5 > 2.0.0.2:6 tcp
 /// > in  1.0.0.1 > 2.0.0.2 udp frag 8
@@ -52,7 +52,7 @@ pub enum AddressField {
 impl FromArg for AddressField {
     const SYNTAX: &'static str = "an offset in bytes, src or dst";
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
-        match text {
+        match text.to_ascii_lowercase().as_str() {
             "src" => Ok(AddressField::Src),
             "dst" => Ok(AddressField::Dst),
             _ => Ok(AddressField::Offset(u32::from_arg(text, names)? as usize)),

@@ -24,7 +24,7 @@ use castanet_element::wire::{Icmp, Tcp, Udp, ip_proto};
 /// < out hex 61 62 63 ; network -20
 /// ```
 #[derive(Element)]
-#[element(room = "ip", headers = Unknown)]
+#[element(room = "ip", alias = "StripUDPHeader", headers = Unknown)]
 pub struct StripTransportHeader;
 
 impl PerPacket for StripTransportHeader {

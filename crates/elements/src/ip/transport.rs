@@ -2,8 +2,8 @@
 
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
-use castanet_element::wire::ipv4::final_destination;
-use castanet_element::wire::{Ipv4Header, Tcp, Udp};
+use castanet_element::wire::ipv4::{claimed_header_len, final_destination};
+use castanet_element::wire::{Ipv4Header, Ipv6Header, Tcp, Udp};
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
@@ -45,6 +45,29 @@ pub(crate) fn datagram(packet: &Packet) -> Option<(&Udp, Sum, &[u8])> {
     Some((udp, pseudo(packet, ip, len), bytes))
 }
 
+/// Marks the IP header at the start of a packet that has no marked header, for elements that take
+/// packets so.
+#[inline]
+pub(crate) fn mark_at_start(packet: &mut Packet) {
+    if packet.network_offset().is_none() {
+        mark_first_header(packet);
+    }
+}
+
+#[cold]
+fn mark_first_header(packet: &mut Packet) {
+    let bytes = packet.bytes();
+    let version = Ipv4Header::from_prefix(bytes).map(|(ip, _)| ip.version());
+    let len = match version {
+        Some(4) => claimed_header_len(bytes).filter(|&len| len <= bytes.len()),
+        Some(6) => Ipv6Header::from_prefix(bytes).map(|_| Ipv6Header::LEN),
+        _ => None,
+    };
+    if let Some(len) = len {
+        packet.set_network_header(0, len);
+    }
+}
+
 /// Restores the transport header of a packet, if it was stripped.
 #[inline]
 pub(crate) fn unstrip(packet: &mut Packet) {
@@ -66,14 +89,16 @@ pub enum Fault {
 
 /// A class of checks: the protocol that its elements check.
 pub trait TransportProtocol: Send + Sync + 'static {
+    /// The arguments of its elements.
+    type Args: Args + Into<TransportCheckArgs>;
     /// Protocol number in IP headers.
     const NUMBER: u8;
     /// Name of the protocol in reports.
     const NAME: &'static str;
     /// Click's text for each fault.
     const FAULT_TEXTS: [&'static str; 3];
-    /// Checks the header and the checksum of a segment that is not a fragment.
-    fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault>;
+    /// Checks the header and, if `checksum` is true, the checksum of a segment that is not a fragment.
+    fn check(pseudo: Sum, segment: &[u8], checksum: bool) -> Result<(), Fault>;
     /// Checks the header of a segment of which there is only the first fragment.
     fn check_start(segment: &[u8]) -> Result<(), Fault>;
 }
@@ -98,16 +123,19 @@ pub enum TransportExit {
     BadChecksum,
 }
 
-/// The arguments of the checks.
+/// The arguments of `CheckTCPHeader` and `CheckUDPHeader`.
 #[derive(Args)]
 pub struct TransportCheckArgs {
     /// Whether to report every invalid packet, not only the first.
     #[arg(keyword, default = false)]
-    verbose: bool,
+    pub(crate) verbose: bool,
+    /// Whether to check the checksum.
+    #[arg(keyword, default = true)]
+    pub(crate) checksum: bool,
     /// Whether to count by fault; ignored, because the element always does.
     #[arg(keyword, default = false)]
     #[allow(dead_code)]
-    details: bool,
+    pub(crate) details: bool,
 }
 
 /// An element that checks the headers of one transport protocol.
@@ -115,16 +143,18 @@ pub struct TransportCheck<P> {
     /// Name of the element in reports.
     name: String,
     verbose: bool,
+    checksum: bool,
     two_outputs: bool,
     protocol: PhantomData<P>,
 }
 
 impl<P: TransportProtocol> Build for TransportCheck<P> {
-    type Args = TransportCheckArgs;
-    fn build(args: TransportCheckArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let (verbose, two_outputs) = (args.verbose, setup.outputs > 1);
+    type Args = P::Args;
+    fn build(args: P::Args, setup: &Setup) -> Result<Self, ArgError> {
+        let TransportCheckArgs { verbose, checksum, .. } = args.into();
+        let two_outputs = setup.outputs > 1;
         let name = format!("{} :: Check{}Header", setup.name, P::NAME);
-        Ok(TransportCheck { name, verbose, two_outputs, protocol: PhantomData })
+        Ok(TransportCheck { name, verbose, checksum, two_outputs, protocol: PhantomData })
     }
 }
 
@@ -138,8 +168,11 @@ where
 
     #[inline]
     fn packet(&self, state: &mut TransportCheckState<P>, ip: Ipv4) -> TransportExit {
-        match check::<P>(&ip) {
-            Ok(()) => TransportExit::Good,
+        match check::<P>(&ip, self.checksum) {
+            Ok(()) => {
+                state.count += 1;
+                TransportExit::Good
+            }
             Err(fault) => self.reject(state, fault),
         }
     }
@@ -167,7 +200,7 @@ impl<P: TransportProtocol> TransportCheck<P> {
 }
 
 #[inline(always)]
-fn check<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
+fn check<P: TransportProtocol>(ip: &Ipv4, checksum: bool) -> Result<(), Fault> {
     if ip.protocol() != P::NUMBER {
         return Err(Fault::Protocol);
     }
@@ -176,7 +209,7 @@ fn check<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
     }
     let packet = ip.packet();
     let (ip, bytes) = packet.ipv4_segment().ok_or(Fault::Length)?;
-    P::check(pseudo(packet, ip, bytes.len()), bytes)
+    P::check(pseudo(packet, ip, bytes.len()), bytes, checksum)
 }
 
 /// Checks a fragment. The checksum covers all fragments of the packet.
@@ -193,6 +226,10 @@ fn check_fragment<P: TransportProtocol>(ip: &Ipv4) -> Result<(), Fault> {
 #[derive(Local)]
 #[local(methods)]
 pub struct TransportCheckState<P: TransportProtocol> {
+    /// Number of valid packets.
+    #[read]
+    #[portable]
+    count: u64,
     /// Number of invalid packets.
     #[read]
     #[portable]
@@ -206,6 +243,7 @@ pub struct TransportCheckState<P: TransportProtocol> {
 impl<P: TransportProtocol> Default for TransportCheckState<P> {
     fn default() -> Self {
         TransportCheckState {
+            count: 0,
             drops: 0,
             by_fault: [0; 3],
             reports: Vec::new(),

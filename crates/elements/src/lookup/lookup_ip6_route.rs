@@ -72,6 +72,9 @@ impl FromArg for RouteArg {
 impl Build for LookupIP6Route {
     type Args = LookupIP6RouteArgs;
     fn build(args: LookupIP6RouteArgs, setup: &Setup) -> Result<Self, ArgError> {
+        if args.routes.is_empty() {
+            (setup.warn)("no routes".into());
+        }
         let routes = args.routes.into_iter().map(|route| Some(route.0));
         Ok(LookupIP6Route { table: RouteTable::new(routes, setup)? })
     }

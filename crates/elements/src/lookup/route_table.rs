@@ -23,6 +23,17 @@ fn argument_error<A: Address>(number: usize, error: RouteError<A>) -> ArgError {
     ArgError::new(format!("argument {number}: {error}")).click(format!("argument {number} {click}"))
 }
 
+/// Warns of so many routes for prefixes that have one already. In Click's words later routes take
+/// their place, but there, too, the first counts.
+fn warn_of_repeated(repeated: usize, setup: &Setup) {
+    let routes = if repeated == 1 { "route" } else { "routes" };
+    match (repeated, setup.as_click) {
+        (0, _) => {}
+        (n, true) => (setup.warn)(format!("{n} {routes} replaced by later versions")),
+        (n, false) => (setup.warn)(format!("{n} {routes} of prefixes that have one already")),
+    }
+}
+
 /// The routes of an element with so many outputs.
 #[derive(Clone)]
 pub(crate) struct RouteTable<A> {
@@ -48,8 +59,9 @@ impl<A: Address> RouteTable<A> {
                 None => errors.push((number, RouteError::Syntax)),
             }
         }
-        if let Err(more) = routes.configure(&list, outputs) {
-            errors.extend(more.into_iter().map(|(n, error)| (numbers[n], error)));
+        match routes.configure(&list, outputs) {
+            Ok(repeated) => warn_of_repeated(repeated, setup),
+            Err(more) => errors.extend(more.into_iter().map(|(n, error)| (numbers[n], error))),
         }
         errors.sort_by_key(|&(number, _)| number);
         let errors = errors.into_iter().map(|(number, error)| Err(argument_error(number, error)));

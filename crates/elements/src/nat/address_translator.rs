@@ -2,6 +2,7 @@
 
 use super::address_translator_args::AddressTranslatorArgs;
 use super::address_translator_state::AddressTranslatorState;
+use crate::ip::transport::mark_at_start;
 use castanet_element::prelude::*;
 use castanet_kit::nat6::{self, Config, Direction, Refusal};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// `ADDRESS FIRST_PORT LAST_PORT`.
 ///
 /// TCP, UDP and ICMPv6 echoes and errors are translated, errors with the packets
-/// that they quote; all other packets are dropped. An echo's identifier is its
+/// that they quote; all other packets are dropped. The header is the marked one, or else at the start. An echo's identifier is its
 /// port, except for static mappings. When the pool is exhausted, addresses and
 /// ports that had no packet for TIMEOUT are reused.
 ///
@@ -43,9 +44,11 @@ use std::sync::Arc;
 /// = at.count 1
 /// ```
 /// ```click
-/// in -> at :: AddressTranslator(0, 1, 1, 0, ::1.0.0.1 6000 6010) -> out;  back -> [1] at;  at[1] -> home
+/// in -> at :: AddressTranslator(0, 1, 1, 0, ::1.0.0.1 6000 6010) -> out;  back -> [1] at;  at[1] -> home;  plain -> at
 /// > in   [::ffff:0.0.0.2]:5 > [::18.26.4.125]:80 tcp
 /// < out  [::1.0.0.1]:6000 > [::18.26.4.125]:80 tcp
+/// > plain hex 60 00 00 00 00 08 11 40 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 07 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 08 00 05 00 50 00 08 00 00
+/// < out  [::1.0.0.1]:6001 > [::0.0.0.8]:80 udp nocheck
 /// > back [::18.26.4.125]:80 > [::1.0.0.1]:6000 tcp
 /// < home [::18.26.4.125]:80 > [::ffff:0.0.0.2]:5 tcp
 /// ```
@@ -84,7 +87,7 @@ pub enum AddressTranslatorExit {
 }
 
 impl PerBatch for AddressTranslator {
-    type On = on::Ipv6;
+    type On = on::Any;
     type Local = AddressTranslatorState;
     type Fate = AddressTranslatorExit;
     // All workers allocate from one pool.
@@ -129,6 +132,7 @@ impl AddressTranslator {
         now: u64,
     ) -> Result<(), AddressTranslatorExit> {
         let unrecognized = AddressTranslatorExit::Unrecognized;
+        mark_at_start(packet);
         let mut ip = packet.ipv6().ok_or(unrecognized)?;
         let parties = nat6::parse_endpoints(ip.datagram(), direction).ok_or_else(|| {
             state.reports.protocol();

@@ -9,7 +9,7 @@ use castanet_kit::siit::Refusal;
 pub enum ProtocolTranslatorExit {
     /// Translated packets.
     Translated,
-    /// Packets shorter than their headers say.
+    /// Packets without an IP header of the version to translate, or shorter than their headers say.
     #[drop]
     Malformed,
     /// Packets from or to addresses that represent no IPv4 address.

@@ -1,6 +1,7 @@
 //! `ProtocolTranslator46`: translates IPv4 packets to IPv6.
 
 use super::protocol_translation::{ProtocolTranslatorExit, TranslationBuffer};
+use crate::ip::transport::mark_at_start;
 use castanet_element::prelude::*;
 use castanet_kit::siit;
 
@@ -10,6 +11,8 @@ use castanet_kit::siit;
 /// service and TTL kept, options removed; fragments get a fragment header.
 /// Errors are translated with the packets that they quote. Packets without a
 /// counterpart in IPv6 are dropped.
+///
+/// The header is the marked one, or else at the start of the packet.
 ///
 /// ```click
 /// in -> t :: ProtocolTranslator46 -> out
@@ -34,17 +37,29 @@ use castanet_kit::siit;
 /// = t.drops.too_long 0
 /// < out ::1.0.0.1 > ::2.0.0.2 proto 9 id 0 frag 8 len 65563
 /// ```
+///
+/// ```click
+/// in -> ProtocolTranslator46 -> out
+/// > in  hex 45 00 00 14 00 00 00 00 40 63 77 85 01 00 00 01 02 00 00 02
+/// < out ::1.0.0.1 > ::2.0.0.2 proto 99 hop 64
+/// ```
 #[derive(Element)]
 #[element(room = "nat", gives = "ip6", headers = Gives(FirstHeader::Ip6, MarkedHeader::Ip6))]
 pub struct ProtocolTranslator46;
 
 impl PerPacket for ProtocolTranslator46 {
-    type On = on::Ipv4;
+    type On = on::Any;
     type Local = TranslationBuffer;
     type Fate = ProtocolTranslatorExit;
 
     #[inline]
-    fn packet(&self, buffer: &mut TranslationBuffer, ip: Ipv4) -> ProtocolTranslatorExit {
+    fn packet(
+        &self,
+        buffer: &mut TranslationBuffer,
+        packet: &mut Packet,
+    ) -> ProtocolTranslatorExit {
+        mark_at_start(packet);
+        let Some(ip) = packet.ipv4() else { return ProtocolTranslatorExit::Malformed };
         let result = siit::to_v6(ip.datagram(), &mut buffer.bytes);
         buffer.replace(result, ip.into_packet())
     }

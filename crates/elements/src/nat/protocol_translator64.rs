@@ -1,6 +1,7 @@
 //! `ProtocolTranslator64`: translates IPv6 packets to IPv4.
 
 use super::protocol_translation::{ProtocolTranslatorExit, TranslationBuffer};
+use crate::ip::transport::mark_at_start;
 use castanet_element::prelude::*;
 use castanet_kit::siit;
 
@@ -11,6 +12,8 @@ use castanet_kit::siit;
 /// removed; packets that are no fragments get the DF flag. Errors are translated
 /// with the packets that they quote. Packets without a counterpart in IPv4 are
 /// dropped.
+///
+/// The header is the marked one, or else at the start of the packet.
 ///
 /// ```click
 /// in -> t :: ProtocolTranslator64 -> out
@@ -30,17 +33,29 @@ use castanet_kit::siit;
 /// = t.drops.fragment 1
 /// = t.drops.too_long 0
 /// ```
+///
+/// ```click
+/// in -> ProtocolTranslator64 -> out
+/// > in  hex 60 00 00 00 00 00 63 40 00 00 00 00 00 00 00 00 00 00 00 00 01 00 00 01 00 00 00 00 00 00 00 00 00 00 00 00 02 00 00 02
+/// < out 1.0.0.1 > 2.0.0.2 proto 99 ttl 64 df
+/// ```
 #[derive(Element)]
 #[element(room = "nat", gives = "ip", headers = Gives(FirstHeader::Ip, MarkedHeader::Ip))]
 pub struct ProtocolTranslator64;
 
 impl PerPacket for ProtocolTranslator64 {
-    type On = on::Ipv6;
+    type On = on::Any;
     type Local = TranslationBuffer;
     type Fate = ProtocolTranslatorExit;
 
     #[inline]
-    fn packet(&self, buffer: &mut TranslationBuffer, ip: Ipv6) -> ProtocolTranslatorExit {
+    fn packet(
+        &self,
+        buffer: &mut TranslationBuffer,
+        packet: &mut Packet,
+    ) -> ProtocolTranslatorExit {
+        mark_at_start(packet);
+        let Some(ip) = packet.ipv6() else { return ProtocolTranslatorExit::Malformed };
         let result = siit::to_v4(ip.datagram(), &mut buffer.bytes);
         buffer.replace(result, ip.into_packet())
     }

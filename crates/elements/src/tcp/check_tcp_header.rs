@@ -18,6 +18,7 @@ use castanet_element::wire::{Tcp, ip_proto};
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp badcheck
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
 /// ~ c :: CheckTCPHeader: TCP header check failed: not TCP
+/// = c.count 1
 /// = c.drops 3
 /// = c.drops.bad_protocol 1
 /// = c.drops.bad_length 1
@@ -29,19 +30,30 @@ use castanet_element::wire::{Tcp, ip_proto};
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
 /// ```
+/// ```click
+/// in -> CheckTCPHeader(CHECKSUM false) -> out
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp badcheck
+/// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60
+/// < out 1.0.0.1:1 > 2.0.0.2:2 tcp badcheck
+/// ```
 #[derive(Element)]
 #[element(room = "tcp", args = TransportCheckArgs, by = TransportCheck<CheckTCPHeader>, headers = Pass)]
 pub struct CheckTCPHeader;
 
 impl TransportProtocol for CheckTCPHeader {
+    type Args = TransportCheckArgs;
     const NUMBER: u8 = ip_proto::TCP;
     const NAME: &'static str = "TCP";
     const FAULT_TEXTS: [&'static str; 3] = ["not TCP", "bad packet length", "bad TCP checksum"];
 
-    fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
+    fn check(pseudo: Sum, segment: &[u8], checksum: bool) -> Result<(), Fault> {
         Self::check_start(segment)?;
         // Header and data in one go take fewer instructions than one after the other.
-        if pseudo.slice(segment).checksum() == 0 { Ok(()) } else { Err(Fault::Checksum) }
+        if !checksum || pseudo.slice(segment).checksum() == 0 {
+            Ok(())
+        } else {
+            Err(Fault::Checksum)
+        }
     }
 
     #[inline]

@@ -1,11 +1,12 @@
 //! `WebGen`: asks a web server for pages, from many addresses.
 
 use super::web_gen_state::WebGenState;
+use crate::ip::transport::mark_at_start;
 use castanet_element::prelude::*;
 
 /// Asks a web server for pages again and again, each time in a TCP connection from another address.
 ///
-/// IPv4 packets of the server come in, those to it leave. An address of PREFIX and a port are drawn for each
+/// IPv4 packets of the server come in, with a marked header or one at the start; those to it leave. An address of PREFIX and a port are drawn for each
 /// connection, to port 80 of DST. The client opens the connection, sends a request with FIN, acknowledges
 /// the page and closes. Segments without an answer are sent again after a second, up to six times. With RATE 0
 /// there are always PARALLEL connections, else RATE connections a second begin. Segments of no connection
@@ -30,6 +31,8 @@ use castanet_element::prelude::*;
 /// = w.drops.no_tcp 1
 /// > in  2.0.0.2:80 > 1.0.0.9:6 tcp rst seq 9
 /// = w.drops.unasked 1
+/// > in  hex 45 00 00 28 00 00 00 00 40 06 74 ce 02 00 00 02 01 00 00 09 00 50 00 06 00 00 00 09 00 00 00 07 50 10 00 00 00 00 00 00
+/// < out 1.0.0.9:6 > 2.0.0.2:80 tcp seq 7 acknum 9 rst win 61440 ttl 250 id 4 flags R
 /// ```
 #[derive(Element)]
 #[element(room = "tcp", args = WebGenArgs, ports = "1/1", processing = "h/h")]
@@ -130,7 +133,8 @@ impl PerBatch for WebGen {
     }
 
     fn batch(&self, state: &mut WebGenState, _: usize, batch: Batch, cx: &mut Cx) {
-        for packet in batch {
+        for mut packet in batch {
+            mark_at_start(&mut packet);
             match self.receive(state, &packet, cx) {
                 Ok(()) => cx.consume(packet.into()),
                 Err(exit) => cx.emit(exit, packet),

@@ -33,10 +33,22 @@ use castanet_kit::gtp_tunnels::{ReturnPath, Tunnels};
 /// > in   2.0.0.2:6 > 1.0.0.1:5 udp
 /// = l.drops.unresolved 1
 /// ```
+///
+/// ```click
+/// user -> GTPEncap(7) -> UDPIPEncap(9.0.0.1, 2152, 9.0.0.2, 2152) -> t :: GTPTable(8.8.8.8) -> out
+/// t[1] -> Strip(36) -> MarkIPHeader -> ICMPPingResponder
+///   -> GTPEncap(9) -> UDPIPEncap(9.0.0.2, 2152, 9.0.0.1, 2153) -> [1] t
+/// in -> GTPLookup(t, CHECKSUM false) -> Truncate(28) -> back
+/// > user 1.0.0.1:5 > 2.0.0.2:6 udp
+/// < out  1.0.0.1:5 > 2.0.0.2:6 udp
+/// > in   2.0.0.2:6 > 1.0.0.1:5 udp
+/// < back 9.0.0.2:2152 > 9.0.0.1:2153 udp nocheck ttl 250 iplen 64 ulen 44
+/// ```
 #[derive(Element)]
 #[element(room = "tunnel", args = GTPLookupArgs, gives = "ip")]
 pub struct GTPLookup {
     tunnels: Shared<Tunnels>,
+    checksum: bool,
 }
 
 #[derive(Args)]
@@ -44,6 +56,9 @@ pub struct GTPLookupArgs {
     /// Name of the `GTPTable` to look up tunnels in.
     #[arg]
     table: String,
+    /// Whether UDP headers have a checksum.
+    #[arg(keyword, default = true)]
+    checksum: bool,
 }
 
 /// Exits.
@@ -67,7 +82,8 @@ impl Build for GTPLookup {
 
     fn build(args: GTPLookupArgs, setup: &Setup) -> Result<Self, ArgError> {
         let tunnels = setup.shared_of(&args.table, "GTPTable");
-        Ok(GTPLookup { tunnels: tunnels.map_err(|e| e.reworded("Unknown GTPTable"))? })
+        let tunnels = tunnels.map_err(|e| e.reworded("Unknown GTPTable"))?;
+        Ok(GTPLookup { tunnels, checksum: args.checksum })
     }
 }
 
@@ -79,7 +95,7 @@ impl PerBatch for GTPLookup {
     fn batch(&self, ids: &mut IdCounter, _: usize, batch: Batch, cx: &mut Cx) {
         self.tunnels.with(|tunnels| {
             for mut packet in batch {
-                let exit = encapsulate_return(tunnels, ids, &mut packet);
+                let exit = encapsulate_return(tunnels, ids, &mut packet, self.checksum);
                 cx.emit(exit, packet);
             }
         });
@@ -91,6 +107,7 @@ fn encapsulate_return(
     tunnels: &Tunnels,
     ids: &mut IdCounter,
     packet: &mut Packet,
+    checksum: bool,
 ) -> GTPLookupExit {
     let Some(flow) = Flow::from_packet(packet.bytes()) else { return GTPLookupExit::Unknown };
     let tunnel = match tunnels.return_path(flow) {
@@ -102,7 +119,7 @@ fn encapsulate_return(
         return GTPLookupExit::TooLong;
     }
     packet.push_front(Tunnel::OVERHEAD);
-    if tunnel.encapsulate(packet.bytes_mut(), ids.next()).is_none() {
+    if tunnel.encapsulate(packet.bytes_mut(), ids.next(), checksum).is_none() {
         return GTPLookupExit::TooLong;
     }
     packet.set_network_header(0, Ipv4Header::LEN);

@@ -48,6 +48,9 @@ pub struct GTPTableArgs {
     /// Destination address of the pings: a host behind the tunnels that answers.
     #[arg]
     ping_dst: Ipv4Addr,
+    /// An argument of FastClick without effect: no packet is reported.
+    #[arg(keyword, name = "VERBOSE", default = true)]
+    _verbose: bool,
 }
 
 /// Exits.
@@ -103,7 +106,7 @@ impl GTPTable {
         if let Some(payload) = bytes.last_chunk_mut() {
             ping.write(payload);
         }
-        tunnel.encapsulate(&mut bytes, id);
+        tunnel.encapsulate(&mut bytes, id, true);
         let Some(mut packet) = cx.copy_in(&bytes) else { return };
         packet.set_network_header(0, Ipv4Header::LEN);
         packet.set_dst(self.ping_dst);

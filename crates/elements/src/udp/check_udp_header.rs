@@ -21,6 +21,7 @@ use castanet_element::wire::{Udp, ip_proto};
 /// < out 1.0.0.1:1 > 2.0.0.2:2 udp "data"
 /// < out 1.0.0.1:1 > 2.0.0.2:2 udp "data" nocheck
 /// ~ c :: CheckUDPHeader: UDP header check failed: not UDP
+/// = c.count 2
 /// = c.drops 3
 /// = c.drops.bad_protocol 1
 /// = c.drops.bad_length 1
@@ -32,21 +33,28 @@ use castanet_element::wire::{Udp, ip_proto};
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
+/// ```click
+/// in -> CheckUDPHeader(CHECKSUM false) -> out
+/// > in  1.0.0.1:1 > 2.0.0.2:2 udp badcheck
+/// > in  1.0.0.1:1 > 2.0.0.2:2 udp ulen 99
+/// < out 1.0.0.1:1 > 2.0.0.2:2 udp badcheck
+/// ```
 #[derive(Element)]
 #[element(room = "udp", args = TransportCheckArgs, by = TransportCheck<CheckUDPHeader>, headers = Pass)]
 pub struct CheckUDPHeader;
 
 impl TransportProtocol for CheckUDPHeader {
+    type Args = TransportCheckArgs;
     const NUMBER: u8 = ip_proto::UDP;
     const NAME: &'static str = "UDP";
     const FAULT_TEXTS: [&'static str; 3] = ["not UDP", "bad packet length", "bad UDP checksum"];
 
-    fn check(pseudo: Sum, segment: &[u8]) -> Result<(), Fault> {
+    fn check(pseudo: Sum, segment: &[u8], checksum: bool) -> Result<(), Fault> {
         let (udp, _) = Udp::from_prefix(segment).ok_or(Fault::Length)?;
         let len = usize::from(udp.length());
         let datagram = segment.get(..len).filter(|_| len >= Udp::LEN).ok_or(Fault::Length)?;
         // Header and payload in one go take fewer instructions than one after the other.
-        let is_right = udp.checksum() == 0 || pseudo.slice(datagram).checksum() == 0;
+        let is_right = !checksum || udp.checksum() == 0 || pseudo.slice(datagram).checksum() == 0;
         if is_right { Ok(()) } else { Err(Fault::Checksum) }
     }
 

@@ -41,6 +41,7 @@ pub use click_program::ClickProgram;
 pub use conjunctions::{Conjunction, ConjunctionsError, HeaderLength, MaskedWord};
 pub use error::RuleError;
 pub use lookup::known_port;
+pub(crate) use names::{ANY_TRANSPORT, PROTOCOLS, TCP_OR_UDP};
 pub use names::{Names, NoNames};
 pub use native::{NativeTests, word};
 pub use pattern::{Base, Pattern, Test};

@@ -10,7 +10,7 @@ use crate::worker::slot;
 use castanet_element::class::{Program, Role, SIGNAL};
 use castanet_element::error::ArgError;
 use castanet_element::exec::Counters;
-use castanet_element::fate::{DISCARDED, DROP};
+use castanet_element::fate::{DISCARDED, DROP, MAX_OUTPUTS};
 use castanet_element::handler::{DeferredWork, HandlerDoc, ReadRequest, TextChunk, Value};
 use castanet_element::node::{AnyConfig, Node, NodeAnswer};
 use castanet_lang::nearest;
@@ -267,20 +267,7 @@ impl Router {
             }
             "full_push" => self.config.graph.is_full_push(it).to_string(),
             "handlers" => {
-                let mut all: Vec<(&str, &str)> = Vec::new();
-                let mut shown = self.handlers_of(it);
-                shown.retain(|(doc, _)| !element.class.private.contains(&doc.name));
-                let shown = shown.iter().map(|(doc, writes)| (doc.name, *writes));
-                for (name, writes) in shown.chain(element.declarations.handlers()) {
-                    match all.iter_mut().find(|(n, _)| *n == name) {
-                        Some(entry) => entry.1 = "rw",
-                        None => all.push((name, if writes { "w" } else { "r" })),
-                    }
-                }
-                let more = self.program(it).map(|program| program.more_handlers());
-                let more = more.unwrap_or_default();
-                all.extend(more.iter().map(|name| (name.as_str(), "r")));
-                all.sort_unstable();
+                let all = self.listed_handlers(it);
                 all.iter().fold(String::new(), |s, (n, kind)| s + n + "\t" + kind + "\n")
             }
             "drops" => {
@@ -289,6 +276,43 @@ impl Router {
             }
             _ => return Ok(self.read_threads(it, name)),
         }))
+    }
+
+    /// Handlers of an element, each as `r`, `w` or `rw`, in order; `pattern_` by its numbers.
+    fn listed_handlers(&mut self, it: usize) -> Vec<(String, &'static str)> {
+        let element = &self.config.graph.elements[it];
+        let mut all: Vec<(String, &str)> = Vec::new();
+        let mut shown = self.handlers_of(it);
+        shown.retain(|(doc, _)| !element.class.private.contains(&doc.name));
+        let shown = shown.iter().map(|(doc, writes)| (doc.name, *writes));
+        for (name, writes) in shown.chain(element.declarations.handlers()) {
+            match all.iter_mut().find(|(n, _)| *n == name) {
+                Some(entry) => entry.1 = "rw",
+                None => all.push((name.to_owned(), if writes { "w" } else { "r" })),
+            }
+        }
+        let more = self.program(it).map(|program| program.more_handlers());
+        all.extend(more.unwrap_or_default().into_iter().map(|name| (name, "r")));
+        let mut listed = Vec::new();
+        for (name, kind) in all {
+            match name.strip_suffix('_') {
+                Some(base) => listed.extend(self.numbers_of(it, base).map(|name| (name, kind))),
+                None => listed.push((name, kind)),
+            }
+        }
+        listed.sort_unstable();
+        listed
+    }
+
+    /// `pattern0`, `pattern1` and so on, as many as have a value, but no more than outputs.
+    fn numbers_of(&mut self, it: usize, base: &str) -> impl Iterator<Item = String> + use<> {
+        let base = base.to_owned();
+        let mut has_value = |n: &usize| {
+            let value = self.read_element(it, &format!("{base}{n}"), "");
+            value.is_ok_and(|value| !value.trim().is_empty())
+        };
+        let count = (0..MAX_OUTPUTS).take_while(|n| has_value(n)).count();
+        (0..count).map(move |n| format!("{base}{n}"))
     }
 
     /// Dropped packets of an element by reason.

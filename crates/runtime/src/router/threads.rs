@@ -1,11 +1,11 @@
 //! Handlers about the threads of an element, as FastClick has them.
 
 use super::{ErrorStyle, Router};
-use crate::cores::written;
 use crate::graph::Graph;
 use crate::graph::assign::Assignment;
 use castanet_element::class::Role;
 use castanet_element::flow::Flow;
+use castanet_kit::text::ranges;
 use std::collections::BTreeSet;
 
 impl Router {
@@ -13,8 +13,8 @@ impl Router {
     pub(super) fn read_threads(&self, element: usize, name: &str) -> Option<String> {
         let (graph, plan) = (&self.config.graph, &self.config.assigned);
         Some(match name {
-            "passing_threads" => written(&passing(graph, plan)[element]),
-            "spawning_threads" => written(&spawning(plan, element)),
+            "passing_threads" => ranges(&passing(graph, plan)[element]),
+            "spawning_threads" => ranges(&spawning(plan, element)),
             "home_thread" => self.home_thread(element).to_string(),
             "mt_safe" => "true".to_owned(),
             "is_fullpush" => is_pushed(graph, element).to_string(),
