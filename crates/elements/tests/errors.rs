@@ -288,7 +288,7 @@ fn the_pull_side() {
         "argument 0 (number of tickets) must be >= 0",
         "argument 0 (number of tickets) must be >= 0",
     );
-    golden("Idle -> StaticPullSwitch(1) -> Discard", "input must be < 1", "input must be < 1");
+    golden("Idle -> InputSwitch(1) -> Discard", "input must be < 1", "input must be < 1");
     golden("Idle -> Burster(0) -> Discard", "INTERVAL: it wants a time", "INTERVAL: bad interval");
 }
 
