@@ -266,6 +266,8 @@ pub trait Source: Describe + Build + Send + Sync {
     fn held(&self, _local: &Self::Local) -> usize {
         0
     }
+    /// Drops the packets that a handler write to the configuration has made void, as [`Store::shrink`].
+    fn shrink(&self, _local: &mut Self::Local) {}
 }
 
 /// When the task of a source runs again.

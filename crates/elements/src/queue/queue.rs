@@ -75,6 +75,10 @@ pub struct Queue {
     /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
+    /// An argument of FastClick without effect: whether it is silent that only one worker comes here.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    nouseless: bool,
     /// Whether packets that find the queue full stay in it, too, for as long as there is memory.
     #[arg(keyword, default = false)]
     blocking: bool,
