@@ -1,6 +1,5 @@
 //! `AverageCounter`: average rates from the first packet to the last.
 
-use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 use castanet_kit::ewma::Average;
 
@@ -85,9 +84,9 @@ pub struct AverageCounter {
 #[local(methods)]
 #[portable(average)]
 pub struct AverageCounterState {
-    average: Average,
-    ignore: u64,
-    fcs: bool,
+    pub(super) average: Average,
+    pub(super) ignore: u64,
+    pub(super) fcs: bool,
     /// Whether the rate has been above the threshold.
     is_above: bool,
 }
@@ -158,25 +157,6 @@ impl AverageCounterState {
     }
     fn per_second(&self, count: u64) -> f64 {
         self.average.per_second(count, self.ignore)
-    }
-}
-
-/// Counts that are added, and the time of the first and the last packet.
-impl PortableState for AverageCounterState {
-    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
-        let Average { packets, bytes, .. } = self.average;
-        if let Some((first, last)) = self.average.span() {
-            let span = [first, last].map(|it| to.epoch.offset(it));
-            to.write(&(), &([packets, bytes], span, self.ignore, self.fcs));
-        }
-        None
-    }
-
-    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
-        let (counts, [first, last], ignore, fcs) = record.value()?;
-        (self.ignore, self.fcs) = (ignore, fcs);
-        self.average.extend_span((record.epoch.nanos(first), record.epoch.nanos(last)));
-        add_counts([&mut self.average.packets, &mut self.average.bytes], counts)
     }
 }
 

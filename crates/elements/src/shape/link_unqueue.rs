@@ -1,9 +1,8 @@
 //! `LinkUnqueue`: delays packets like a link with a latency and a bandwidth.
 
-use super::shaped_traffic::ShapedTraffic;
+use super::link_packets::LinkUnqueueState;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
-use std::collections::VecDeque;
 
 /// Pulls packets and delays them like a link with a given latency and bandwidth.
 ///
@@ -90,39 +89,6 @@ impl LinkUnqueue {
     fn set_bandwidth(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         let bandwidth = Bandwidth::from_arg(text, names)?;
         Ok(LinkUnqueue { bandwidth, writes: self.writes + 1, ..*self })
-    }
-}
-
-/// The packets on the link, and those that have arrived.
-#[derive(Default, Local)]
-#[local(methods)]
-#[portable(packets)]
-pub struct LinkUnqueueState {
-    /// The packets, each with the time of its arrival.
-    pub(super) packets: VecDeque<(Time, Packet)>,
-    /// Time at which the transmission of the next packet may begin.
-    free: Time,
-    /// Whether the pulls have found a packet ready each time since the last transmission ended.
-    queued: bool,
-    /// Number of changes of the link by handlers that the packets have followed.
-    writes: u64,
-    #[flatten]
-    #[portable]
-    shaped: ShapedTraffic,
-}
-
-#[handlers]
-impl LinkUnqueueState {
-    /// Number of packets on the link, the one that is being transmitted included.
-    #[read]
-    fn size(&self) -> usize {
-        self.packets.len()
-    }
-    /// Drops all packets on the link.
-    #[write]
-    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        *self = LinkUnqueueState { writes: self.writes, ..LinkUnqueueState::default() };
-        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! `Pipeliner`: passes packets from all workers to one.
 
+use super::ring_capacity::RingCapacity;
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
@@ -65,22 +66,6 @@ pub struct Pipeliner {
     /// Whether the first drops are reported.
     #[arg(keyword, default = true)]
     verbose: bool,
-}
-
-/// Maximum number of bursts in a ring.
-#[derive(Clone)]
-struct RingCapacity(usize);
-
-impl FromArg for RingCapacity {
-    const SYNTAX: &'static str = "a number from 4 on, or 0 for 1024";
-    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
-        match usize::from_arg(text, names)? {
-            0 => Ok(RingCapacity(1024)),
-            1..=3 => Err(ArgError::new("a ring of less than 4 bursts")
-                .click("Pipeliner ring size must be at least 4")),
-            bursts => Ok(RingCapacity(bursts)),
-        }
-    }
 }
 
 #[derive(Fate)]
