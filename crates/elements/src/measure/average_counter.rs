@@ -47,14 +47,14 @@ use castanet_kit::ewma::Average;
 /// ```click
 /// in -> c :: AverageCounter(THRESHOLD 1) -> out
 /// > in  1.0.0.1 > 2.0.0.2 udp len 60
-/// < out 1.0.0.1 > 2.0.0.2 udp len 60
-/// + 2s
-/// > in  1.0.0.1 > 2.0.0.2 udp len 60
-/// < out 1.0.0.1 > 2.0.0.2 udp len 60
-/// = c.count 2
 /// > in  1.0.0.1 > 2.0.0.2 udp len 60
 /// > in  1.0.0.1 > 2.0.0.2 udp len 60
 /// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// = c.count 3
+/// + 1500ms
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
 /// < out 1.0.0.1 > 2.0.0.2 udp len 60
 /// ~ c :: AverageCounter: starting compute (rate 2 pps)
 /// = c.count 0

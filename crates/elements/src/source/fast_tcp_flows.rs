@@ -38,9 +38,9 @@ use castanet_element::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
 /// ```
 ///
 /// ```click
-/// s :: FastTCPFlows(0, 1, 100, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 1, 3, STOP true)
+/// s :: FastTCPFlows(0, 1, 100, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 1, 3, STOP false)
 ///   -> c :: Counter -> Discard
-/// = s.stop true
+/// = s.stop false
 /// = c.count 2
 /// ```
 #[derive(Clone, Element)]

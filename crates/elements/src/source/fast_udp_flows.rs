@@ -53,7 +53,6 @@ use castanet_element::prelude::*;
 /// = a.byte_count 260
 /// ! s.srceth 0:0:0:0:0:1
 /// ! s.dsteth 0:0:0:0:0:4
-/// ! s.stop true
 /// ! s.limit 3
 /// = b.byte_count 100
 /// = other.count 1

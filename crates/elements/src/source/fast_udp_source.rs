@@ -27,10 +27,10 @@ use castanet_element::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 /// ```
 ///
 /// ```click
-/// s :: FastUDPSource(LIMIT 1, DPORT domain, STOP true) -> out
+/// s :: FastUDPSource(LIMIT 1, DPORT domain, STOP false) -> out
 /// < out eth 0:0:0:0:0:0 > 0:0:0:0:0:0 127.0.0.1:1000 > 127.0.0.1:53 udp ttl 250 len 50
 /// = s.limit 1
-/// = s.stop true
+/// = s.stop false
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "source", args = FastUDPSourceArgs)]
