@@ -31,6 +31,7 @@ pub const SHARED: &[(&str, &str)] = &[
     ("pattern_", "The rule or pattern of this number, from 0."),
     ("src", "The source address that the element writes."),
     ("dst", "The destination address that the element writes."),
+    ("config", "The arguments in effect: the rate of a shaper, the output of a switch."),
     ("device", "The device, and how its packets come and go."),
 ];
 

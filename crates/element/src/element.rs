@@ -266,6 +266,8 @@ pub trait Source: Describe + Build + Send + Sync {
     fn held(&self, _local: &Self::Local) -> usize {
         0
     }
+    /// Drops the packets that a handler write to the configuration has made void, as [`Store::shrink`].
+    fn shrink(&self, _local: &mut Self::Local) {}
 }
 
 /// When the task of a source runs again.
@@ -321,6 +323,8 @@ pub trait Store: Describe + Build + Send + Sync {
     /// Drops the packets for which a handler write to the configuration has left no room; called after
     /// each such write. The runtime counts them.
     fn shrink(&self, _local: &mut Self::Local) {}
+    /// Called on the home worker after a write handler that `wakes` it.
+    fn run_timer(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// Whether its home worker empties it, where the output pushes; asked again after each handler write.
     fn is_active(&self, _local: &Self::Local) -> bool {
         true

@@ -102,6 +102,8 @@ pub enum PacketType {
     OtherHost = 3,
     /// Sent by this host.
     Outgoing = 4,
+    /// From this host to itself.
+    Loopback = 5,
 }
 
 impl PacketType {
@@ -114,6 +116,7 @@ impl PacketType {
             2 => PacketType::Multicast,
             3 => PacketType::OtherHost,
             4 => PacketType::Outgoing,
+            5 => PacketType::Loopback,
             _ => return None,
         })
     }

@@ -234,7 +234,11 @@ fn annotate(packet: &mut Packet, name: &str, value: &str) -> Result<(), String> 
             "multicast" => PacketType::Multicast,
             "otherhost" => PacketType::OtherHost,
             "outgoing" => PacketType::Outgoing,
-            _ => return Err(format!("{}: host, broadcast, multicast, otherhost, outgoing", bad())),
+            "loopback" => PacketType::Loopback,
+            _ => {
+                let types = "host, broadcast, multicast, otherhost, outgoing, loopback";
+                return Err(format!("{}: {types}", bad()));
+            }
         }),
         _ => return Err(format!("`{name}` is expected of packets, not set")),
     }

@@ -155,6 +155,8 @@ pub struct Description {
     pub sharing: StateSharing,
     /// For `Store`: whether sources that push into it wait while it is full.
     pub notifies: bool,
+    /// Whether its elements, if they watch stores, also work where there is none.
+    pub may_watch_none: bool,
     /// When Click gives its notifier of packets a number, if it has one.
     pub notifier: Option<NotifierOrder>,
     /// Whether its elements show the signal next to them ([`SIGNAL`]).
@@ -318,6 +320,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             has_unbounded_time: false,
             sharing: StateSharing::PerWorker,
             notifies: false,
+            may_watch_none: false,
             notifier: None,
             shows_signal: false,
             checksums: Checksums::Right,

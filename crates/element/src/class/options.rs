@@ -42,6 +42,12 @@ impl Class {
         self
     }
 
+    /// The same class, for elements that also work where there is no store to watch.
+    pub const fn may_watch_none(mut self) -> Class {
+        self.description.may_watch_none = true;
+        self
+    }
+
     /// The same class, for elements that have a notifier of packets in Click.
     pub const fn with_notifier(mut self, order: NotifierOrder) -> Class {
         self.description.notifier = Some(order);

@@ -37,6 +37,7 @@ pub static UNKNOWN: Class = Class {
         has_unbounded_time: false,
         sharing: StateSharing::PerWorker,
         notifies: false,
+        may_watch_none: false,
         notifier: None,
         shows_signal: false,
         checksums: Checksums::Right,

@@ -37,7 +37,7 @@ impl<E: Source> SourceRole for SourceNode<E> {
 
 impl<E: Source> Node for SourceNode<E> {
     life_of_body!();
-    handlers_of_body!(|config, local| config.held(local), E::can_take_state);
+    handlers_of_body!(|config, local| config.held(local), E::can_take_state, |_, _| (), E::shrink);
 }
 
 /// An element that is both `PerBatch` and `Source`, with one state.

@@ -47,6 +47,9 @@ impl<E: Store> StoreRole for StoreNode<E> {
 }
 
 impl<E: Store> Node for StoreNode<E> {
+    fn run_timer(&mut self, cx: &mut Cx) {
+        self.body.lend(|config, local| config.run_timer(local, cx));
+    }
     fn held(&self) -> usize {
         self.body.peek(E::held)
     }

@@ -9,6 +9,12 @@ use castanet_element::prelude::*;
 /// > in  1.0.0.1 > 2.0.0.2 udp ; type broadcast
 /// < out 1.0.0.1 > 2.0.0.2 udp ; type multicast
 /// ```
+///
+/// ```click
+/// in -> SetPacketType(LOOPBACK) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp ; type loopback
+/// ```
 #[derive(Element)]
 #[element(room = "annotate", args = SetPacketTypeArgs)]
 pub struct SetPacketType {
@@ -17,7 +23,7 @@ pub struct SetPacketType {
 
 #[derive(Args)]
 pub struct SetPacketTypeArgs {
-    /// The packet type, one of HOST, BROADCAST, MULTICAST, OTHERHOST and OUTGOING.
+    /// The packet type, one of HOST, BROADCAST, MULTICAST, OTHERHOST, OUTGOING and LOOPBACK.
     #[arg(name = "TYPE")]
     kind: String,
 }
@@ -32,8 +38,9 @@ impl Build for SetPacketType {
             "MULTICAST" => PacketType::Multicast,
             "OTHERHOST" => PacketType::OtherHost,
             "OUTGOING" => PacketType::Outgoing,
+            "LOOPBACK" => PacketType::Loopback,
             _ => {
-                let kinds = "HOST, BROADCAST, MULTICAST, OTHERHOST or OUTGOING";
+                let kinds = "HOST, BROADCAST, MULTICAST, OTHERHOST, OUTGOING or LOOPBACK";
                 return Err(ArgError::new(format!("`{}` is no packet type", args.kind))
                     .click("packet type must be HOST, BROADCAST, MULTICAST, OTHERHOST, or OUTGOING")
                     .help(format!("it wants {kinds}")));

@@ -1,6 +1,6 @@
 //! `StoreAnno`: writes an annotation into the packet.
 
-use castanet_element::packet::anno::Anno;
+use castanet_element::packet::anno::{self, Anno};
 use castanet_element::prelude::*;
 
 /// Writes an annotation into the data of each packet, from an offset on.
@@ -20,6 +20,12 @@ use castanet_element::prelude::*;
 /// > in  hex 01 ; dst 10.0.0.1
 /// < out hex 01 0a 00 00 01 ; dst 10.0.0.1
 /// ```
+///
+/// ```click
+/// in -> StoreAnno(0) -> out
+/// > in  hex 01 02 ; paint 7
+/// < out hex 07 02 ; paint 7
+/// ```
 #[derive(Element)]
 #[element(room = "annotate")]
 pub struct StoreAnno {
@@ -27,7 +33,7 @@ pub struct StoreAnno {
     #[arg(range = ..=1048576)]
     offset: u32,
     /// The annotation to write.
-    #[arg]
+    #[arg(default = Anno { name: "PAINT", offset: anno::PAINT, size: 1 }, shown = "PAINT")]
     anno: Anno,
     /// Whether to extend packets that are too short.
     #[arg(keyword, default = false)]

@@ -1,6 +1,5 @@
 //! `AverageCounter`: average rates from the first packet to the last.
 
-use castanet_element::portable_state::{PortableState, RecordReader, RecordWriter, add_counts};
 use castanet_element::prelude::*;
 use castanet_kit::ewma::Average;
 
@@ -42,6 +41,27 @@ use castanet_kit::ewma::Average;
 /// ! c.reset_now
 /// = c.byte_count 0
 /// ```
+///
+/// With THRESHOLD, what comes before the rate is so high for a second does not count:
+///
+/// ```click
+/// in -> c :: AverageCounter(THRESHOLD 1) -> out
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// = c.count 3
+/// + 1500ms
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// ~ c :: AverageCounter: starting compute (rate 2 pps)
+/// = c.count 0
+/// > in  1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// = c.count 1
+/// ```
 #[derive(Element)]
 #[element(room = "measure", alias = "AverageCounterMP", alias = "AverageCounterIMP")]
 pub struct AverageCounter {
@@ -54,17 +74,21 @@ pub struct AverageCounter {
     /// Seconds after the first packet at which counting ends; 0 for never.
     #[arg(keyword, default = 0)]
     max: u32,
+    /// Rate in packets per second from which on counting begins; 0 to begin at once.
+    #[arg(keyword, default = 0)]
+    threshold: u32,
 }
 
 /// The counts since the last reset, of all workers.
 #[derive(Default, Local)]
 #[local(methods)]
-#[write(reset, reset_now)]
 #[portable(average)]
 pub struct AverageCounterState {
-    average: Average,
-    ignore: u64,
-    fcs: bool,
+    pub(super) average: Average,
+    pub(super) ignore: u64,
+    pub(super) fcs: bool,
+    /// Whether the rate has been above the threshold.
+    is_above: bool,
 }
 
 #[handlers]
@@ -114,27 +138,25 @@ impl AverageCounterState {
     fn time(&self) -> f64 {
         self.average.seconds(self.ignore)
     }
+    /// Counts from 0 again.
+    #[write]
+    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
+        self.average = Average::default();
+        Ok(())
+    }
+    /// Counts from 0 again.
+    #[write]
+    fn reset_now(&mut self, text: &str) -> Result<(), ArgError> {
+        self.reset(text)
+    }
+    /// The average rate, once a second has passed.
+    fn settled_rate(&self) -> Option<u64> {
+        let (first, last) = self.average.span()?;
+        let time = last.saturating_sub(first);
+        (time > SECOND).then(|| self.average.packets.saturating_mul(SECOND) / time)
+    }
     fn per_second(&self, count: u64) -> f64 {
         self.average.per_second(count, self.ignore)
-    }
-}
-
-/// Counts that are added, and the time of the first and the last packet.
-impl PortableState for AverageCounterState {
-    fn export(&self, _: u64, to: &mut RecordWriter) -> Option<u64> {
-        let Average { packets, bytes, .. } = self.average;
-        if let Some((first, last)) = self.average.span() {
-            let span = [first, last].map(|it| to.epoch.offset(it));
-            to.write(&(), &([packets, bytes], span, self.ignore, self.fcs));
-        }
-        None
-    }
-
-    fn import(&mut self, record: &RecordReader, _: &mut Cx) -> Result<(), ArgError> {
-        let (counts, [first, last], ignore, fcs) = record.value()?;
-        (self.ignore, self.fcs) = (ignore, fcs);
-        self.average.extend_span((record.epoch.nanos(first), record.epoch.nanos(last)));
-        add_counts([&mut self.average.packets, &mut self.average.bytes], counts)
     }
 }
 
@@ -154,6 +176,13 @@ impl PerBatch for AverageCounter {
         let max = (self.max > 0).then(|| u64::from(self.max) * SECOND);
         let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
         state.average.update(packets, bytes, now, state.ignore, max);
+        if self.threshold > 0
+            && !state.is_above
+            && let Some(rate) = state.settled_rate().filter(|&rate| rate > self.threshold.into())
+        {
+            cx.report(&format!("starting compute (rate {rate} pps)"));
+            (state.average, state.is_above) = (Average::default(), true);
+        }
         cx.emit_batch((), batch);
     }
 }

@@ -2,6 +2,7 @@
 
 pub mod average_batch_counter;
 pub mod average_counter;
+mod average_records;
 mod batch_counts;
 pub mod batch_stats;
 pub mod check_number_packet;

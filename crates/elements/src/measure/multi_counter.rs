@@ -7,28 +7,39 @@ use castanet_kit::ewma::RateEwma;
 /// Counts packets and bytes by input, with rates.
 ///
 /// Packets leave by the output of their input's number. Handlers return a list with an entry
-/// for each input.
+/// for each input: `[3,5]`.
 ///
 /// ```click
 /// a -> m :: MultiCounter -> x;  b -> [1] m; m[1] -> y
+/// = m.count [0,0]
 /// > a 1.0.0.1 > 2.0.0.2 udp len 60
 /// > b 1.0.0.2 > 2.0.0.2 udp len 40
 /// > b 1.0.0.3 > 2.0.0.2 udp len 40
 /// < x 1.0.0.1 > 2.0.0.2 udp len 60
 /// < y 1.0.0.2 > 2.0.0.2 udp len 40
 /// < y 1.0.0.3 > 2.0.0.2 udp len 40
-/// = m.count 1,2
-/// = m.byte_count 60,80
+/// = m.count [1,2]
+/// = m.byte_count [60,80]
 /// + 1ms
-/// = m.rate 62.5,125
-/// = m.byte_rate 3750,5000
+/// = m.rate [62.5,125]
+/// = m.byte_rate [3750,5000]
 /// = m.drops.unmatched 0
 /// ! m.reset_counts
-/// = m.count 0,0
+/// = m.count [0,0]
 /// ```
 #[derive(Element)]
-#[element(room = "measure", ports = "1-/=", processing = "h/h", flow = "#/#")]
-pub struct MultiCounter;
+#[element(room = "measure", ports = "1-/=", processing = "h/h", args = (), flow = "#/#")]
+pub struct MultiCounter {
+    inputs: usize,
+}
+
+impl Build for MultiCounter {
+    type Args = ();
+
+    fn build((): (), setup: &Setup) -> Result<Self, ArgError> {
+        Ok(MultiCounter { inputs: setup.inputs })
+    }
+}
 
 /// The counts of one input.
 #[derive(Clone, Default)]
@@ -77,7 +88,7 @@ impl MultiCounterState {
     }
     /// The list of a value of each input.
     fn list(&self, show: impl Fn(&InputCounts) -> String) -> String {
-        self.inputs.iter().map(show).collect::<Vec<_>>().join(",")
+        format!("[{}]", self.inputs.iter().map(show).collect::<Vec<_>>().join(","))
     }
 }
 
@@ -112,10 +123,11 @@ impl PerBatch for MultiCounter {
     // A read can not add up the lists of several workers.
     const SHARED: bool = true;
 
+    fn apply_config(&self, state: &mut MultiCounterState) {
+        state.inputs.resize(self.inputs, InputCounts::default());
+    }
+
     fn batch(&self, state: &mut MultiCounterState, port: usize, batch: Batch, cx: &mut Cx) {
-        if state.inputs.len() <= port {
-            state.inputs.resize(port + 1, InputCounts::default());
-        }
         let (it, now) = (&mut state.inputs[port], cx.now().nanos());
         let (packets, bytes) =
             (batch.len() as u64, batch.iter().map(|packet| packet.len() as u64).sum());

@@ -30,7 +30,7 @@ use castanet_element::prelude::*;
 /// = q.drops 0
 /// = q.drops.reset 1
 /// ! q.reset
-/// = q.drops.reset 2
+/// < old 1.0.0.5 > 2.0.0.2 udp len 60
 /// = q.length 0
 /// ```
 #[derive(Clone, Element)]
@@ -39,6 +39,10 @@ pub struct FrontDropQueue {
     /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
+    /// An argument of FastClick without effect: whether it is silent that only one worker comes here.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    nouseless: bool,
 }
 
 #[derive(Fate)]
@@ -66,7 +70,7 @@ impl Store for FrontDropQueue {
         state.update_highwater();
     }
 
-    fifo_methods!();
+    fifo_methods!(FrontDropQueueExit::Old);
 
     fn shrink(&self, state: &mut QueueState) {
         let excess = state.packets.len().saturating_sub(self.capacity);

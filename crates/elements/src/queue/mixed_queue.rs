@@ -36,8 +36,10 @@ use castanet_element::prelude::*;
 /// ! q.capacity 1
 /// = q.length 1
 /// = q.drops 0
+/// = q.drops.reset 1
 /// ! q.reset
-/// = q.drops.reset 2
+/// < full 1.0.0.6 > 2.0.0.2 udp
+/// = q.length 0
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "queue", ports = "2/1-2", processing = "h/lh")]
@@ -45,6 +47,10 @@ pub struct MixedQueue {
     /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
+    /// An argument of FastClick without effect: whether it is silent that only one worker comes here.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    nouseless: bool,
 }
 
 #[derive(Fate)]
@@ -81,7 +87,7 @@ impl Store for MixedQueue {
         }
     }
 
-    fifo_methods!();
+    fifo_methods!(MixedQueueExit::Full);
 
     fn shrink(&self, state: &mut QueueState) {
         state.packets.truncate(self.capacity);

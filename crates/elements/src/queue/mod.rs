@@ -26,5 +26,5 @@ pub static CLASSES: &[Class] = &[
     per_batch::<red::RED>().with_watch(red::RED::queues),
     store::<simple_queue::SimpleQueue>(),
     source::<unqueue::Unqueue>(),
-    source::<unqueue2::Unqueue2>().with_watch(unqueue2::Unqueue2::queues),
+    source::<unqueue2::Unqueue2>().with_watch(unqueue2::Unqueue2::queues).may_watch_none(),
 ];

@@ -22,6 +22,11 @@ use castanet_element::prelude::*;
 /// = q.length 2
 /// = q.capacity 2
 /// = q.drops 1
+/// ! q.reset
+/// < full 1.0.0.1 > 2.0.0.2 udp len 60
+/// < full 1.0.0.2 > 2.0.0.2 udp len 60
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// > in 1.0.0.2 > 2.0.0.2 udp len 60
 /// ! u.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp len 60
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60
@@ -49,8 +54,8 @@ use castanet_element::prelude::*;
 /// ! q.reset
 /// = q.length 0
 /// ~ q :: Queue: overflow
-/// = q.drops.reset 3
-/// = q.drops.full 1
+/// = q.drops.reset 2
+/// = q.drops.full 2
 /// ```
 ///
 /// ```click
@@ -75,6 +80,10 @@ pub struct Queue {
     /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
+    /// An argument of FastClick without effect: whether it is silent that only one worker comes here.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    nouseless: bool,
     /// Whether packets that find the queue full stay in it, too, for as long as there is memory.
     #[arg(keyword, default = false)]
     blocking: bool,
@@ -84,7 +93,7 @@ pub struct Queue {
 pub enum QueueExit {
     /// Packets that are pulled.
     Next,
-    /// Packets that find the queue full. Raise CAPACITY, or look at the rate of the element that
+    /// Packets that find the queue full, or that `reset` takes out. Raise CAPACITY, or look at the rate of the element that
     /// empties the queue.
     #[optional]
     Full,
@@ -100,7 +109,7 @@ impl Store for Queue {
         state.put(batch, capacity, QueueExit::Full, cx);
     }
 
-    fifo_methods!();
+    fifo_methods!(QueueExit::Full);
 
     fn shrink(&self, state: &mut QueueState) {
         if !self.blocking {

@@ -1,6 +1,6 @@
 //! State of the queue elements: the stored packets and their counters.
 
-use castanet_element::packet::PacketQueue;
+use castanet_element::packet::{BURST, PacketQueue};
 use castanet_element::portable_state::Highest;
 use castanet_element::prelude::*;
 
@@ -15,6 +15,8 @@ const HIGHWATER: Metric = Metric::gauge(
 pub struct QueueState {
     #[portable]
     pub(super) packets: PacketQueue,
+    /// Packets that `reset` has taken out, on their way to an output.
+    leaving: PacketQueue,
     /// The highest number of packets that were in the queue at the same time.
     #[read]
     #[metric(HIGHWATER)]
@@ -33,10 +35,12 @@ impl QueueState {
     pub(super) fn length(&self) -> usize {
         self.packets.len()
     }
-    /// Drops all packets in the queue.
-    #[write]
+    /// Sends all packets in the queue to output 1, or drops them if it is not connected.
+    #[write(reset, wakes)]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        self.packets.clear();
+        let mut batch = Batch::new();
+        self.packets.take(self.packets.len(), &mut batch);
+        self.leaving.append(&mut batch);
         Ok(())
     }
     /// Resets `drops` to 0 and `highwater_length` to the current length.
@@ -50,12 +54,10 @@ impl QueueState {
 /// The methods `take`, `held` and `room` of a first in, first out `Store` whose element has a field
 /// `capacity` and whose state is a [`QueueState`].
 macro_rules! fifo_methods {
-    () => {
+    ($full_exit:expr) => {
+        crate::queue::queue_state::reset_methods!($full_exit);
         fn dequeue(&self, state: &mut QueueState, n: usize, into: &mut Batch, _: &mut Cx) {
             state.take(n, into);
-        }
-        fn held(&self, state: &QueueState) -> usize {
-            state.length()
         }
         fn room(&self, state: &QueueState) -> usize {
             state.room(self.capacity)
@@ -63,6 +65,20 @@ macro_rules! fifo_methods {
     };
 }
 pub(super) use fifo_methods;
+
+/// The methods `held` and `run_timer` of a `Store` whose state is a [`QueueState`]: packets that `reset`
+/// takes out leave by the exit of packets that find it full.
+macro_rules! reset_methods {
+    ($full_exit:expr) => {
+        fn held(&self, state: &QueueState) -> usize {
+            state.held()
+        }
+        fn run_timer(&self, state: &mut QueueState, cx: &mut Cx) {
+            state.emit_leaving($full_exit, cx);
+        }
+    };
+}
+pub(super) use reset_methods;
 
 impl QueueState {
     /// Appends the packets for which there is room, and emits the others at the exit `full`.
@@ -79,6 +95,20 @@ impl QueueState {
         if !excess.is_empty() {
             self.overflow(excess.len(), capacity, cx);
             cx.emit_batch(full_exit, excess);
+        }
+    }
+
+    /// Number of packets in the queue and on their way out of it.
+    pub(super) fn held(&self) -> usize {
+        self.packets.len() + self.leaving.len()
+    }
+
+    /// Emits the packets that `reset` has taken out.
+    pub(super) fn emit_leaving<F: Fate + Copy>(&mut self, exit: F, cx: &mut Cx) {
+        while !self.leaving.is_empty() {
+            let mut batch = Batch::new();
+            self.leaving.take(BURST, &mut batch);
+            cx.emit_batch(exit, batch);
         }
     }
 

@@ -37,6 +37,7 @@ use castanet_element::prelude::*;
 /// ! u.active false
 /// > in 1.0.0.4 > 2.0.0.2 udp
 /// ! q.reset
+/// < full 1.0.0.4 > 2.0.0.2 udp
 /// ! q.reset_counts
 /// = q.drops 0
 /// = q.length 0
@@ -47,13 +48,17 @@ pub struct SimpleQueue {
     /// Maximum number of packets in the queue.
     #[arg(live, default = 1000)]
     capacity: usize,
+    /// An argument of FastClick without effect: whether it is silent that only one worker comes here.
+    #[arg(keyword, default = false)]
+    #[allow(dead_code)]
+    nouseless: bool,
 }
 
 #[derive(Fate)]
 pub enum SimpleQueueExit {
     /// Packets that are pulled.
     Next,
-    /// Packets that find the queue full. Raise CAPACITY, or look at the rate of the element that
+    /// Packets that find the queue full, or that `reset` takes out. Raise CAPACITY, or look at the rate of the element that
     /// empties the queue.
     #[optional]
     Full,
@@ -67,7 +72,7 @@ impl Store for SimpleQueue {
         state.put(batch, self.capacity, SimpleQueueExit::Full, cx);
     }
 
-    fifo_methods!();
+    fifo_methods!(SimpleQueueExit::Full);
 
     fn shrink(&self, state: &mut QueueState) {
         state.packets.truncate(self.capacity);

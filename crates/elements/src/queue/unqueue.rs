@@ -38,6 +38,10 @@ pub struct Unqueue {
     /// Total number of packets to pull; no limit if negative.
     #[arg(keyword, live, default = -1)]
     limit: i64,
+    /// An argument of FastClick without effect: the engine knows when there are packets.
+    #[arg(keyword, default = true)]
+    #[allow(dead_code)]
+    signal: bool,
 }
 
 /// The burst without an argument: as many packets as a turn has.

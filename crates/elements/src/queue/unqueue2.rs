@@ -5,10 +5,11 @@ use castanet_element::prelude::*;
 /// Pulls packets and pushes them on while the queues downstream have room.
 ///
 /// It watches the queues downstream, or those that QUEUES names, and never pulls more packets than
-/// fit into the fullest of them.
+/// fit into the fullest of them; without a queue there is no such limit. `Unqueue` does the same, as
+/// sources wait for room in a `Queue`; without QUIET there is a warning that says so.
 ///
 /// ```click
-/// in -> q :: Queue -> u :: Unqueue2(32) -> r :: Queue(2) -> v :: Unqueue(ACTIVE false) -> out
+/// in -> q :: Queue -> u :: Unqueue2(32, QUIET true) -> r :: Queue(2) -> v :: Unqueue(ACTIVE false) -> out
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// > in 1.0.0.2 > 2.0.0.2 udp
 /// > in 1.0.0.3 > 2.0.0.2 udp
@@ -32,25 +33,46 @@ use castanet_element::prelude::*;
 /// ! v.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// ```
+///
+/// ```click
+/// in -> Queue -> Unqueue2(QUIET true) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// ```
 #[derive(Element)]
-#[element(room = "queue", ports = "1/1", processing = "l/h")]
+#[element(room = "queue", args = Unqueue2Args, ports = "1/1", processing = "l/h")]
 pub struct Unqueue2 {
+    burst: u32,
+}
+
+#[derive(Args)]
+pub struct Unqueue2Args {
     /// Maximum number of packets per pull; the burst size of the engine if 0.
-    #[arg(default = 32)]
+    #[arg(default = 1)]
     burst: u32,
     /// The queues to watch; those downstream if it is empty.
     #[arg(keyword, default = Vec::new())]
     queues: Vec<String>,
-    /// An argument of Click without effect: missing queues downstream are never reported.
+    /// Whether the warning is left out that `Unqueue` replaces it.
     #[arg(keyword, default = false)]
-    #[allow(dead_code)]
     quiet: bool,
+}
+
+impl Build for Unqueue2 {
+    type Args = Unqueue2Args;
+
+    fn build(args: Unqueue2Args, setup: &Setup) -> Result<Self, ArgError> {
+        if !args.quiet {
+            (setup.warn)("Unqueue2 is deprecated, you should probably use Unqueue".into());
+        }
+        Ok(Unqueue2 { burst: args.burst })
+    }
 }
 
 impl Unqueue2 {
     /// The names of the queues to watch.
     pub(super) fn queues(config: &str, names: &Names) -> Option<Vec<String>> {
-        Some(Unqueue2::parse(config, names).ok()?.queues)
+        Some(Unqueue2Args::parse(config, names).ok()?.queues)
     }
 }
 

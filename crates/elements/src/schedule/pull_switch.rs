@@ -23,6 +23,7 @@ use castanet_element::prelude::*;
 /// < out 1.0.1.2 > 2.0.0.2 udp len 60
 /// ! s.switch 2
 /// = s.switch -1
+/// = s.config -1
 /// ```
 ///
 /// ```click
@@ -58,6 +59,11 @@ impl PullSwitch {
 
 #[handlers]
 impl PullSwitch {
+    /// The arguments as they are in effect: the number of the input.
+    #[read]
+    fn config(&self) -> i64 {
+        self.switch()
+    }
     /// Number of the input to pull from; -1 for none.
     #[read]
     fn switch(&self) -> i64 {

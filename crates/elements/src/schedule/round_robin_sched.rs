@@ -22,16 +22,50 @@ use castanet_element::prelude::*;
 /// < out 1.0.1.2 > 2.0.0.2 udp len 60
 /// < out 1.0.0.3 > 2.0.0.2 udp len 60
 /// ```
+///
+/// ```click
+/// a -> Queue -> [0] rr :: RRSched(1) -> u :: Unqueue(ACTIVE false) -> out
+/// b -> q :: Queue -> [1] rr
+/// > a 1.0.0.1 > 2.0.0.2 udp len 60
+/// > b 1.0.1.1 > 2.0.0.2 udp len 60
+/// ! u.active true
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// = q.length 1
+/// ```
 #[derive(Element)]
 #[element(
     room = "schedule",
+    args = RoundRobinSchedArgs,
     ports = "1-/1",
     processing = "l/l",
     alias = "RRSched",
     alias = "SimpleRoundRobinSched",
     alias = "SimpleRRSched"
 )]
-pub struct RoundRobinSched;
+pub struct RoundRobinSched {
+    /// Number of inputs in the rotation.
+    inputs: usize,
+}
+
+#[derive(Args)]
+pub struct RoundRobinSchedArgs {
+    /// Uses only the first MAX inputs; all inputs by default.
+    #[arg]
+    max: Option<usize>,
+}
+
+impl Build for RoundRobinSched {
+    type Args = RoundRobinSchedArgs;
+
+    fn build(args: RoundRobinSchedArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let inputs = args.max.unwrap_or(setup.inputs);
+        if inputs > setup.inputs {
+            let error = ArgError::new(format!("MAX: {inputs} of {} inputs", setup.inputs));
+            return Err(error.help(format!("MAX is at most {}", setup.inputs)));
+        }
+        Ok(RoundRobinSched { inputs })
+    }
+}
 
 /// The input whose turn it is, and the bursts that were pulled, by input (empty between calls).
 #[derive(Default, Local)]
@@ -70,10 +104,12 @@ impl Source for RoundRobinSched {
     type Fate = ();
 
     fn produce(&self, state: &mut RoundRobinSchedState, n: usize, cx: &mut Cx) -> NextRun {
-        let inputs = cx.inputs();
-        let mut left = n;
+        let inputs = self.inputs;
+        // A hot swap may have made them fewer.
+        state.next = if state.next < inputs { state.next } else { 0 };
+        let mut left = if inputs > 0 { n } else { 0 };
         while left > 0 {
-            let share = left / inputs.max(1);
+            let share = left / inputs;
             let count = match share {
                 0 => (0..inputs)
                     .map(|_| state.pull_one(inputs, cx))

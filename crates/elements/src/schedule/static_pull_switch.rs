@@ -12,6 +12,12 @@ use castanet_element::prelude::*;
 /// < out 1.0.1.1 > 2.0.0.2 udp
 /// = q.length 1
 /// ```
+///
+/// ```click
+/// in -> q :: Queue -> StaticPullSwitch(5) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp
+/// = q.length 1
+/// ```
 #[derive(Element)]
 #[element(room = "schedule", args = StaticPullSwitchArgs, ports = "-/1", processing = "l/l")]
 pub struct StaticPullSwitch {
@@ -20,7 +26,7 @@ pub struct StaticPullSwitch {
 
 #[derive(Args)]
 pub struct StaticPullSwitchArgs {
-    /// Number of the input to pull from; negative for none.
+    /// Number of the input to pull from; none is pulled if there is no such input.
     #[arg]
     input: i64,
 }
@@ -30,10 +36,7 @@ impl Build for StaticPullSwitch {
 
     fn build(args: StaticPullSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
         let input = usize::try_from(args.input).ok();
-        match input.is_some_and(|input| input >= setup.inputs) {
-            true => Err(ArgError::new(format!("input must be < {}", setup.inputs))),
-            false => Ok(StaticPullSwitch { input }),
-        }
+        Ok(StaticPullSwitch { input: input.filter(|&input| input < setup.inputs) })
     }
 }
 

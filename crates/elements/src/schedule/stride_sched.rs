@@ -26,6 +26,7 @@ use castanet_kit::stride::Stride;
 /// < out 1.0.1.2 > 2.0.0.2 udp
 /// ! s.tickets1 0
 /// = s.tickets1 0
+/// = s.config 2, 0
 /// > b 1.0.1.3 > 2.0.0.2 udp
 /// > a 1.0.0.4 > 2.0.0.2 udp
 /// < out 1.0.0.4 > 2.0.0.2 udp
@@ -38,6 +39,11 @@ pub struct StrideSched {
 
 #[handlers]
 impl StrideSched {
+    /// The arguments as they are in effect: the tickets of all ports.
+    #[read]
+    fn config(&self) -> String {
+        super::tickets::list(&self.tickets)
+    }
     /// Number of tickets of an input: `tickets0` and so on.
     #[read(tickets_)]
     fn tickets(&self, ask: &ReadRequest) -> Option<u32> {

@@ -24,6 +24,11 @@ impl TicketArgs {
     }
 }
 
+/// The tickets of all ports as arguments.
+pub(crate) fn list(tickets: &[u32]) -> String {
+    tickets.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn parse_tickets(text: &str, n: usize) -> Result<u32, ArgError> {
     let wrong = |what| ArgError::new(format!("argument {n} {what}"));
     let tickets = i64::from_arg(text, &Names::default())

@@ -164,8 +164,7 @@ where
         if is_blocked && self.is_driver() && desk.take_stop() {
             state.interpreter.step(1);
         }
-        let waits_for_call = !matches!(self.kind, ScriptType::Active | ScriptType::Driver);
-        if !(waits_for_call && *state.interpreter.state() == InterpreterState::Ready) {
+        if self.starts_by_itself() || *state.interpreter.state() != InterpreterState::Ready {
             self.run(state, desk, &mut ErrorSink::console(by_timer));
         }
         match (state.interpreter.state(), self.is_driver()) {
@@ -247,6 +246,11 @@ where
 }
 
 impl<C> ScriptRunner<C> {
+    /// Whether the program starts with the router, and not by a call.
+    fn starts_by_itself(&self) -> bool {
+        matches!(self.kind, ScriptType::Active | ScriptType::Driver)
+    }
+
     fn initialize(&self, state: &mut ScriptState, desk: &mut dyn ControlContext) {
         if !std::mem::replace(&mut state.is_initialized, true) {
             let errors = &mut ErrorSink::console(false);
@@ -306,12 +310,17 @@ impl<C> ScriptRunner<C> {
     ) -> Result<String, ArgError> {
         let count = if matches!(text, "" | "router") { Ok(1) } else { text.parse() };
         let count = count.map_err(|_| ArgError::new("syntax error"))?;
-        if !matches!(
-            state.interpreter.state(),
-            InterpreterState::Paused | InterpreterState::Until(_)
-        ) {
-            return Ok(String::new());
-        }
+        let count = match state.interpreter.state() {
+            InterpreterState::Paused | InterpreterState::Until(_) => count,
+            // The start of a program that starts by itself is the first step, as in Click.
+            InterpreterState::Ready
+                if self.starts_by_itself() && !self.program.begins_with_wait() =>
+            {
+                u64::saturating_sub(count, 1)
+            }
+            InterpreterState::Ready => count,
+            InterpreterState::Done(_) => return Ok(String::new()),
+        };
         state.interpreter.step(count);
         self.run_for_caller(state, true, desk)
     }

@@ -15,18 +15,28 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.1 > 2.0.0.2 udp len 100
 /// < rest 1.0.0.2 > 2.0.0.2 udp len 100
 /// = s.rate 800bps
+/// = s.config 800bps
 /// + 500100us
 /// > in 1.0.0.3 > 2.0.0.2 udp len 100
 /// < out 1.0.0.3 > 2.0.0.2 udp len 100
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "shape", args = BandwidthRatedSplitter, processing = "h/h")]
+#[element(room = "shape", methods, args = BandwidthRatedSplitter, processing = "h/h")]
 pub struct BandwidthRatedSplitter {
     /// Bandwidth; no limit if 0.
     #[arg(live)]
     rate: Bandwidth,
     #[arg(flatten)]
     burst: BurstBytesArgs,
+}
+
+#[handlers]
+impl BandwidthRatedSplitter {
+    /// The rate, which is all that Click shows of the arguments.
+    #[read]
+    fn config(&self) -> Bandwidth {
+        self.rate
+    }
 }
 
 #[derive(Fate)]

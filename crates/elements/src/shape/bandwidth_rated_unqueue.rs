@@ -23,6 +23,7 @@ const LINK_OVERHEAD: u64 = 24;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 100
 /// = q.length 1
 /// = u.rate 800bps
+/// = u.config 800bps
 /// + 999ms
 /// = q.length 1
 /// + 1100us
@@ -39,7 +40,7 @@ const LINK_OVERHEAD: u64 = 24;
 /// = u.rate 1Gbps
 /// ```
 #[derive(Clone, Element, Args)]
-#[element(room = "shape", args = BandwidthRatedUnqueue, ports = "1/1", processing = "l/h")]
+#[element(room = "shape", methods, args = BandwidthRatedUnqueue, ports = "1/1", processing = "l/h")]
 pub struct BandwidthRatedUnqueue {
     /// Bandwidth; no limit if 0.
     #[arg(live)]
@@ -59,6 +60,15 @@ pub struct BandwidthRatedUnqueue {
     /// Whether the element pulls packets.
     #[arg(keyword, live, default = true)]
     active: bool,
+}
+
+#[handlers]
+impl BandwidthRatedUnqueue {
+    /// The rate, which is all that Click shows of the arguments.
+    #[read]
+    fn config(&self) -> Bandwidth {
+        self.rate
+    }
 }
 
 impl BandwidthRatedUnqueue {

@@ -14,6 +14,7 @@ use castanet_kit::rate::GapRate;
 /// > in 1.0.0.3 > 2.0.0.2 udp len 100
 /// = q.length 2
 /// = s.rate 800bps
+/// = s.config 800bps
 /// + 1s
 /// < out 1.0.0.2 > 2.0.0.2 udp len 100
 /// + 1s
@@ -36,11 +37,20 @@ use castanet_kit::rate::GapRate;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60
 /// ```
 #[derive(Clone, Element)]
-#[element(room = "shape", ports = "1/1-2", processing = "l/l")]
+#[element(room = "shape", methods, ports = "1/1-2", processing = "l/l")]
 pub struct BandwidthShaper {
     /// Bandwidth, in bytes per second or with a unit.
     #[arg(live)]
     rate: Bandwidth,
+}
+
+#[handlers]
+impl BandwidthShaper {
+    /// The rate, which is all that Click shows of the arguments.
+    #[read]
+    fn config(&self) -> Bandwidth {
+        self.rate
+    }
 }
 
 /// When the next packet may be pulled, and the packets so far.

@@ -1,9 +1,8 @@
 //! `LinkUnqueue`: delays packets like a link with a latency and a bandwidth.
 
-use super::shaped_traffic::ShapedTraffic;
+use super::link_packets::LinkUnqueueState;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
-use std::collections::VecDeque;
 
 /// Pulls packets and delays them like a link with a given latency and bandwidth.
 ///
@@ -19,7 +18,7 @@ use std::collections::VecDeque;
 /// = q.length 1
 /// = l.size 1
 /// = l.latency 1s
-/// = l.bandwidth 800bps
+/// = l.bandwidth 100
 /// + 1s
 /// = q.length 0
 /// = l.size 2
@@ -33,14 +32,35 @@ use std::collections::VecDeque;
 /// ! l.reset
 /// = l.size 0
 /// = l.drops.reset 1
+/// ! l.latency 0s
+/// ! l.bandwidth 1600bps
+/// > in 1.0.0.4 > 2.0.0.2 udp len 100
+/// + 0.5s
+/// < out 1.0.0.4 > 2.0.0.2 udp len 100 ; time 1000000003.000000000
 /// ```
-#[derive(Element, Args)]
-#[element(room = "shape", args = LinkUnqueue, methods, ports = "1/1", processing = "l/h")]
+///
+/// ```click
+/// in -> Queue -> l :: LinkUnqueue(1s, 0) -> out
+/// > in 1.0.0.1 > 2.0.0.2 udp len 100
+/// + 1s
+/// < out 1.0.0.1 > 2.0.0.2 udp len 100 ; time 1000000001.000000000
+/// ! l.bandwidth 0
+/// ```
+#[derive(Clone, Element)]
+#[element(room = "shape", args = LinkUnqueueArgs, methods, ports = "1/1", processing = "l/h")]
 pub struct LinkUnqueue {
+    latency: Duration,
+    bandwidth: Bandwidth,
+    /// Number of times that a handler has changed the link.
+    writes: u64,
+}
+
+#[derive(Args)]
+pub struct LinkUnqueueArgs {
     /// Latency of the link: the propagation delay from one end to the other.
     #[arg]
     latency: Duration,
-    /// Bandwidth of the link.
+    /// Bandwidth of the link; no limit if 0.
     #[arg]
     bandwidth: Bandwidth,
 }
@@ -52,52 +72,31 @@ impl LinkUnqueue {
     fn latency(&self) -> Duration {
         self.latency
     }
-    /// Bandwidth of the link.
-    #[read]
-    fn bandwidth(&self) -> Bandwidth {
-        self.bandwidth
+    /// Sets the latency; packets on the link are dropped.
+    #[write(latency)]
+    fn set_latency(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let latency = Duration::from_arg(text, names);
+        let latency = latency.map_err(|e| e.reworded("latency must be a timestamp"))?;
+        Ok(LinkUnqueue { latency, writes: self.writes + 1, ..*self })
     }
-}
-
-/// The packets on the link, and those that have arrived.
-#[derive(Default, Local)]
-#[local(methods)]
-#[portable(packets)]
-pub struct LinkUnqueueState {
-    /// The packets, each with the time of its arrival.
-    pub(super) packets: VecDeque<(Time, Packet)>,
-    /// Time at which the transmission of the next packet may begin.
-    free: Time,
-    /// Whether the pulls have found a packet ready each time since the last transmission ended.
-    queued: bool,
-    #[flatten]
-    #[portable]
-    shaped: ShapedTraffic,
-}
-
-#[handlers]
-impl LinkUnqueueState {
-    /// Number of packets on the link, the one that is being transmitted included.
+    /// Bandwidth of the link in bytes per second; 0 if there is no limit.
     #[read]
-    fn size(&self) -> usize {
-        self.packets.len()
+    fn bandwidth(&self) -> u64 {
+        self.bandwidth.0
     }
-    /// Drops all packets on the link.
-    #[write]
-    fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        *self = LinkUnqueueState::default();
-        Ok(())
+    /// Sets the bandwidth, no limit if 0; packets on the link are dropped.
+    #[write(bandwidth)]
+    fn set_bandwidth(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        let bandwidth = Bandwidth::from_arg(text, names)?;
+        Ok(LinkUnqueue { bandwidth, writes: self.writes + 1, ..*self })
     }
 }
 
 impl Build for LinkUnqueue {
-    type Args = LinkUnqueue;
+    type Args = LinkUnqueueArgs;
 
-    fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
-        match args.bandwidth.0 {
-            0 => Err(ArgError::new("a line carries something").at("BANDWIDTH")),
-            _ => Ok(args),
-        }
+    fn build(args: LinkUnqueueArgs, _: &Setup) -> Result<Self, ArgError> {
+        Ok(LinkUnqueue { latency: args.latency, bandwidth: args.bandwidth, writes: 0 })
     }
 }
 
@@ -105,8 +104,8 @@ impl LinkUnqueue {
     /// Time that the link needs to transmit a packet.
     fn transmission_time(&self, packet: &Packet) -> Duration {
         let bytes = packet.len() as u64 + u64::from(packet.anno_u32(anno::EXTRA_LENGTH));
-        let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(self.bandwidth.0);
-        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        let nanos = (u128::from(bytes) * 1_000_000_000).checked_div(self.bandwidth.0.into());
+        Duration::from_nanos(u64::try_from(nanos.unwrap_or(0)).unwrap_or(u64::MAX))
     }
 }
 
@@ -149,5 +148,14 @@ impl Source for LinkUnqueue {
 
     fn held(&self, state: &LinkUnqueueState) -> usize {
         state.packets.len()
+    }
+
+    fn shrink(&self, state: &mut LinkUnqueueState) {
+        let is_changed = self.writes > state.writes;
+        if is_changed {
+            (state.free, state.queued) = (Time::default(), false);
+            state.packets.clear();
+        }
+        state.writes = self.writes;
     }
 }

@@ -18,8 +18,8 @@ use castanet_element::prelude::*;
 /// + 1s
 /// < out 1.0.0.4 > 2.0.0.2 udp len 60
 /// ```
-#[derive(Clone, Element)]
-#[element(room = "shape", ports = "1/1", processing = "l/h")]
+#[derive(Clone, Element, Args)]
+#[element(room = "shape", args = TimedUnqueue, ports = "1/1", processing = "l/h")]
 pub struct TimedUnqueue {
     /// Time between bursts.
     #[arg]
@@ -27,6 +27,15 @@ pub struct TimedUnqueue {
     /// Maximum number of packets per interval.
     #[arg(default = 1)]
     burst: u32,
+}
+
+impl Build for TimedUnqueue {
+    type Args = TimedUnqueue;
+
+    fn build(args: Self, _: &Setup) -> Result<Self, ArgError> {
+        let error = ArgError::new("BURST: it wants 1 or more").click("bad BURST");
+        (args.burst > 0).then_some(args).ok_or(error)
+    }
 }
 
 /// The time of the next pull, and the rest of the current burst.

@@ -1,6 +1,9 @@
 //! `FastTCPFlows`: makes TCP packets of many flows.
 
-use super::flow_source::{self, Endpoints, Flow, FlowArgs, FlowSourceState, NextPacket, Pace};
+use super::flow_source::Pace;
+use super::flow_source::{
+    self, Endpoints, Flow, FlowArgs, FlowSourceState, FrameLength, NextPacket,
+};
 use castanet_element::prelude::*;
 use castanet_element::wire::tcp::flag;
 use castanet_element::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
@@ -33,6 +36,13 @@ use castanet_element::wire::{Ethernet, Ipv4Header, Tcp, ip_proto};
 /// ! s.reset
 /// = s.rate 0
 /// ```
+///
+/// ```click
+/// s :: FastTCPFlows(0, 1, 100, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 1, 3, STOP false)
+///   -> c :: Counter -> Discard
+/// = s.stop false
+/// = c.count 2
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "source", args = FastTCPFlowsArgs)]
 pub struct FastTCPFlows {
@@ -49,29 +59,38 @@ pub struct FastTCPFlows {
 pub struct FastTCPFlowsArgs {
     #[arg(flatten)]
     common: FlowArgs,
-    /// Number of packets per flow.
-    #[arg(range = 3..)]
+    /// Number of packets per flow; fewer than 3 are 3.
+    #[arg]
     flowsize: u32,
     /// Whether the source makes packets.
     #[arg(default = true)]
     active: bool,
+    /// Whether to stop the router after the last packet.
+    #[arg(keyword, default = false)]
+    stop: bool,
 }
+
+/// Packets of the smallest flow: a SYN, data and a FIN.
+const MIN_FLOW_SIZE: u32 = 3;
 
 impl Build for FastTCPFlows {
     type Args = FastTCPFlowsArgs;
-    fn build(args: FastTCPFlowsArgs, _: &Setup) -> Result<Self, ArgError> {
-        let (flowsize, common) = (args.flowsize, args.common);
+    fn build(args: FastTCPFlowsArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let (flowsize, common) = (args.flowsize.max(MIN_FLOW_SIZE), args.common);
+        if flowsize > args.flowsize {
+            (setup.warn)("flow size < 3, defaulting to 3".into());
+        }
         let endpoints = common.endpoints();
         let frames = [flag::SYN, flag::PSH | flag::ACK, flag::FIN]
-            .map(|flags| tcp_frame(&endpoints, flags, common.length.0));
-        let pace = Pace::new(common.rate, common.limit, args.active);
+            .map(|flags| tcp_frame(&endpoints, flags, common.length));
+        let pace = Pace::new(common.rate, common.limit, args.active, args.stop);
         let (flows, dst) = (common.flows, endpoints.ip.1);
         Ok(FastTCPFlows { pace, flows, flowsize, dst, frames })
     }
 }
 
 /// A template frame with a TCP segment of these flags.
-fn tcp_frame(endpoints: &Endpoints, flags: u8, length: usize) -> Vec<u8> {
+fn tcp_frame(endpoints: &Endpoints, flags: u8, length: FrameLength) -> Vec<u8> {
     let mut frame = flow_source::frame(endpoints, ip_proto::TCP, &[0; Tcp::LEN], length);
     if let Some((ip, segment)) = Ipv4Header::from_prefix_mut(&mut frame[Ethernet::LEN..]) {
         let len = segment.len();

@@ -1,8 +1,7 @@
 //! `FastUDPFlows`: makes UDP packets of many flows.
 
-use super::end_action::packets_left;
-use super::fast_udp_source::{set_ports, udp_frame};
-use super::flow_source::{self, Flow, FlowArgs, FlowOrder, FlowSourceState, NextPacket, Pace};
+use super::flow_source::{self, FlowArgs, FlowOrder, FlowSourceState, NextPacket, Pace};
+use super::udp_flow_frame::UdpFlowFrame;
 use castanet_element::prelude::*;
 
 /// Generates Ethernet frames with UDP packets of many flows at an even rate.
@@ -38,6 +37,26 @@ use castanet_element::prelude::*;
 /// = c.nagg 4
 /// = c.count 8
 /// ```
+///
+/// ```click
+/// s :: FastUDPFlows(0, 1, 60, 0:0:0:0:0:1, 1.0.0.1, 0:0:0:0:0:2, 2.0.0.2, 1, 9)
+///   -> c :: Classifier(6/000000000003, 0/000000000004, -) -> a :: Counter -> Discard
+/// c[1] -> b :: Counter -> Discard;  c[2] -> other :: Counter -> Discard
+/// = s.length 60
+/// = s.limit 1
+/// = s.stop false
+/// ! s.srceth 0:0:0:0:0:3
+/// ! s.limit 2
+/// = a.byte_count 60
+/// ! s.length 100
+/// = s.length 100
+/// = a.byte_count 260
+/// ! s.srceth 0:0:0:0:0:1
+/// ! s.dsteth 0:0:0:0:0:4
+/// ! s.limit 3
+/// = b.byte_count 100
+/// = other.count 1
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "source", args = FastUDPFlowsArgs)]
 pub struct FastUDPFlows {
@@ -47,9 +66,8 @@ pub struct FastUDPFlows {
     flowsize: u32,
     order: FlowOrder,
     burst: usize,
-    stop: bool,
-    dst: Ipv4Addr,
-    frame: Vec<u8>,
+    #[flatten]
+    frame: UdpFlowFrame,
 }
 
 #[derive(Args)]
@@ -87,30 +105,11 @@ impl Build for FastUDPFlows {
     type Args = FastUDPFlowsArgs;
     fn build(args: FastUDPFlowsArgs, _: &Setup) -> Result<Self, ArgError> {
         let (flowsize, common) = (args.flowsize, args.common);
-        let endpoints = common.endpoints();
-        let frame = udp_frame(&endpoints, (0, 0), common.length.0, args.checksum);
-        let pace = Pace::new(common.rate, common.limit, args.active);
-        let (flows, dst) = (common.flows, endpoints.ip.1);
+        let frame = UdpFlowFrame::new(common.endpoints(), common.length, args.checksum);
+        let pace = Pace::new(common.rate, common.limit, args.active, args.stop);
         let order = FlowOrder { burst: args.flowburst, sequential: args.sequential };
-        let (burst, stop) = (args.burst, args.stop);
-        Ok(FastUDPFlows { pace, flows, flowsize, order, burst, stop, dst, frame })
-    }
-}
-
-/// Makes a packet one of `flow`, whose packets are all the same.
-#[inline]
-fn set_flow(packet: &mut Packet, flow: &mut Flow) {
-    if flow.sent == 1 {
-        set_ports(packet, flow.ports);
-    }
-    if let Some(mut udp) = packet.udp() {
-        if flow.sent == 1 {
-            flow.checksum = udp.checksum();
-        } else {
-            udp.set_src_port(flow.ports.0);
-            udp.set_dst_port(flow.ports.1);
-            udp.set_checksum(flow.checksum);
-        }
+        let (flows, burst) = (common.flows, args.burst);
+        Ok(FastUDPFlows { pace, flows, flowsize, order, burst, frame })
     }
 }
 
@@ -128,20 +127,16 @@ impl Source for FastUDPFlows {
     }
 
     fn produce(&self, state: &mut FlowSourceState, n: usize, cx: &mut Cx) -> NextRun {
+        state.lay_out(self.frame.layout);
         state.flows.prepare(self.flows, 0, cx);
-        let left = |state: &FlowSourceState| packets_left(self.pace.limit, state.pace_state.count);
-        let before = left(state);
-        let next_run = self.pace.emit_due(state, n.min(self.burst), cx, false, |state, _, cx| {
-            let Some(mut packet) = flow_source::packet(&self.frame, self.dst, cx) else {
+        let dst = self.frame.endpoints.ip.1;
+        self.pace.emit_due(state, n.min(self.burst), cx, false, |state, _, cx| {
+            let Some(mut packet) = flow_source::packet(&self.frame.bytes, dst, cx) else {
                 return NextPacket::NoFrame;
             };
             let flow = state.flows.flow_in_order(self.order, self.flowsize, cx);
-            set_flow(&mut packet, flow);
+            UdpFlowFrame::set_flow(&mut packet, flow);
             NextPacket::Packet(packet)
-        });
-        if self.stop && before > 0 && left(state) == 0 {
-            cx.stop();
-        }
-        next_run
+        })
     }
 }

@@ -1,6 +1,7 @@
 //! `FastUDPSource`: makes UDP packets of one flow.
 
 use super::flow_source::{self, Endpoints, FlowSourceState, FrameLength, NextPacket, Pace};
+use castanet_element::args::UdpPort;
 use castanet_element::prelude::*;
 use castanet_element::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 
@@ -24,6 +25,13 @@ use castanet_element::wire::{Ethernet, Ipv4Header, Udp, ip_proto};
 /// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1:1234 > 2.0.0.2:5678 udp ttl 250 len 46
 /// = s.count 1
 /// ```
+///
+/// ```click
+/// s :: FastUDPSource(LIMIT 1, DPORT domain, STOP false) -> out
+/// < out eth 0:0:0:0:0:0 > 0:0:0:0:0:0 127.0.0.1:1000 > 127.0.0.1:53 udp ttl 250 len 50
+/// = s.limit 1
+/// = s.stop false
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "source", args = FastUDPSourceArgs)]
 pub struct FastUDPSource {
@@ -38,32 +46,32 @@ pub struct FastUDPSource {
 #[derive(Args)]
 pub struct FastUDPSourceArgs {
     /// Rate in packets per second; no limit if 0.
-    #[arg]
+    #[arg(default = 0)]
     rate: u32,
     /// Total number of packets to make; no limit if negative.
-    #[arg]
+    #[arg(default = -1)]
     limit: i64,
     /// Length of the frames in bytes.
-    #[arg]
+    #[arg(default = FrameLength(64), shown = "64")]
     length: FrameLength,
     /// Source Ethernet address.
-    #[arg]
+    #[arg(default = MacAddr::default(), shown = "0:0:0:0:0:0")]
     srceth: MacAddr,
     /// Source IPv4 address.
-    #[arg]
+    #[arg(default = Ipv4Addr::LOCALHOST, shown = "127.0.0.1")]
     srcip: Ipv4Addr,
     /// Source port.
-    #[arg]
-    sport: u16,
+    #[arg(default = UdpPort(1000), shown = "1000")]
+    sport: UdpPort,
     /// Destination Ethernet address.
-    #[arg]
+    #[arg(default = MacAddr::default(), shown = "0:0:0:0:0:0")]
     dsteth: MacAddr,
     /// Destination IPv4 address.
-    #[arg]
+    #[arg(default = Ipv4Addr::LOCALHOST, shown = "127.0.0.1")]
     dstip: Ipv4Addr,
     /// Destination port.
-    #[arg]
-    dport: u16,
+    #[arg(default = UdpPort(1000), shown = "1000")]
+    dport: UdpPort,
     /// Whether packets have a UDP checksum.
     #[arg(default = true)]
     checksum: bool,
@@ -73,6 +81,9 @@ pub struct FastUDPSourceArgs {
     /// Whether the source makes packets.
     #[arg(default = true)]
     active: bool,
+    /// Whether to stop the router after the last packet.
+    #[arg(keyword, default = false)]
+    stop: bool,
 }
 
 impl Build for FastUDPSource {
@@ -80,9 +91,9 @@ impl Build for FastUDPSource {
     fn build(args: FastUDPSourceArgs, _: &Setup) -> Result<Self, ArgError> {
         let endpoints =
             Endpoints { ether: (args.srceth, args.dsteth), ip: (args.srcip, args.dstip) };
-        let ports = (args.sport, args.dport);
-        let frame = udp_frame(&endpoints, ports, args.length.0, args.checksum);
-        let pace = Pace::new(args.rate, args.limit, args.active);
+        let ports = (args.sport.0, args.dport.0);
+        let frame = udp_frame(&endpoints, ports, args.length, args.checksum);
+        let pace = Pace::new(args.rate, args.limit, args.active, args.stop);
         Ok(FastUDPSource { pace, interval: args.interval, ports, dst: args.dstip, frame })
     }
 }
@@ -91,7 +102,7 @@ impl Build for FastUDPSource {
 pub(super) fn udp_frame(
     endpoints: &Endpoints,
     ports: (u16, u16),
-    length: usize,
+    length: FrameLength,
     checksum: bool,
 ) -> Vec<u8> {
     let mut frame = flow_source::frame(endpoints, ip_proto::UDP, &[0; Udp::LEN], length);

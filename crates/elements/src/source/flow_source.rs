@@ -73,12 +73,14 @@ impl PaceState {
     }
 }
 
-/// Rate, limit and activity of a source, which handlers change.
+/// Rate, limit, activity and end of a source, which handlers change.
 #[derive(Clone)]
 pub(super) struct Pace {
     pub(super) rate: u32,
     pub(super) limit: i64,
     pub(super) active: bool,
+    /// Whether to stop the router after the last packet.
+    pub(super) stop: bool,
     /// Number of times that `active` was set to true. When it differs from that of the state, the
     /// source starts anew.
     pub(super) runs: u64,
@@ -95,8 +97,8 @@ pub(super) enum NextPacket {
 }
 
 impl Pace {
-    pub(super) fn new(rate: u32, limit: i64, active: bool) -> Self {
-        Pace { rate, limit, active, runs: 0 }
+    pub(super) fn new(rate: u32, limit: i64, active: bool, stop: bool) -> Self {
+        Pace { rate, limit, active, stop, runs: 0 }
     }
 
     /// Emits the packets that are due. `make_packet` makes one packet; its second argument is the
@@ -126,7 +128,7 @@ impl Pace {
             return NextRun::Empty;
         }
         let (now, mut batch) = (cx.now(), Batch::new());
-        let mut next_run = NextRun::Again;
+        let (mut next_run, mut ended) = (NextRun::Again, false);
         batch.reserve(n);
         for i in 0..n {
             match make_packet(state, left.saturating_sub(i), cx) {
@@ -135,14 +137,18 @@ impl Pace {
                 NextPacket::End => {
                     state.is_over = true;
                     state.pace_state.record(0, true, now);
-                    next_run = NextRun::Done;
+                    (next_run, ended) = (NextRun::Done, true);
                     break;
                 }
             }
-            state.pace_state.record(1, !more && left == i + 1, now);
+            ended = !more && left == i + 1;
+            state.pace_state.record(1, ended, now);
         }
         if !batch.is_empty() {
             cx.emit_batch((), batch);
+        }
+        if self.stop && ended {
+            cx.stop();
         }
         next_run
     }
@@ -154,6 +160,8 @@ impl Pace {
 pub struct FlowSourceState {
     pub(super) pace_state: PaceState,
     pub(super) flows: FlowTable,
+    /// Number of the layout of the packets that the flows have, in [`FlowSourceState::lay_out`].
+    layout: u64,
     runs: u64,
     is_over: bool,
 }
@@ -162,7 +170,14 @@ impl FlowSourceState {
     /// Starts anew, with the flows that there are.
     fn restart(&mut self, runs: u64) {
         let flows = std::mem::take(&mut self.flows);
-        *self = FlowSourceState { flows, runs, ..FlowSourceState::default() };
+        *self = FlowSourceState { flows, layout: self.layout, runs, ..FlowSourceState::default() };
+    }
+
+    /// Starts anew, with other flows, if the number of the layout is another one.
+    pub(super) fn lay_out(&mut self, layout: u64) {
+        if self.layout != layout {
+            *self = FlowSourceState { layout, runs: self.runs, ..FlowSourceState::default() };
+        }
     }
 }
 
@@ -192,6 +207,21 @@ impl Pace {
     #[write]
     fn rate(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(Pace { rate: u32::from_arg(text, names)?, ..self.clone() })
+    }
+    /// Total number of packets to make; 4294967295 if there is no limit, as in FastClick.
+    #[read(limit)]
+    fn packet_limit(&self) -> u64 {
+        u64::try_from(self.limit).unwrap_or(u32::MAX.into())
+    }
+    /// Whether the router stops after the last packet.
+    #[read(stop)]
+    fn stops(&self) -> bool {
+        self.stop
+    }
+    /// Sets whether the router stops after the last packet.
+    #[write]
+    fn stop(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        Ok(Pace { stop: bool::from_arg(text, names)?, ..self.clone() })
     }
     /// Sets the total number of packets to make; no limit if negative.
     #[write]
@@ -242,6 +272,7 @@ impl FlowArgs {
 }
 
 /// The addresses of a flow, source first.
+#[derive(Clone)]
 pub(super) struct Endpoints {
     pub(super) ether: (MacAddr, MacAddr),
     pub(super) ip: (Ipv4Addr, Ipv4Addr),
@@ -253,9 +284,9 @@ pub(super) fn frame(
     endpoints: &Endpoints,
     protocol: u8,
     transport: &[u8],
-    length: usize,
+    length: FrameLength,
 ) -> Vec<u8> {
-    let length = length.max(MIN_FRAME_LEN);
+    let length = length.0.max(MIN_FRAME_LEN);
     let ether = Ethernet::new(endpoints.ether.1, endpoints.ether.0, ether_type::IPV4);
     let total = (length - Ethernet::LEN) as u16;
     let mut ip = Ipv4Header::new(protocol, endpoints.ip.0, endpoints.ip.1, total);
@@ -277,6 +308,7 @@ pub(super) fn packet(frame: &[u8], dst: Ipv4Addr, cx: &mut Cx) -> Option<Packet>
 }
 
 /// Length of an Ethernet frame with an IPv4 packet, in bytes.
+#[derive(Clone, Copy)]
 pub(super) struct FrameLength(pub(super) usize);
 
 impl FromArg for FrameLength {

@@ -10,6 +10,7 @@ mod pattern;
 pub mod random_source;
 pub mod rated_source;
 pub mod timed_source;
+mod udp_flow_frame;
 
 use castanet_element::class::*;
 

@@ -22,7 +22,7 @@ pub struct RandomSource {
     #[arg(live, default = -1)]
     limit: i64,
     /// Number of packets per turn.
-    #[arg(live, default = 32)]
+    #[arg(live, default = 1)]
     burst: i64,
     /// Whether the source makes packets.
     #[arg(live, default = true)]

@@ -53,15 +53,14 @@ impl Build for HashSwitch {
                 .help("LENGTH is at least 1"));
         }
         let (start, length) = (args.offset as usize, args.length as usize);
-        let outputs = output_count(args.max, setup)?;
+        let outputs = output_count(args.max, setup.outputs)?;
         let mask = matches!(outputs, 2 | 4 | 8).then(|| outputs - 1);
         Ok(HashSwitch { start, end: start + length, outputs, mask })
     }
 }
 
 /// The number of outputs to use: `max`, or all if it is `None`. Fails if there are fewer.
-pub(super) fn output_count(max: Option<u32>, setup: &Setup) -> Result<u8, ArgError> {
-    let outputs = setup.outputs;
+pub(super) fn output_count(max: Option<u32>, outputs: usize) -> Result<u8, ArgError> {
     let count = max.map_or(outputs, |max| max as usize);
     match u8::try_from(count) {
         Ok(output_count) if output_count > 0 && count <= outputs => Ok(output_count),

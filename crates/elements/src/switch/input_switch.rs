@@ -17,6 +17,9 @@ use castanet_element::prelude::*;
 /// ! s.switch -1
 /// > a   1.0.0.2 > 2.0.0.2 udp
 /// = s.drops.other 2
+/// ! s.switch 9
+/// = s.switch -1
+/// = s.config -1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "switch", args = InputSwitchArgs, methods, ports = "1-/1", processing = "h/h")]
@@ -52,15 +55,24 @@ impl InputSwitch {
 
 #[handlers]
 impl InputSwitch {
+    /// The arguments as they are in effect: the number of the input.
+    #[read]
+    fn config(&self) -> i64 {
+        self.input
+    }
     /// Number of the input whose packets pass; negative for none.
     #[read]
     fn switch(&self) -> i64 {
         self.input
     }
-    /// Sets the input whose packets pass; negative for none.
+    /// Sets the input whose packets pass; the number of an input that is not there means none, as in
+    /// Click.
     #[write(switch)]
     fn set_switch(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        InputSwitch { input: i64::from_arg(text, names)?, inputs: self.inputs }.checked()
+        let input = i64::from_arg(text, names);
+        let input = input.map_err(|e| e.reworded("InputSwitch input must be integer"))?;
+        let chosen = InputSwitch { input, inputs: self.inputs };
+        Ok(chosen.checked().unwrap_or(InputSwitch { input: -1, inputs: self.inputs }))
     }
 }
 

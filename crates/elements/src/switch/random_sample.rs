@@ -20,6 +20,14 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60
 /// = none.drops 1
 /// ```
+///
+/// ```click
+/// Idle -> half :: RandomSample(SAMPLE 0.5) -> Discard
+/// = half.sampling_prob 0.5
+/// = half.drop_prob 0.5
+/// ! half.active false
+/// = half.config SAMPLE 0.5, ACTIVE false
+/// ```
 #[derive(Clone, Element)]
 #[element(room = "switch", args = RandomSampleArgs, methods)]
 pub struct RandomSample {
@@ -32,7 +40,10 @@ pub struct RandomSample {
 #[derive(Args)]
 pub struct RandomSampleArgs {
     /// Probability that a packet passes, from 0 to 1.
-    #[arg(name = "P")]
+    #[arg]
+    p: Option<f64>,
+    /// As P.
+    #[arg(keyword)]
     sample: Option<f64>,
     /// Probability that a packet does not pass, from 0 to 1.
     #[arg(keyword)]
@@ -52,10 +63,15 @@ impl Build for RandomSample {
     type Args = RandomSampleArgs;
 
     fn build(args: RandomSampleArgs, _: &Setup) -> Result<Self, ArgError> {
-        let sample = match (args.sample, args.drop) {
+        let both = "give at most one of SAMPLE and DROP";
+        let sample = match (args.sample.or(args.p), args.drop) {
             (Some(p), None) => check_probability(p)?,
             (None, Some(q)) => 1.0 - check_probability(q)?,
-            _ => return Err(ArgError::new("it wants one of P and DROP")),
+            (Some(_), Some(_)) => return Err(ArgError::new(both)),
+            (None, None) => {
+                let error = ArgError::new("no probability").help("give P or DROP");
+                return Err(error.click("sampling probability must be between 0 and 1"));
+            }
         };
         Ok(RandomSample { sample, active: args.active })
     }
@@ -63,6 +79,11 @@ impl Build for RandomSample {
 
 #[handlers]
 impl RandomSample {
+    /// The arguments as they are in effect.
+    #[read]
+    fn config(&self) -> String {
+        format!("SAMPLE {}, ACTIVE {}", self.sample, self.active)
+    }
     /// Probability that a packet passes, from 0 to 1.
     #[read]
     fn sampling_prob(&self) -> f64 {

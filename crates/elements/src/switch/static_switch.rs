@@ -14,9 +14,11 @@ use castanet_element::prelude::*;
 /// ```
 ///
 /// ```click
-/// in -> none :: StaticSwitch(-1) -> out
+/// in -> none :: StaticSwitch(-1) -> out;  beyond -> b :: StaticSwitch(5) -> out
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// = none.drops.unmatched 1
+/// > beyond 1.0.0.1 > 2.0.0.2 udp
+/// = b.drops.unmatched 1
 /// ```
 #[derive(Element)]
 #[element(room = "switch", args = StaticSwitchArgs, ports = "1/-")]
@@ -26,7 +28,7 @@ pub struct StaticSwitch {
 
 #[derive(Args)]
 pub struct StaticSwitchArgs {
-    /// Number of the output; negative to drop all packets.
+    /// Number of the output; all packets are dropped if there is no such output.
     #[arg]
     output: i32,
 }
@@ -35,8 +37,7 @@ impl Build for StaticSwitch {
     type Args = StaticSwitchArgs;
 
     fn build(args: StaticSwitchArgs, setup: &Setup) -> Result<Self, ArgError> {
-        let port = output(args.output, setup.outputs).map_err(|e| e.at("OUTPUT"))?;
-        Ok(StaticSwitch { port })
+        Ok(StaticSwitch { port: output(args.output, setup.outputs).unwrap_or(Port::DROP) })
     }
 }
 

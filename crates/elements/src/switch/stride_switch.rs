@@ -19,6 +19,7 @@ use castanet_kit::stride::Stride;
 /// ! s.tickets0 0
 /// = s.tickets0 0
 /// = s.tickets1 1
+/// = s.config 0, 1
 /// > in 1.0.0.4 > 2.0.0.2 udp
 /// < b  1.0.0.4 > 2.0.0.2 udp
 /// ! s.tickets1 0
@@ -33,6 +34,11 @@ pub struct StrideSwitch {
 
 #[handlers]
 impl StrideSwitch {
+    /// The arguments as they are in effect: the tickets of all ports.
+    #[read]
+    fn config(&self) -> String {
+        tickets::list(&self.tickets)
+    }
     /// Number of tickets of an output: `tickets0` and so on.
     #[read(tickets_)]
     fn tickets(&self, ask: &ReadRequest) -> Option<u32> {

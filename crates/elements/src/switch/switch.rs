@@ -15,6 +15,7 @@ use castanet_element::prelude::*;
 /// < a  1.0.0.1 > 2.0.0.2 udp
 /// ! s.switch 2
 /// = s.switch -1
+/// = s.config -1
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// = s.drops.unmatched 1
 /// ```
@@ -43,6 +44,12 @@ impl Build for Switch {
 
 #[handlers]
 impl Switch {
+    /// The arguments as they are in effect: the number of the output.
+    #[read]
+    fn config(&self) -> String {
+        self.output_number()
+    }
+
     /// Number of the output; -1 if packets are dropped.
     #[read(switch)]
     fn output_number(&self) -> String {

@@ -9,6 +9,7 @@ pub mod exact_cpu_switch;
 pub mod memory_account;
 pub mod path_spinlock;
 pub mod pipeliner;
+mod ring_capacity;
 pub mod spinlock_info;
 pub mod static_thread_sched;
 pub mod v_static_thread_sched;

@@ -1,5 +1,6 @@
 //! `Pipeliner`: passes packets from all workers to one.
 
+use super::ring_capacity::RingCapacity;
 use castanet_element::prelude::*;
 use std::collections::VecDeque;
 
@@ -13,7 +14,7 @@ use std::collections::VecDeque;
 /// stored beyond the capacity.
 ///
 /// ```click
-/// in -> p :: Pipeliner(BLOCKING false) -> out
+/// in -> p :: Pipeliner(0, BLOCKING false) -> out
 /// > in  1.0.0.1 > 2.0.0.2 udp
 /// > in  1.0.0.2 > 2.0.0.2 udp
 /// < out 1.0.0.1 > 2.0.0.2 udp
@@ -36,9 +37,9 @@ use std::collections::VecDeque;
 #[derive(Clone, Element)]
 #[element(room = "threads", ports = "1-/1", processing = "h/h")]
 pub struct Pipeliner {
-    /// Maximum number of bursts in the ring of each worker.
-    #[arg(default = 1024, range = 4..)]
-    capacity: usize,
+    /// Maximum number of bursts in the ring of each worker; 1024 if 0.
+    #[arg(default = RingCapacity(1024), shown = "1024")]
+    capacity: RingCapacity,
     /// Number of bursts that FastClick takes at a time; ignored, as the burst size of the engine
     /// decides here.
     #[arg(default = 32)]
@@ -120,7 +121,7 @@ impl Store for Pipeliner {
         const REPORTS: u64 = 10;
         let count = batch.len() as u64;
         let ring = state.ring_of(cx.worker());
-        if ring.len() >= self.capacity && !self.blocking {
+        if ring.len() >= self.capacity.0 && !self.blocking {
             state.dropped += count;
             if self.verbose && state.dropped < REPORTS {
                 cx.chatter(&format!("Pipeliner: dropped {} packets", state.dropped));
@@ -157,7 +158,7 @@ impl Store for Pipeliner {
 
     /// Room for the sources of all workers: none while any ring is full.
     fn room(&self, state: &PipelinerState) -> usize {
-        match self.blocking && state.rings.iter().any(|ring| ring.len() >= self.capacity) {
+        match self.blocking && state.rings.iter().any(|ring| ring.len() >= self.capacity.0) {
             true => 0,
             false => usize::MAX,
         }

@@ -27,7 +27,7 @@ use castanet_element::prelude::*;
 #[element(room = "trace")]
 pub struct AdjustTimestamp {
     /// The time to add, in seconds or with a unit.
-    #[arg(live)]
+    #[arg(live, default = SignedTime(0), shown = "0")]
     time: SignedTime,
     /// Whether to change the first time stamp annotation instead.
     #[arg(keyword, default = false)]

@@ -32,6 +32,11 @@ pub struct PacketTrace {
 
 #[handlers]
 impl PacketTrace {
+    /// Whether all packets are in memory.
+    #[read(loaded)]
+    pub(super) fn is_loaded(&self) -> bool {
+        self.loaded
+    }
     /// Drops all packets, and loads others.
     #[write]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
@@ -73,7 +78,8 @@ impl PacketTrace {
             let Some(input) = (0..self.ahead.len()).min_by_key(|&i| time(&self.ahead[i])) else {
                 break;
             };
-            let packet = self.ahead[input].pop_front();
+            let mut packet = self.ahead[input].pop_front();
+            packet.iter_mut().for_each(|packet| packet.set_paint(input as u8));
             self.packets.extend(packet.map(|packet| (input as u8, packet)));
         }
         self.empty_loads = if has_pulled || cx.has_retry() { 0 } else { self.empty_loads + 1 };
@@ -85,10 +91,6 @@ impl PacketTrace {
             unmatched.for_each(|packet| cx.emit(Port::DROP, packet));
         }
         self.loaded.then_some(dry)
-    }
-
-    pub(super) fn is_loaded(&self) -> bool {
-        self.loaded
     }
 
     pub(super) fn len(&self) -> usize {

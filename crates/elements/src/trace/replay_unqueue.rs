@@ -8,7 +8,7 @@ use castanet_kit::formula::Formula;
 /// Replays packets from memory repeatedly, after pulling them until an input is dry.
 ///
 /// Packets of several inputs are ordered by their time stamps; each leaves by the
-/// output of its input's number. An input is dry when it has no packet twice in a row;
+/// output of its input's number, which is its paint annotation, too. An input is dry when it has no packet twice in a row;
 /// the remaining packets of other inputs are dropped (`drops.unmatched`). Stored packets
 /// have memory of their own and do not use up the packet pool.
 ///
@@ -16,6 +16,7 @@ use castanet_kit::formula::Formula;
 /// in -> Queue -> r :: ReplayUnqueue(STOP 2, ACTIVE false) -> c :: Counter -> out
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// > in 1.0.0.2 > 2.0.0.2 udp
+/// = r.loaded false
 /// ! r.active true
 /// ~ Loading r with 1 inputs.
 /// ~ r : Successfully loaded 2 packets. Input 0 dried out.
@@ -24,6 +25,7 @@ use castanet_kit::formula::Formula;
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// = c.count 4
+/// = r.loaded true
 /// = r.stop 2
 /// ! r.reset
 /// = r.drops.reset 2
@@ -39,10 +41,10 @@ use castanet_kit::formula::Formula;
 /// ! r.active true
 /// ~ Loading r with 2 inputs.
 /// ~ r : Successfully loaded 2 packets. Input 1 dried out.
-/// < x 1.0.0.1 > 2.0.0.2 udp ; time 1000000001.000000000
+/// < x 1.0.0.1 > 2.0.0.2 udp ; time 1000000001.000000000 paint 0
 /// = r.drops.unmatched 1
 /// + 2s
-/// < y 1.0.0.2 > 2.0.0.2 udp ; time 1000000002.000000000
+/// < y 1.0.0.2 > 2.0.0.2 udp ; time 1000000002.000000000 paint 1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "trace", args = ReplayUnqueueArgs)]
@@ -88,7 +90,7 @@ impl ReplayUnqueue {
         if trace.ended {
             cx.stop();
         } else if self.verbose {
-            cx.chatter("replay loop");
+            cx.chatter("Replay loop");
         }
         trace.ended
     }

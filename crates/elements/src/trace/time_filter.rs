@@ -63,6 +63,20 @@ use castanet_element::prelude::*;
 /// < rest 1.0.0.3 > 2.0.0.2 udp ; time 1000000003.500000000
 /// = p.color 2
 /// ```
+///
+/// ```click
+/// in -> f :: TimeFilter(START 1, END 10) -> out;  f[1] -> rest
+/// = f.start 1.000000
+/// = f.end 10.000000
+/// = f.interval 9.000000
+/// ! f.end 4
+/// ! f.extend_interval -1
+/// > in   1.0.0.1 > 2.0.0.2 udp ; time 3.25
+/// > in   1.0.0.2 > 2.0.0.2 udp ; time 2.5
+/// < rest 1.0.0.1 > 2.0.0.2 udp ; time 3.250000000
+/// < out  1.0.0.2 > 2.0.0.2 udp ; time 2.500000000
+/// = f.end 3.000000
+/// ```
 #[derive(Element)]
 #[element(room = "trace", args = TimeFilterArgs)]
 pub struct TimeFilter {
@@ -163,8 +177,11 @@ impl PerBatch for TimeFilter {
     type Fate = TimeFilterExit;
     const SHARED: bool = true;
 
-    fn batch(&self, window: &mut TimeWindow, port: usize, batch: Batch, cx: &mut Cx) {
+    fn apply_config(&self, window: &mut TimeWindow) {
         window.configure(&self.window);
+    }
+
+    fn batch(&self, window: &mut TimeWindow, port: usize, batch: Batch, cx: &mut Cx) {
         for packet in batch {
             let time = packet.timestamp();
             if window.is_first_after(time) {

@@ -14,8 +14,35 @@ use castanet_element::prelude::*;
 /// FromDevice(eth0) -> EnsureDPDKBuffer -> Queue -> Unqueue -> ToDPDKDevice(0);
 /// ```
 #[derive(Clone, Element)]
-#[element(ports = "1/1")]
+#[element(args = EnsureDPDKBufferArgs, ports = "1/1")]
 pub struct EnsureDPDKBuffer;
+
+/// The arguments of `EnsureDPDKBuffer`.
+#[derive(Args)]
+pub struct EnsureDPDKBufferArgs {
+    /// An argument of FastClick without effect: a packet in an mbuf of its own needs no copy.
+    #[arg(default = false)]
+    force_copy: bool,
+    /// An argument of FastClick without effect: the copy has the packet's room before its data.
+    #[arg(default = 0)]
+    #[allow(dead_code)]
+    extra_headroom: u32,
+    /// An argument of FastClick without effect: packets in no mbuf are copied, not dropped.
+    #[arg(keyword, default = false)]
+    fail: bool,
+}
+
+impl Build for EnsureDPDKBuffer {
+    type Args = EnsureDPDKBufferArgs;
+
+    fn build(args: EnsureDPDKBufferArgs, _: &Setup) -> Result<Self, ArgError> {
+        match args.force_copy && args.fail {
+            true => Err(ArgError::new("you cannot have both FORCE_COPY and FAIL")
+                .click("You cannot have both FORCE_COPY and FAIL at the same time")),
+            false => Ok(EnsureDPDKBuffer),
+        }
+    }
+}
 
 /// The exit of packets, and the reason to drop them.
 #[derive(Fate)]

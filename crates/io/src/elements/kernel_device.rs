@@ -35,15 +35,24 @@ pub struct KernelDeviceArgs {
     /// The device's name; the kernel chooses one if not given.
     #[arg(keyword, default = String::new())]
     devname: String,
+    /// As DEVNAME.
+    #[arg(keyword)]
+    dev_name: Option<String>,
     /// Ignored: overflows are counted, never printed.
     #[arg(keyword, default = true)]
     #[expect(dead_code, reason = "for configurations that say so")]
     ignore_queue_overflows: bool,
 }
 
+impl KernelDeviceArgs {
+    fn device_name(&self) -> &str {
+        self.dev_name.as_deref().unwrap_or(&self.devname)
+    }
+}
+
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
-    from_args(config, names, |it: &KernelDeviceArgs| super::host_state::resources(&it.devname))
+    from_args(config, names, |it: &KernelDeviceArgs| super::host_state::resources(it.device_name()))
 }
 
 /// The configuration of the device.
@@ -65,10 +74,11 @@ impl KernelDevice {
             let error = ArgError::new("has no room for an IP header").at("MTU");
             return Err(error.click("MTU must be greater than 20"));
         }
+        let devname = settings.device_name().to_owned();
         let kind = settings
             .tap
             .map_or(default_kind, |tap| if tap { TunTapMode::Tap } else { TunTapMode::Tun });
-        Ok(KernelDevice { kind, devname: settings.devname, burst: settings.burst as usize, host })
+        Ok(KernelDevice { kind, devname, burst: settings.burst as usize, host })
     }
 }
 

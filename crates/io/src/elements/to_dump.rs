@@ -50,7 +50,7 @@ pub struct ToDumpArgs {
     #[arg(keyword, default = false)]
     unbuffered: bool,
     /// Whether times are in nanoseconds instead of microseconds.
-    #[arg(keyword, default = false)]
+    #[arg(keyword, default = true)]
     nano: bool,
     /// Whether to write the time of the write, also for packets with a timestamp.
     #[arg(keyword, default = false)]

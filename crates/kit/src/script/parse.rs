@@ -139,6 +139,11 @@ const WORDS: &[&str] = &[
 ];
 
 impl Program {
+    /// Whether the first instruction waits for time or for steps.
+    pub fn begins_with_wait(&self) -> bool {
+        matches!(self.instructions.first(), Some(Instruction::Pause(_) | Instruction::Wait(_)))
+    }
+
     /// Parses instructions and returns all errors at once. A script that `drives` the router waits
     /// for one stop request if it is empty, and stops the router at its end.
     pub fn parse<'a>(

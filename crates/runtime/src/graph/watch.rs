@@ -16,7 +16,8 @@ pub(crate) fn stores(
         let none = || vec![ArgError::new("there is no queue to watch").click("no nearby Queues")];
         // A class that is not known may be that of a queue.
         let is_known = graph.elements.iter().all(|it| !it.class.is_unknown());
-        return if near.is_empty() && is_known { Err(none()) } else { Ok(near) };
+        let may_be_none = graph.elements[element].class.may_watch_none || !is_known;
+        return if near.is_empty() && !may_be_none { Err(none()) } else { Ok(near) };
     }
     let (mut found, mut errors) = (Vec::new(), Vec::new());
     for name in named {

@@ -141,11 +141,14 @@ fn declared(
         let before = (facts.homes.len(), facts.tickets.len(), facts.alignments.len());
         let declared = declare(&it.config, &Names::default(), &mut facts);
         let mut errors = declared.err().unwrap_or_default();
-        let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| name);
-        let tickets = facts.tickets[before.1..].iter_mut().map(|(name, _)| name);
-        for name in homes.chain(tickets) {
+        let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| (name, false));
+        // In Click, tickets of no elements have no effect.
+        let ignores = error_style == ErrorStyle::Click;
+        let tickets = facts.tickets[before.1..].iter_mut().map(|(name, _)| (name, ignores));
+        for (name, may_be_none) in homes.chain(tickets) {
             match in_scope(graph, &it.name, name) {
                 Some(full) => *name = full,
+                None if may_be_none => {}
                 None => errors.push(unknown_home(graph, name)),
             }
         }
