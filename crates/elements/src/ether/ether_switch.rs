@@ -34,7 +34,8 @@ use castanet_element::prelude::*;
 /// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// < z eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
-/// ! s.remove_port_forwarding 0 2, 1 0 2
+/// ! s.remove_port_forwarding 0 2
+/// ! s.remove_port_forwarding 1 0 2
 /// = s.port_forwarding weight: 1\t0: 1\nweight: 0\t1: \nweight: 2\t2: 0-1
 /// > a eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
 /// < y eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
