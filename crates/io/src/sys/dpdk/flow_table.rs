@@ -58,6 +58,7 @@ impl FlowTable {
     }
 
     /// Removes the rules from a port that is to stop, but remembers them.
+    #[cfg_attr(not(dpdk), expect(dead_code, reason = "ports exist only with DPDK"))]
     pub(crate) fn suspend(&mut self, port: &Port) {
         for rule in self.rules.iter_mut().rev() {
             // A rule that the driver does not remove now ends when the port stops.
@@ -66,6 +67,7 @@ impl FlowTable {
     }
 
     /// Creates the rules again on a port that was set up anew with this many receive queues.
+    #[cfg_attr(not(dpdk), expect(dead_code, reason = "ports exist only with DPDK"))]
     pub(crate) fn resume(&mut self, port: &Port, queues: u16) -> Result<(), String> {
         for InstalledRule { rule, flow, .. } in &mut self.rules {
             if flow.is_none() {

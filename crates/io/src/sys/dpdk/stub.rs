@@ -160,6 +160,9 @@ impl Port {
     pub(crate) fn arm(&self, _: u16, _: bool) -> Result<(), String> {
         match self.never {}
     }
+    pub(crate) fn resume_flows(&self) -> Result<(), String> {
+        match self.never {}
+    }
     pub(crate) fn create_flow(&self, _: &FlowRule, _: u16) -> Result<Flow, String> {
         match self.never {}
     }
