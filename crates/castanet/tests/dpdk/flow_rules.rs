@@ -174,6 +174,9 @@ fn rules_that_cannot_be_are_errors() {
         error.contains(&format!("cannot read flow rules: {at}:4: `ip` is no item; known are void")),
         "{error}"
     );
+    let text = format!("FromDPDKDevice(0, FLOW_RULES_FILE {at}) -> Discard");
+    let checked = castanet(&["check", "-e", &text], b"");
+    assert!(checked.err.contains(&format!("{at}:4: `ip` is no item")), "{}", checked.err);
     let right = file("right", RULES[1]);
     let at = right.display();
     let error = refused(&format!("FromDPDKDevice(0, FLOW_RULES_FILE {at})"));

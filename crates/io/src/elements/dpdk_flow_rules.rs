@@ -4,27 +4,25 @@ use crate::dpdk::{PortRules, read_flow_rules};
 use castanet_element::prelude::*;
 use castanet_kit::flow_rules::FlowRule;
 
+/// The rules of a file; none without one.
+pub(super) fn read(path: Option<&str>) -> Result<Vec<FlowRule>, ArgError> {
+    let rules = path.map_or(Ok(Vec::new()), read_flow_rules);
+    rules.map_err(|error| ArgError::new(error.to_string()).at("FLOW_RULES_FILE"))
+}
+
 /// The flow rules of the port of `FromDPDKDevice`; empty but for the worker that leads.
 #[derive(Default)]
 pub(super) struct FlowRules {
     port: Option<PortRules>,
-    /// Rules of the element's file, until the port runs.
-    file: Vec<FlowRule>,
     /// Numbers of the rules that the element has created.
     own: Vec<u32>,
 }
 
 impl FlowRules {
-    /// Reads the rules of a file.
-    pub(super) fn read(&mut self, path: &str) -> Result<(), ArgError> {
-        self.file = read_flow_rules(path).map_err(|error| ArgError::new(error.to_string()))?;
-        Ok(())
-    }
-
-    /// Creates the rules of the file on a port that runs.
-    pub(super) fn start(&mut self, port: PortRules) -> Result<(), ArgError> {
-        for rule in self.file.drain(..) {
-            let id = port.add(rule).map_err(|error| ArgError::new(error.to_string()))?;
+    /// Creates rules on a port that runs.
+    pub(super) fn start(&mut self, port: PortRules, rules: &[FlowRule]) -> Result<(), ArgError> {
+        for rule in rules {
+            let id = port.add(rule.clone()).map_err(|error| ArgError::new(error.to_string()))?;
             self.own.push(id);
         }
         self.port = Some(port);

@@ -3,7 +3,7 @@
 use super::device_slot::{DeviceSlot, Rx};
 use super::dpdk::{PortInfo, count, open, start};
 use super::dpdk_args::{FromDPDKDeviceArgs, Mode};
-use super::dpdk_flow_rules::FlowRules;
+use super::dpdk_flow_rules::{self, FlowRules};
 use super::metrics;
 use super::poll_backoff::PollBackoff;
 use super::rx_placement::{AvailableQueues, nonnegative, same_shares};
@@ -14,6 +14,7 @@ use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
+use castanet_kit::flow_rules::FlowRule;
 
 /// Receives packets from the DPDK port PORT.
 ///
@@ -67,6 +68,8 @@ use castanet_element::resource::from_args;
 #[element(args = FromDPDKDeviceArgs, ports = "0/0-1", methods, headers = Gives(FirstHeader::Ethernet, MarkedHeader::Unknown))]
 pub struct FromDPDKDevice {
     settings: FromDPDKDeviceArgs,
+    /// The rules of FLOW_RULES_FILE.
+    flow_rules: Vec<FlowRule>,
     /// The queues of each worker.
     shares: Vec<QueueShare>,
     /// Number of queues that the port must have, to receive and to send.
@@ -376,7 +379,9 @@ impl Build for FromDPDKDevice {
         }
         settings.pools.vmdq(settings.mode)?;
         let reserved = (count(setup.device_queues.0), count(setup.device_queues.1));
-        Ok(FromDPDKDevice { settings, shares: setup.queue_shares.to_vec(), reserved })
+        let flow_rules = dpdk_flow_rules::read(settings.flow_rules_file.as_deref())?;
+        let shares = setup.queue_shares.to_vec();
+        Ok(FromDPDKDevice { settings, flow_rules, shares, reserved })
     }
 }
 
@@ -448,7 +453,7 @@ impl Source for FromDPDKDevice {
         // With the same shares, the options of all workers agree if those of one do.
         same_shares(&before.shares, &self.shares)
             && before.settings.port == self.settings.port
-            && before.settings.flow_rules_file == self.settings.flow_rules_file
+            && before.flow_rules == self.flow_rules
             && before.settings.allow_nonexistent == self.settings.allow_nonexistent
             && before.options(0).serve(&self.options(0))
     }
@@ -457,9 +462,6 @@ impl Source for FromDPDKDevice {
         (local.is_leader, local.workers) = (cx.is_home(), self.shares.len());
         let options = self.options(cx.worker());
         let port = &self.settings.port;
-        if let Some(path) = self.settings.flow_rules_file.as_ref().filter(|_| local.is_leader) {
-            local.rules.read(path)?;
-        }
         if let Some(device) = open(port, options, self.settings.allow_nonexistent)? {
             local.device.set(device);
         }
@@ -469,7 +471,7 @@ impl Source for FromDPDKDevice {
     fn start(&self, local: &mut FromDPDKDeviceState, _: &mut Cx) -> Result<(), ArgError> {
         start(&self.settings.port, &mut local.device)?;
         let leader = local.device.get().filter(|_| local.is_leader);
-        leader.map_or(Ok(()), |device| local.rules.start(device.rules()))
+        leader.map_or(Ok(()), |device| local.rules.start(device.rules(), &self.flow_rules))
     }
 
     fn offer_claims(&self, local: &mut FromDPDKDeviceState, leaving: bool) {
