@@ -116,6 +116,7 @@ fn rules_come_and_go_by_handlers() {
          Script(wait 10ms, print $(f.rules_count) $(f.flow_isolate) $(f.rules_ids_global),
                 write f.rule_add flow create 0 ingress pattern eth / end actions drop / end,
                 print $(f.rules_list), print $(f.rules_count_with_hits),
+                print $(f.rules_list_with_hits), print $(f.nb_vf_pools) $(f.vf_mac_addr),
                 print $(f.rule_packet_hits 1) $(f.rule_byte_count 1) $(f.rule_packet_hits 0),
                 write f.rules_del 0, print $(f.rules_ids_internal),
                 write f.flow_isolate false, print $(f.flow_isolate),
@@ -131,10 +132,13 @@ fn rules_come_and_go_by_handlers() {
          Flow rule #0: [Group: 0, Prio: 0, Scope: ingress/-/-, Matches: ETH IPV4 UDP => Actions: QUEUE, {}\n\
          Flow rule #1: [Group: 0, Prio: 0, Scope: ingress/-/-, Matches: IPV4 => Actions: COUNT PASSTHRU, {}\n\
          Flow rule #2: [Group: 0, Prio: 0, Scope: ingress/-/-, Matches: ETH => Actions: DROP, {}\n\
-         1\n20 1200 -1\n1 2\n0\n0\n",
+         1\n\
+         Flow rule #1: [Group: 0, Prio: 0, Scope: ingress/-/-, Matches: IPV4 => Actions: COUNT PASSTHRU, {}\n\
+         0 []\n20 1200 -1\n1 2\n0\n0\n",
         stats(0, 0),
         stats(20, 1200),
         stats(0, 0),
+        stats(20, 1200),
     );
     assert_eq!(output, expected);
     let steps: Vec<_> = records.lines().map(|line| line.split(" 0 ").next().unwrap()).collect();

@@ -218,7 +218,7 @@ fn packets_have_the_time_at_which_the_port_received_them() {
     let dump = folder("dpdk").join("stamped-dump.pcap");
     let config = format!(
         "DPDKInfo(2048);
-         f :: FromDPDKDevice(0, TIMESTAMP true) -> ToDump({}) -> Discard;
+         f :: FromDPDKDevice(0, TIMESTAMP true) -> ToDump({}, NANO false) -> Discard;
          Script(label again, wait 10ms, goto again $(lt $(f.count) 100), stop)",
         dump.display()
     );

@@ -125,6 +125,8 @@ pub struct Description {
     pub args: &'static [ArgSpec],
     /// The view of packets that its elements take.
     pub on: &'static str,
+    /// The view of packets that its elements act on: where it differs from `on`, others pass.
+    pub acts_on: &'static str,
     /// Role of its elements in the graph.
     pub role: Role,
     /// Declared exits.
@@ -305,6 +307,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             spec: const { &E::SPEC },
             args: <E::Args as Args>::ARGS,
             on,
+            acts_on: on,
             role,
             fates: F::FATES,
             open_outputs: F::OPEN,

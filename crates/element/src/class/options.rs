@@ -42,6 +42,12 @@ impl Class {
         self
     }
 
+    /// The same class, for elements that act on packets of a view alone, and let others pass.
+    pub const fn acts_on(mut self, view: &'static str) -> Class {
+        self.description.acts_on = view;
+        self
+    }
+
     /// The same class, for elements that also work where there is no store to watch.
     pub const fn may_watch_none(mut self) -> Class {
         self.description.may_watch_none = true;

@@ -22,6 +22,7 @@ pub static UNKNOWN: Class = Class {
         },
         args: &[],
         on: "any",
+        acts_on: "any",
         role: Role::Through,
         fates: &[],
         open_outputs: true,

@@ -38,6 +38,11 @@ use castanet_kit::classify::{Pattern, Rule, RuleError};
 /// in -> c :: IPClassifier
 /// > in  1.0.0.1 > 3.0.0.3 udp
 /// = c.drops.unmatched 1
+/// = c.cache_hits_count -1
+/// = c.cache_misses_count -1
+/// = c.cache_total_count -1
+/// = c.cache_hits_ratio -1
+/// = c.cache_misses_ratio -1
 /// ```
 #[derive(Clone, Element)]
 #[element(room = "classify", args = IPClassifierArgs, by = IpRules<IPClassifier>, methods, ports = "1/-")]

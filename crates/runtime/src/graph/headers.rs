@@ -112,12 +112,17 @@ fn checked(it: &Element, first: FirstHeader, marked: MarkedHeader) -> FirstHeade
 
 /// The marked header of packets that an element has not dropped.
 fn kept(it: &Element, marked: MarkedHeader) -> MarkedHeader {
-    needed(it).unwrap_or(marked)
+    header_of_view(it.class.on).unwrap_or(marked)
 }
 
-/// The network header that must be marked in packets that an element takes.
+/// The network header that must be marked in packets that an element acts on.
 pub(super) fn needed(it: &Element) -> Option<MarkedHeader> {
-    match it.class.on {
+    header_of_view(it.class.acts_on)
+}
+
+/// The network header that must be marked in packets of a view.
+fn header_of_view(view: &str) -> Option<MarkedHeader> {
+    match view {
         "ip" | "udp" | "tcp" | "icmp" => Some(MarkedHeader::Ip),
         "ip6" => Some(MarkedHeader::Ip6),
         _ => None,

@@ -70,7 +70,7 @@ fn drops_are_explained_with_an_example() {
         "/s\n    Packets whose TTL has expired",
         "(28 bytes, ",
         "full :: Queue: full  ",
-        "    Packets that find the queue full.",
+        "    Packets that find the queue full, or",
         "(60 bytes, ",
         " ago)\n",
     ] {
