@@ -69,9 +69,10 @@ pub(crate) fn replaceable(text: &str) -> Router {
     router
 }
 
-/// The value of a read handler, which must be a number.
+/// The value of a read handler, which must be a number, or a list of one.
 pub(crate) fn number(router: &mut Router, handler: &str) -> u64 {
-    router.read(handler).unwrap().parse().unwrap()
+    let value = router.read(handler).unwrap();
+    value.trim_start_matches('[').trim_end_matches(']').parse().unwrap()
 }
 
 /// Runs the router on threads until `is_done` returns true. Panics after 20 s.

@@ -198,7 +198,7 @@ const PEERS_RING: usize = 4096 + 4096;
 #[test]
 fn wrong_slots_cost_their_packets_by_name() {
     let ((link, _peer, memory), pool) = (link_and_peer(), pool());
-    let slots = [(0, 0), (60, 0), (177, 0), (60, 5), (u32::MAX, 0), (176, 4)];
+    let slots = [(0, 0), (60, 0), (177, 0), (60, 6), (u32::MAX, 0), (176, 4)];
     for (n, (len, kind)) in slots.into_iter().enumerate() {
         let words = SlotDescriptor { len, paint: 0, kind, timestamp: 0 }.words();
         let at = PEERS_RING + 512 + n * 192;
