@@ -1,8 +1,7 @@
 //! `FastTCPFlows`: makes TCP packets of many flows.
 
-use super::flow_source::Pace;
 use super::flow_source::{
-    self, Endpoints, Flow, FlowArgs, FlowSourceState, FrameLength, NextPacket,
+    self, Endpoints, Flow, FlowArgs, FlowSourceState, FrameLength, NextPacket, Pace,
 };
 use castanet_element::prelude::*;
 use castanet_element::wire::tcp::flag;

@@ -48,11 +48,8 @@ pub struct ARPPrint {
 }
 
 impl ARPPrint {
-    /// Appends the line about a packet, if there is one.
+    /// Appends the line about a packet whose network header is marked.
     fn line(&self, packet: &Packet, out: &mut String) {
-        if packet.network_offset().is_none() {
-            return;
-        }
         let line = ArpPrint {
             label: &self.label,
             timestamp: self.timestamp.then(|| Timestamp(packet.timestamp())),
