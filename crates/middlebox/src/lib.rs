@@ -33,6 +33,7 @@ mod nftables_tests;
 mod packet_log;
 mod packet_test;
 mod page;
+mod per_batch;
 pub mod placement;
 mod portable_connections;
 mod reject;

@@ -2,21 +2,18 @@
 
 use crate::active_rules::ActiveRules;
 use crate::analysis::{RuleDiagnostic, warnings_of_all};
-use crate::burst::now;
 use crate::connections::Connections;
 use crate::execute::{built_rules, check_rule_count};
-use crate::exit::Exit;
 use crate::export::ExportArgs;
 use crate::file::FileContext;
 use crate::interfaces::Interfaces;
 use crate::language::{Command, TestPacket};
 use crate::metrics::RULES;
 use crate::middlebox_args::MiddleboxArgs;
-use crate::packet_log::{LogFile, LogSettings};
+use crate::packet_log::LogSettings;
 use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
 use crate::rule_set::{NonIpPolicy, RuleSet, Timeouts};
-use crate::state::MiddleboxState;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
 
@@ -353,13 +350,13 @@ pub struct Middlebox {
     pub(crate) mtu: usize,
     pub(crate) answer: String,
     /// Maximum number of connections.
-    limit: usize,
+    pub(crate) limit: usize,
     pub(crate) connections: RwShared<Connections>,
     pub(crate) fragments: FragmentGate,
     /// The log of packets.
     pub(crate) log: LogSettings,
     /// The export of connections, if there is one.
-    export: Option<ExportArgs>,
+    pub(crate) export: Option<ExportArgs>,
 }
 
 impl Build for Middlebox {
@@ -545,60 +542,5 @@ impl Middlebox {
     #[write]
     fn reset_counts(&self, _: &str, names: &Names) -> Result<Self, ArgError> {
         self.execute(&Command::ResetCounters, names)
-    }
-}
-
-impl PerBatch for Middlebox {
-    type On = on::Any;
-    type Local = MiddleboxState;
-    type Fate = Exit;
-
-    fn init(&self, state: &mut MiddleboxState, cx: &mut Cx) -> Result<(), ArgError> {
-        state.is_primary = true;
-        self.log.file.as_ref().map_or(Ok(()), LogFile::open)?;
-        state.set_export(self.export, cx)
-    }
-
-    fn after_take_state(&self, state: &mut MiddleboxState, cx: &mut Cx) {
-        state.find_missing_rules(now(cx));
-        if let Err(error) = state.set_export(self.export, cx) {
-            cx.report(&error.message());
-        }
-    }
-
-    fn cleanup(&self, state: &mut MiddleboxState, cx: &mut Cx) {
-        state.end_export(cx);
-        self.fragments.clear::<Exit>(cx);
-    }
-
-    fn held(&self, state: &MiddleboxState) -> usize {
-        if state.is_primary { self.fragments.held() } else { 0 }
-    }
-
-    fn apply_config(&self, state: &mut MiddleboxState) {
-        let connections = (&self.connections, self.limit);
-        let is_exported = self.export.is_some();
-        state.update(&self.active_rules, connections, &self.fragments, is_exported);
-    }
-
-    fn merged_config(&self, before: &Self) -> Option<Self> {
-        let Middlebox { active_rules, connections, fragments, .. } = before.clone();
-        let rules = self.active_rules.replacing(&active_rules);
-        let active_rules = rules.unwrap_or_else(|| self.active_rules.clone());
-        Some(Middlebox { active_rules, connections, fragments, ..self.clone() })
-    }
-
-    fn run_timer(&self, state: &mut MiddleboxState, cx: &mut Cx) {
-        state.wake(cx);
-    }
-
-    fn batch(&self, state: &mut MiddleboxState, port: usize, batch: Batch, cx: &mut Cx) {
-        let rules = self.active_rules.rules();
-        let is_idle = rules.is_empty() && rules.other == NonIpPolicy::Accept;
-        if is_idle || !self.interfaces.is_enabled(port) {
-            cx.emit_batch(Exit::Out(port as u8), batch);
-            return;
-        }
-        self.hook(port, now(cx), true).process_burst(state, batch, cx);
     }
 }

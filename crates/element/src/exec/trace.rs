@@ -34,8 +34,9 @@ pub struct TraceSession {
     source: Option<String>,
     /// Bytes of a packet that images have.
     snap_len: usize,
-    /// Packets that it is yet to choose.
-    remaining: AtomicU32,
+    /// Packets that it is about.
+    packets: u32,
+    /// Packets chosen so far.
     begun: AtomicU32,
     /// Packets whose first step was sent, or lost.
     entered: AtomicU32,
@@ -134,7 +135,7 @@ impl TraceSession {
             filter,
             source,
             snap_len,
-            remaining: packets.into(),
+            packets,
             begun: 0.into(),
             entered: 0.into(),
             lease,
@@ -157,12 +158,7 @@ impl TraceSession {
 
     /// Packets that are yet to be chosen, or whose first step is yet to be sent.
     pub fn remaining(&self) -> u32 {
-        let entered = self.entered.load(Acquire);
-        self.to_choose() + self.begun().saturating_sub(entered)
-    }
-
-    fn to_choose(&self) -> u32 {
-        self.remaining.load(Relaxed)
+        self.packets - self.entered.load(Acquire)
     }
 
     /// Packets that passed a source unseen.
@@ -184,14 +180,13 @@ impl TraceSession {
 
     fn wants(&self, source: &str, now: Time) -> bool {
         let is_source = self.source.as_deref().is_none_or(|its| its == source);
-        is_source && self.to_choose() > 0 && !self.lease.is_over(now)
+        is_source && self.begun() < self.packets && !self.lease.is_over(now)
     }
 
     /// Takes the number of the next packet; `None` if there are enough.
     fn next_number(&self) -> Option<u32> {
-        let one_less = |n: u32| n.checked_sub(1);
-        self.remaining.fetch_update(Relaxed, Relaxed, one_less).ok()?;
-        Some(self.begun.fetch_add(1, Relaxed) + 1)
+        let one_more = |n: u32| (n < self.packets).then_some(n + 1);
+        Some(self.begun.fetch_update(Relaxed, Relaxed, one_more).ok()? + 1)
     }
 
     fn send(&self, step: TraceStep) {
