@@ -10,7 +10,7 @@ use crate::interfaces::Interfaces;
 use crate::language::{Command, TestPacket};
 use crate::metrics::RULES;
 use crate::middlebox_args::MiddleboxArgs;
-use crate::packet_log::LogSettings;
+use crate::packet_log::{LogFile, LogSettings};
 use crate::placement::{Forwarding, placement_error};
 use crate::rule::Rule;
 use crate::rule_set::{NonIpPolicy, RuleSet, Timeouts};
