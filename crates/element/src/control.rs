@@ -91,6 +91,11 @@ pub trait ControlContext {
 pub struct Loads {
     /// By worker: the processor time of all tasks that cannot move.
     pub stays: Vec<Duration>,
+    /// By worker: the processor time of runs of tasks in which packets moved. Polls that find none do
+    /// not count.
+    pub busy: Vec<Duration>,
+    /// By worker: the processor time of its thread.
+    pub spent: Vec<Duration>,
     /// The tasks that can move.
     pub tasks: Vec<TaskLoad>,
 }

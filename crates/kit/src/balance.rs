@@ -28,22 +28,22 @@ pub enum Order {
 }
 
 /// Plans moves that balance the load. `fixed_load` is the cost of all that cannot move, by worker.
-/// Differences below `min_difference`, or below an eighth of the mean, cause no move.
+/// Workers whose load is nearer to the mean than `threshold` (of the mean) are left alone.
 ///
 /// Each move brings two workers closer together: either the source keeps at least as much load as
 /// the destination gets, or the destination's new load is below the source's old load by at least
-/// the minimum difference. So there are no further moves while costs stay the same.
+/// the threshold. So there are no further moves while costs stay the same.
 pub fn plan_moves(
     tasks: &[Task],
     fixed_load: &[u64],
     order: Order,
-    min_difference: u64,
+    threshold: impl FnOnce(u64) -> u64,
 ) -> Vec<Move> {
     let mut load = fixed_load.to_vec();
     tasks.iter().for_each(|task| load[task.worker] += task.cost);
     let mut all = Vec::new();
     let Some(mean) = load.iter().sum::<u64>().checked_div(load.len() as u64) else { return all };
-    let worth = (mean / 8).max(min_difference).max(1);
+    let worth = threshold(mean).max(1);
     let mut queues: Vec<Vec<usize>> =
         (0..load.len()).map(|it| tasks_of(tasks, it, order)).collect();
     loop {
@@ -90,10 +90,15 @@ mod tests {
         all.iter().map(|&(worker, cost)| Task { worker, cost }).collect()
     }
 
+    /// An eighth of the mean, or this if it is more.
+    fn eighth_or(least: u64) -> impl Fn(u64) -> u64 {
+        move |mean| (mean / 8).max(least)
+    }
+
     /// The tasks after all moves.
     fn apply_moves(tasks: &[Task], fixed_load: &[u64], order: Order) -> Vec<Task> {
         let mut tasks = tasks.to_vec();
-        for Move { task, to } in plan_moves(&tasks.clone(), fixed_load, order, 1) {
+        for Move { task, to } in plan_moves(&tasks.clone(), fixed_load, order, eighth_or(1)) {
             tasks[task].worker = to;
         }
         tasks
@@ -130,9 +135,14 @@ mod tests {
 
     #[test]
     fn one_task_alone_stays() {
-        assert!(plan_moves(&tasks(&[(0, 100)]), &[0, 0], Order::Increasing, 1).is_empty());
-        assert!(plan_moves(&[], &[], Order::Increasing, 1).is_empty());
-        assert!(plan_moves(&tasks(&[(0, 0), (0, 0)]), &[0, 0], Order::Increasing, 1).is_empty());
+        assert!(
+            plan_moves(&tasks(&[(0, 100)]), &[0, 0], Order::Increasing, eighth_or(1)).is_empty()
+        );
+        assert!(plan_moves(&[], &[], Order::Increasing, eighth_or(1)).is_empty());
+        assert!(
+            plan_moves(&tasks(&[(0, 0), (0, 0)]), &[0, 0], Order::Increasing, eighth_or(1))
+                .is_empty()
+        );
     }
 
     #[test]
@@ -145,10 +155,10 @@ mod tests {
     #[test]
     fn small_differences_are_not_worth_a_move() {
         let all = tasks(&[(0, 3), (0, 50), (1, 50)]);
-        assert!(plan_moves(&all, &[0, 0], Order::Increasing, 1).is_empty());
+        assert!(plan_moves(&all, &[0, 0], Order::Increasing, eighth_or(1)).is_empty());
         let idle = tasks(&[(0, 3), (0, 5)]);
-        assert!(plan_moves(&idle, &[0, 0], Order::Increasing, 10).is_empty());
-        assert!(!plan_moves(&idle, &[0, 0], Order::Increasing, 1).is_empty());
+        assert!(plan_moves(&idle, &[0, 0], Order::Increasing, eighth_or(10)).is_empty());
+        assert!(!plan_moves(&idle, &[0, 0], Order::Increasing, eighth_or(1)).is_empty());
     }
 
     type Case = (Vec<u64>, Vec<Task>);
@@ -191,7 +201,7 @@ mod tests {
                             order in order()) {
             let all: Vec<Task> =
                 (0..workers * each).map(|it| Task { worker: it % workers, cost }).collect();
-            prop_assert!(plan_moves(&all, &vec![7; workers], order, 1).is_empty());
+            prop_assert!(plan_moves(&all, &vec![7; workers], order, eighth_or(1)).is_empty());
         }
 
         #[test]
@@ -222,7 +232,7 @@ mod tests {
                     .iter()
                     .map(|it| Task { cost: it.cost / 1000 * noise.next().unwrap_or(1000), ..*it })
                     .collect();
-                for Move { task, to } in plan_moves(&measured, &[0, 0], order, 1) {
+                for Move { task, to } in plan_moves(&measured, &[0, 0], order, eighth_or(1)) {
                     times[task] += 1;
                     prop_assert!(times[task] < 4, "task {} goes to and fro", task);
                     now[task].worker = to;

@@ -44,6 +44,7 @@ pub mod rate;
 pub mod reassembly;
 pub mod red;
 pub mod rng;
+pub mod rss;
 pub mod rules;
 pub mod script;
 pub mod seed;

@@ -94,11 +94,7 @@ impl BalancedThreadSched {
             .collect();
         let stays = last.stays.iter().zip(&now.stays).map(|(last, now)| between(*last, *now));
         let order = if self.increasing { Order::Increasing } else { Order::Decreasing };
-        plan_moves(
-            &tasks,
-            &stays.collect::<Vec<_>>(),
-            order,
-            (interval / THRESHOLD_DIVISOR).as_nanos() as u64,
-        )
+        let least = (interval / THRESHOLD_DIVISOR).as_nanos() as u64;
+        plan_moves(&tasks, &stays.collect::<Vec<_>>(), order, |mean| (mean / 8).max(least))
     }
 }

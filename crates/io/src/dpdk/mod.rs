@@ -203,13 +203,30 @@ impl Dpdk {
 
     /// Makes RSS spread packets over the port's first `queues` queues only.
     pub fn spread(&self, queues: u16) -> Result<(), IoError> {
-        let port = &self.claim.port;
-        let spread = match port.config().is_some_and(|config| config.rss) {
-            true => port.spread(queues),
-            false => Err("they come by no hash; say MODE rss".into()),
-        };
         let doing = || format!("spread packets of {} over {queues} queues", self.claim.info.name());
+        let spread = self.with_rss(|port| port.spread(queues));
         spread.map_err(|why| IoError::Unfit { doing: doing(), why })
+    }
+
+    /// The queue of each entry of the port's RSS redirection table.
+    pub(crate) fn reta(&self) -> Result<Vec<u16>, IoError> {
+        let doing = || format!("read the redirection table of {}", self.claim.info.name());
+        self.with_rss(Port::reta).map_err(|why| IoError::Unfit { doing: doing(), why })
+    }
+
+    /// Sets the queue of each entry of the port's RSS redirection table, until the port is set up anew.
+    pub(crate) fn set_reta(&self, table: &[u16]) -> Result<(), IoError> {
+        let doing = || format!("set the redirection table of {}", self.claim.info.name());
+        let set = self.with_rss(|port| port.set_reta(table));
+        set.map_err(|why| IoError::Unfit { doing: doing(), why })
+    }
+
+    /// Calls `act` if the port spreads packets by a hash.
+    fn with_rss<A>(&self, act: impl FnOnce(&Port) -> Result<A, String>) -> Result<A, String> {
+        match self.claim.port.config().is_some_and(|config| config.rss) {
+            true => act(&self.claim.port),
+            false => Err("they come by no hash; say MODE rss".into()),
+        }
     }
 
     /// Ethernet addresses of the port's pools of VMDq.

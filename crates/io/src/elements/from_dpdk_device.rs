@@ -6,10 +6,12 @@ use super::dpdk_args::{FromDPDKDeviceArgs, Mode};
 use super::dpdk_flow_rules::{self, FlowRules};
 use super::metrics;
 use super::poll_backoff::PollBackoff;
+use super::rss_table;
 use super::rx_placement::{AvailableQueues, nonnegative, same_shares};
 use super::to_dpdk_device::ToDPDKDevice;
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, RxQueues};
+use crate::error::IoError;
 use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
 use castanet_element::prelude::*;
@@ -116,6 +118,12 @@ impl FromDPDKDevice {
         self.settings.burst
     }
 
+    /// The queues that this element receives from, one a line, each with the worker that does.
+    #[read]
+    fn queue_workers(&self) -> String {
+        rss_table::workers(&self.shares)
+    }
+
     /// Sets the number of packets to receive at once.
     #[write(burst)]
     fn set_burst(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
@@ -129,6 +137,12 @@ impl FromDPDKDeviceState {
     /// The port's own counts; zeros unless this worker reports them.
     fn counts(&self) -> PortStats {
         if self.is_leader { self.device.counts() } else { PortStats::default() }
+    }
+
+    /// The port's RSS redirection table; empty if it has none, or unless this worker reports it.
+    fn reta(&self) -> Vec<u16> {
+        let leader = self.device.get().filter(|_| self.is_leader);
+        leader.and_then(|device| device.reta().ok()).unwrap_or_default()
     }
 
     fn receive_for(&self, text: &str, add: bool) -> Result<(), ArgError> {
@@ -354,6 +368,29 @@ impl FromDPDKDeviceState {
             return Err(ArgError::new(format!("expected 1 to {most}, the port's queues")));
         }
         device.spread(queues).map_err(|error| ArgError::new(error.to_string()))
+    }
+
+    /// The queue of each entry of the port's RSS redirection table: the entry of a packet is the
+    /// lower bits of its hash.
+    #[read]
+    fn rss_reta(&self) -> String {
+        rss_table::text(&self.reta())
+    }
+
+    /// Number of entries of the port's RSS redirection table; 0 if it has none.
+    #[read]
+    fn rss_reta_size(&self) -> usize {
+        self.reta().len()
+    }
+
+    /// Sets the queue of each entry of the port's RSS redirection table, until the port is set up anew.
+    #[write(rss_reta)]
+    fn set_rss_reta(&mut self, text: &str) -> Result<(), ArgError> {
+        let Some(device) = self.device.get().filter(|_| self.is_leader) else { return Ok(()) };
+        let failed = |error: IoError| ArgError::new(error.to_string());
+        let entries = device.reta().map_err(failed)?.len();
+        let table = rss_table::parse(text, entries, device.port_queues().0)?;
+        device.set_reta(&table).map_err(failed)
     }
 
     /// Resets `count` and `byte_count` to zero.

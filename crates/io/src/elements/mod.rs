@@ -39,6 +39,7 @@ mod patterns;
 mod poll_backoff;
 pub mod raw_socket;
 mod ring_args;
+mod rss_table;
 mod rx_placement;
 mod sample_rate;
 mod server_slot;

@@ -16,14 +16,18 @@ impl Router {
             worker: plan[element].home,
             cost: Duration::ZERO,
         });
-        let stays = vec![Duration::ZERO; self.workers.len()];
-        let mut loads = Loads { stays, tasks: tasks.collect() };
+        let zeros = vec![Duration::ZERO; self.workers.len()];
+        let (stays, busy, spent) = (zeros.clone(), zeros.clone(), zeros);
+        let mut loads = Loads { stays, busy, spent, tasks: tasks.collect() };
         let times = self.workers.ask_all(|worker| {
             let (elements, clock) = (worker.graph.slots.len(), &worker.clock);
             worker.meter.get_or_insert_with(|| TaskMeter::new(elements, clock)).settle()
         });
         for (worker, times) in times.into_iter().enumerate() {
-            for (element, bill) in times.into_iter().flatten().enumerate() {
+            let Ok(times) = times else { continue };
+            loads.busy[worker] = Duration::from_nanos(times.busy);
+            loads.spent[worker] = Duration::from_nanos(times.spent);
+            for (element, bill) in times.elements.into_iter().enumerate() {
                 let owner = self.config.assigned[element].moves_with.unwrap_or(element);
                 let task = loads.tasks.iter_mut().find(|task| task.element == owner);
                 *task.map_or(&mut loads.stays[worker], |task| &mut task.cost) +=

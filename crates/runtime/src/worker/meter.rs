@@ -6,9 +6,16 @@ use castanet_element::time::Clock;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// By element: processor time of its tasks and timers, with all that followed from them, in
-/// nanoseconds.
-pub(crate) type TaskTimes = Vec<u64>;
+/// Processor times of a worker since it began to measure, in nanoseconds.
+#[derive(Clone, Default)]
+pub(crate) struct TaskTimes {
+    /// By element: the time of its tasks and timers, with all that followed from them.
+    pub(crate) elements: Vec<u64>,
+    /// The time of those runs in which packets moved.
+    pub(crate) busy: u64,
+    /// The time of the thread.
+    pub(crate) spent: u64,
+}
 
 /// Time of a visit of an element under simulated time, where nothing takes time: ten microseconds,
 /// so that loads are the same in each run.
@@ -20,6 +27,8 @@ pub(crate) struct TaskMeter {
     counter: Option<quanta::Clock>,
     /// By element: ticks since the times were settled last.
     fresh: Vec<u64>,
+    /// The same of all runs in which packets moved.
+    fresh_busy: u64,
     settled: TaskTimes,
     /// Processor time of the thread when the times were settled last.
     spent: Duration,
@@ -32,7 +41,8 @@ impl TaskMeter {
         TaskMeter {
             counter: (!clock.is_simulated()).then(quanta::Clock::new),
             fresh: vec![0; elements],
-            settled: vec![0; elements],
+            fresh_busy: 0,
+            settled: TaskTimes { elements: vec![0; elements], ..TaskTimes::default() },
             spent: Duration::ZERO,
             is_asked_for: false,
         }
@@ -42,11 +52,14 @@ impl TaskMeter {
         self.counter.as_ref().map_or(0, quanta::Clock::raw)
     }
 
-    fn charge(&mut self, element: usize, begun: u64, cycles: u32) {
-        self.fresh[element] += match &self.counter {
+    /// Charges a run that began at this time of the counter and visited so many elements.
+    fn charge(&mut self, element: usize, begun: u64, visits: u32) {
+        let time = match &self.counter {
             Some(counter) => counter.raw().saturating_sub(begun),
-            None => (u64::from(cycles) + 1) * VISIT,
+            None => (u64::from(visits) + 1) * VISIT,
         };
+        self.fresh[element] += time;
+        self.fresh_busy += if visits > 0 { time } else { 0 };
     }
 
     /// Times since the beginning; called on the worker's own thread. The counter goes on while the
@@ -55,8 +68,8 @@ impl TaskMeter {
     pub(crate) fn settle(&mut self) -> TaskTimes {
         self.is_asked_for = true;
         let Some(counter) = &self.counter else {
-            self.settled.clone_from(&self.fresh);
-            return self.settled.clone();
+            let spent = self.fresh.iter().sum();
+            return TaskTimes { elements: self.fresh.clone(), busy: self.fresh_busy, spent };
         };
         let spent = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
         let spent = spent.unwrap_or(self.spent);
@@ -67,9 +80,16 @@ impl TaskMeter {
             _ => 1.0,
         };
         self.spent = spent;
-        for (settled, fresh) in self.settled.iter_mut().zip(&mut self.fresh) {
+        let settle = |settled: &mut u64, fresh: &mut u64| {
             *settled += (counter.delta_as_nanos(0, std::mem::take(fresh)) as f64 * share) as u64;
-        }
+        };
+        let TaskTimes { elements, busy, spent: settled_spent } = &mut self.settled;
+        elements
+            .iter_mut()
+            .zip(&mut self.fresh)
+            .for_each(|(settled, fresh)| settle(settled, fresh));
+        settle(busy, &mut self.fresh_busy);
+        *settled_spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
         self.settled.clone()
     }
 }
@@ -87,9 +107,9 @@ impl Worker {
         if let (Some(cycles), Some(charged)) = (&mut self.exec.cycles, charged) {
             cycles.leave(charged);
         }
-        let cycles = self.graph.hops;
+        let visits = self.graph.hops;
         if let Some(meter) = &mut self.meter {
-            meter.charge(me, begun, cycles);
+            meter.charge(me, begun, visits);
         }
     }
 

@@ -257,22 +257,30 @@ int castanet_dpdk_pause(uint16_t port, uint32_t mode) {
     return failed != 0 ? failed : before;
 }
 
-/* Sets the RSS redirection table of a running port to its first queues only. */
-int castanet_dpdk_spread(uint16_t port, uint16_t queues) {
-    enum { MOST = 4096 };
-    struct rte_eth_rss_reta_entry64 table[MOST / RTE_ETH_RETA_GROUP_SIZE] = {0};
+/* Number of entries of a port's RSS redirection table (RETA); negative if it has none. */
+int castanet_dpdk_reta_size(uint16_t port) {
     struct rte_eth_dev_info dev;
     int failed = rte_eth_dev_info_get(port, &dev);
     if (failed != 0)
         return failed;
-    if (dev.reta_size == 0 || dev.reta_size > MOST)
-        return -ENOTSUP;
-    for (uint16_t i = 0; i < dev.reta_size; i++) {
+    return dev.reta_size == 0 || dev.reta_size > MOST_RETA_ENTRIES ? -ENOTSUP : dev.reta_size;
+}
+
+/* Reads (or writes) the queue numbers of all entries of a running port's RSS redirection table. */
+int castanet_dpdk_reta(uint16_t port, uint16_t *queues, uint16_t size, bool write) {
+    struct rte_eth_rss_reta_entry64 table[MOST_RETA_ENTRIES / RTE_ETH_RETA_GROUP_SIZE] = {0};
+    int failed;
+    for (uint16_t i = 0; i < size && i < MOST_RETA_ENTRIES; i++) {
         struct rte_eth_rss_reta_entry64 *group = &table[i / RTE_ETH_RETA_GROUP_SIZE];
         group->mask |= UINT64_C(1) << i % RTE_ETH_RETA_GROUP_SIZE;
-        group->reta[i % RTE_ETH_RETA_GROUP_SIZE] = i % queues;
+        group->reta[i % RTE_ETH_RETA_GROUP_SIZE] = queues[i];
     }
-    return rte_eth_dev_rss_reta_update(port, table, dev.reta_size);
+    if (write)
+        return rte_eth_dev_rss_reta_update(port, table, size);
+    failed = rte_eth_dev_rss_reta_query(port, table, size);
+    for (uint16_t i = 0; failed == 0 && i < size && i < MOST_RETA_ENTRIES; i++)
+        queues[i] = table[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE];
+    return failed;
 }
 
 /* Makes an epoll descriptor the only listener of a queue's interrupt, or removes it. */

@@ -255,8 +255,35 @@ impl Port {
 
     /// Makes RSS of the running port spread packets over its first `queues` queues only.
     pub(crate) fn spread(&self, queues: u16) -> Result<(), String> {
+        let size = self.reta_size()?;
+        self.set_reta(&(0..size).map(|entry| entry % queues.max(1)).collect::<Vec<u16>>())
+    }
+
+    /// Number of entries of the port's RSS redirection table.
+    fn reta_size(&self) -> Result<u16, String> {
         // SAFETY: no pointers are passed.
-        check(unsafe { shim::castanet_dpdk_spread(self.number, queues) })
+        check(unsafe { shim::castanet_dpdk_reta_size(self.number) })
+            .map(|size| size as u16)
+            .map_err(|why| format!("its driver does not choose among queues by hash: {why}"))
+    }
+
+    /// The queue of each entry of the RSS redirection table of the running port.
+    pub(crate) fn reta(&self) -> Result<Vec<u16>, String> {
+        let size = self.reta_size()?;
+        let mut table = vec![0; usize::from(size)];
+        let queues = table.as_mut_ptr();
+        // SAFETY: there are as many numbers as it is told.
+        check(unsafe { shim::castanet_dpdk_reta(self.number, queues, size, false) })
+            .map(|_| table)
+            .map_err(|why| format!("its driver does not tell: {why}"))
+    }
+
+    /// Sets the queue of each entry of the RSS redirection table of the running port, which has as many.
+    pub(crate) fn set_reta(&self, table: &[u16]) -> Result<(), String> {
+        let mut table = table.to_vec();
+        let (queues, size) = (table.as_mut_ptr(), table.len() as u16);
+        // SAFETY: there are as many numbers as it is told.
+        check(unsafe { shim::castanet_dpdk_reta(self.number, queues, size, true) })
             .map(drop)
             .map_err(|why| format!("its driver does not choose among queues by hash: {why}"))
     }

@@ -27,6 +27,8 @@
 #define CHAIN 64
 /* Most pools of VMDq. */
 #define MOST_POOLS 64
+/* Most entries of an RSS redirection table that are handled. */
+#define MOST_RETA_ENTRIES 4096
 /* Most bytes of a packet that is received in several mbufs, and the length of a malformed one. */
 #define LONGEST (1 << 20)
 #define MALFORMED (-1)

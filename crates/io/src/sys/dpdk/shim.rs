@@ -195,7 +195,8 @@ unsafe extern "C" {
     pub(super) fn castanet_dpdk_accept_mac(port: u16, mac: *const [u8; 6], add: bool) -> c_int;
     pub(super) fn castanet_dpdk_set_mac(port: u16, mac: *const [u8; 6]) -> c_int;
     pub(super) fn castanet_dpdk_pause(port: u16, mode: u32) -> c_int;
-    pub(super) fn castanet_dpdk_spread(port: u16, queues: u16) -> c_int;
+    pub(super) fn castanet_dpdk_reta_size(port: u16) -> c_int;
+    pub(super) fn castanet_dpdk_reta(port: u16, queues: *mut u16, size: u16, write: bool) -> c_int;
     pub(super) fn castanet_dpdk_listen(port: u16, queue: u16, epoll: c_int, on: bool) -> c_int;
     pub(super) fn castanet_dpdk_interrupt(port: u16, queue: u16) -> c_int;
     pub(super) fn castanet_dpdk_arm(port: u16, queue: u16, on: bool) -> c_int;

@@ -142,6 +142,12 @@ impl Port {
     pub(crate) fn spread(&self, _: u16) -> Result<(), String> {
         match self.never {}
     }
+    pub(crate) fn reta(&self) -> Result<Vec<u16>, String> {
+        match self.never {}
+    }
+    pub(crate) fn set_reta(&self, _: &[u16]) -> Result<(), String> {
+        match self.never {}
+    }
     pub(crate) fn starts(&self) -> u64 {
         match self.never {}
     }
