@@ -4,6 +4,7 @@
 
 pub mod af_packet;
 pub mod af_xdp;
+mod assembler;
 pub mod control;
 mod decompression;
 pub mod descriptors;

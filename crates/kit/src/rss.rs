@@ -5,6 +5,7 @@
 //! core is its part of the packets of the core's queue.
 
 use crate::balance::{Move, Order, Task, plan_moves};
+use castanet_wire::{ether_type, ip_proto};
 
 /// The load of the core that receives from a queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -35,6 +36,50 @@ pub enum Scaling {
     Add,
     /// The queue with this index among the loads, whose load is the least, is not needed.
     Remove(usize),
+}
+
+/// The factor of [`flow_hash`]: 2^32 divided by the golden ratio (Knuth, TAOCP 6.4).
+pub const FLOW_HASH_FACTOR: u32 = 0x9e37_79b1;
+
+/// The hash of a packet's flow that packet sockets use: the same in both directions, of the addresses and,
+/// for TCP, UDP and SCTP but in fragments, the ports. Zero where it is no IP packet, and for one whose
+/// header is cut short. The program of a fanout group computes the same.
+pub fn flow_hash(ether_type: u16, network: &[u8]) -> u32 {
+    let hash = match ether_type {
+        ether_type::IPV4 => mixed_ipv4(network),
+        ether_type::IPV6 => mixed_ipv6(network),
+        _ => None,
+    };
+    let hash = hash.unwrap_or(0).wrapping_mul(FLOW_HASH_FACTOR);
+    hash ^ hash >> 16
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn mixed_ipv4(header: &[u8]) -> Option<u32> {
+    const FRAGMENT: u32 = 0x3fff;
+    let addresses = word(header, 12)? ^ word(header, 16)?;
+    let [length, protocol] = [usize::from(header[0] & 0xf) * 4, usize::from(header[9])];
+    let is_fragment = word(header, 4)? & FRAGMENT != 0;
+    Some(addresses ^ if is_fragment { 0 } else { mixed_ports(header, length, protocol as u8)? })
+}
+
+fn mixed_ipv6(header: &[u8]) -> Option<u32> {
+    let mut addresses = (8..40).step_by(4).map(|at| word(header, at));
+    let addresses = addresses.try_fold(0, |all, word| Some(all ^ word?))?;
+    Some(addresses ^ mixed_ports(header, 40, header[6])?)
+}
+
+/// The ports behind a header of this length; zero for protocols without.
+fn mixed_ports(header: &[u8], length: usize, protocol: u8) -> Option<u32> {
+    const SCTP: u8 = 132;
+    if ![ip_proto::TCP, ip_proto::UDP, SCTP].contains(&protocol) {
+        return Some(0);
+    }
+    let ports = word(header, length)?;
+    Some((ports ^ ports >> 16) & 0xffff)
 }
 
 /// Units of [`Task::cost`] in a load of one.

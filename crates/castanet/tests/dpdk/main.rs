@@ -35,9 +35,14 @@ fn require_dpdk() {
 
 /// Runs a configuration over virtual devices; returns the handlers' values.
 fn run(devices: &str, config: &str, handlers: &[&str]) -> String {
+    run_on("1", devices, config, handlers)
+}
+
+/// The same with so many workers.
+fn run_on(workers: &str, devices: &str, config: &str, handlers: &[&str]) -> String {
     require_dpdk();
     let options = format!("{QUIET} {devices}");
-    let mut words = vec!["run", "--quiet", "--dpdk", &options, "-e", config];
+    let mut words = vec!["run", "-j", workers, "--quiet", "--dpdk", &options, "-e", config];
     handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
     let RunResult { status, out, err } = castanet(&words, b"");
     assert_eq!(status, Some(0), "{config}\n{err}");

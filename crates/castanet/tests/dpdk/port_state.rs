@@ -1,6 +1,6 @@
 //! Ports' packet annotations, link state and counters.
 
-use super::{QUIET, capture, number, packets, pcap, require_dpdk, run, save};
+use super::{QUIET, capture, number, packets, pcap, require_dpdk, run, run_on, save};
 use crate::offload::beside_a_tap;
 use crate::program::{RunResult, castanet, folder};
 
@@ -108,6 +108,71 @@ fn a_port_takes_another_address_and_fewer_queues_for_its_hash() {
     assert!(output.starts_with("three\n"), "{output}");
     assert!(output.contains("f.mac:\n02-00-00-00-00-09\n"), "{output}");
     assert_eq!(number(&output, "f.nb_rx_queues"), 4, "{output}");
+}
+
+/// The entries of each of two queues in a redirection table.
+fn entries(table: &str) -> [usize; 2] {
+    ["0", "1"].map(|queue| table.split_whitespace().filter(|it| *it == queue).count())
+}
+
+#[test]
+fn a_balancer_changes_the_redirection_table_of_a_port() {
+    let output = run_on(
+        "2",
+        "--vdev net_null0",
+        "DPDKInfo(4096);
+         fd0 :: FromDPDKDevice(0, MODE rss, RSS_AGGREGATE 1, ACTIVE false, MAXTHREADS 2) -> Discard;
+         src :: FastUDPFlows(5000, -1, 64, 0:0:0:0:0:1, 10.0.0.1, 0:0:0:0:0:2, 10.0.0.2, 1000, 100)
+             -> MarkIPHeader(14) -> AggregateIP(udp sport)
+             -> WorkPackage(S 0, N 0, R 0, PAYLOAD false, W 5000)
+             -> agg :: AggregateCounterVector(MASK 511) -> Discard;
+         balancer :: DeviceBalancer(DEV fd0, METHOD rsspp, VERBOSE 0, TIMER 50, CPUS 2, TARGET load,
+             STARTCPU -1, LOAD 0.90, RSSCOUNTER agg, AUTOSCALE 0, CYCLES cycles, RETA_SIZE 512,
+             IMBALANCE_THRESHOLD 0.02, DANCER 0, ACTIVE true, NUMA 0, MARK true, GROUP true);
+         StaticThreadSched(balancer -2);
+         Script(wait 20ms, print \"start: $(fd0.rss_reta)\", label more, wait 50ms,
+                goto more $(lt $(balancer.moves) 10), write balancer.active false,
+                print \"end: $(fd0.rss_reta)\", stop)",
+        &["fd0.rss_reta_size", "fd0.queue_workers", "balancer.active", "balancer.autoscale"],
+    );
+    let table = |label: &str| {
+        let text = output.split(label).nth(1).and_then(|it| it.lines().next());
+        entries(text.unwrap_or_default())
+    };
+    assert_eq!(table("start: "), [64, 64], "{output}");
+    // All load is that of worker 0, whose entries go to the other.
+    let end = table("end: ");
+    assert!(end[0] <= 54 && end[0] + end[1] == 128, "{output}");
+    assert_eq!(number(&output, "fd0.rss_reta_size"), 128, "{output}");
+    assert!(output.contains("fd0.queue_workers:\n0 0\n1 1\n"), "{output}");
+    assert!(output.contains("balancer.active:\nfalse\n"), "{output}");
+}
+
+#[test]
+fn a_balancer_moves_entries_to_the_next_queue_or_leaves_them() {
+    let config = |method: &str, moves: u64| {
+        format!(
+            "DPDKInfo(4096); fd0 :: FromDPDKDevice(0, MODE rss, MAXTHREADS 2, ACTIVE false) -> Discard;
+             db :: DeviceBalancer({method}, DEV fd0, TIMER 20, TARGET balance, ACTIVE false);
+             Script(write fd0.max_rss 1, print \"start: $(fd0.rss_reta)\", write db.active true,
+                    write db.autoscale true, label more, wait 200ms,
+                    goto more $(lt $(db.moves) {moves}), write db.active false,
+                    print \"end: $(fd0.rss_reta)\", stop)"
+        )
+    };
+    for (method, moves) in [("rss", 0), ("rssrr", 128), ("pianorss, RSSCOUNTER c", 0)] {
+        let counter = "; c :: AggregateCounterVector(127); Idle -> c -> Discard";
+        let handlers = ["db.moves", "db.run_stats", "db.run_stats_time_first"];
+        let handlers = [&handlers[..], &["db.run_stats_imbalance_first", "db.autoscale"]].concat();
+        let output = run_on("2", "--vdev net_null0", &(config(method, moves) + counter), &handlers);
+        let line =
+            |label: &str| output.split(label).nth(1).unwrap().lines().next().unwrap().to_owned();
+        assert_eq!(entries(&line("start: ")), [128, 0], "{output}");
+        assert_eq!(entries(&line("end: ")), [64, 64], "{output}");
+        assert!(number(&output, "db.moves") >= moves, "{output}");
+        assert!(output.contains("db.autoscale:\ntrue\n"), "{output}");
+        assert_eq!(output.contains("0 0 nan nan\n1 0 nan nan\n"), moves == 0, "{output}");
+    }
 }
 
 #[test]

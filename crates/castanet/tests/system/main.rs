@@ -17,6 +17,7 @@ mod clients;
 mod control;
 mod debugging;
 mod device_arguments;
+mod device_balancer;
 mod direct_forwarding;
 mod errors;
 mod examples;

@@ -44,8 +44,8 @@ impl Build for DeviceBalancer {
 impl Control for DeviceBalancer {
     type Local = DeviceBalancerState;
 
-    fn init(&self, state: &mut DeviceBalancerState, _: ControlWaker) -> Result<(), ArgError> {
-        state.begin(&self.args);
+    fn init(&self, state: &mut DeviceBalancerState, waker: ControlWaker) -> Result<(), ArgError> {
+        state.begin(&self.args, waker);
         Ok(())
     }
 
@@ -64,7 +64,8 @@ impl Control for DeviceBalancer {
             all.push(ProgramReference::Read(device("queue_count")));
             all.push(ProgramReference::Read(device("nb_rx_desc")));
         }
-        let counter = self.args.rsscounter.iter().filter(|_| self.args.method == RssMethod::RssPlusPlus);
+        let counter =
+            self.args.rsscounter.iter().filter(|_| self.args.method == RssMethod::RssPlusPlus);
         all.extend(counter.map(|it| ProgramReference::Read(format!("{it}.dump"))));
         all
     }

@@ -1,7 +1,7 @@
 //! The steps of `DeviceBalancer`: measures loads, chooses the redirection table, writes it.
 
 use super::device_balancer_args::{DeviceBalancerArgs, LoadMeasure, LoadTarget, RssMethod};
-use castanet_element::control::Loads;
+use castanet_element::control::{ControlWaker, Loads};
 use castanet_element::prelude::*;
 use castanet_kit::rss::{QueueLoad, RssParams, Scaling, even_table, imbalance, vacate};
 use std::fmt::Write;
@@ -15,6 +15,8 @@ const FULL: f64 = 0.98;
 #[derive(Default, Local)]
 #[local(methods)]
 pub struct DeviceBalancerState {
+    /// Has the program go on that waits until it is active.
+    waker: Option<ControlWaker>,
     active: bool,
     autoscale: bool,
     interval: Duration,
@@ -50,6 +52,7 @@ impl DeviceBalancerState {
     fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
         self.active = bool::from_arg(text.trim(), &Names::default())?;
         self.before = None;
+        self.waker.iter().for_each(ControlWaker::wake);
         Ok(())
     }
 
@@ -115,7 +118,8 @@ impl DeviceBalancerState {
 
 impl DeviceBalancerState {
     /// Takes the values of arguments that handlers change.
-    pub(super) fn begin(&mut self, args: &DeviceBalancerArgs) {
+    pub(super) fn begin(&mut self, args: &DeviceBalancerArgs, waker: ControlWaker) {
+        self.waker = Some(waker);
         self.active = args.active;
         self.autoscale = args.autoscale;
         self.interval = least_interval(args);
@@ -334,7 +338,9 @@ impl RssDevice {
         )
         .unwrap_or_default();
         if table.is_empty() {
-            return Err(ArgError::new(format!("'{name}' has no redirection table now")));
+            let help = "a `FromDevice` has one with RSS_AGGREGATE and several workers (-j), a \
+                        `FromDPDKDevice` with MODE rss and a driver that has one";
+            return Err(ArgError::new(format!("'{name}' has no redirection table")).help(help));
         }
         let mut workers: Vec<(u16, usize)> = Vec::new();
         for (queue, worker) in

@@ -1,5 +1,6 @@
 //! `StaticThreadSched`: assigns elements to workers.
 
+use castanet_element::element::ConfigNotice;
 use castanet_element::prelude::*;
 
 /// Assigns elements, or all elements of a compound, to workers.
@@ -21,18 +22,19 @@ pub struct StaticThreadSched {
 }
 
 /// The worker of the text; `None` for no assignment.
-fn worker(text: &str, nodes: &[usize]) -> Result<Option<usize>, ArgError> {
+fn worker(text: &str, facts: &mut Facts) -> Result<Option<usize>, ArgError> {
     let number = |text: &str| i32::from_arg(text, &Names::default()).map_err(|e| e.at("THREAD"));
     let Some((node, place)) = text.split_once('/') else {
         let worker = number(text)?;
         if worker < -1 {
-            return Err(ArgError::new(format!("THREAD: there is no worker {worker}"))
-                .click(format!("thread preference {worker} out of range"))
-                .help("workers are counted from 0; -1 leaves the element where it is"));
+            // As in Click, where it is taken as -1.
+            let warning = format!("thread preference {worker} out of range");
+            facts.notices.push(ConfigNotice::Warning(warning));
         }
         return Ok(usize::try_from(worker).ok());
     };
     let (node, place) = (number(node)?, number(place)?);
+    let nodes = &facts.nodes;
     let of_node = (0..nodes.len()).filter(|&it| i32::try_from(nodes[it]) == Ok(node));
     let of_node: Vec<usize> = of_node.collect();
     let worker = usize::try_from(place).ok().and_then(|place| of_node.get(place));
@@ -62,7 +64,7 @@ impl Info for StaticThreadSched {
                         .click("too many arguments"));
                 }
             };
-            if let Some(worker) = worker(place, &facts.nodes)? {
+            if let Some(worker) = worker(place, facts)? {
                 facts.homes.push((name.clone(), worker));
             }
         }

@@ -1,5 +1,6 @@
 //! Interfaces by packet sockets: receives from `TPACKET_V3` rings, sends with `sendmmsg`.
 
+mod flow_hash_code;
 mod options;
 
 pub use options::{Fanout, FanoutGroup, FanoutMode, Method, Options};
@@ -17,7 +18,7 @@ use crate::tx_batch;
 use castanet_packet::{Batch, Pool};
 use std::cell::Cell;
 use std::io;
-use std::os::fd::{AsFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd, RawFd};
 
 /// 8 MiB of ring: some 40 ms of 64-byte packets at a million a second. A block
 /// holds three of the largest super-frames. One millisecond is the least that
@@ -85,7 +86,13 @@ impl AfPacket {
             None => socket.bind(protocol).map_err(failed("bind a packet socket"))?,
             Some(fanout) => {
                 let join = |number| socket.bind_in_fanout(protocol, number, fanout.mode.number());
-                fanout.group.join(join).map_err(failed("join a fanout group"))?;
+                let joined = fanout.group.join(fanout.queue.0, join);
+                joined.map_err(failed("join a fanout group"))?;
+                if fanout.mode == FanoutMode::Table {
+                    let install = |program: BorrowedFd<'_>| socket.set_fanout_program(program);
+                    let made = fanout.group.make_table(fanout.queue.1, install);
+                    made.map_err(failed("make a redirection table"))?;
+                }
             }
         }
         let finisher = RxFinisher::new(interface.link(), options.device);
@@ -112,6 +119,12 @@ impl AfPacket {
             self.ingress_block = Some(block_kernel(&self.interface)?);
         }
         Ok(())
+    }
+
+    /// The fanout group that the socket has joined, if that has a table.
+    pub(crate) fn table_group(&self) -> Option<&FanoutGroup> {
+        let fanout = self.options.fanout.as_ref()?;
+        (fanout.mode == FanoutMode::Table).then_some(&fanout.group)
     }
 
     /// The interface as it was when opened.

@@ -1,7 +1,7 @@
 //! Compiles patterns of packets that stay with the host into eBPF code, which the kernel runs on
 //! each packet.
 
-use super::assembler::{
+use crate::assembler::{
     Assembler, IF_IS, IF_IS_NOT, IF_MORE, IF_WORD_AT_MOST, IF_WORD_IS, Label, R1, Register,
 };
 use crate::sys::xdp::{self, XDP_PASS};

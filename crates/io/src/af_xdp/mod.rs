@@ -1,6 +1,5 @@
 //! Interfaces by `AF_XDP`: an XDP program redirects packets before the kernel's stack sees them.
 
-mod assembler;
 mod forward;
 mod host_filter;
 mod minimal_forwarder;

@@ -1,6 +1,7 @@
 //! The interface of an element on one worker, which may go and come back.
 
 use super::device_selection::{self, DeviceRequest, SelectedDevice};
+use crate::af_packet::FanoutGroup;
 use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
 use crate::links::{self, Attachment, DeviceCommand};
@@ -50,6 +51,11 @@ impl AttachedDevice {
     /// Whether packets begin with an Ethernet header.
     pub(super) fn is_ethernet(&self) -> bool {
         self.ethernet
+    }
+
+    /// The packet sockets that share the received packets, if they do by a table.
+    pub(super) fn table_group(&self) -> Option<&FanoutGroup> {
+        self.device.as_ref().and_then(SelectedDevice::table_group)
     }
 
     /// Whether there is no interface to use.

@@ -35,6 +35,8 @@ pub(crate) struct ReceiveRequest {
     /// The fanout group of the workers that share a packet socket's packets, and their
     /// number; not used by AF_XDP.
     pub(crate) group: Option<(FanoutGroup, usize)>,
+    /// Whether packet sockets share packets by a table that can be changed.
+    pub(crate) has_table: bool,
     /// Whether this worker makes the settings that all workers have in common.
     pub(crate) is_leader: bool,
     /// Whether the host must receive the packets too; if the user does not say, it
@@ -182,6 +184,9 @@ fn find_obstacle(request: &DeviceRequest, interface: &Interface) -> Obstacle {
     let (sniffer, outbound) = receive.map_or((None, false), |it| (it.sniffer, it.outbound));
     match (sniffer, interface.needed_by_host()) {
         _ if outbound => Obstacle::Request("it does not see what the host sends (OUTBOUND)".into()),
+        _ if receive.is_some_and(|it| it.has_table) => {
+            Obstacle::Request("its packets are spread by no table (RSS_AGGREGATE)".into())
+        }
         (Some(true), _) => Obstacle::Request("it keeps packets from the host (SNIFFER)".into()),
         // A user who selects packets for the host has decided that the host may lose the others.
         (None, Some(why)) if receive.is_none_or(|it| it.for_host.is_none()) => {
@@ -215,7 +220,10 @@ pub(crate) fn resources(devname: &str, request: &DeviceRequest) -> Vec<Resource>
             capability("CAP_BPF", "loads an XDP program for"),
             capability("CAP_IPC_LOCK", "locks the frames in memory, beyond `ulimit -l`, for"),
         ]);
-    } else if request.receive.as_ref().is_some_and(|it| it.sniffer == Some(false)) {
+    } else if request.receive.as_ref().is_some_and(|it| it.has_table) {
+        all.push(capability("CAP_BPF", "loads the program that spreads the packets of"));
+    }
+    if !is_xdp && request.receive.as_ref().is_some_and(|it| it.sniffer == Some(false)) {
         all.extend([
             capability("CAP_NET_ADMIN", "keeps packets from the host, by a program on"),
             capability("CAP_BPF", "loads the program that keeps packets from the host on"),
@@ -255,7 +263,6 @@ fn open_packet(
         return Err(ArgError::new(format!("{what}, and that will not do: {why}"))
             .help("a packet socket leaves all packets to the host, unless SNIFFER is false"));
     }
-    let group = receive.and_then(|it| it.group.as_ref());
     let options = af_packet::Options {
         method: match (receive, request.method) {
             (None, _) => af_packet::Method::SendOnly,
@@ -266,13 +273,23 @@ fn open_packet(
         outbound: receive.is_some_and(|it| it.outbound),
         exclusive: receive.is_some_and(|it| it.is_leader && it.sniffer == Some(false)),
         bypass_qdisc: request.bypass_qdisc,
-        fanout: group.map(|it| Fanout { group: it.0.clone(), mode: FanoutMode::Hash }),
+        fanout: receive.and_then(ReceiveRequest::fanout),
         ..af_packet::Options::default()
     };
     let device =
         AfPacket::prepare(devname, options).map_err(|error| ArgError::new(error.to_string()))?;
     let (backend, workers) = (Backend::Packet(Box::new(device)), request.workers());
     Ok(SelectedDevice { backend, fallback_reason, workers })
+}
+
+impl ReceiveRequest {
+    /// The fanout group of packet sockets, and the place in it.
+    fn fanout(&self) -> Option<Fanout> {
+        let (group, workers) = self.group.as_ref()?;
+        let mode = if self.has_table { FanoutMode::Table } else { FanoutMode::Hash };
+        let queue = (self.queues.first as u16, *workers as u16);
+        Some(Fanout { group: group.clone(), mode, queue })
+    }
 }
 
 impl DeviceRequest {
@@ -310,6 +327,14 @@ impl SelectedDevice {
         match &self.backend {
             Backend::Xdp(device) => device.interface(),
             Backend::Packet(device) => device.interface(),
+        }
+    }
+
+    /// The packet sockets that share the received packets, if they do by a table.
+    pub(crate) fn table_group(&self) -> Option<&FanoutGroup> {
+        match &self.backend {
+            Backend::Xdp(_) => None,
+            Backend::Packet(device) => device.table_group(),
         }
     }
 

@@ -11,6 +11,7 @@ use super::method::Method;
 use super::metrics;
 use super::patterns::{FramePattern, IpPattern};
 use super::poll_backoff::PollBackoff;
+use super::rss_table;
 use super::rx_placement::{AvailableQueues, RxPlacementArgs, nonnegative, same_shares};
 use super::to_device::ToDevice;
 use crate::af_packet::FanoutGroup;
@@ -150,6 +151,11 @@ pub struct FromDeviceArgs {
     /// Whether to receive packets.
     #[arg(keyword, default = true)]
     active: bool,
+    /// Whether packets carry a hash of their flow as their aggregate, and the sockets of several workers
+    /// share packets by a table, which the lower bits of the hash are looked up in (`rss_reta`). Unless
+    /// METHOD says otherwise, the element then receives from packet sockets.
+    #[arg(keyword, default = false)]
+    rss_aggregate: bool,
     /// The workers that receive.
     #[arg(flatten)]
     placement: RxPlacementArgs,
@@ -200,6 +206,8 @@ pub struct FromDeviceState {
     backoff: PollBackoff,
     /// The error message that was written last; the same message is not written twice in a row.
     last_error: String,
+    /// Whether this worker reports the table of all, and sets it.
+    is_leader: bool,
     /// Number of packets lost for lack of frames, as last reported.
     no_frame: u64,
 }
@@ -211,6 +219,13 @@ impl FromDevice {
     fn encap(&self) -> String {
         let link = crate::interface::Interface::find(&self.settings.devname);
         if link.is_ok_and(|it| it.ether.is_none()) { "IP".into() } else { "ETHER".into() }
+    }
+
+    /// The queues that the element receives from, one a line, each with the worker that does. With
+    /// packet sockets, a queue is a socket.
+    #[read]
+    fn queue_workers(&self) -> String {
+        rss_table::workers(&self.shares)
     }
 }
 
@@ -235,11 +250,41 @@ impl FromDeviceState {
         self.device.describe()
     }
 
+    /// With RSS_AGGREGATE and several workers, the queue of each entry of the table by which their
+    /// sockets share packets: the entry of a packet is the lower bits of its aggregate.
+    #[read]
+    fn rss_reta(&self) -> String {
+        rss_table::text(&self.table())
+    }
+
+    /// Number of entries of that table; 0 if there is none.
+    #[read]
+    fn rss_reta_size(&self) -> usize {
+        self.table().len()
+    }
+
+    /// Sets the queue of each entry of that table.
+    #[write(rss_reta)]
+    fn set_rss_reta(&mut self, text: &str) -> Result<(), ArgError> {
+        let group = self.device.get().filter(|_| self.is_leader).and_then(|it| it.table_group());
+        let Some(group) = group else { return Ok(()) };
+        let table = rss_table::parse(text, group.table().len(), group.queues())?;
+        group.set_table(&table).map_err(|error| ArgError::new(error.to_string()))
+    }
+
     /// Resets `count` and `byte_count` to zero.
     #[write]
     fn reset_counts(&mut self, _: &str) -> Result<(), ArgError> {
         self.device.reset();
         Ok(())
+    }
+}
+
+impl FromDeviceState {
+    /// The table of all workers; empty if there is none, or unless this worker reports it.
+    fn table(&self) -> Vec<u16> {
+        let device = self.device.get().filter(|_| self.is_leader);
+        device.and_then(AttachedDevice::table_group).map(FanoutGroup::table).unwrap_or_default()
     }
 }
 
@@ -272,7 +317,8 @@ impl Source for FromDevice {
     }
 
     fn init(&self, local: &mut FromDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
-        let request = self.request(cx.worker(), cx.is_home())?;
+        local.is_leader = cx.is_home();
+        let request = self.request(cx.worker(), local.is_leader)?;
         local.switch.is_on = self.settings.active;
         local.device.set(AttachedDevice::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
@@ -377,6 +423,7 @@ impl FromDeviceArgs {
             queues: Queues::ALL,
             exactly: self.queue >= 0,
             group: None,
+            has_table: self.rss_aggregate,
             is_leader: true,
             sniffer: self.sniffer,
             promiscuous: self.promisc,
@@ -422,7 +469,7 @@ impl FromDevice {
 
     /// Whether the element emits every packet unchanged.
     fn is_plain(&self) -> bool {
-        !self.selects() && self.settings.snaplen == 0
+        !self.selects() && self.settings.snaplen == 0 && !self.settings.rss_aggregate
     }
 
     /// Whether not every packet leaves by the first output.
@@ -438,6 +485,9 @@ impl FromDevice {
         }
         if !self.settings.timestamp && packet.timestamp() != 0 {
             packet.set_timestamp(0);
+        }
+        if self.settings.rss_aggregate {
+            rss_table::set_flow_hash(packet, ethernet);
         }
         let (len, keep) = (packet.len(), self.settings.snaplen as usize);
         if keep > 0 && len > keep {

@@ -1,7 +1,10 @@
 //! The RSS redirection table of a device as text, for handlers.
 
 use castanet_element::device::QueueShare;
+use castanet_element::packet::anno;
 use castanet_element::prelude::*;
+use castanet_kit::rss::flow_hash;
+use castanet_wire::{Ethernet, Vlan, ether_type};
 use std::fmt::Write;
 
 /// The queue of each entry; a space follows each, as in FastClick.
@@ -24,6 +27,20 @@ pub(super) fn parse(text: &str, entries: usize, queues: u16) -> Result<Vec<u16>,
             .help(format!("there are {queues}, counted from 0"))),
         None => Ok(table),
     }
+}
+
+/// Sets a received packet's aggregate to the hash of its flow.
+pub(super) fn set_flow_hash(packet: &mut Packet, is_ethernet: bool) {
+    let bytes = packet.bytes();
+    let half = |at: usize| bytes.get(at..at + 2).map_or(0, |it| u16::from_be_bytes([it[0], it[1]]));
+    let (ether_type, start) = match (is_ethernet, half(12)) {
+        (true, ether_type::VLAN | ether_type::QINQ) => (half(16), Ethernet::LEN + Vlan::LEN),
+        (true, ether_type) => (ether_type, Ethernet::LEN),
+        (false, _) if bytes.first().is_some_and(|it| it >> 4 == 6) => (ether_type::IPV6, 0),
+        (false, _) => (ether_type::IPV4, 0),
+    };
+    let hash = flow_hash(ether_type, bytes.get(start..).unwrap_or_default());
+    packet.set_anno_u32(anno::AGGREGATE, hash);
 }
 
 /// The queues of these shares, one a line, each with its worker.

@@ -213,11 +213,12 @@ fn test_run(program: &OwnedFd, frame: &[u8], test: TestRun) -> io::Result<u32> {
     Ok(attributes.returned)
 }
 
-/// A map from numbers below `entries` to descriptors or counts.
+/// A map from numbers below `entries` to descriptors, numbers or counts.
+#[derive(Debug)]
 pub(super) struct Map(OwnedFd);
 
 impl Map {
-    /// Makes an array of descriptors, of type `program_type` (`BPF_MAP_TYPE_…`).
+    /// Makes an array of descriptors or numbers, of type `program_type` (`BPF_MAP_TYPE_…`).
     pub(super) fn new(map_type: u32, entries: u32, name: &str) -> io::Result<Map> {
         Map::create(map_type, size_of::<RawFd>() as u32, entries, name)
     }
@@ -256,7 +257,11 @@ impl Map {
 
     /// Puts a descriptor in place `key`.
     pub(super) fn insert(&self, key: u32, value: BorrowedFd<'_>) -> io::Result<()> {
-        let value = value.as_raw_fd();
+        self.set(key, value.as_raw_fd() as u32)
+    }
+
+    /// Puts a number in place `key`.
+    pub(super) fn set(&self, key: u32, value: u32) -> io::Result<()> {
         let attributes = MapEntry {
             map: self.0.as_raw_fd() as u32,
             padding: 0,

@@ -3,6 +3,7 @@
 pub(crate) mod bpf;
 pub(crate) mod dpdk;
 pub(crate) mod ethtool;
+pub(crate) mod fanout_table;
 pub(crate) mod inherited_socket;
 pub(crate) mod libpcap;
 pub(crate) mod netif;

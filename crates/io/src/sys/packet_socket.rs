@@ -86,6 +86,12 @@ impl PacketSocket {
         Ok(group)
     }
 
+    /// Sets the program by which the group's mode `PACKET_FANOUT_EBPF` chooses a socket.
+    pub(crate) fn set_fanout_program(&self, program: BorrowedFd<'_>) -> io::Result<()> {
+        let program = program.as_raw_fd();
+        set_option(self.fd.as_fd(), libc::SOL_PACKET, libc::PACKET_FANOUT_DATA, &program)
+    }
+
     /// The number of the group that the socket has joined.
     fn fanout_group(&self) -> io::Result<u16> {
         let (mut answer, mut size) =

@@ -146,7 +146,8 @@ fn an_exclusive_device_keeps_packets_from_the_host_until_it_closes() {
 #[test]
 fn a_fanout_group_shares_the_packets() {
     let net = test_network("fanout");
-    let fanout = Some(Fanout { group: FanoutGroup::default(), mode: FanoutMode::RoundRobin });
+    let fanout =
+        Some(Fanout { group: FanoutGroup::default(), mode: FanoutMode::RoundRobin, queue: (0, 1) });
     let shared = Options { fanout, ..options(Method::Ring) };
     let mut receivers = [(); 2].map(|()| open(&net.middle, "m0", shared.clone()));
     let mut sender = open(&net.a, "eth0", options(SENDER));
