@@ -16,7 +16,7 @@ pub(crate) const IF_IS_NOT: u8 = 0x55;
 /// On 32 bits: if a register is a constant, or at most that.
 pub(crate) const IF_WORD_IS: u8 = 0x16;
 pub(crate) const IF_WORD_AT_MOST: u8 = 0xb6;
-/// What a packet is loaded from by [`Assembler::load_network_word`] and its kin.
+/// The register that has the packet for [`Assembler::load_network_word`] and its kin.
 pub(crate) const PACKET: Register = 6;
 /// Offsets from here on count from the network header (`SKF_NET_OFF`).
 const NETWORK: i32 = -0x10_0000;

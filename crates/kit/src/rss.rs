@@ -29,7 +29,7 @@ pub struct RssParams {
 
 /// A change of the number of queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scaling {
+pub enum QueueChange {
     /// None.
     Keep,
     /// One more is needed.
@@ -129,16 +129,16 @@ impl RssParams {
     }
 
     /// Whether a queue is to be added or removed, by the load that cores could yet bear.
-    pub fn scaling(&self, loads: &[QueueLoad]) -> Scaling {
+    pub fn scaling(&self, loads: &[QueueLoad]) -> QueueChange {
         let spare: f64 = loads.iter().map(|it| self.target_load - it.load).sum();
         let most = loads.iter().map(|it| it.load).fold(0.0, f64::max);
         // More must be spare than one core bears, and the more so the more uneven the loads are.
         let margin = (loads.len() + 1) as f64 * (most - self.target_load).max(0.05);
         if spare > 1.0 + (1.0 - self.target_load) + margin && loads.len() > 1 {
             let least = (0..loads.len()).min_by(|&a, &b| loads[a].load.total_cmp(&loads[b].load));
-            return least.map_or(Scaling::Keep, Scaling::Remove);
+            return least.map_or(QueueChange::Keep, QueueChange::Remove);
         }
-        if spare < -0.1 { Scaling::Add } else { Scaling::Keep }
+        if spare < -0.1 { QueueChange::Add } else { QueueChange::Keep }
     }
 }
 
@@ -150,7 +150,7 @@ fn entry_costs(table: &[u16], packets: &[u64], loads: &[QueueLoad]) -> Vec<Optio
     let queues: Vec<Option<usize>> = table.iter().map(|&queue| queue_of(queue)).collect();
     let mut sums = vec![0; loads.len()];
     for (at, queue) in queues.iter().enumerate() {
-        queue.into_iter().for_each(|queue| sums[*queue] += count(at));
+        queue.iter().for_each(|queue| sums[*queue] += count(at));
     }
     let cost = |(at, queue): (usize, Option<usize>)| {
         let worker = queue?;
@@ -230,10 +230,10 @@ mod tests {
 
     #[test]
     fn queues_are_added_and_removed_by_the_load_that_is_left() {
-        assert_eq!(PARAMS.scaling(&loads(&[0.9, 0.85])), Scaling::Add);
-        assert_eq!(PARAMS.scaling(&loads(&[0.8, 0.7])), Scaling::Keep);
-        assert_eq!(PARAMS.scaling(&loads(&[0.1, 0.05, 0.1])), Scaling::Remove(1));
-        assert_eq!(PARAMS.scaling(&loads(&[0.0])), Scaling::Keep);
+        assert_eq!(PARAMS.scaling(&loads(&[0.9, 0.85])), QueueChange::Add);
+        assert_eq!(PARAMS.scaling(&loads(&[0.8, 0.7])), QueueChange::Keep);
+        assert_eq!(PARAMS.scaling(&loads(&[0.1, 0.05, 0.1])), QueueChange::Remove(1));
+        assert_eq!(PARAMS.scaling(&loads(&[0.0])), QueueChange::Keep);
         let mut table = even_table(6, &[0, 1, 2]);
         let mut rest = [QueueLoad { queue: 0, load: 0.1 }, QueueLoad { queue: 2, load: 0.1 }];
         let left = QueueLoad { queue: 1, load: 0.05 };

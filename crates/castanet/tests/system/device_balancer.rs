@@ -88,7 +88,7 @@ fn counts(lines: &str) -> Vec<(u64, u64)> {
     lines.lines().filter_map(pair).collect()
 }
 
-/// What both workers have counted, by the router's last report that is whole.
+/// The counts of both workers, by the router's last report that is whole.
 fn reported(output: &str) -> [Vec<(u64, u64)>; 2] {
     let report = output.rsplit_once("end\n").map_or("", |(reports, _)| reports);
     let report = report.rsplit("zero\n").next().unwrap_or("");
@@ -123,7 +123,7 @@ fn the_table_decides_which_worker_has_a_flow() {
         let begun = Instant::now();
         let [zero, one] = loop {
             let counts = reported(&router.stdout());
-            // What the host's own stack sends comes in addition.
+            // Packets of the host's own stack come in addition.
             if counts.iter().flatten().map(|(_, count)| count).sum::<u64>() >= sent {
                 break counts;
             }

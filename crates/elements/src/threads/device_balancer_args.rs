@@ -24,7 +24,7 @@ pub struct DeviceBalancerArgs {
     /// Most workers to use; -1 for all.
     #[arg(keyword, default = -1)]
     pub(super) cpus: i32,
-    /// What loads are balanced: themselves (load), or their ratios to the mean (balance).
+    /// The values that are balanced: loads themselves (load), or their ratios to the mean (balance).
     #[arg(keyword, default = LoadTarget::Load, shown = "load")]
     pub(super) target: LoadTarget,
     /// Number of workers at the start; -1 for as many as CPUS.
@@ -39,7 +39,7 @@ pub struct DeviceBalancerArgs {
     /// Without effect, as in FastClick; CYCLES says what a load is.
     #[arg(keyword)]
     pub(super) load: Option<String>,
-    /// What is measured as the load of a worker.
+    /// The measure of a worker's load.
     #[arg(keyword, default = LoadMeasure::Cycles, shown = "cycles")]
     pub(super) cycles: LoadMeasure,
     /// Whether workers are added and removed by the load.

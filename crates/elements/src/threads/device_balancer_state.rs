@@ -3,7 +3,7 @@
 use super::device_balancer_args::{DeviceBalancerArgs, LoadMeasure, LoadTarget, RssMethod};
 use castanet_element::control::{ControlWaker, Loads};
 use castanet_element::prelude::*;
-use castanet_kit::rss::{QueueLoad, RssParams, Scaling, even_table, imbalance, vacate};
+use castanet_kit::rss::{QueueChange, QueueLoad, RssParams, even_table, imbalance, vacate};
 use std::fmt::Write;
 
 /// Number of lines of `run_stats`.
@@ -149,7 +149,7 @@ impl DeviceBalancerState {
         args: &DeviceBalancerArgs,
         control: &mut dyn ControlContext,
     ) -> Result<(), ArgError> {
-        let begun = std::time::Instant::now();
+        let begun = control.peek();
         let device = RssDevice::read(args, control)?;
         if self.queues.is_empty() || self.queues.iter().any(|it| !device.has(*it)) {
             let first = device.most(args.startcpu).min(device.workers.len());
@@ -173,7 +173,7 @@ impl DeviceBalancerState {
         let left = imbalance(&loads);
         self.adapt(args, left, moved);
         if moved > 0 {
-            let time = begun.elapsed().as_micros() as u64;
+            let time = (control.peek() - begun).as_micros() as u64;
             (self.runs, self.moves) = (self.runs + 1, self.moves + moved as u64);
             (self.imbalance, self.microseconds) = (self.imbalance + left, self.microseconds + time);
             if args.verbose > 0 && args.method == RssMethod::RssPlusPlus {
@@ -214,15 +214,15 @@ impl DeviceBalancerState {
             RssMethod::RssPlusPlus => {
                 let scaling = match self.autoscale {
                     true => params.scaling(loads),
-                    false => Scaling::Keep,
+                    false => QueueChange::Keep,
                 };
-                if let Scaling::Remove(at) = scaling {
+                if let QueueChange::Remove(at) = scaling {
                     let left = loads.remove(at);
                     self.queues.retain(|queue| *queue != left.queue);
                     return vacate(&mut self.table, packets, left, loads);
                 }
                 let free = device.workers.iter().find(|(queue, _)| !self.queues.contains(queue));
-                if let (Scaling::Add, Some(&(queue, _))) = (scaling, free) {
+                if let (QueueChange::Add, Some(&(queue, _))) = (scaling, free) {
                     self.queues.push(queue);
                     loads.push(QueueLoad { queue, load: 0.0 });
                 }
@@ -262,7 +262,7 @@ impl DeviceBalancerState {
         let Some((before, then)) = self.before.replace((now.clone(), time)) else {
             return Ok(None);
         };
-        let passed = Duration::from(time - then).as_secs_f64();
+        let passed = (time - then).as_secs_f64();
         let share = |of: fn(&Loads) -> &[Duration], worker: usize| {
             let used = |loads: &Loads| of(loads).get(worker).copied().unwrap_or_default();
             used(&now).saturating_sub(used(&before)).as_secs_f64() / passed.max(1e-9)
