@@ -239,11 +239,6 @@ fn declarations() {
         "'counter' does not name an element",
     );
     golden(
-        "StaticThreadSched(c -2); Idle -> c :: Counter -> Discard",
-        "THREAD: there is no worker -2",
-        "thread preference -2 out of range",
-    );
-    golden(
         "StaticThreadSched(c); Idle -> c :: Counter -> Discard",
         "`c` has no worker",
         "THREAD: required argument missing",
