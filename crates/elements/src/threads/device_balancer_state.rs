@@ -20,7 +20,7 @@ pub struct DeviceBalancerState {
     active: bool,
     autoscale: bool,
     interval: Duration,
-    /// The queue of each entry, as last chosen; none before the first step.
+    /// The queue of each entry, as last chosen; there are none before the first step.
     table: Vec<u16>,
     /// The queues in use.
     queues: Vec<u16>,
@@ -151,7 +151,8 @@ impl DeviceBalancerState {
     ) -> Result<(), ArgError> {
         let begun = control.peek();
         let device = RssDevice::read(args, control)?;
-        if self.queues.is_empty() || self.queues.iter().any(|it| !device.has(*it)) {
+        let is_other = self.table.len() != device.buckets(args);
+        if is_other || self.queues.iter().any(|it| !device.has(*it)) {
             let first = device.most(args.startcpu).min(device.workers.len());
             self.queues = device.workers[..first].iter().map(|it| it.0).collect();
             self.table = even_table(device.buckets(args), &self.queues);
