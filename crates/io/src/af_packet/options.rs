@@ -152,8 +152,8 @@ impl FanoutGroup {
     /// Sets the queue of each entry of the table, which has as many.
     pub(crate) fn set_table(&self, entries: &[u16]) -> io::Result<()> {
         let mut state = self.lock();
-        state.entries = entries.to_vec();
-        state.fill_table()
+        let before = std::mem::replace(&mut state.entries, entries.to_vec());
+        state.fill_table().inspect_err(|_| state.entries = before)
     }
 }
 
