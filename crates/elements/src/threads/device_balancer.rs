@@ -10,9 +10,9 @@ use castanet_element::prelude::*;
 /// A device spreads packets over its queues by the lower bits of their hashes, which select an entry
 /// of its redirection table. This element changes the table every TIMER milliseconds. With METHOD
 /// `rsspp` (RSS++, Barbette et al., CoNEXT 2019) it measures the load of each worker and the packets
-/// of each entry, and moves the fewest entries that make the loads alike: few flows change their
-/// worker, and those that need a worker for themselves get one. `rss` spreads entries evenly, `rssrr`
-/// moves each entry to the next queue in each step.
+/// of each entry, and moves entries until the loads are alike, those with most packets first: few
+/// flows change their worker, and those that need a worker for themselves get one. `rss` spreads
+/// entries evenly, `rssrr` moves each entry to the next queue in each step.
 ///
 /// RSSCOUNTER is an `AggregateCounterVector` that all received packets pass, whose aggregates are
 /// the hashes: the device's element has RSS_AGGREGATE. Its MASK is the size of the table less one, or more.

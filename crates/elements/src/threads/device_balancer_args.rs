@@ -8,8 +8,8 @@ pub struct DeviceBalancerArgs {
     /// How the redirection table is chosen.
     #[arg]
     pub(super) method: RssMethod,
-    /// The element that receives from the device: a `FromDPDKDevice`, or a `FromDevice` with packet
-    /// sockets.
+    /// The element that receives from the device: a `FromDPDKDevice`, or a `FromDevice` with
+    /// RSS_AGGREGATE.
     #[arg]
     pub(super) dev: String,
     /// Without effect: the element of the device knows the worker of each queue.
