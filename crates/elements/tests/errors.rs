@@ -270,7 +270,7 @@ fn the_pull_side() {
     golden(
         "Idle -> RED(50, 5, 0.1) -> Queue -> Discard",
         "MIN_THRESH greater than MAX_THRESH",
-        "MIN_THRESH greater than MAX_THRESH",
+        "MIN_THRESH must be <= MAX_THRESH",
     );
     golden("Idle -> RED(5, 50, 0.1) -> Discard", "there is no queue to watch", "no nearby Queues");
     golden(
