@@ -36,8 +36,8 @@ use castanet_element::wire::print::{Contents, IpPrint};
 /// < out    hex 61 62 63
 /// ~ x:  VLAN:002-00-00-00-00-01 > 02-00-00-00-00-02: 1.0.0.1.5 > 2.0.0.2.6: udp 8
 /// ```
-#[derive(Clone, Element)]
-#[element(room = "trace")]
+#[derive(Clone, Args, Element)]
+#[element(room = "trace", args = IPPrint)]
 pub struct IPPrint {
     /// Text at the beginning of each line.
     #[arg(default = String::new())]
@@ -105,6 +105,17 @@ impl FromArg for ContentsFormat {
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         let wrong = || ArgError::new(format!("bad contents value '{text}'")).help(Self::SYNTAX);
         Contents::from_word(text).map(ContentsFormat).ok_or_else(wrong)
+    }
+}
+
+impl Build for IPPrint {
+    type Args = IPPrint;
+
+    fn build(it: IPPrint, _: &Setup) -> Result<Self, ArgError> {
+        if it.payload.0 != Contents::None && it.contents.0 != Contents::None {
+            return Err(ArgError::new("specify at most one of PAYLOAD and CONTENTS"));
+        }
+        Ok(it)
     }
 }
 
