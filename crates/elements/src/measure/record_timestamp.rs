@@ -1,6 +1,7 @@
 //! `RecordTimestamp`: records the time of each numbered packet.
 
 use super::number_packet::byte_order;
+use super::timestamp_table::TimestampTable;
 use castanet_element::prelude::*;
 use castanet_element::wire::number::read;
 
@@ -91,49 +92,11 @@ pub struct RecordTimestampArgs {
 const DEFAULT_N: usize = 65536;
 /// The largest N.
 const MOST: usize = 1 << 32;
-/// Number of times to store with DYNAMIC.
-const DYNAMIC_N: usize = 1 << 24;
 
 /// The byte order in which a `NumberPacket` writes.
 #[derive(Default)]
 pub struct NumberFormat {
     pub(super) net_order: bool,
-}
-
-/// The times of packets by number.
-#[derive(Default)]
-pub struct TimestampTable {
-    /// Nanoseconds since 1970; 0 for none.
-    times: Vec<i64>,
-    /// Only times of its multiples are stored; 0 stands for 1.
-    sample: u64,
-    pub(super) net_order: bool,
-}
-
-impl TimestampTable {
-    /// Takes the time of a packet out of the table.
-    pub(super) fn take(&mut self, number: u64) -> Option<Time> {
-        let at = self.index(number)?;
-        let time = self.times.get_mut(at)?;
-        Some(Time(std::mem::take(time))).filter(|time| time.0 != 0)
-    }
-
-    /// The place of a number's time; `None` if it is not sampled.
-    fn index(&self, number: u64) -> Option<usize> {
-        let sample = self.sample.max(1);
-        usize::try_from(number / sample).ok().filter(|_| number.is_multiple_of(sample))
-    }
-
-    /// Stores the time of a packet; returns whether the table has room for its number.
-    fn put(&mut self, number: u64, time: Time, room: usize, dynamic: bool) -> bool {
-        let room = if dynamic { room.max(DYNAMIC_N) } else { room };
-        let Some(at) = self.index(number).filter(|&at| at < room) else { return false };
-        if at >= self.times.len() {
-            self.times.resize((at + 1).next_power_of_two().min(room), 0);
-        }
-        self.times[at] = time.0;
-        true
-    }
 }
 
 /// The numbering of packets without OFFSET, and counters.

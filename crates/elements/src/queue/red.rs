@@ -1,8 +1,9 @@
 //! `RED`: drops packets at random before the queue is full.
 
+use super::red_state::REDState;
 use castanet_element::args::within;
 use castanet_element::prelude::*;
-use castanet_kit::red::{Curve, MAX_THRESH, Red};
+use castanet_kit::red::{Curve, MAX_THRESH};
 
 /// Drops packets at random by the average queue length: random early detection (RED).
 ///
@@ -155,34 +156,6 @@ impl RED {
     #[write(max_thresh)]
     fn set_max_thresh(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         RED { max_thresh: threshold(text, names)?, ..self.clone() }.checked()
-    }
-}
-
-/// The average queue length and the drops. All workers share it.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct REDState {
-    red: Red,
-    /// Total length of the watched queues when the last packet came.
-    length: usize,
-    /// Packets dropped.
-    #[read]
-    #[portable]
-    drops: u64,
-}
-
-#[handlers]
-impl REDState {
-    /// The average queue length.
-    #[read]
-    fn avg_queue_size(&self) -> String {
-        self.red.average_text()
-    }
-    /// The current queue length, the average queue length, and the number of drops, one per line.
-    #[read]
-    fn stats(&self) -> String {
-        let (length, average, drops) = (self.length, self.red.average_text(), self.drops);
-        format!("{length} current queue\n{average} avg queue\n{drops} drops\n")
     }
 }
 

@@ -82,46 +82,6 @@ pub struct ReplayUnqueue {
 const SPEED_INTERVAL: Duration = Duration::from_millis(1);
 
 impl ReplayUnqueue {
-    /// Ends the replay and asks the router to stop.
-    fn finish(&self, trace: &mut PacketTrace, cx: &mut Cx) -> NextRun {
-        trace.end();
-        cx.stop();
-        NextRun::Done
-    }
-
-    /// The time for which the replay has run, in whole seconds, and STOP_TIME.
-    fn seconds(&self, trace: &PacketTrace, now: Time) -> (u64, u64) {
-        ((now - trace.started.unwrap_or(now)).as_secs(), self.stop_time.as_secs())
-    }
-
-    /// Ends a loop and begins the next one; returns whether it was the last one.
-    fn end_loop(&self, trace: &mut PacketTrace, cx: &mut Cx) -> bool {
-        trace.rewind(cx.now());
-        let (seconds, limit) = self.seconds(trace, cx.now());
-        let (label, left) = (format_args!("{} :: ReplayUnqueue", self.name), trace.stop);
-        let timed_out = limit > 0 && seconds >= limit;
-        trace.stop = if timed_out { 0 } else { left - i64::from(left > 0) };
-        if self.verbose {
-            let elapsed = format_args!("{seconds}/{limit} seconds");
-            cx.chatter(&match limit {
-                0 => format!("{label}: Replay loop ({left} loops left)"),
-                _ if timed_out => {
-                    format!("Replay stopped after {seconds} seconds ({left} loops left)")
-                }
-                _ => format!("{label}: continue after {elapsed} ({left} loops left)"),
-            });
-            let end = "because there is 0 loops left";
-            match (trace.stop, limit) {
-                (0, 0) => cx.chatter(&format!("{label}: stopped {end}")),
-                (0, _) if !timed_out => {
-                    cx.chatter(&format!("{label}: stopped early after {elapsed} {end}"));
-                }
-                _ => {}
-            }
-        }
-        trace.stop == 0
-    }
-
     /// Loads packets, and starts the replay when the trace is complete.
     fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         let (name, limit) = (&self.name, self.limit);
@@ -137,18 +97,6 @@ impl ReplayUnqueue {
             cx.chatter(&format!("Timing starts with {}%", trace.speed));
         }
         NextRun::Again
-    }
-
-    /// Waits until a packet is due, or ends an idle replay whose STOP_TIME is over.
-    fn wait(&self, trace: &mut PacketTrace, due: Time, is_idle: bool, cx: &mut Cx) -> NextRun {
-        let (seconds, limit) = self.seconds(trace, cx.now());
-        if limit == 0 {
-            return NextRun::At(due);
-        }
-        if is_idle && seconds >= limit {
-            return self.finish(trace, cx);
-        }
-        NextRun::At(due.min(trace.started.unwrap_or(due) + self.stop_time))
     }
 
     /// The time at which the next packet is due; `None` if immediately.
@@ -173,6 +121,10 @@ impl Source for ReplayUnqueue {
 
     fn packets_a_turn(&self) -> usize {
         self.burst
+    }
+
+    fn can_take_state(&self, _: &ReplayUnqueue) -> bool {
+        true // `start` takes over the arguments that are new
     }
 
     fn start(&self, trace: &mut PacketTrace, _: &mut Cx) -> Result<(), ArgError> {
