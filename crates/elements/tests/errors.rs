@@ -263,9 +263,14 @@ fn scripts() {
 #[test]
 fn the_pull_side() {
     golden(
+        "Idle -> IPPrint(PAYLOAD HEX, CONTENTS ASCII) -> Discard",
+        "specify at most one of PAYLOAD and CONTENTS",
+        "specify at most one of PAYLOAD and CONTENTS",
+    );
+    golden(
         "Idle -> RED(50, 5, 0.1) -> Queue -> Discard",
         "MIN_THRESH greater than MAX_THRESH",
-        "MIN_THRESH greater than MAX_THRESH",
+        "MIN_THRESH must be <= MAX_THRESH",
     );
     golden("Idle -> RED(5, 50, 0.1) -> Discard", "there is no queue to watch", "no nearby Queues");
     golden(

@@ -143,7 +143,7 @@ fn bad_configurations_are_refused() {
         ),
         ("FromIPSummaryDump(/nonexistent) -> ToIPSummaryDump(/dev/null)", "/nonexistent"),
         ("FromIPSummaryDump(/dev/null) -> ToIPSummaryDump(/dev/null)", "/dev/null: empty file"),
-        ("FromIPSummaryDump(DATA x, SAMPLE 2) -> ToIPSummaryDump(/dev/null)", "SAMPLE"),
+        ("FromIPSummaryDump(DATA x, SAMPLE -1) -> ToIPSummaryDump(/dev/null)", "SAMPLE"),
         ("FromIPSummaryDump(DATA x, FLOWID 1) -> ToIPSummaryDump(/dev/null)", "bad !flowid"),
         ("FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/)", "/"),
         (

@@ -297,12 +297,19 @@ fn lints_are_explained_and_silenced() {
 }
 
 #[test]
-fn a_run_warns_where_all_packets_are_lost() {
+fn a_run_warns_where_all_packets_are_lost_or_not_printed() {
+    let lossy = castanet(
+        &["run", "-q", "-e", "InfiniteSource(LIMIT 1, STOP true) -> DecIPTTL -> Discard"],
+        b"",
+    );
+    let words =
+        "'DecIPTTL@2 :: DecIPTTL' takes packets with a marked IP header, but no element has";
+    assert!(lossy.err.contains(words), "{}", lossy.err);
     let text = "InfiniteSource(LIMIT 3, STOP true) -> IPPrint -> Discard";
     let run = castanet(&["run", "-q", "-e", text], b"");
     assert_eq!(run.status, Some(0));
     assert!(
-        run.err.contains("warning[header-not-marked]: 'IPPrint@2 :: IPPrint' takes"),
+        run.err.contains("warning[header-not-marked]: 'IPPrint@2 :: IPPrint' acts on packets with a marked IP header and passes others on, and no element has"),
         "{}",
         run.err
     );

@@ -444,8 +444,9 @@ const DEVICES: [(&str, &str, &str); 4] = [
          InfiniteSource(DATA \\<000000000000 000000000000 88b5 00>, LENGTH 60, LIMIT 3)
          -> q :: Queue -> t :: ToDevice(lo, METHOD AF_PACKET)",
         "wait 300ms, print $(ge $(f.count) 3) $(t.count), write f.reset_counts,
-         write t.reset_counts, print $(f.count) $(t.count)",
-        "true 3\n0 0\n",
+         write t.reset_counts, print $(f.count) $(t.count), print $(t.q) $(t.debug),
+         write t.debug true, print $(t.debug)",
+        "true 3\n0 0\nfalse false\ntrue\n",
     ),
     (
         "tap :: KernelTap(10.77.0.1/24) -> Discard; Idle -> tap",

@@ -93,9 +93,11 @@ fn a_tcp_client_sends_all_and_receives_the_answer() {
     assert!(process.finish(PATIENCE).unwrap().success());
 }
 
-#[test]
-fn datagrams_go_to_the_last_sender_or_where_their_annotation_says() {
-    let (process, port) = at_port("s :: Socket(UDP, 127.0.0.1, 0, SNAPLEN 5) -> c :: Counter -> s");
+/// A server of datagrams with these arguments sends each one back to its sender, cut to 5 bytes.
+/// Returns the senders.
+fn datagrams_are_answered(arguments: &str) -> [UdpSocket; 2] {
+    let (process, port) =
+        at_port(&format!("s :: Socket(UDP, 127.0.0.1, 0, {arguments}) -> c :: Counter -> s"));
     let clients = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
     for (client, (output, echoed)) in clients.iter().zip([("one", "one"), ("longer", "longe")]) {
         client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -106,6 +108,14 @@ fn datagrams_go_to_the_last_sender_or_where_their_annotation_says() {
     }
     process.interrupt();
     assert!(process.finish(PATIENCE).unwrap().success());
+    clients
+}
+
+#[test]
+fn datagrams_go_to_the_last_sender_or_where_their_annotation_says() {
+    // With a local address the element is a client, unless it waits to learn the remote one.
+    datagrams_are_answered("192.0.2.1, SNAPLEN 5, WAIT_LEARN true");
+    let clients = datagrams_are_answered("SNAPLEN 5");
     let to = clients[0].local_addr().unwrap().port();
     let config = format!(
         "RatedSource(DATA xyz, LIMIT 1) -> SetIPAddress(127.0.0.1)

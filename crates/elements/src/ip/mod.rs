@@ -1,5 +1,6 @@
 //! Elements that read, write or check the IPv4 header, and fragments of IPv4 packets.
 
+pub mod auto_mark_ip_header;
 pub mod check_ip_header;
 pub mod check_ip_header2;
 pub mod dec_ip_ttl;
@@ -33,6 +34,7 @@ use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
+    per_packet::<auto_mark_ip_header::AutoMarkIPHeader>(),
     per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<dec_ip_ttl::DecIPTTL>(),

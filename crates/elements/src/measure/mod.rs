@@ -18,6 +18,7 @@ mod recent_rate;
 pub mod record_timestamp;
 pub mod timestamp_diff;
 mod timestamp_diff_state;
+mod timestamp_table;
 pub mod work_package;
 
 use castanet_element::class::*;

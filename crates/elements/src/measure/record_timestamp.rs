@@ -1,13 +1,15 @@
 //! `RecordTimestamp`: records the time of each numbered packet.
 
 use super::number_packet::byte_order;
+use super::timestamp_table::TimestampTable;
 use castanet_element::prelude::*;
 use castanet_element::wire::number::read;
 
 /// Records the time of each packet by its number, for `TimestampDiff`.
 ///
 /// With OFFSET the number is the one that `NumberPacket` has written there; without,
-/// packets are numbered from 0 on. Numbers from N on are not recorded, unless DYNAMIC.
+/// packets are numbered from 0 on. With SAMPLE only numbers that it divides are recorded. N
+/// numbers, from 0 on, have room; more only with DYNAMIC, or without OFFSET.
 /// All packets of a burst have the same time.
 ///
 /// ```click
@@ -30,7 +32,7 @@ use castanet_element::wire::number::read;
 /// ```
 ///
 /// ```click
-/// in -> NumberPacket(0) -> r :: RecordTimestamp(N 8, OFFSET 0, SAMPLE 2) -> d :: TimestampDiff(r, OFFSET 0) -> even
+/// in -> NumberPacket(0) -> r :: RecordTimestamp(N 2, OFFSET 0, SAMPLE 2) -> d :: TimestampDiff(r, OFFSET 0) -> even
 /// d[1] -> odd
 /// > in hex 00
 /// > in hex 00
@@ -38,6 +40,21 @@ use castanet_element::wire::number::read;
 /// < even hex 00 00 00 00 00 00 00 00
 /// < odd hex 01 00 00 00 00 00 00 00
 /// < even hex 02 00 00 00 00 00 00 00
+/// = r.missed 0
+/// > in hex 00
+/// > in hex 00
+/// < odd hex 03 00 00 00 00 00 00 00
+/// < odd hex 04 00 00 00 00 00 00 00
+/// = r.missed 1
+/// ```
+///
+/// ```click
+/// in -> NumberPacket(0) -> r :: RecordTimestamp(N 1) -> d :: TimestampDiff(r, OFFSET 0) -> known
+/// d[1] -> unknown
+/// > in hex 00
+/// > in hex 00
+/// < known hex 00 00 00 00 00 00 00 00
+/// < known hex 01 00 00 00 00 00 00 00
 /// = r.missed 0
 /// ```
 #[derive(Element)]
@@ -53,59 +70,33 @@ pub struct RecordTimestampArgs {
     /// The `NumberPacket` that numbers the packets, to use its byte order.
     #[arg(keyword)]
     counter: Option<String>,
-    /// Number of times to store.
+    /// Number of times to store; 65536 if 0.
     #[arg(keyword, default = 65536, range = ..=MOST, syntax = "a number up to 4294967296")]
     n: usize,
     /// Offset of the number in the packet; if negative, packets are counted instead.
     #[arg(keyword, default = -1)]
     offset: i64,
-    /// Whether to store the times of all numbers below 16 777 216.
+    /// Whether to store up to 16 777 216 times.
     #[arg(keyword, default = false)]
     dynamic: bool,
     /// Whether numbers are in network byte order.
     #[arg(keyword, default = false)]
     net_order: bool,
-    /// The times of one packet in so many are stored, of those whose number is a multiple of it.
-    #[arg(keyword, default = 1, range = 1..)]
+    /// The times of one packet in so many are stored, of those whose number is a multiple of it;
+    /// of all packets if 0.
+    #[arg(keyword, default = 1)]
     sample: u64,
 }
 
+/// Number of times to store if N is 0.
+const DEFAULT_N: usize = 65536;
 /// The largest N.
 const MOST: usize = 1 << 32;
-/// Number of times to store with DYNAMIC.
-const DYNAMIC_N: usize = 1 << 24;
 
 /// The byte order in which a `NumberPacket` writes.
 #[derive(Default)]
 pub struct NumberFormat {
     pub(super) net_order: bool,
-}
-
-/// The times of packets by number.
-#[derive(Default)]
-pub struct TimestampTable {
-    /// Nanoseconds since 1970; 0 for none.
-    times: Vec<i64>,
-    pub(super) net_order: bool,
-}
-
-impl TimestampTable {
-    /// Takes the time of a packet out of the table.
-    pub(super) fn take(&mut self, number: u64) -> Option<Time> {
-        let time = self.times.get_mut(usize::try_from(number).ok()?)?;
-        Some(Time(std::mem::take(time))).filter(|time| time.0 != 0)
-    }
-
-    /// Stores the time of a packet; returns whether the table has room for its number.
-    fn put(&mut self, number: u64, time: Time, room: usize, dynamic: bool) -> bool {
-        let room = if dynamic { room.max(DYNAMIC_N) } else { room };
-        let Some(at) = usize::try_from(number).ok().filter(|&at| at < room) else { return false };
-        if at >= self.times.len() {
-            self.times.resize((at + 1).next_power_of_two().min(room), 0);
-        }
-        self.times[at] = time.0;
-        true
-    }
 }
 
 /// The numbering of packets without OFFSET, and counters.
@@ -123,7 +114,10 @@ pub struct RecordTimestampState {
 impl Build for RecordTimestamp {
     type Args = RecordTimestampArgs;
 
-    fn build(args: RecordTimestampArgs, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(mut args: RecordTimestampArgs, setup: &Setup) -> Result<Self, ArgError> {
+        // FastClick's vector grows as long as packets fill it in order.
+        args.dynamic |= args.offset < 0;
+        args.n = if args.n == 0 { DEFAULT_N } else { args.n };
         let linked =
             |name: &String| setup.shared_of(name, "NumberPacket").map_err(|e| e.at("COUNTER"));
         castanet_element::args::affordable(args.n as u64, size_of::<i64>(), "times")
@@ -146,7 +140,10 @@ impl PerBatch for RecordTimestamp {
     fn start(&self, state: &mut RecordTimestampState, _: &mut Cx) -> Result<(), ArgError> {
         let net_order = self.counter.as_ref().map(|it| it.with(|format| format.net_order));
         state.net_order = net_order.unwrap_or(self.args.net_order);
-        self.table.with(|table| table.net_order = state.net_order);
+        self.table.with(|table| {
+            table.net_order = state.net_order;
+            table.sample = self.args.sample;
+        });
         Ok(())
     }
 
@@ -161,7 +158,7 @@ impl PerBatch for RecordTimestamp {
                         Some(state.next - 1)
                     }
                 };
-                if number.is_some_and(|number| number % self.args.sample != 0) {
+                if number.is_some_and(|number| table.index(number).is_none()) {
                     continue;
                 }
                 let stored = number.is_some_and(|number| table.put(number, now, n, dynamic));

@@ -1,8 +1,8 @@
 //! `TimestampDiff`: measures the delay of packets since a `RecordTimestamp`.
 
 use super::number_packet::byte_order;
-use super::record_timestamp::TimestampTable;
 use super::timestamp_diff_state::TimestampDiffState;
+use super::timestamp_table::TimestampTable;
 use castanet_element::prelude::*;
 use castanet_element::wire::number::read;
 

@@ -9,6 +9,7 @@ pub mod notifier_debug;
 pub mod queue;
 mod queue_state;
 pub mod red;
+mod red_state;
 pub mod simple_queue;
 pub mod unqueue;
 pub mod unqueue2;

@@ -1,7 +1,9 @@
 //! `RED`: drops packets at random before the queue is full.
 
+use super::red_state::REDState;
+use castanet_element::args::within;
 use castanet_element::prelude::*;
-use castanet_kit::red::{Curve, MAX_THRESH, Red};
+use castanet_kit::red::{Curve, MAX_THRESH};
 
 /// Drops packets at random by the average queue length: random early detection (RED).
 ///
@@ -30,6 +32,7 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 /// ! r.max_thresh 100
 /// ! r.min_thresh 90
 /// ! r.max_p 0.5
+/// = r.config 90, 100, 0.5, QUEUES q, STABILITY 0
 /// > in 1.0.0.5 > 2.0.0.2 udp
 /// ! u.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp
@@ -48,11 +51,12 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 /// ```
 ///
 /// ```click
-/// in -> r :: RED(0, 1, 0, STABILITY 0, GENTLE false) -> Queue -> u :: Unqueue(ACTIVE false) -> out
+/// in -> r :: RED(0, 1, 0, STABILITY 0, GENTLE false) -> q :: Queue -> u :: Unqueue(ACTIVE false) -> out
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// > in 1.0.0.2 > 2.0.0.2 udp
 /// > in 1.0.0.3 > 2.0.0.2 udp
 /// = r.drops 1
+/// = r.config 0, 1, 0, QUEUES q, STABILITY 0, GENTLE false
 /// ! u.active true
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// < out 1.0.0.2 > 2.0.0.2 udp
@@ -61,10 +65,10 @@ use castanet_kit::red::{Curve, MAX_THRESH, Red};
 #[element(room = "queue", args = REDArgs, methods)]
 pub struct RED {
     /// Average queue length, in packets, up to which no packet is dropped.
-    #[arg(live, range = ..=MAX_THRESH, syntax = "a number up to 2097151")]
+    #[read]
     min_thresh: u32,
     /// Average queue length, in packets, at which the probability of a drop is MAX_P.
-    #[arg(live, range = ..=MAX_THRESH, syntax = "a number up to 2097151")]
+    #[read]
     max_thresh: u32,
     /// Probability of a drop at MAX_THRESH, from 0 to 1.
     #[arg(live, range = 0.0..=1.0)]
@@ -102,6 +106,20 @@ impl RED {
     pub(super) fn queues(config: &str, names: &Names) -> Option<Vec<String>> {
         Some(REDArgs::parse(config, names).ok()?.queues)
     }
+
+    /// The element itself if its thresholds are in order.
+    fn checked(self) -> Result<Self, ArgError> {
+        if self.min_thresh > self.max_thresh {
+            let error = ArgError::new("MIN_THRESH greater than MAX_THRESH");
+            return Err(error.click("MIN_THRESH must be <= MAX_THRESH"));
+        }
+        Ok(self)
+    }
+}
+
+/// Parses a threshold that a handler writes, as its argument is parsed.
+fn threshold(text: &str, names: &Names) -> Result<u32, ArgError> {
+    within(text, names, &(..=MAX_THRESH), "a number up to 2097151")
 }
 
 impl Build for RED {
@@ -109,11 +127,8 @@ impl Build for RED {
 
     fn build(args: REDArgs, setup: &Setup) -> Result<Self, ArgError> {
         let REDArgs { min_thresh, max_thresh, max_p, stability, gentle, .. } = args;
-        if min_thresh > max_thresh {
-            return Err(ArgError::new("MIN_THRESH greater than MAX_THRESH"));
-        }
         let queues = setup.stores.iter().fold(String::new(), |all, name| all + name + "\n");
-        Ok(RED { min_thresh, max_thresh, max_p, stability, gentle, queues })
+        RED { min_thresh, max_thresh, max_p, stability, gentle, queues }.checked()
     }
 }
 
@@ -124,33 +139,23 @@ impl RED {
     fn queue_names(&self) -> String {
         self.queues.clone()
     }
-}
-
-/// The average queue length and the drops. All workers share it.
-#[derive(Default, Local)]
-#[local(methods)]
-pub struct REDState {
-    red: Red,
-    /// Total length of the watched queues when the last packet came.
-    length: usize,
-    /// Packets dropped.
+    /// The arguments as they are in effect.
     #[read]
-    #[portable]
-    drops: u64,
-}
-
-#[handlers]
-impl REDState {
-    /// The average queue length.
-    #[read]
-    fn avg_queue_size(&self) -> String {
-        self.red.average_text()
+    fn config(&self) -> String {
+        let RED { min_thresh, max_thresh, max_p, stability, .. } = self;
+        let queues = self.queues.lines().fold("QUEUES".to_owned(), |all, name| all + " " + name);
+        let gentle = if self.gentle { "" } else { ", GENTLE false" };
+        format!("{min_thresh}, {max_thresh}, {max_p}, {queues}, STABILITY {stability}{gentle}")
     }
-    /// The current queue length, the average queue length, and the number of drops, one per line.
-    #[read]
-    fn stats(&self) -> String {
-        let (length, average, drops) = (self.length, self.red.average_text(), self.drops);
-        format!("{length} current queue\n{average} avg queue\n{drops} drops\n")
+    /// Sets the average queue length up to which no packet is dropped.
+    #[write(min_thresh)]
+    fn set_min_thresh(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        RED { min_thresh: threshold(text, names)?, ..self.clone() }.checked()
+    }
+    /// Sets the average queue length at which the probability of a drop is MAX_P.
+    #[write(max_thresh)]
+    fn set_max_thresh(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
+        RED { max_thresh: threshold(text, names)?, ..self.clone() }.checked()
     }
 }
 

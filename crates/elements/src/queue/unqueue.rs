@@ -25,11 +25,18 @@ use castanet_element::prelude::*;
 /// < out 1.0.0.4 > 2.0.0.2 udp len 60
 /// = u.count 1
 /// ```
-#[derive(Clone, Element)]
-#[element(room = "queue", ports = "1/1", processing = "l/h")]
+///
+/// ```click
+/// in -> Queue -> u :: Unqueue(-1) -> out
+/// = u.burst 2147483647
+/// > in 1.0.0.1 > 2.0.0.2 udp len 60
+/// < out 1.0.0.1 > 2.0.0.2 udp len 60
+/// ```
+#[derive(Clone, Args, Element)]
+#[element(room = "queue", args = Unqueue, ports = "1/1", processing = "l/h")]
 pub struct Unqueue {
     /// Maximum number of packets per pull, at most the burst size of the engine; as many as a batch
-    /// holds if negative.
+    /// holds if negative, which reads 2147483647. With 0 no packets are pulled.
     #[arg(live, default = DEFAULT_BURST, shown = "64")]
     burst: i64,
     /// Whether to pull at all.
@@ -47,6 +54,30 @@ pub struct Unqueue {
 /// The burst without an argument: as many packets as a turn has.
 const DEFAULT_BURST: i64 = 64;
 
+/// The burst that a negative argument means.
+const NO_LIMIT: i64 = i32::MAX as i64;
+
+impl Build for Unqueue {
+    type Args = Unqueue;
+
+    fn build(mut it: Unqueue, setup: &Setup) -> Result<Self, ArgError> {
+        if it.burst < 0 {
+            it.burst = NO_LIMIT;
+        } else if it.burst == 0 {
+            (setup.warn)("BURST size 0, no packets will be pulled".into());
+        }
+        Ok(it)
+    }
+}
+
+impl Unqueue {
+    /// BURST as a number of packets; `None` if it is the default.
+    fn packets(&self) -> Option<usize> {
+        let bounded = usize::try_from(self.burst).map_or(MAX_BURST, |burst| burst.min(MAX_BURST));
+        Some(bounded).filter(|_| self.burst != DEFAULT_BURST)
+    }
+}
+
 /// Counter of the pulled packets.
 #[derive(Default, Local)]
 #[write(reset, reset_counts)]
@@ -62,18 +93,15 @@ impl Source for Unqueue {
     type Fate = ();
 
     fn packets_a_turn(&self) -> usize {
-        match (self.burst, usize::try_from(self.burst)) {
-            (DEFAULT_BURST, _) => 1,
-            (_, burst) => burst.unwrap_or(MAX_BURST),
-        }
+        self.packets().unwrap_or(1)
     }
 
     fn produce(&self, state: &mut UnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let left = u64::try_from(self.limit).map_or(u64::MAX, |l| l.saturating_sub(state.count));
-        let burst = match (self.burst, usize::try_from(self.burst)) {
-            (DEFAULT_BURST, _) => n,
-            (_, Ok(burst)) => burst.min(cx.burst()),
-            (_, Err(_)) => MAX_BURST,
+        let burst = match self.packets() {
+            None => n,
+            Some(burst) if (0..NO_LIMIT).contains(&self.burst) => burst.min(cx.burst()),
+            Some(burst) => burst,
         };
         let n = burst.min(usize::try_from(left).unwrap_or(burst));
         if !self.active || n == 0 {

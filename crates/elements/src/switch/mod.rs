@@ -5,6 +5,7 @@ pub mod bypass;
 pub mod hash_switch;
 pub mod hub;
 pub mod input_switch;
+pub mod ip_rr_switch;
 mod output_args;
 pub mod pull_tee;
 pub mod random_sample;
@@ -25,6 +26,7 @@ pub static CLASSES: &[Class] = &[
     per_packet::<hash_switch::HashSwitch>(),
     per_batch::<hub::Hub>(),
     per_batch::<input_switch::InputSwitch>(),
+    per_packet::<ip_rr_switch::IPRRSwitch>(),
     per_batch::<output_args::PacketCopier<pull_tee::PullTee>>(),
     per_batch::<random_sample::RandomSample>().with_checksums(Checksums::Pass),
     per_batch::<random_switch::RandomSwitch>(),

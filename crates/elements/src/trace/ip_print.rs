@@ -1,5 +1,6 @@
 //! `IPPrint`: prints IPv4 packets in the format of tcpdump.
 
+use super::ip_print_args::ContentsFormat;
 use super::line_writer::{LineWriter, ether_before_network};
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
@@ -36,18 +37,18 @@ use castanet_element::wire::print::{Contents, IpPrint};
 /// < out    hex 61 62 63
 /// ~ x:  VLAN:002-00-00-00-00-01 > 02-00-00-00-00-02: 1.0.0.1.5 > 2.0.0.2.6: udp 8
 /// ```
-#[derive(Clone, Element)]
-#[element(room = "trace")]
+#[derive(Clone, Args, Element)]
+#[element(room = "trace", args = IPPrint)]
 pub struct IPPrint {
     /// Text at the beginning of each line.
     #[arg(default = String::new())]
     label: String,
     /// The format of the whole packet's bytes: `NONE`, `HEX` or `ASCII`.
     #[arg(keyword, default = ContentsFormat(Contents::None), shown = "NONE")]
-    contents: ContentsFormat,
+    pub(super) contents: ContentsFormat,
     /// The format of the payload's bytes, instead of the whole packet: `NONE`, `HEX` or `ASCII`.
     #[arg(keyword, default = ContentsFormat(Contents::None), shown = "NONE")]
-    payload: ContentsFormat,
+    pub(super) payload: ContentsFormat,
     /// The most bytes to print; -1 for all.
     #[arg(keyword, default = 1500)]
     maxlength: i32,
@@ -94,18 +95,6 @@ pub struct IPPrint {
     /// Whether to print at all.
     #[arg(keyword, live, default = true)]
     active: bool,
-}
-
-/// The format of bytes, as the arguments CONTENTS and PAYLOAD name it.
-#[derive(Clone, Copy)]
-pub struct ContentsFormat(Contents);
-
-impl FromArg for ContentsFormat {
-    const SYNTAX: &'static str = "NONE, HEX or ASCII";
-    fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
-        let wrong = || ArgError::new(format!("bad contents value '{text}'")).help(Self::SYNTAX);
-        Contents::from_word(text).map(ContentsFormat).ok_or_else(wrong)
-    }
 }
 
 impl IPPrint {

@@ -22,12 +22,18 @@ pub struct PacketTrace {
     last: (Time, i64),
     /// The speed in percent, where a function determines it.
     pub(super) speed: u32,
-    /// Start time of the first loop.
-    pub(super) started: Time,
-    /// Number of complete loops.
-    pub(super) loops: u64,
-    /// Whether the last loop has ended, and the router was asked to stop.
-    pub(super) ended: bool,
+    /// Start time of the first loop; `None` if the replay has not begun, or has ended.
+    pub(super) started: Option<Time>,
+    /// The arguments STOP and ACTIVE from which `stop` and `active` come.
+    arguments: Option<(i64, bool)>,
+    /// Number of loops that are left; no limit if negative.
+    #[read]
+    pub(super) stop: i64,
+    /// Whether packets are replayed; false after the last loop.
+    #[read]
+    pub(super) active: bool,
+    /// Whether a handler has set `active`, so that the next packet is due at once.
+    resumed: bool,
 }
 
 #[handlers]
@@ -40,7 +46,22 @@ impl PacketTrace {
     /// Drops all packets, and loads others.
     #[write]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        *self = PacketTrace::default();
+        let PacketTrace { stop, active, arguments, .. } = *self;
+        *self = PacketTrace { stop, active, arguments, ..PacketTrace::default() };
+        Ok(())
+    }
+    /// Sets the number of loops that are left. A replay that has ended begins anew when `active` is
+    /// written, too.
+    #[write(stop)]
+    fn set_stop(&mut self, text: &str) -> Result<(), ArgError> {
+        self.stop = i64::from_arg(text.trim(), &Names::default())?;
+        Ok(())
+    }
+    /// Starts or stops the replay. If no loops are left, a start stops the router.
+    #[write(active)]
+    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
+        self.active = bool::from_arg(text.trim(), &Names::default())?;
+        self.resumed = true;
         Ok(())
     }
 }
@@ -102,16 +123,31 @@ impl PacketTrace {
         self.packets.len() + self.ahead.iter().map(VecDeque::len).sum::<usize>()
     }
 
+    /// Takes over the arguments STOP and ACTIVE, if they are new.
+    pub(super) fn configure(&mut self, stop: i64, active: bool) {
+        if self.arguments != Some((stop, active)) {
+            (self.arguments, self.stop, self.active) = (Some((stop, active)), stop, active);
+        }
+    }
+
+    /// Has the next packet be due now, if a handler has resumed the replay.
+    pub(super) fn resume(&mut self, now: Time) {
+        if std::mem::take(&mut self.resumed) {
+            self.timed_by = (now, self.stamp(self.next).unwrap_or_default());
+            self.last = self.timed_by;
+            self.started.get_or_insert(now);
+        }
+    }
+
     /// Starts the first loop.
     pub(super) fn begin(&mut self, now: Time) {
-        (self.started, self.loops) = (now, 0);
+        self.started.get_or_insert(now);
         self.rewind(now);
     }
 
-    /// Has the replay go on, if it has ended, and counts its loops from zero.
-    pub(super) fn restart(&mut self) {
-        self.ended = false;
-        self.loops = 0;
+    /// Ends the replay, until a handler starts it.
+    pub(super) fn end(&mut self) {
+        (self.active, self.started) = (false, None);
     }
 
     /// Starts a loop at the first packet.

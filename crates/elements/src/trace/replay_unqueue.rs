@@ -13,20 +13,33 @@ use castanet_kit::formula::Formula;
 /// have memory of their own and do not use up the packet pool.
 ///
 /// ```click
-/// in -> Queue -> r :: ReplayUnqueue(STOP 2, ACTIVE false) -> c :: Counter -> out
+/// in -> Queue -> r :: ReplayUnqueue(STOP 2, ACTIVE false, VERBOSE true) -> c :: Counter -> out
 /// > in 1.0.0.1 > 2.0.0.2 udp
 /// > in 1.0.0.2 > 2.0.0.2 udp
 /// = r.loaded false
+/// = r.stop 2
 /// ! r.active true
 /// ~ Loading r with 1 inputs.
 /// ~ r : Successfully loaded 2 packets. Input 0 dried out.
+/// ~ r :: ReplayUnqueue: Replay loop (2 loops left)
+/// ~ r :: ReplayUnqueue: Replay loop (1 loops left)
+/// ~ r :: ReplayUnqueue: stopped because there is 0 loops left
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// < out 1.0.0.1 > 2.0.0.2 udp
 /// < out 1.0.0.2 > 2.0.0.2 udp
 /// = c.count 4
 /// = r.loaded true
-/// = r.stop 2
+/// = r.stop 0
+/// = r.active false
+/// ! r.stop 1
+/// = c.count 4
+/// ! r.active true
+/// ~ r :: ReplayUnqueue: Replay loop (1 loops left)
+/// ~ r :: ReplayUnqueue: stopped because there is 0 loops left
+/// < out 1.0.0.1 > 2.0.0.2 udp
+/// < out 1.0.0.2 > 2.0.0.2 udp
+/// = r.active false
 /// ! r.reset
 /// = r.drops.reset 2
 /// ```
@@ -50,11 +63,7 @@ use castanet_kit::formula::Formula;
 #[element(room = "trace", args = ReplayUnqueueArgs)]
 #[element(ports = "1-/=", processing = "l/h", flow = "#/#", alias = "MultiReplayUnqueue")]
 pub struct ReplayUnqueue {
-    /// Number of loops after which the router is stopped; no limit if negative.
-    #[arg(keyword, live, default = -1)]
     pub(super) stop: i64,
-    /// Whether to replay.
-    #[arg(keyword, live, default = true)]
     pub(super) active: bool,
     /// Speed in percent of the recorded one; 0 for as fast as possible.
     #[arg(keyword, live, default = 0)]
@@ -73,28 +82,6 @@ pub struct ReplayUnqueue {
 const SPEED_INTERVAL: Duration = Duration::from_millis(1);
 
 impl ReplayUnqueue {
-    /// Whether the last loop or the time is over, so that the router stops.
-    fn is_finished(&self, trace: &PacketTrace, now: Time) -> bool {
-        let timed = !self.stop_time.is_zero();
-        let timed_out = timed && now >= trace.started + self.stop_time;
-        let loops_done =
-            |stop: u64| trace.loops >= if timed && stop == 0 { u64::MAX } else { stop.max(1) };
-        timed_out || u64::try_from(self.stop).is_ok_and(loops_done)
-    }
-
-    /// Ends a loop and begins the next one; returns whether it was the last one.
-    fn end_loop(&self, trace: &mut PacketTrace, cx: &mut Cx) -> bool {
-        trace.loops += 1;
-        trace.rewind(cx.now());
-        trace.ended = self.is_finished(trace, cx.now());
-        if trace.ended {
-            cx.stop();
-        } else if self.verbose {
-            cx.chatter("Replay loop");
-        }
-        trace.ended
-    }
-
     /// Loads packets, and starts the replay when the trace is complete.
     fn load(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
         let (name, limit) = (&self.name, self.limit);
@@ -118,7 +105,7 @@ impl ReplayUnqueue {
             return trace.due(self.timing).filter(|due| *due > cx.now());
         };
         let due = trace.due(trace.speed).filter(|due| *due > cx.now())?;
-        let speed = function.after(cx.now().since(trace.started));
+        let speed = function.after(cx.now().since(trace.started.unwrap_or(cx.now())));
         if speed as u32 == trace.speed {
             return Some(due.min(cx.now() + SPEED_INTERVAL));
         }
@@ -136,26 +123,36 @@ impl Source for ReplayUnqueue {
         self.burst
     }
 
+    fn can_take_state(&self, _: &ReplayUnqueue) -> bool {
+        true // `start` takes over the arguments that are new
+    }
+
+    fn start(&self, trace: &mut PacketTrace, _: &mut Cx) -> Result<(), ArgError> {
+        trace.configure(self.stop, self.active);
+        Ok(())
+    }
+
     fn produce(&self, trace: &mut PacketTrace, n: usize, cx: &mut Cx) -> NextRun {
-        if !self.active || trace.ended {
-            // A write to a handler starts the replay anew.
-            trace.restart();
-            return if self.active { NextRun::Again } else { NextRun::Done };
+        trace.configure(self.stop, self.active);
+        if !trace.active {
+            return NextRun::Done;
         }
         if !trace.is_loaded() {
             return self.load(trace, n, cx);
         }
+        if trace.stop == 0 {
+            return self.finish(trace, cx);
+        }
+        trace.resume(cx.now());
         let (mut batch, mut batch_port, mut next_run) = (Batch::new(), 0, NextRun::Again);
         for _ in 0..self.burst.min(cx.burst()) {
             let due = self.due(trace, cx);
             if self.function.is_some() && trace.speed == 0 {
-                trace.ended = true;
-                cx.stop();
-                next_run = NextRun::Done;
+                next_run = self.finish(trace, cx);
                 break;
             }
             if let Some(due) = due {
-                next_run = NextRun::At(due);
+                next_run = self.wait(trace, due, batch.is_empty(), cx);
                 break;
             }
             let (port, packet) = trace.next(cx);
@@ -165,7 +162,7 @@ impl Source for ReplayUnqueue {
             batch_port = port;
             batch.push(packet);
             if trace.at_end() && self.end_loop(trace, cx) {
-                next_run = NextRun::Done;
+                next_run = self.finish(trace, cx);
                 break;
             }
         }

@@ -6,10 +6,10 @@ use castanet_kit::formula::Formula;
 
 #[derive(Args)]
 pub struct ReplayUnqueueArgs {
-    /// Number of loops after which the router is stopped; no limit if negative.
+    /// Number of loops after which the router is stopped; no limit if negative, none at all if 0.
     #[arg(keyword, default = -1)]
     pub(super) stop: i64,
-    /// Time after which the router is stopped; 0 for never.
+    /// Time in whole seconds after which the router is stopped; 0 for never.
     #[arg(keyword, default = Duration::ZERO, shown = "0")]
     pub(super) stop_time: Duration,
     /// An argument of FastClick without effect: packets are shared until they are written to.

@@ -47,8 +47,8 @@ pub struct FromDumpArgs {
     /// Whether to ask the router to stop after the last packet.
     #[arg(keyword, default = false)]
     stop: bool,
-    /// The probability with which each packet is emitted.
-    #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
+    /// The probability with which each packet is emitted; more than 1 counts as 1.
+    #[arg(keyword, default = 1.0, range = 0.0..)]
     sample: f64,
     /// Whether to emit only IP packets on output 0, with their IP header marked.
     #[arg(keyword, default = false)]
@@ -241,7 +241,7 @@ impl Build for FromDump {
             let error = error.at("FORCE_LEN");
             return Err(error.reworded("FORCE_LEN requires a valid frame size"));
         }
-        let sample_rate = SampleRate::new(settings.sample);
+        let sample_rate = SampleRate::new(settings.sample, setup);
         let packets_a_turn = setup.as_click.then_some(if settings.burst == 0 {
             CLICK_BURST
         } else {

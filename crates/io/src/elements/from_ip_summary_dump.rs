@@ -58,8 +58,8 @@ pub struct FromIPSummaryDumpArgs {
     /// Whether to set checksums, and to make packets as long as their header states.
     #[arg(keyword, default = false)]
     checksum: bool,
-    /// The probability with which each packet is emitted.
-    #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
+    /// The probability with which each packet is emitted; more than 1 counts as 1.
+    #[arg(keyword, default = 1.0, range = 0.0..)]
     sample: f64,
     /// The protocol of packets whose lines do not give it.
     #[arg(keyword, default = ip_proto::TCP, shown = "6")]
@@ -132,7 +132,7 @@ pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
 impl Build for FromIPSummaryDump {
     type Args = FromIPSummaryDumpArgs;
 
-    fn build(mut it: FromIPSummaryDumpArgs, _: &Setup) -> Result<Self, ArgError> {
+    fn build(mut it: FromIPSummaryDumpArgs, setup: &Setup) -> Result<Self, ArgError> {
         let mut start = DumpReader::default();
         start.defaults.protocol = it.proto;
         start.defaults.checksum = it.checksum;
@@ -143,7 +143,7 @@ impl Build for FromIPSummaryDump {
             let set = start.line(&format!("!flowid {flow}"));
             set.map_err(|error| ArgError::new(error).at("FLOWID"))?;
         }
-        let source = TextSource::new(it.filename.take(), it.data.take(), it.sample)?;
+        let source = TextSource::new(it.filename.take(), it.data.take(), it.sample, setup)?;
         Ok(FromIPSummaryDump { settings: it, source, start })
     }
 }

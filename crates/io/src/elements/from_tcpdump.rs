@@ -53,8 +53,8 @@ pub struct FromTcpdumpArgs {
     /// Whether to set checksums, and to make packets as long as their header states.
     #[arg(keyword, default = false)]
     checksum: bool,
-    /// The probability with which each packet is emitted.
-    #[arg(keyword, default = 1.0, range = 0.0..=1.0)]
+    /// The probability with which each packet is emitted; more than 1 counts as 1.
+    #[arg(keyword, default = 1.0, range = 0.0..)]
     sample: f64,
     /// The lines themselves, instead of a file.
     #[arg(keyword)]
@@ -85,8 +85,8 @@ pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
 impl Build for FromTcpdump {
     type Args = FromTcpdumpArgs;
 
-    fn build(mut it: FromTcpdumpArgs, _: &Setup) -> Result<Self, ArgError> {
-        let source = TextSource::new(it.filename.take(), it.data.take(), it.sample)?;
+    fn build(mut it: FromTcpdumpArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let source = TextSource::new(it.filename.take(), it.data.take(), it.sample, setup)?;
         Ok(FromTcpdump { settings: it, source })
     }
 }

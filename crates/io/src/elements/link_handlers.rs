@@ -5,6 +5,7 @@ use crate::links::{self, LinkState};
 use castanet_element::prelude::*;
 
 /// The handlers of an element with an interface.
+#[derive(Clone)]
 pub(super) struct LinkHandlers {
     devname: String,
 }

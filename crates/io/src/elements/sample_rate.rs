@@ -10,9 +10,14 @@ pub(super) struct SampleRate(u32);
 const ONE: u32 = 1 << 28;
 
 impl SampleRate {
-    /// The rate of a probability from 0 to 1.
-    pub(super) fn new(probability: f64) -> SampleRate {
-        SampleRate((probability * f64::from(ONE)) as u32)
+    /// The rate of the argument SAMPLE, which counts as 1 if it is more.
+    pub(super) fn new(probability: f64, setup: &Setup) -> SampleRate {
+        if probability > 1.0 {
+            (setup.warn)("SAMPLE probability reduced to 1".into());
+        } else if probability == 0.0 {
+            (setup.warn)("SAMPLE probability is 0; emitting no packets".into());
+        }
+        SampleRate((probability.min(1.0) * f64::from(ONE)) as u32)
     }
 
     pub(super) fn probability(self) -> f64 {

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// Sends packets by a TCP, UDP or Unix socket, and emits the packets that it receives.
 ///
 /// The arguments are `TCP, ADDR, PORT` or `UDP, ADDR, PORT`, optionally followed by
-/// LOCAL_ADDR and LOCAL_PORT, or `UNIX, FILENAME` or `UNIX_DGRAM, FILENAME`,
+/// LOCAL_ADDR, LOCAL_PORT and WAIT_LEARN, or `UNIX, FILENAME` or `UNIX_DGRAM, FILENAME`,
 /// optionally followed by LOCAL_FILENAME. Packets do not pass through the element:
 /// it sends its input, and emits the packets that it receives.
 ///
@@ -44,7 +44,7 @@ pub struct SocketArgs {
     /// `TCP`, `UDP`, `UNIX` or `UNIX_DGRAM`.
     #[arg]
     r#type: String,
-    /// The remote address and port, or the file; then the local ones.
+    /// The remote address and port, or the file; then the local ones, and WAIT_LEARN.
     #[arg(rest)]
     places: Vec<String>,
     /// The remote address, if it has no place.
@@ -59,6 +59,10 @@ pub struct SocketArgs {
     /// The local port, if it has no place.
     #[arg(keyword)]
     local_port: Option<String>,
+    /// Whether the element is a server even if it has a local address or no output: it sends to
+    /// the address from which the last datagram came. For TCP and UDP.
+    #[arg(keyword)]
+    wait_learn: Option<String>,
     /// The file of the remote socket, if it has no place.
     #[arg(keyword)]
     filename: Option<String>,
@@ -133,6 +137,7 @@ impl Build for Socket {
             .keyword("PORT", settings.port.as_ref())
             .keyword("LOCAL_ADDR", settings.local_addr.as_ref())
             .keyword("LOCAL_PORT", settings.local_port.as_ref())
+            .keyword("WAIT_LEARN", settings.wait_learn.as_ref())
             .keyword("FILENAME", settings.filename.as_ref())
             .keyword("LOCAL_FILENAME", settings.local_filename.as_ref());
         let (transport, place, local, learns) = match settings.r#type.to_ascii_uppercase().as_str()
@@ -169,8 +174,7 @@ impl Build for Socket {
     }
 }
 
-/// The transport, the remote address, the local address, and whether the element learns the remote
-/// address from the first sender.
+/// The transport, the remote address, the local address, and WAIT_LEARN.
 type SocketPlaces = (Transport, SocketAddress, Option<SocketAddress>, bool);
 
 /// A port argument, which may be a name of the transport's protocol.
@@ -197,8 +201,10 @@ fn in_network(
     let local_port = port(&transport, "LOCAL_PORT", &mut places)?;
     let learns: Option<bool> = places.optional("WAIT_LEARN")?;
     places.end()?;
-    let local = address
-        .map(|address| SocketAddress::Ip(SocketAddrV4::new(address, local_port.unwrap_or(0))));
+    let has_local = address.is_some() || local_port.is_some();
+    let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
+    let local = SocketAddrV4::new(address, local_port.unwrap_or(0));
+    let local = has_local.then_some(SocketAddress::Ip(local));
     Ok((transport, SocketAddress::Ip(place), local, learns.unwrap_or(false)))
 }
 

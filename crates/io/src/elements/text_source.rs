@@ -23,6 +23,7 @@ impl TextSource {
         filename: Option<String>,
         data: Option<Data>,
         sample: f64,
+        setup: &Setup,
     ) -> Result<TextSource, ArgError> {
         match (&filename, &data) {
             (Some(_), Some(_)) => Err(ArgError::new("FILENAME and DATA conflict")),
@@ -30,7 +31,7 @@ impl TextSource {
                 let error = ArgError::new("is missing; it wants a file, or `-`").at("FILENAME");
                 Err(error.click("required argument missing"))
             }
-            _ => Ok(TextSource { filename, data, sample_rate: SampleRate::new(sample) }),
+            _ => Ok(TextSource { filename, data, sample_rate: SampleRate::new(sample, setup) }),
         }
     }
 

@@ -12,6 +12,7 @@ use crate::af_xdp::set_descriptors;
 use crate::device::Device;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
+use castanet_element::handler::Sums;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
 
@@ -31,10 +32,13 @@ use castanet_element::resource::from_args;
 /// FromDevice(eth0) -> Queue -> ToDevice(eth1);
 /// FromDevice(eth1) -> ToDevice(eth0);
 /// ```
-#[derive(Element)]
+#[derive(Clone, Element)]
 #[element(args = ToDeviceArgs, ports = "1/0-2", processing = "a/h", headers = Send)]
 pub struct ToDevice {
     settings: ToDeviceArgs,
+    /// Whether to write a line when the interface refuses packets.
+    #[arg(keyword, live, default = false)]
+    debug: bool,
     #[flatten]
     link: LinkHandlers,
     /// Number of connected outputs.
@@ -44,15 +48,14 @@ pub struct ToDevice {
 }
 
 /// The arguments of `ToDevice`.
-#[derive(Args)]
+#[derive(Clone, Args)]
 pub struct ToDeviceArgs {
     /// The interface to send on.
     #[arg]
     devname: String,
     /// Number of packets to pull at once, in Click; ignored here, the engine's burst applies.
     #[arg(keyword, default = 1)]
-    #[expect(dead_code, reason = "for configurations that say so")]
-    burst: u32,
+    burst: i32,
     /// The method by which the element sends: AF_XDP, or `sendmmsg` on a packet socket.
     #[arg(keyword, default = Method::Best, shown = "default")]
     method: Method,
@@ -155,6 +158,13 @@ impl ToDeviceState {
         self.device.stats().tx_errors
     }
 
+    /// Whether packets wait until the interface has room.
+    #[read]
+    fn q(&self) -> Value {
+        let is_any = |waiting: &[u64]| waiting.iter().any(|&count| count > 0).to_string();
+        Value::Sums(Sums::new(vec![self.waiting.len() as u64], is_any))
+    }
+
     /// Number of times that the interface had no room.
     #[read]
     fn full(&self) -> u64 {
@@ -179,9 +189,13 @@ impl Build for ToDevice {
     type Args = ToDeviceArgs;
 
     fn build(settings: ToDeviceArgs, setup: &Setup) -> Result<Self, ArgError> {
+        if settings.burst <= 0 {
+            return Err(ArgError::new("bad BURST").help("BURST is at least 1"));
+        }
         let (link, outputs) = (LinkHandlers::new(&settings.devname), setup.outputs);
         set_descriptors(&settings.devname, false, settings.ndesc);
-        Ok(ToDevice { settings, link, outputs, shares: setup.queue_shares.to_vec() })
+        let (debug, shares) = (settings.debug, setup.queue_shares.to_vec());
+        Ok(ToDevice { settings, debug, link, outputs, shares })
     }
 }
 
@@ -246,7 +260,7 @@ impl ToDevice {
         let room = Room { limit: self.settings.iqueue as usize, blocking: self.settings.blocking };
         let exits = (ToDeviceExit::Refused, ToDeviceExit::Full);
         let outcome = local.waiting.send(device, batch, room, exits, cx);
-        if self.settings.debug && outcome.refused > 0 {
+        if self.debug && outcome.refused > 0 {
             self.report(&format_args!("{} packets refused", outcome.refused), cx);
         }
         if let Some(error) = outcome.error {

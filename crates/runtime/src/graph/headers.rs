@@ -120,6 +120,11 @@ pub(super) fn needed(it: &Element) -> Option<MarkedHeader> {
     header_of_view(it.class.acts_on)
 }
 
+/// Whether an element drops the packets that it does not act on.
+pub(super) fn drops_others(it: &Element) -> bool {
+    it.class.on == it.class.acts_on
+}
+
 /// The network header that must be marked in packets of a view.
 fn header_of_view(view: &str) -> Option<MarkedHeader> {
     match view {

@@ -15,8 +15,9 @@ pub struct Lint {
     pub summary: &'static str,
     /// Why that is rarely meant, and what would be right.
     pub explanation: &'static str,
-    /// Whether all packets are lost where it finds something, so that `castanet run` warns, too.
-    pub loses_packets: bool,
+    /// Whether an element drops all packets, or lets all pass without effect, where it finds
+    /// something, so that `castanet run` warns, too.
+    pub is_urgent: bool,
 }
 
 /// Every lint.
@@ -35,21 +36,22 @@ MarkIPHeader marks the wrong bytes.
     FromDevice(eth0) -> CheckIPHeader -> ...                 wrong
     FromDevice(eth0) -> Strip(14) -> CheckIPHeader -> ...    right
     FromDevice(eth0) -> CheckIPHeader(OFFSET 14) -> ...      right, the Ethernet header stays",
-    loses_packets: false,
+    is_urgent: false,
 };
 
 const NOT_MARKED: Lint = Lint {
     name: "header-not-marked",
-    summary: "An element takes IP packets, and no element before it has marked their IP header.",
+    summary: "An element acts on IP packets, and no element before it has marked their IP header.",
     explanation: "\
 Elements such as DecIPTTL, IPClassifier and IPPrint do not search for the IP header: an annotation
 of the packet marks it. CheckIPHeader and MarkIPHeader (CheckIP6Header and MarkIP6Header for IPv6)
 set the annotation, and so do devices with FORCE_IP true and elements that make IP packets. Packets
-without it are dropped, and counted under the reason `not_ip` or the like.
+without it are dropped, and counted under the reason `not_ip` or the like; IPPrint and IP6Print pass
+them on, and print nothing.
 
     FromDevice(eth0) -> Strip(14) -> IPClassifier(tcp, -) ...                     wrong
     FromDevice(eth0) -> Strip(14) -> CheckIPHeader -> IPClassifier(tcp, -) ...    right",
-    loses_packets: true,
+    is_urgent: true,
 };
 
 const ETHERNET_MISSING: Lint = Lint {
@@ -65,7 +67,7 @@ and finds the hardware address of the next hop; EtherEncap puts one with fixed a
 
 Interfaces without Ethernet, such as those of tunnels, take IP packets; where one is there, and the
 system says that it has no Ethernet, nothing is reported.",
-    loses_packets: false,
+    is_urgent: false,
 };
 
 const STRIPPED_TWICE: Lint = Lint {
@@ -75,7 +77,7 @@ const STRIPPED_TWICE: Lint = Lint {
 Strip(14) removes the first 14 bytes, whatever they are. Where an element before it has stripped the
 Ethernet header already, it removes the greater part of the IP header. The same holds for OFFSET 14
 of CheckIPHeader and MarkIPHeader: behind Strip(14) the IP header is at offset 0.",
-    loses_packets: false,
+    is_urgent: false,
 };
 
 const ENCAPSULATED_TWICE: Lint = Lint {
@@ -85,7 +87,7 @@ const ENCAPSULATED_TWICE: Lint = Lint {
 EtherEncap and ARPQuerier put an Ethernet header before an IP packet. Before a frame that has one
 already, the receiver sees the old header where it expects the IP header. Strip the old header first
 (Strip(14)), change it in place (EtherRewrite), or leave the second encapsulation out.",
-    loses_packets: false,
+    is_urgent: false,
 };
 
 /// A warning, and the lint that has it.
@@ -172,10 +174,13 @@ fn ethernet_missing(first: FirstHeader) -> RemarkParts {
 
 fn not_marked(it: &Element, came: PacketHeaders) -> Option<RemarkParts> {
     let header = headers::needed(it).filter(|_| came.marked == MarkedHeader::None)?;
-    let message = format!(
-        "takes packets with a marked {} header, but no element has marked one in those from {{from}}",
-        name(header)
-    );
+    let (header_name, lack) = (name(header), "no element has marked one in those from {from}");
+    let message = match headers::drops_others(it) {
+        true => format!("takes packets with a marked {header_name} header, but {lack}"),
+        false => format!(
+            "acts on packets with a marked {header_name} header and passes others on, and {lack}"
+        ),
+    };
     let checks = match header {
         MarkedHeader::Ip6 => "CheckIP6Header (or MarkIP6Header)",
         _ => "CheckIPHeader (or MarkIPHeader)",

@@ -91,7 +91,7 @@ pub fn plan(
     let mut lints = Vec::new();
     if error_style == ErrorStyle::Castanet {
         lints = lints::find(&graph, &headers::follow(&graph));
-        let (urgent, others) = lints.into_iter().partition(|it| it.lint.loses_packets);
+        let (urgent, others) = lints.into_iter().partition(|it| it.lint.is_urgent);
         let urgent: Vec<LintRemark> = urgent;
         urgent.into_iter().for_each(|it| found.push(it.warning));
         lints = others;
