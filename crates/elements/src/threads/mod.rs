@@ -5,9 +5,6 @@ pub mod block_thread;
 pub mod cpu_account;
 pub mod cpu_queue;
 pub mod cpu_switch;
-pub mod device_balancer;
-mod device_balancer_args;
-mod device_balancer_state;
 pub mod exact_cpu_switch;
 pub mod memory_account;
 pub mod path_spinlock;
@@ -26,7 +23,6 @@ pub static CLASSES: &[Class] = &[
     info::<cpu_account::CPUAccount>(),
     store::<cpu_queue::CPUQueue>(),
     per_batch::<cpu_switch::CPUSwitch>().with_checksums(Checksums::Pass),
-    control::<device_balancer::DeviceBalancer>(),
     per_batch::<exact_cpu_switch::ExactCPUSwitch>().with_checksums(Checksums::Pass),
     info::<memory_account::MemoryAccount>(),
     per_batch::<path_spinlock::PathSpinlock>().with_checksums(Checksums::Pass),

@@ -4,6 +4,9 @@
 mod attached_device;
 pub mod chatter_socket;
 pub mod control_socket;
+pub mod device_balancer;
+mod device_balancer_args;
+mod device_balancer_state;
 pub(crate) mod device_selection;
 mod device_slot;
 mod dpdk;
@@ -68,6 +71,7 @@ pub use crate::interface::address_of;
 pub static CLASSES: &[Class] = &[
     control::<chatter_socket::ChatterSocket>().with_resources(chatter_socket::resources),
     control::<control_socket::ControlSocket>().with_resources(control_socket::resources),
+    control::<device_balancer::DeviceBalancer>(),
     control::<dpdk_info::DPDKInfo>(),
     per_batch::<ensure_dpdk_buffer::EnsureDPDKBuffer>().with_checksums(Checksums::Pass),
     source::<from_device::FromDevice>()

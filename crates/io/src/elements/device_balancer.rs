@@ -27,7 +27,7 @@ use castanet_element::prelude::*;
 /// DeviceBalancer(METHOD rsspp, DEV fd, RSSCOUNTER agg, TIMER 100, AUTOSCALE true, STARTCPU 1);
 /// ```
 #[derive(Element)]
-#[element(room = "threads", args = DeviceBalancerArgs)]
+#[element(args = DeviceBalancerArgs)]
 pub struct DeviceBalancer {
     args: DeviceBalancerArgs,
 }
