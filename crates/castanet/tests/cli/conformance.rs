@@ -119,4 +119,5 @@ pages! {
     driver_time_and_hot_swap "09-driver"
     language_and_tools "10-language"
     more "11-more"
+    details "12-details"
 }

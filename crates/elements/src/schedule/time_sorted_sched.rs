@@ -86,8 +86,13 @@ impl TimeSortedSchedState {
         self.packets.resize_with(cx.inputs(), Vec::new);
         let mut earliest = None;
         for (input, packets) in self.packets.iter_mut().enumerate() {
-            if packets.len() < buffer {
-                packets.extend(cx.pull(input, buffer - packets.len()));
+            // A pull may bring one packet only.
+            while packets.len() < buffer {
+                let pulled = cx.pull(input, buffer - packets.len());
+                if pulled.is_empty() {
+                    break;
+                }
+                packets.extend(pulled);
             }
             let times = packets.iter().enumerate();
             let first = times.map(|(at, packet)| (packet.timestamp(), input, at)).min();

@@ -45,6 +45,11 @@ impl Source for DelayUnqueue {
     type Local = DelayUnqueueState;
     type Fate = ();
 
+    /// All packets that are due go in one turn.
+    fn packets_a_turn(&self) -> usize {
+        usize::MAX
+    }
+
     fn produce(&self, state: &mut DelayUnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let now = cx.now();
         for _ in 0..n {

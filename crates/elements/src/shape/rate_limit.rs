@@ -55,13 +55,30 @@ fn nanos(time: Duration) -> u64 {
 #[derive(Default, Local)]
 pub struct RateLimitState {
     pub(super) bucket: Option<TickBucket>,
+    /// Whether the bucket is to be empty at the first burst, and not full.
+    is_emptied: bool,
 }
 
 impl RateLimitState {
+    /// Empties the bucket.
+    pub(super) fn clear(&mut self) {
+        match &mut self.bucket {
+            Some(bucket) => bucket.clear(),
+            None => self.is_emptied = true,
+        }
+    }
+
     /// Returns the bucket with this rate and capacity, and the tokens that it has now.
     pub(super) fn fill(&mut self, rate: u64, capacity: u64, now: Time) -> &mut TickBucket {
         let now = now.nanos();
-        let bucket = self.bucket.get_or_insert_with(|| TickBucket::new(rate, capacity, now));
+        let is_emptied = std::mem::take(&mut self.is_emptied);
+        let bucket = self.bucket.get_or_insert_with(|| {
+            let mut bucket = TickBucket::new(rate, capacity, now);
+            if is_emptied {
+                bucket.clear();
+            }
+            bucket
+        });
         if (bucket.rate(), bucket.capacity()) != (rate, capacity) {
             bucket.set(rate, capacity, now);
         }

@@ -88,9 +88,7 @@ impl RatedUnqueueState {
     /// Empties the token bucket.
     #[write]
     fn reset(&mut self, _: &str) -> Result<(), ArgError> {
-        if let Some(bucket) = &mut self.limit.bucket {
-            bucket.clear();
-        }
+        self.limit.clear();
         Ok(())
     }
 }

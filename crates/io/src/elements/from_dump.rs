@@ -50,7 +50,8 @@ pub struct FromDumpArgs {
     /// The probability with which each packet is emitted; more than 1 counts as 1.
     #[arg(keyword, default = 1.0, range = 0.0..)]
     sample: f64,
-    /// Whether to emit only IP packets on output 0, with their IP header marked.
+    /// Whether to emit only IP packets on output 0, with their IP header marked. Of captures of raw IP
+    /// packets that always holds.
     #[arg(keyword, default = false)]
     force_ip: bool,
     /// The length to which packets are cut or extended, with an Ethernet header of 14 bytes: -1 for none,
@@ -475,15 +476,13 @@ impl FromDump {
 
     fn emit(&self, local: &mut FromDumpState, mut packet: Packet, cx: &mut Cx) {
         let is_ip = encap::mark(&mut packet, local.encap.unwrap_or_default());
-        let exit = if self.settings.force_ip && !is_ip {
-            FromDumpExit::NotIp
-        } else {
-            FromDumpExit::Packet
-        };
+        // As in Click, a capture of raw IP packets has no others.
+        let force_ip = self.settings.force_ip || local.encap.is_some_and(encap::is_raw);
+        let exit = if force_ip && !is_ip { FromDumpExit::NotIp } else { FromDumpExit::Packet };
         if exit.index() == FromDumpExit::Packet.index() {
             local.count += 1;
         }
-        if let Some(ip) = packet.ipv4_header().filter(|_| self.settings.force_ip) {
+        if let Some(ip) = packet.ipv4_header().filter(|_| force_ip) {
             let dst = ip.dst();
             packet.set_dst(dst);
         }

@@ -440,6 +440,7 @@ fn assemble(
         shared: shared.clone(),
         inbox,
         meter: None,
+        calling_task: None,
         sampler: None,
         accounts: Accounts::new(graph, assigned, &context.clock).map(Box::new),
         is_paused: false,

@@ -173,7 +173,7 @@ impl Router {
 
     /// Runs one step of one program. Where packets have an order, no element of the first worker runs
     /// meanwhile: in Click, both are of one thread.
-    fn step(&mut self, at: usize) {
+    pub(super) fn step(&mut self, at: usize) {
         let pauses = self.control.order != PacketOrder::Bursts;
         if pauses {
             self.workers.pause_first(true);

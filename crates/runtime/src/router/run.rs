@@ -37,8 +37,10 @@ pub(super) fn ends(signal: i32) -> bool {
     [Signal::SIGHUP, Signal::SIGINT, Signal::SIGTERM].iter().any(|&end| end as i32 == signal)
 }
 
-/// Turns of tasks before Click looks at its timers for the first time: 32 rounds of 128.
-const FIRST_TURNS: usize = 32 * 128;
+/// Turns of tasks after which Click looks at signals and timers.
+const ROUND: usize = 128;
+/// Rounds before Click looks at its timers for the first time.
+const FIRST_ROUNDS: usize = 32;
 /// Pause between two looks of the driver at workers that are busy, or wait for no time, while the clock
 /// jumps over waits.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
@@ -158,20 +160,44 @@ impl Router {
         // A device belongs to the thread of its worker.
         let graph = &self.config.graph;
         let has_devices = (0..graph.elements.len()).any(|it| order::is_device(graph, it));
-        for _ in 0..if has_devices { 0 } else { FIRST_TURNS } {
-            if interrupted || self.control.ending.is_some() || self.is_replaced() {
-                break;
+        for _ in 0..if has_devices { 0 } else { FIRST_ROUNDS } {
+            let outcome = self.round(&mut interrupted);
+            self.run_those_programs(|_| false);
+            if matches!(outcome, TurnOutcome::Idle(_)) || interrupted || self.is_ending() {
+                return interrupted;
             }
-            let is_idle = matches!(self.settle_a_while(), TurnOutcome::Idle(_));
+        }
+        self.run_due();
+        interrupted
+    }
+
+    /// Runs up to [`ROUND`] turns of tasks, and obeys their notices. Where packets have no order, a round
+    /// is a turn.
+    fn round(&mut self, interrupted: &mut bool) -> TurnOutcome {
+        let turns = if self.control.order == PacketOrder::Bursts { 1 } else { ROUND };
+        let mut outcome = TurnOutcome::Ran;
+        for _ in 0..turns {
+            outcome = self.settle_a_while();
+            let mut has_notices = false;
             while let Ok(notice) = self.control.notices.try_recv() {
-                interrupted |= self.heed(notice);
+                *interrupted |= self.heed(notice);
+                has_notices = true;
             }
             self.decide_stops();
-            if is_idle {
+            let is_idle = matches!(outcome, TurnOutcome::Idle(_));
+            if is_idle && has_notices {
+                return TurnOutcome::Ran;
+            }
+            if is_idle || *interrupted || self.is_ending() {
                 break;
             }
         }
-        interrupted
+        outcome
+    }
+
+    /// Whether the router ends, or this configuration does.
+    fn is_ending(&self) -> bool {
+        self.control.ending.is_some() || self.is_replaced()
     }
 
     /// Runs the programs that drive the router, which begin before any task does.
@@ -189,16 +215,8 @@ impl Router {
         let mut interrupted = self.begin_in_order();
         self.replace();
         while self.control.ending.is_none() && !interrupted {
-            let next = self.settle_a_while();
-            let mut ran = false;
-            while let Ok(notice) = self.control.notices.try_recv() {
-                interrupted |= self.heed(notice);
-                ran = true;
-            }
-            if self.control.has_waiting_workers {
-                self.decide_stops();
-            }
-            ran |= self.step_programs();
+            let next = self.round(&mut interrupted);
+            let ran = self.step_programs();
             self.decide_stops();
             match next {
                 TurnOutcome::Ran | TurnOutcome::Calls => {}
@@ -278,6 +296,14 @@ impl Router {
             let handler = format!("{}.run", self.config.graph.elements[element].name);
             if let Err(e) = self.write(&handler, "") {
                 self.control.console.chatter(&format!("{handler}: {}\n", self.words(&e)));
+            }
+            // The next signal finds a program that has ended, or waits for it again.
+            let now = self.control.clock.peek();
+            let is_due = |run: &ProgramRun| {
+                run.element == element && matches!(run.waits, ProgramWait::At(time) if time <= now)
+            };
+            if let Some(at) = self.control.programs.iter().position(is_due) {
+                self.step(at);
             }
         }
         !called.is_empty()

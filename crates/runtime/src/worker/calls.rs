@@ -69,6 +69,12 @@ impl Worker {
                 Some(_) => transfer::run_down::<true>(&mut self.graph, &mut self.exec),
             }
             self.after();
+            // Tasks that calls have woken stand before it in the queue, as in Click.
+            if !self.is_calling()
+                && let Some(task) = self.calling_task.take()
+            {
+                self.tasks.put_behind(task);
+            }
         }
         self.next_call()
     }

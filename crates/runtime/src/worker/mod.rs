@@ -70,6 +70,8 @@ pub struct Worker {
     pub(crate) inbox: Inbox,
     /// Times of tasks, while they are measured.
     pub(crate) meter: Option<TaskMeter>,
+    /// The task whose packets wait for a call to be made.
+    pub(crate) calling_task: Option<usize>,
     /// Measures some of the tasks, while somebody looks at the result.
     pub(crate) sampler: Option<Box<Sampler>>,
     /// Accounts of its time, where the configuration has some.
@@ -261,6 +263,9 @@ impl Worker {
         // Tasks that it has woken stand before it in the queue, as in Click.
         self.wake_tasks();
         self.tasks.ran(task, asked, retry, moved, &self.shared[self.index], &mut self.inbox);
+        if self.is_calling() {
+            self.calling_task = Some(task);
+        }
     }
 
     /// Whether all packets of a task come from the store that it has pulled last.

@@ -283,6 +283,16 @@ impl Tasks {
         queue.put((it.pass, task));
     }
 
+    /// Has a ready task stand behind those of the same pass.
+    pub(crate) fn put_behind(&mut self, task: usize) {
+        let Some(it) = self.tasks.get(task) else { return };
+        let (place, queue) = ((it.pass, task), &mut self.queues[it.account]);
+        if let Some(at) = queue.tasks.iter().position(|other| *other == place) {
+            queue.tasks.remove(at);
+            queue.put(place);
+        }
+    }
+
     /// Decides on the next run of a task that has just run.
     #[inline]
     pub(crate) fn ran(
