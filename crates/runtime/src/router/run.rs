@@ -159,8 +159,10 @@ impl Router {
         self.run_drivers();
         // A device belongs to the thread of its worker.
         let graph = &self.config.graph;
-        let has_devices = (0..graph.elements.len()).any(|it| order::is_device(graph, it));
-        for _ in 0..if has_devices { 0 } else { FIRST_ROUNDS } {
+        if (0..graph.elements.len()).any(|it| order::is_device(graph, it)) {
+            return interrupted;
+        }
+        for _ in 0..FIRST_ROUNDS {
             let outcome = self.round(&mut interrupted);
             self.run_those_programs(|_| false);
             if matches!(outcome, TurnOutcome::Idle(_)) || interrupted || self.is_ending() {
