@@ -147,7 +147,7 @@ fn flows_get_a_second_worker_when_one_has_too_much_load() {
              -> WorkPackage(S 0, N 0, R 0, PAYLOAD false, W 20000) -> s :: CPUSwitch;
          s[0] -> c0 :: Counter -> Discard; s[1] -> c1 :: Counter -> Discard;
          db :: DeviceBalancer(METHOD rsspp, DEV fd, RSSCOUNTER agg, TIMER 50, AUTOSCALE true,
-                              STARTCPU 1, TARGET_LOAD 0.2, VERBOSE 1);
+                              STARTCPU 1, TARGET_LOAD 0.05, VERBOSE 1);
          Script(wait 200ms, print \"one: $(fd.rss_reta)\");
          Script(TYPE ACTIVE, label more, wait 100ms, print \"c0 $(c0.count) c1 $(c1.count)\",
                 goto more $(or $(lt $(c0.count) 100) $(lt $(c1.count) 100)),
