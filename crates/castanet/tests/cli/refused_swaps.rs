@@ -321,14 +321,14 @@ fn files_that_are_read_go_on_where_they_are() {
     let folder = folder("refused-swaps");
     let (input, output) = (folder.join("in.pcap"), folder.join("out.pcap"));
     let make = format!(
-        "RatedSource(RATE 100, LIMIT 400, LENGTH 64, STOP true) -> NumberPacket(0) -> ToDump({}, ENCAP IP)",
+        "RatedSource(RATE 100, LIMIT 400, LENGTH 64, STOP true) -> NumberPacket(0) -> ToDump({}, ENCAP ETHER)",
         input.display()
     );
     let made = crate::program::castanet(&["run", "-q", "--simtime", "-e", &make], b"");
     assert_eq!(made.status, Some(0), "{}", made.err);
     let (from, to) = (input.display(), output.display());
     let named = format!(
-        "x :: FromDump({from}, TIMING true) -> c :: Counter -> d :: ToDump({to}, ENCAP IP)"
+        "x :: FromDump({from}, TIMING true) -> c :: Counter -> d :: ToDump({to}, ENCAP ETHER)"
     );
     let other = format!("x :: FromDump({from}) -> Discard");
     let mut it = run("rs-dump", &[], &named);
