@@ -10,6 +10,11 @@ const EXAMPLES: &[(&str, &str)] = &[
     ("ChatterSocket", "ChatterSocket(UNIX, chatter); c :: ChatterSocket(TCP, 7001)"),
     ("ControlSocket", "c :: ControlSocket(TCP, 7777)"),
     (
+        "DeviceBalancer",
+        "f :: FromDevice(eth0, RSS_AGGREGATE true) -> a :: AggregateCounterVector(127) -> out
+         DeviceBalancer(rsspp, DEV f, RSSCOUNTER a, TIMER 10, TIMER_MAX 20, CPUS 2, STARTCPU 1, RETA_SIZE 64, VERBOSE 2)",
+    ),
+    (
         "DPDKInfo",
         "DPDKInfo(2048, MBUF_SIZE 2176); in -> EnsureDPDKBuffer -> out\n> in 1.0.0.1 > 2.0.0.2 udp",
     ),
