@@ -2,7 +2,6 @@
 
 pub mod lookup_ip6_route;
 pub mod radix_ip_lookup;
-mod route_misses;
 mod route_table;
 
 use castanet_element::class::*;

@@ -1,6 +1,5 @@
 //! `RadixIPLookup`: looks up IPv4 routes by the longest prefix.
 
-use super::route_misses::RouteMisses;
 use super::route_table::RouteTable;
 use castanet_element::prelude::*;
 use castanet_kit::lpm::Route;
@@ -20,7 +19,6 @@ use castanet_kit::lpm::Route;
 /// < a  8.8.8.8 > 1.0.0.1 udp ; dst 1.0.0.1
 /// < b  8.8.8.8 > 1.2.0.1 udp ; dst 9.9.9.9
 /// = r.drops.unmatched 1
-/// ~ r :: RadixIPLookup: no route for 2.0.0.2
 /// = r.lookup(1.2.3.4) 1 9.9.9.9
 /// ! r.add 2.0.0.0/8 1
 /// ! r.set 1.0.0.0/8 1
@@ -80,7 +78,7 @@ impl Build for RadixIPLookup {
 
 impl PerPacket for RadixIPLookup {
     type On = on::Any;
-    type Local = RouteMisses;
+    type Local = ();
     type Fate = Port;
     const IS_LOOKUP: bool = true;
 
@@ -88,18 +86,13 @@ impl PerPacket for RadixIPLookup {
     // so the processor overlaps their memory accesses by itself (measured: 3.6
     // ns against 4.4 ns for batched lookups in a hot table).
     #[inline]
-    fn packet(&self, misses: &mut RouteMisses, packet: &mut Packet) -> Port {
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
         let Some(next_hop) = self.table.next_hop(packet.dst().to_bits()) else {
-            misses.add(packet.dst());
             return Port::DROP;
         };
         if next_hop.gateway != 0 {
             packet.set_dst(Ipv4Addr::from_bits(next_hop.gateway));
         }
         Port::known(next_hop.port as u8)
-    }
-
-    fn end_burst(&self, misses: &mut RouteMisses, cx: &mut Cx) {
-        misses.report(cx);
     }
 }
