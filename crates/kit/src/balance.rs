@@ -28,7 +28,7 @@ pub enum Order {
 }
 
 /// Plans moves that balance the load. `fixed_load` is the cost of all that cannot move, by worker.
-/// Workers whose load is nearer to the mean than `threshold` (of the mean) are left alone.
+/// `threshold` gets the mean load, and answers the difference from it below which a worker is left alone.
 ///
 /// Each move brings two workers closer together: either the source keeps at least as much load as
 /// the destination gets, or the destination's new load is below the source's old load by at least

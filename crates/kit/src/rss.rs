@@ -19,7 +19,7 @@ pub struct QueueLoad {
 /// Parameters of a balancer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RssParams {
-    /// Load of a core above which others are to help, from 0 to 1.
+    /// Load that a core is to have at most, from 0 to 1; [`RssParams::scaling`] adds queues beyond it.
     pub target_load: f64,
     /// Difference from the mean load below which a core is left alone.
     pub threshold: f64,
@@ -61,9 +61,9 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 fn mixed_ipv4(header: &[u8]) -> Option<u32> {
     const FRAGMENT: u32 = 0x3fff;
     let addresses = word(header, 12)? ^ word(header, 16)?;
-    let [length, protocol] = [usize::from(header[0] & 0xf) * 4, usize::from(header[9])];
+    let (length, protocol) = (usize::from(header[0] & 0xf) * 4, header[9]);
     let is_fragment = word(header, 4)? & FRAGMENT != 0;
-    Some(addresses ^ if is_fragment { 0 } else { mixed_ports(header, length, protocol as u8)? })
+    Some(addresses ^ if is_fragment { 0 } else { mixed_ports(header, length, protocol)? })
 }
 
 fn mixed_ipv6(header: &[u8]) -> Option<u32> {
@@ -74,14 +74,17 @@ fn mixed_ipv6(header: &[u8]) -> Option<u32> {
 
 /// The ports behind a header of this length; zero for protocols without.
 fn mixed_ports(header: &[u8], length: usize, protocol: u8) -> Option<u32> {
-    const SCTP: u8 = 132;
-    if ![ip_proto::TCP, ip_proto::UDP, SCTP].contains(&protocol) {
+    if ![ip_proto::TCP, ip_proto::UDP, ip_proto::SCTP].contains(&protocol) {
         return Some(0);
     }
     let ports = word(header, length)?;
     Some((ports ^ ports >> 16) & 0xffff)
 }
 
+/// Load beyond what all cores are to have at most, from which on a queue is added; as in FastClick.
+const EXCESS: f64 = 0.1;
+/// Least part of [`RssParams::scaling`]'s margin for each core; as in FastClick.
+const LEAST_MARGIN: f64 = 0.05;
 /// Units of [`Task::cost`] in a load of one.
 const UNIT: f64 = 1e9;
 
@@ -101,8 +104,8 @@ fn mean(loads: &[QueueLoad]) -> f64 {
 }
 
 impl RssParams {
-    /// Moves entries from queues with more load than the mean to those with less, as few as possible:
-    /// those with most packets first. `packets` counts each entry's packets in the time of the loads,
+    /// Moves entries from queues with more load than the mean to those with less, those with most
+    /// packets first. `packets` counts each entry's packets in the time of the loads,
     /// which become those that are to be expected. Returns the number of entries moved.
     pub fn rebalance(&self, table: &mut [u16], packets: &[u64], loads: &mut [QueueLoad]) -> usize {
         let (costs, mean) = (entry_costs(table, packets, loads), mean(loads));
@@ -133,12 +136,12 @@ impl RssParams {
         let spare: f64 = loads.iter().map(|it| self.target_load - it.load).sum();
         let most = loads.iter().map(|it| it.load).fold(0.0, f64::max);
         // More must be spare than one core bears, and the more so the more uneven the loads are.
-        let margin = (loads.len() + 1) as f64 * (most - self.target_load).max(0.05);
+        let margin = (loads.len() + 1) as f64 * (most - self.target_load).max(LEAST_MARGIN);
         if spare > 1.0 + (1.0 - self.target_load) + margin && loads.len() > 1 {
             let least = (0..loads.len()).min_by(|&a, &b| loads[a].load.total_cmp(&loads[b].load));
             return least.map_or(QueueChange::Keep, QueueChange::Remove);
         }
-        if spare < -0.1 { QueueChange::Add } else { QueueChange::Keep }
+        if spare < -EXCESS { QueueChange::Add } else { QueueChange::Keep }
     }
 }
 

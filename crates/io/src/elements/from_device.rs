@@ -152,8 +152,8 @@ pub struct FromDeviceArgs {
     #[arg(keyword, default = true)]
     active: bool,
     /// Whether packets carry a hash of their flow as their aggregate, and the sockets of several workers
-    /// share packets by a table, which the lower bits of the hash are looked up in (`rss_reta`). Unless
-    /// METHOD says otherwise, the element then receives from packet sockets.
+    /// share packets by a table, which the lower bits of the hash are looked up in (`rss_reta`). AF_XDP
+    /// has no such table: METHOD AF_XDP is refused.
     #[arg(keyword, default = false)]
     rss_aggregate: bool,
     /// The workers that receive.

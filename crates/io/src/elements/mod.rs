@@ -42,6 +42,7 @@ mod patterns;
 mod poll_backoff;
 pub mod raw_socket;
 mod ring_args;
+mod rss_device;
 mod rss_table;
 mod rx_placement;
 mod sample_rate;

@@ -4,7 +4,8 @@ use castanet_element::device::QueueShare;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use castanet_kit::rss::flow_hash;
-use castanet_wire::{Ethernet, Vlan, ether_type};
+use castanet_wire::ether_type;
+use castanet_wire::headers::frame_payload;
 use std::fmt::Write;
 
 /// The queue of each entry; a space follows each, as in FastClick.
@@ -32,14 +33,13 @@ pub(super) fn parse(text: &str, entries: usize, queues: u16) -> Result<Vec<u16>,
 /// Sets a received packet's aggregate to the hash of its flow.
 pub(super) fn set_flow_hash(packet: &mut Packet, is_ethernet: bool) {
     let bytes = packet.bytes();
-    let half = |at: usize| bytes.get(at..at + 2).map_or(0, |it| u16::from_be_bytes([it[0], it[1]]));
-    let (ether_type, start) = match (is_ethernet, half(12)) {
-        (true, ether_type::VLAN | ether_type::QINQ) => (half(16), Ethernet::LEN + Vlan::LEN),
-        (true, ether_type) => (ether_type, Ethernet::LEN),
-        (false, _) if bytes.first().is_some_and(|it| it >> 4 == 6) => (ether_type::IPV6, 0),
-        (false, _) => (ether_type::IPV4, 0),
+    // The kernel takes one tag off before it looks for the network header.
+    let payload = match is_ethernet {
+        true => frame_payload(bytes, 1),
+        false if bytes.first().is_some_and(|it| it >> 4 == 6) => Some((ether_type::IPV6, 0)),
+        false => Some((ether_type::IPV4, 0)),
     };
-    let hash = flow_hash(ether_type, bytes.get(start..).unwrap_or_default());
+    let hash = payload.map_or(0, |(kind, at)| flow_hash(kind, &bytes[at..]));
     packet.set_anno_u32(anno::AGGREGATE, hash);
 }
 

@@ -136,6 +136,16 @@ impl Router {
         }
     }
 
+    /// Runs the programs that wait for raised signals; returns whether any signal was raised.
+    pub(super) fn run_signal_programs(&mut self) -> bool {
+        let raised = std::mem::take(&mut self.control.raised);
+        let any = !raised.is_empty();
+        if self.control.ending.is_none() {
+            raised.into_iter().for_each(|signal| _ = self.signalled(signal));
+        }
+        any
+    }
+
     /// Runs the programs that wait for raised signals, then each program that need not wait;
     /// returns whether any ran.
     pub(super) fn run_programs(&mut self) -> bool {
@@ -144,11 +154,7 @@ impl Router {
 
     /// The same for some of the programs.
     pub(super) fn run_those_programs(&mut self, which: impl Fn(&ProgramRun) -> bool) -> bool {
-        let raised = std::mem::take(&mut self.control.raised);
-        let (mut ran, mut looked) = (!raised.is_empty(), false);
-        if self.control.ending.is_none() {
-            raised.into_iter().for_each(|signal| _ = self.signalled(signal));
-        }
+        let (mut ran, mut looked) = (self.run_signal_programs(), false);
         let now = self.control.clock.peek();
         for at in 0..self.control.programs.len() {
             let due = match self.control.programs[at].waits {

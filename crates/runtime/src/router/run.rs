@@ -164,7 +164,7 @@ impl Router {
         }
         for _ in 0..FIRST_ROUNDS {
             let outcome = self.round(&mut interrupted);
-            self.run_those_programs(|_| false);
+            self.run_signal_programs();
             if matches!(outcome, TurnOutcome::Idle(_)) || interrupted || self.is_ending() {
                 return interrupted;
             }
@@ -173,8 +173,8 @@ impl Router {
         interrupted
     }
 
-    /// Runs up to [`ROUND`] turns of tasks, and obeys their notices. Where packets have no order, a round
-    /// is a turn.
+    /// Runs up to [`ROUND`] turns of tasks, and obeys their notices, until a turn without any is idle. Where
+    /// packets have no order, a round is a turn.
     fn round(&mut self, interrupted: &mut bool) -> TurnOutcome {
         let turns = if self.control.order == PacketOrder::Bursts { 1 } else { ROUND };
         let mut outcome = TurnOutcome::Ran;

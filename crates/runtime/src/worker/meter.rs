@@ -30,8 +30,6 @@ pub(crate) struct TaskMeter {
     /// The same of all runs in which packets moved.
     fresh_busy: u64,
     settled: TaskTimes,
-    /// Processor time of the thread when the times were settled last.
-    spent: Duration,
     /// Whether a program has asked for the times, and will again.
     is_asked_for: bool,
 }
@@ -43,7 +41,6 @@ impl TaskMeter {
             fresh: vec![0; elements],
             fresh_busy: 0,
             settled: TaskTimes { elements: vec![0; elements], ..TaskTimes::default() },
-            spent: Duration::ZERO,
             is_asked_for: false,
         }
     }
@@ -72,24 +69,21 @@ impl TaskMeter {
             return TaskTimes { elements: self.fresh.clone(), busy: self.fresh_busy, spent };
         };
         let spent = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).map(Duration::from);
-        let spent = spent.unwrap_or(self.spent);
+        let spent = spent.map_or(self.settled.spent, |it| it.as_nanos() as u64);
         let charged = self.fresh.iter().map(|&fresh| counter.delta_as_nanos(0, fresh)).sum::<u64>();
         // On another thread than before the share is unknown.
-        let share = match spent.checked_sub(self.spent) {
-            Some(own) if charged > 0 => (own.as_nanos() as f64 / charged as f64).min(1.0),
+        let share = match spent.checked_sub(self.settled.spent) {
+            Some(own) if charged > 0 => (own as f64 / charged as f64).min(1.0),
             _ => 1.0,
         };
-        self.spent = spent;
         let settle = |settled: &mut u64, fresh: &mut u64| {
             *settled += (counter.delta_as_nanos(0, std::mem::take(fresh)) as f64 * share) as u64;
         };
-        let TaskTimes { elements, busy, spent: settled_spent } = &mut self.settled;
-        elements
-            .iter_mut()
-            .zip(&mut self.fresh)
-            .for_each(|(settled, fresh)| settle(settled, fresh));
+        let TaskTimes { elements, busy, .. } = &mut self.settled;
+        let pairs = elements.iter_mut().zip(&mut self.fresh);
+        pairs.for_each(|(settled, fresh)| settle(settled, fresh));
         settle(busy, &mut self.fresh_busy);
-        *settled_spent = u64::try_from(spent.as_nanos()).unwrap_or(u64::MAX);
+        self.settled.spent = spent;
         self.settled.clone()
     }
 }
