@@ -27,6 +27,7 @@ mod browser;
 mod capture;
 pub mod demo;
 mod error;
+mod iperf3;
 mod lab;
 mod namespace;
 mod page;

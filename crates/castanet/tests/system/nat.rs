@@ -216,19 +216,8 @@ fn a_thousand_downloads_at_once_arrive_whole(world: &NatNetwork) {
 
 fn iperf3_runs_all_ways(world: &NatNetwork) {
     for (way, megabits) in [("--forceflush", 10.0), ("--reverse", 10.0), ("--udp", 1.0)] {
-        let mut server = world
-            .server
-            .command("iperf3")
-            .args(["--server", "--one-off", "--forceflush", "--bind", SERVER])
-            .spawn()
-            .unwrap();
-        server.wait_for("Server listening", SOON).unwrap();
-        let client = ["--client", SERVER, "--time", "1", "--format", "m", way];
-        let output = world.client.command("iperf3").args(client).check().unwrap().stdout;
-        let receiver = output.lines().find(|line| line.ends_with("receiver")).unwrap_or_default();
-        let rate = receiver.split(" Mbits/sec").next().and_then(|line| line.rsplit(' ').next());
-        let rate: f64 = rate.and_then(|rate| rate.parse().ok()).unwrap_or(0.0);
-        assert!(rate >= megabits, "{way}: {rate} Mbit/s\n{output}");
+        let rate = world.client.iperf3(&world.server, SERVER, &[way]).unwrap();
+        assert!(rate >= megabits, "{way}: {rate} Mbit/s");
     }
 }
 

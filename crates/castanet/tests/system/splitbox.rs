@@ -25,15 +25,7 @@ fn firewall(network: &SplitBoxNetwork, words: &[&str]) -> SplitBox {
 
 /// Runs iperf3 to the server, and returns megabits per second at the receiver.
 fn iperf3(network: &SplitBoxNetwork, words: &[&str]) -> f64 {
-    let server = network.server.command("iperf3");
-    let server = server.args(["--server", "--one-off", "--forceflush", "--bind", "10.2.0.2"]);
-    let mut server = server.spawn().unwrap();
-    server.wait_for("Server listening", SOON).unwrap();
-    let client = network.sender.command("iperf3").args(["--client", "10.2.0.2", "--time", "1"]);
-    let output = client.args(["--format", "m"]).args(words).check().unwrap().stdout;
-    let receiver = output.lines().find(|line| line.ends_with("receiver")).unwrap_or_default();
-    let rate = receiver.split(" Mbits/sec").next().and_then(|line| line.rsplit(' ').next());
-    rate.and_then(|rate| rate.parse().ok()).unwrap_or_else(|| panic!("{output}"))
+    network.sender.iperf3(&network.server, "10.2.0.2", words).unwrap()
 }
 
 /// Sends a UDP datagram with a word.
