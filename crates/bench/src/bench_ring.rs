@@ -33,6 +33,9 @@ pub(crate) struct BenchRing {
     /// Number of flows.
     #[arg(keyword, default = FLOWS, range = 1..)]
     flows: usize,
+    /// Number of packets to send at once; 0 for the engine's burst.
+    #[arg(keyword, default = 0, range = 0..=256)]
+    burst: usize,
 }
 
 /// The frames that wait for their turn.
@@ -51,6 +54,12 @@ pub(crate) struct Ring {
     returned: u64,
 }
 
+impl BenchRing {
+    fn burst(&self, cx: &Cx) -> usize {
+        if self.burst > 0 { self.burst } else { cx.burst() }
+    }
+}
+
 impl Source for BenchRing {
     type Local = Ring;
     type Fate = ();
@@ -66,7 +75,7 @@ impl Source for BenchRing {
         for _ in 0..self.frames {
             let packet = cx.pool().alloc();
             batch.push(packet.ok_or_else(|| ArgError::new("the pool has too few frames"))?);
-            if batch.len() == cx.burst() {
+            if batch.len() == self.burst(cx) {
                 ring.waiting.push_back(std::mem::take(&mut batch));
             }
         }
@@ -108,7 +117,7 @@ impl PerBatch for BenchRing {
         ring.returned += batch.len() as u64;
         // Bursts that the path has split are joined again, as in a device's ring.
         match ring.waiting.back_mut() {
-            Some(last) if last.len() + batch.len() <= cx.burst() => last.append(&mut batch),
+            Some(last) if last.len() + batch.len() <= self.burst(cx) => last.append(&mut batch),
             _ => ring.waiting.push_back(batch),
         }
     }

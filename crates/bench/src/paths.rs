@@ -3,6 +3,7 @@
 
 use super::measure::{is_selected, processor_time};
 use super::router::{build_with, count, path};
+use super::tenants::{Sharing, between, device_burst};
 use super::traffic::{Rng, Traffic};
 use castanet_element::class::Library;
 use castanet_runtime::console::SilentConsole;
@@ -35,6 +36,8 @@ pub(crate) struct Path {
     pub(crate) name: &'static str,
     pub(crate) traffic: Traffic,
     elements: Elements,
+    /// Virtual routers that share the ring.
+    routers: usize,
 }
 
 /// The elements of a path.
@@ -56,7 +59,7 @@ use Traffic::{Arp, Plain, Tcp, Udp, Udp6};
 const FRAMES: u64 = 512;
 
 /// The paths.
-static PATHS: [Path; 28] = [
+static PATHS: [Path; 32] = [
     path_of("forward", Plain, Chain("")),
     path_of("counter", Plain, Chain("Counter ->")),
     path_of("router", Plain, Whole(|from, to| path(0, 1, from, to))),
@@ -85,6 +88,10 @@ static PATHS: [Path; 28] = [
     path_of("tee", Plain, Whole(tee)),
     path_of("replay-store", Plain, Replay("StoreData(0, abcd)")),
     path_of("router6", Udp6, Chain(ROUTER6)),
+    path_of("tenant", Plain, Whole(|from, to| tenants(Sharing::Accounts, 1, from, to))),
+    shared_path("tenants-10", 10, Whole(|from, to| tenants(Sharing::Accounts, 10, from, to))),
+    path_of("tenant-vlan", Plain, Whole(|from, to| tenants(Sharing::Vlan, 1, from, to))),
+    path_of("tenant-vxlan", Plain, Whole(|from, to| tenants(Sharing::Vxlan, 1, from, to))),
 ];
 
 /// Into a tunnel and out of it.
@@ -98,7 +105,12 @@ const ROUTER6: &str = "Strip(14) -> CheckIP6Header -> GetIP6Address(24)
     -> EtherEncap(0x86dd, 02:00:00:00:01:02, 02:00:00:00:01:01) ->";
 
 const fn path_of(name: &'static str, traffic: Traffic, elements: Elements) -> Path {
-    Path { name, traffic, elements }
+    Path { name, traffic, elements, routers: 1 }
+}
+
+/// That of packets which so many virtual routers share.
+const fn shared_path(name: &'static str, routers: usize, elements: Elements) -> Path {
+    Path { name, traffic: Plain, elements, routers }
 }
 
 /// Their names.
@@ -179,7 +191,9 @@ impl Path {
 
     /// The declaration of the ring, which sends so many packets.
     fn ring(&self, packets: u64) -> String {
-        format!("ring :: BenchRing({FRAMES}, LIMIT {packets}, TRAFFIC {});\n", self.traffic.name())
+        let (traffic, burst) = (self.traffic.name(), device_burst(self.routers));
+        let frames = FRAMES * self.routers as u64;
+        format!("ring :: BenchRing({frames}, LIMIT {packets}, TRAFFIC {traffic}{burst});\n")
     }
 }
 
@@ -207,6 +221,11 @@ fn filter(count: u64, pattern: impl Fn(u64) -> String, from: &str, to: &str) -> 
         "{from} -> Strip(14) -> CheckIPHeader -> IPFilter({rules}allow all)
             -> Unstrip(14) -> {to};"
     )
+}
+
+/// So many virtual routers behind a switch.
+fn tenants(sharing: Sharing, routers: usize, from: &str, to: &str) -> String {
+    between(sharing, routers, 64, from, to)
 }
 
 fn from_host(n: u64) -> String {

@@ -110,7 +110,7 @@ pub struct Plan {
 
 /// How packets come to virtual routers.
 #[derive(Clone, Copy, PartialEq)]
-enum Sharing {
+pub(crate) enum Sharing {
     /// One router, and nothing between it and the device.
     None,
     /// A switch and virtual devices.
@@ -147,15 +147,10 @@ impl Sharing {
                  frames[0] -> VLANDecap(false)"
             }
             Sharing::Vxlan => {
-                "-> VXLANEncap(10) -> UDPIPEncap(10.9.0.1, 49152, 10.9.0.2, 4789, false)
+                "-> TunnelEncap(10.9.0.1, vxlan 10.9.0.2 10)
                  -> EtherEncap(0x0800, 2:0:0:0:0:1, 2:0:0:0:0:2)
-                 -> frames :: Classifier(12/0800 30/0a090002, -)
-                 -> HostEtherFilter(2:0:0:0:0:2) -> Strip(14) -> CheckIPHeader
-                 -> tunnels :: IPClassifier(src host 10.9.0.1 and udp dst port 4789, -)
-                 -> CheckUDPHeader -> StripIPHeader -> Strip(8) -> length :: CheckLength(7);
-                 length[1] -> networks :: Classifier(4/00000a, -); frames[1] -> Discard;
-                 tunnels[1] -> Discard; length[0] -> Discard; networks[1] -> Discard;
-                 networks[0] -> VXLANDecap(10)"
+                 -> plain :: TunnelDecap(2:0:0:0:0:2, 10.9.0.2, vxlan 10.9.0.1 10);
+                 plain[1] -> Discard; plain[0]"
             }
         }
     }
@@ -163,9 +158,26 @@ impl Sharing {
 
 /// Virtual routers of four ports each that share a device in memory.
 fn configuration(sharing: Sharing, routers: usize, burst: usize) -> String {
-    let ring = format!("r :: BenchRing({FRAMES}) ");
+    let long = device_burst(routers);
+    format!("r :: BenchRing({FRAMES}{long});\n") + &between(sharing, routers, burst, "r", "r")
+}
+
+/// The argument of a device that so many virtual routers share: `castanet tenants` has it receive as much at
+/// once as it can if there are several.
+pub(crate) fn device_burst(routers: usize) -> &'static str {
+    if routers > 1 { ", BURST 256" } else { "" }
+}
+
+/// Virtual routers between two elements of a device.
+pub(crate) fn between(
+    sharing: Sharing,
+    routers: usize,
+    burst: usize,
+    device: &str,
+    end: &str,
+) -> String {
     if sharing == Sharing::None {
-        return ring + ";" + &path(0, 4, "r", "r");
+        return path(0, 4, device, end);
     }
     let inner = path(0, 4, "from", "to");
     let (from, to) = match sharing {
@@ -177,10 +189,10 @@ fn configuration(sharing: Sharing, routers: usize, burst: usize) -> String {
     let transport = sharing.transport();
     let mut text = format!(
         "elementclass VirtualRouter {{ input -> {from}; to :: {to} -> output; {inner} }}
-         {ring} {transport} -> switch :: RoundRobinSwitch;\n"
+         {device} {transport} -> switch :: RoundRobinSwitch;\n"
     );
     for n in 0..routers {
-        text += &format!("switch[{n}] -> v{n} :: VirtualRouter -> r;\n");
+        text += &format!("switch[{n}] -> v{n} :: VirtualRouter -> {end};\n");
         if sharing != Sharing::Devices {
             // A fifth is for the device.
             text += &format!("CPUAccount(v{n}, GUARANTEE {:.3}%);\n", 80.0 / routers as f64);

@@ -54,5 +54,6 @@ pub mod spanning_tree;
 pub mod stride;
 pub mod text;
 pub mod tick_bucket;
+pub mod tunnel;
 pub mod units;
 pub mod web_client;

@@ -44,9 +44,14 @@ pub const FLOW_HASH_FACTOR: u32 = 0x9e37_79b1;
 /// The hash of a packet's flow that packet sockets use: the same in both directions, of the addresses and,
 /// for TCP, UDP and SCTP but in fragments, the ports. Zero where it is no IP packet, and for one whose
 /// header is cut short. The program of a fanout group computes the same.
+#[inline(always)]
 pub fn flow_hash(ether_type: u16, network: &[u8]) -> u32 {
     let hash = match ether_type {
-        ether_type::IPV4 => mixed_ipv4(network),
+        // Apart: with a header of constant length, the offsets are known.
+        ether_type::IPV4 => match network.first_chunk::<24>() {
+            Some(start) if start[0] == 0x45 => mixed_ipv4(start, 20),
+            _ => mixed_ipv4_with_options(network),
+        },
         ether_type::IPV6 => mixed_ipv6(network),
         _ => None,
     };
@@ -54,18 +59,27 @@ pub fn flow_hash(ether_type: u16, network: &[u8]) -> u32 {
     hash ^ hash >> 16
 }
 
+#[inline(always)]
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn mixed_ipv4(header: &[u8]) -> Option<u32> {
+#[inline(never)]
+fn mixed_ipv4_with_options(header: &[u8]) -> Option<u32> {
+    mixed_ipv4(header, usize::from(header.first()? & 0xf) * 4)
+}
+
+/// That of a header of this length.
+#[inline(always)]
+fn mixed_ipv4(header: &[u8], length: usize) -> Option<u32> {
     const FRAGMENT: u32 = 0x3fff;
     let addresses = word(header, 12)? ^ word(header, 16)?;
-    let (length, protocol) = (usize::from(header[0] & 0xf) * 4, header[9]);
+    let protocol = header[9];
     let is_fragment = word(header, 4)? & FRAGMENT != 0;
     Some(addresses ^ if is_fragment { 0 } else { mixed_ports(header, length, protocol)? })
 }
 
+#[inline(never)]
 fn mixed_ipv6(header: &[u8]) -> Option<u32> {
     let mut addresses = (8..40).step_by(4).map(|at| word(header, at));
     let addresses = addresses.try_fold(0, |all, word| Some(all ^ word?))?;
@@ -73,6 +87,7 @@ fn mixed_ipv6(header: &[u8]) -> Option<u32> {
 }
 
 /// The ports behind a header of this length; zero for protocols without.
+#[inline(always)]
 fn mixed_ports(header: &[u8], length: usize, protocol: u8) -> Option<u32> {
     if ![ip_proto::TCP, ip_proto::UDP, ip_proto::SCTP].contains(&protocol) {
         return Some(0);

@@ -193,6 +193,48 @@ fn a_whole_device_goes_straight_to_its_tenant() {
 }
 
 #[test]
+fn plain_frames_come_out_of_all_tunnels_in_one_step() {
+    let device =
+        |name: &str, kind: &str| format!("[tenant.a.device.{name}]\non = \"wan\"\n{kind} }}\n");
+    let (head, _) = ONE.split_once("[tenant.a.device").unwrap_or_default();
+    let text = [
+        head,
+        &device("v", "vxlan = { vni = 7, remote = \"10.9.0.2\""),
+        &device("n", "geneve = { vni = 8, remote = \"10.9.0.3\", port = 9"),
+        &device("k", "gre = { key = 9, remote = \"10.9.0.2\""),
+        &device("g", "gre = { remote = \"10.9.0.3\""),
+    ];
+    let tenant =
+        "FromDevice(v) -> ToDevice(v); FromDevice(n) -> ToDevice(n); FromDevice(k) -> ToDevice(k);
+        Idle -> ToDevice(g);";
+    let shown = shared_part(&text.concat(), tenant);
+    for wanted in [
+        "wan/plain :: TunnelDecap(wan:eth, 10.9.0.1, gre 10.9.0.3, gre 10.9.0.2 9, geneve 10.9.0.3 8 9, vxlan 10.9.0.2 7 4789);",
+        "wan/from :: FromDevice(wan, PROMISC true, BURST 256);",
+        "wan/from -> wan/plain",
+        "wan/plain [1] -> a/FromDevice@5",
+        "wan/plain [4] -> wan/frames",
+        "wan/a/g/encap :: TunnelEncap(10.9.0.1, gre 10.9.0.3);",
+    ] {
+        assert!(shown.contains(wanted), "{wanted} not in {shown}");
+    }
+    // One element has no more than 200 tunnels; and a promised delay is not used up by long bursts.
+    let many: String = (0..250)
+        .map(|n| device(&format!("e{n}"), &format!("vxlan = {{ vni = {n}, remote = \"10.9.0.2\"")))
+        .collect();
+    let head = head.replace("file =", "cpu = { delay = \"100us\" }\nfile =");
+    let shown = shared_part(&(head + &many), "FromDevice(e99) -> ToDevice(e99);");
+    for wanted in [
+        "wan/plain [200] -> wan/plain1",
+        "wan/plain1 [49] -> a/FromDevice@1",
+        "wan/plain1 [50] -> wan/frames",
+        "wan/from :: FromDevice(wan, PROMISC true);",
+    ] {
+        assert!(shown.contains(wanted), "{wanted} not in {shown}");
+    }
+}
+
+#[test]
 fn the_gateway_leads_to_ends_behind_it() {
     let text = ONE.replace("remote = \"10.9.0.2\"", "remote = \"10.77.0.2\"");
     let (_, errors) = system(&text, &[""]);

@@ -10,6 +10,9 @@ pub mod gtp_lookup;
 pub mod gtp_table;
 mod gtp_table_state;
 mod network_identifier;
+mod tunnel_argument;
+pub mod tunnel_decap;
+pub mod tunnel_encap;
 mod tunnel_protocol;
 pub mod vxlan_decap;
 pub mod vxlan_encap;
@@ -26,6 +29,8 @@ pub static CLASSES: &[Class] = &[
     per_packet::<gtp_encap::GTPEncap>(),
     per_batch::<gtp_lookup::GTPLookup>(),
     per_batch::<gtp_table::GTPTable>(),
+    per_packet::<tunnel_decap::TunnelDecap>(),
+    per_packet::<tunnel_encap::TunnelEncap>(),
     per_packet::<vxlan_decap::VXLANDecap>(),
     per_packet::<vxlan_encap::VXLANEncap>(),
 ];

@@ -29,7 +29,8 @@ pub(super) fn add(builder: &mut Builder, system: &System, number: usize, ends: &
     }
     let method = on.method.as_ref().map(|it| format!(", METHOD {it}")).unwrap_or_default();
     let interface = quote_if_needed(&on.interface);
-    let receives = format!("{interface}, PROMISC true{method}");
+    let burst = if is_divided(system, &attachments) { LONG_BURST } else { "" };
+    let receives = format!("{interface}, PROMISC true{method}{burst}");
     let from = builder.add(&format!("{}/from", on.name), "FromDevice", &receives, on.span);
     let sends = format!("{interface}{method}");
     let to = builder.add(&format!("{}/to", on.name), "ToDevice", &sends, on.span);
@@ -46,6 +47,18 @@ pub(super) fn add(builder: &mut Builder, system: &System, number: usize, ends: &
         let idle = builder.add(&format!("{}/no_sender", on.name), "Idle", "", on.span);
         builder.connect((idle, 0), (to, 0), on.span);
     }
+}
+
+/// The longest burst: each tenant gets a part of it, and the cost of a part beside its packets is that of a
+/// whole burst.
+const LONG_BURST: &str = ", BURST 256";
+
+/// Whether bursts of a device are divided among tenants, and none of them was promised a delay, which a long burst
+/// could use up.
+fn is_divided(system: &System, attachments: &[Attachment<'_>]) -> bool {
+    let mut tenants = system.tenants.iter();
+    let has_delay = tenants.any(|it| it.cpu.as_ref().is_some_and(|cpu| cpu.value.delay.is_some()));
+    attachments.len() > 1 && !has_delay
 }
 
 /// The pattern of `Classifier` for the bytes of an address.
@@ -90,8 +103,9 @@ fn add_shared(
     let rest = patterns.len();
     patterns.push("-".to_owned());
     let name = |part: &str| format!("{}/{part}", on.name);
-    let frames = (name("frames"), patterns.join(", "));
-    let frames = builder.append(from, (&frames.0, "Classifier", &frames.1), on.span);
+    let rest_of = tunnels::add_plain(builder, on, attachments, from);
+    let frames = builder.add(&name("frames"), "Classifier", &patterns.join(", "), on.span);
+    builder.connect(rest_of, (frames, 0), on.span);
     for (exit, it) in exits {
         builder.admit(frames, exit, it);
     }
@@ -114,6 +128,15 @@ impl Builder {
         }
     }
 
+    /// The same where several outputs lead to the tenant.
+    pub(super) fn deliver_frames(&mut self, from: (usize, usize), it: &Attachment<'_>) {
+        let unread = self.graph.find(&format!("{}/unread", it.prefix));
+        match (it.ends.receive, unread) {
+            (None, Some(unread)) => self.connect(from, (unread, 0), it.device.span),
+            _ => self.deliver(from, it),
+        }
+    }
+
     /// Connects an output of the classifier of frames to a tenant.
     fn admit(&mut self, frames: usize, exit: usize, it: &Attachment<'_>) {
         let span = it.device.span;
@@ -124,14 +147,8 @@ impl Builder {
                 self.connect((frames, exit), (untag, 0), span);
                 self.deliver((untag, 0), it);
             }
-            _ => {
-                // All patterns of a device lead to one element.
-                let name = format!("{}/unread", it.prefix);
-                match (it.ends.receive, self.graph.find(&name)) {
-                    (None, Some(unread)) => self.connect((frames, exit), (unread, 0), span),
-                    _ => self.deliver((frames, exit), it),
-                }
-            }
+            // All patterns of a device lead to one element.
+            _ => self.deliver_frames((frames, exit), it),
         }
     }
 

@@ -6,8 +6,8 @@ use crate::system::{PhysicalDevice, Transport};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// UDP source port of tunnels; the first of the dynamic ones.
-const SOURCE_PORT: u16 = 49152;
+/// Tunnels of one `TunnelDecap`, which has an output for each, and one more.
+const MOST_TUNNELS: usize = 200;
 
 /// The IPv4 network of a physical device, which carries tunnels.
 pub(super) struct Underlay<'a> {
@@ -193,24 +193,10 @@ impl Builder {
             return;
         };
         let name = |part: &str| format!("{}/{part}", it.prefix);
-        let udp = |port| {
-            let config = format!("{address}, {SOURCE_PORT}, {remote}, {port}, false");
-            ("UDPIPEncap", config)
-        };
-        let (class, config, outer) = match &it.device.transport {
-            Transport::Vxlan { vni, port, .. } => ("VXLANEncap", vni.to_string(), udp(port)),
-            Transport::Geneve { vni, port, .. } => ("GeneveEncap", vni.to_string(), udp(port)),
-            Transport::Gre { key, .. } => {
-                let key = key.map(|key| format!(", KEY {key}")).unwrap_or_default();
-                let outer = ("IPEncap", format!("gre, {address}, {remote}"));
-                ("GREEncap", format!("ethernet{key}"), outer)
-            }
-            _ => return,
-        };
-        let encap = self.add(&name("encap"), class, &config, span);
+        let Some(tunnel) = tunnel_argument(&it.device.transport) else { return };
+        let encap = self.add(&name("encap"), "TunnelEncap", &format!("{address}, {tunnel}"), span);
         it.ends.send.iter().for_each(|&from| self.connect((from, 0), (encap, 0), span));
-        let outer = self.append(encap, (&name("outer"), outer.0, &outer.1), span);
-        self.route(outer, on, Some(remote), querier, &name("next_hop"));
+        self.route(encap, on, Some(remote), querier, &name("next_hop"));
     }
 
     /// Connects packets to `remote`, or to the link if there is none, to the ARP querier, by the
@@ -238,6 +224,49 @@ impl Builder {
         };
         self.connect((last, 0), (querier, 0), on.span);
     }
+}
+
+/// The tunnel of a virtual device as `TunnelEncap` and `TunnelDecap` take it.
+fn tunnel_argument(transport: &Transport) -> Option<String> {
+    Some(match transport {
+        Transport::Vxlan { remote, vni, port, .. } => format!("vxlan {remote} {vni} {port}"),
+        Transport::Geneve { remote, vni, port, .. } => format!("geneve {remote} {vni} {port}"),
+        Transport::Gre { remote, key: Some(key), .. } => format!("gre {remote} {key}"),
+        Transport::Gre { remote, key: None, .. } => format!("gre {remote}"),
+        _ => return None,
+    })
+}
+
+/// Adds the elements that take frames out of plain packets of tunnels, of all that comes by output 0 of an
+/// element; returns the element and the output by which everything else leaves.
+pub(super) fn add_plain(
+    builder: &mut Builder,
+    on: &PhysicalDevice,
+    attachments: &[Attachment<'_>],
+    from: usize,
+) -> (usize, usize) {
+    let mut rest = (from, 0);
+    let Some((address, _)) = on.address else { return rest };
+    let tunnels: Vec<(String, &Attachment<'_>)> = attachments
+        .iter()
+        .filter_map(|it| Some((tunnel_argument(&it.device.transport)?, it)))
+        .collect();
+    for (number, tunnels) in tunnels.chunks(MOST_TUNNELS).enumerate() {
+        let arguments: Vec<&str> = tunnels.iter().map(|(tunnel, _)| &**tunnel).collect();
+        let config = format!("{}, {address}, {}", on.mac_argument(), arguments.join(", "));
+        let name = format!(
+            "{}/plain{}",
+            on.name,
+            if number == 0 { String::new() } else { number.to_string() }
+        );
+        let plain = builder.add(&name, "TunnelDecap", &config, on.span);
+        builder.connect(rest, (plain, 0), on.span);
+        for (output, (_, it)) in tunnels.iter().enumerate() {
+            builder.deliver_frames((plain, output), it);
+        }
+        rest = (plain, tunnels.len());
+    }
+    rest
 }
 
 /// The patterns of `Classifier` for the tunnel header of a virtual device.

@@ -1,0 +1,198 @@
+use super::*;
+use castanet_wire::MacAddr;
+use proptest::prelude::*;
+
+const HERE: MacAddr = MacAddr([2, 0, 0, 0, 0, 2]);
+const LOCAL: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
+
+fn tunnel() -> impl Strategy<Value = Tunnel> {
+    let encapsulation = prop_oneof![
+        Just((Encapsulation::Vxlan(4789), true)),
+        Just((Encapsulation::Geneve(6081), true)),
+        Just((Encapsulation::Gre, false)),
+        Just((Encapsulation::Gre, true)),
+    ];
+    (encapsulation, 0_u32..4, any::<u32>()).prop_map(|((encapsulation, has_key), remote, key)| {
+        let key = if encapsulation == Encapsulation::Gre { key } else { key >> 8 };
+        let remote = Ipv4Addr::new(10, 9, 1, remote as u8);
+        Tunnel { encapsulation, remote, key: has_key.then_some(key) }
+    })
+}
+
+fn tunnels() -> impl Strategy<Value = Vec<Tunnel>> {
+    prop::collection::hash_set(tunnel(), 1..40).prop_map(|set| set.into_iter().collect())
+}
+
+/// The packet of a tunnel with this frame in it, as it comes to this end.
+fn packet(tunnel: &Tunnel, id: u16, frame: &[u8]) -> Vec<u8> {
+    let there = Tunnel { remote: LOCAL, ..*tunnel };
+    let header = OuterHeader::new(tunnel.remote, &there);
+    let mut packet = Bytes(frame.to_vec());
+    let total_len = header.total_len(frame.len()).expect("a short frame");
+    header.push(&mut packet, total_len, id, None);
+    let ethernet = Ethernet::new(HERE, MacAddr([2, 0, 0, 0, 0, 1]), ether_type::IPV4);
+    [&ethernet.bytes()[..], &packet.0].concat()
+}
+
+struct Bytes(Vec<u8>);
+
+impl GrowFront for Bytes {
+    fn grow_front(&mut self, len: usize) -> &mut [u8] {
+        self.0.splice(0..0, vec![0xaa; len]);
+        &mut self.0
+    }
+}
+
+fn table(tunnels: &[Tunnel]) -> TunnelTable {
+    TunnelTable::new(HERE.octets(), LOCAL, tunnels).expect("no two alike")
+}
+
+/// The network and the frame of a tunnel's packet by the readers of each header.
+fn read(packet: &[u8]) -> Option<(Encapsulation, Ipv4Addr, Option<u32>, &[u8])> {
+    let (ip, rest) = Ipv4Header::from_prefix(&packet[Ethernet::LEN..])?;
+    let source = ip.src();
+    if ip.protocol() == ip_proto::GRE {
+        let (header, length) = GreHeader::read(rest).ok()?;
+        return Some((Encapsulation::Gre, source, header.key, &rest[length..]));
+    }
+    let (udp, rest) = Udp::from_prefix(rest)?;
+    match udp.dst_port() {
+        4789 => {
+            let (header, frame) = Vxlan::from_prefix(rest)?;
+            Some((Encapsulation::Vxlan(4789), source, Some(header.vni()?), frame))
+        }
+        port => {
+            let inside = Geneve::payload(rest).ok()?;
+            let frame = &rest[inside.offset..];
+            Some((Encapsulation::Geneve(port), source, Some(inside.vni), frame))
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn frames_are_found_in_the_packets_that_are_written(
+        all in tunnels(), id: u16, frame in prop::collection::vec(any::<u8>(), 14..200),
+    ) {
+        let table = table(&all);
+        for (number, tunnel) in all.iter().enumerate() {
+            let packet = packet(tunnel, id, &frame);
+            let found = table.find(&packet).expect("a plain packet");
+            prop_assert_eq!(usize::from(found.tunnel), number);
+            prop_assert_eq!(&packet[found.offset..], &frame[..]);
+            prop_assert_eq!(
+                read(&packet),
+                Some((tunnel.encapsulation, tunnel.remote, tunnel.key, &frame[..]))
+            );
+        }
+    }
+
+    /// A header with one other bit is that of a packet which the readers of headers understand as well, or
+    /// it is not plain.
+    #[test]
+    fn no_other_packet_is_taken_for_a_tunnels(
+        all in tunnels(), frame in prop::collection::vec(any::<u8>(), 14..80), which: usize,
+        bit in 0_usize..50 * 8,
+    ) {
+        let (table, tunnel) = (table(&all), &all[which % all.len()]);
+        let mut packet = packet(tunnel, 7, &frame);
+        packet[bit / 8] ^= 1 << (bit % 8);
+        if let Some(found) = table.find(&packet) {
+            // No bit of the IPv4 header may differ, as its checksum is wrong then.
+            prop_assert!(!(Ethernet::LEN..TRANSPORT).contains(&(bit / 8)));
+            prop_assert!(!(0..6).contains(&(bit / 8)) && !(12..14).contains(&(bit / 8)));
+            let it = &all[usize::from(found.tunnel)];
+            let frame = &packet[found.offset..];
+            prop_assert_eq!(read(&packet), Some((it.encapsulation, it.remote, it.key, frame)));
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_not(all in tunnels(), mut packet: Vec<u8>, tunnel: usize) {
+        let table = table(&all);
+        prop_assert_eq!(table.find(&packet), None);
+        // The start of a plain packet, and anything behind it.
+        let plain = super::tests::packet(&all[tunnel % all.len()], 0, &[0; 14]);
+        packet.splice(0..0, plain[..plain.len() - 14].iter().copied());
+        if let Some(found) = table.find(&packet) {
+            prop_assert!(found.offset <= packet.len());
+        }
+    }
+}
+
+#[test]
+fn what_is_not_plain_is_left_alone() {
+    let tunnel = Tunnel {
+        encapsulation: Encapsulation::Vxlan(4789),
+        remote: Ipv4Addr::new(10, 9, 1, 1),
+        key: Some(7),
+    };
+    let table = table(&[tunnel]);
+    let plain = packet(&tunnel, 0, &[0; 60]);
+    assert!(table.find(&plain).is_some());
+    let with = |change: &dyn Fn(&mut Ipv4Header)| {
+        let mut packet = plain.clone();
+        let (header, _) = Ipv4Header::from_prefix_mut(&mut packet[Ethernet::LEN..]).unwrap();
+        change(header);
+        header.set_checksum(0);
+        header.update_checksum(&[]);
+        table.find(&packet)
+    };
+    assert!(with(&|_| {}).is_some());
+    assert!(with(&|it| it.set_dont_fragment(true)).is_some());
+    assert!(with(&|it| it.set_tos(0xb8)).is_some());
+    assert!(with(&|it| it.set_ttl(1)).is_some());
+    assert_eq!(with(&|it| it.0[6] |= 0x20), None, "more fragments");
+    assert_eq!(with(&|it| it.0[7] = 1), None, "a later fragment");
+    assert_eq!(with(&|it| it.0[0] = 0x46), None, "options");
+    assert_eq!(with(&|it| it.set_total_len(100)), None, "padding");
+    assert_eq!(with(&|it| it.set_dst(Ipv4Addr::new(10, 9, 0, 3))), None);
+    assert_eq!(with(&|it| it.set_src(Ipv4Addr::new(10, 9, 1, 2))), None);
+    let mut checked = plain.clone();
+    checked[40] = 1;
+    assert_eq!(table.find(&checked), None, "a UDP checksum");
+    assert_eq!(table.find(&plain[..plain.len() - 1]), None, "cut short");
+    assert_eq!(table.find(&[&plain[..], &[0]].concat()), None, "padding of the link");
+}
+
+#[test]
+fn two_tunnels_must_differ() {
+    let remote = Ipv4Addr::new(1, 0, 0, 1);
+    let of = |encapsulation, key| Tunnel { encapsulation, remote, key };
+    let error = |all: &[Tunnel]| TunnelTable::new(HERE.octets(), LOCAL, all).err();
+    let gre = |key| of(Encapsulation::Gre, key);
+    assert_eq!(error(&[gre(None), gre(Some(0)), gre(Some(1))]), None);
+    assert_eq!(error(&[gre(None), gre(Some(0)), gre(None)]), Some(Duplicate(0, 2)));
+    // Protocols may share a port.
+    let both = [of(Encapsulation::Vxlan(9), Some(1)), of(Encapsulation::Geneve(9), Some(1))];
+    let table = table(&both);
+    for (number, tunnel) in both.iter().enumerate() {
+        let found = table.find(&packet(tunnel, 0, &[0; 14])).map(|it| usize::from(it.tunnel));
+        assert_eq!(found, Some(number));
+    }
+}
+
+#[test]
+fn flows_have_ports_of_their_own_and_keep_them() {
+    let frame = |source: u8, port: u8, tag: bool| {
+        let (kind, vlan) = match tag {
+            true => (ether_type::VLAN, &[0, 9, 8, 0][..]),
+            false => (ether_type::IPV4, &[][..]),
+        };
+        let ethernet = Ethernet::new(HERE, HERE, kind);
+        let ip = Ipv4Header::new(ip_proto::UDP, [10, 0, 0, source].into(), LOCAL, 8);
+        [&ethernet.bytes()[..], vlan, ip.bytes(), &[0, port, 0, 53, 0, 8, 0, 0]].concat()
+    };
+    let ports: std::collections::HashSet<u16> =
+        (0..100).map(|n| source_port(&frame(n, 7, false))).collect();
+    let by_port: std::collections::HashSet<u16> =
+        (0..100).map(|n| source_port(&frame(7, n, false))).collect();
+    assert!(ports.len() > 90 && by_port.len() > 90, "{} {}", ports.len(), by_port.len());
+    assert!(ports.iter().all(|port| *port >= 49152));
+    assert_eq!(source_port(&frame(1, 2, false)), source_port(&frame(1, 2, true)));
+    assert_ne!(source_port(&frame(1, 2, false)), source_port(&frame(1, 3, false)));
+    // Frames without addresses have the first port.
+    for short in [&[][..], &[0; 14], &[0xff; 20]] {
+        assert_eq!(source_port(short), 49152);
+    }
+}
