@@ -4,6 +4,7 @@
 //! only, and waits. The inner one opens channels and files, confines itself, and runs the graph. Standard
 //! input of both is the connection to the parent.
 
+use super::handler_answers::HandlerAnswers;
 use super::heartbeat::Heartbeat;
 use super::probe;
 use crate::commands::{CommandError, CommandResult};
@@ -11,6 +12,7 @@ use crate::confine::tenant::{Separation, confine, restrict_calls, separate};
 use crate::console::Terminal;
 use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin, load};
+use castanet_io::control::remote::CallSocket;
 use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome, Service};
 use castanet_tenants::sandbox::{
     Inheritance, ProcessDescription, ProcessMessage, Protection, exit_words,
@@ -120,7 +122,7 @@ fn outer(parent: &Parent) -> io::Result<()> {
 
 /// Opens channels and files, confines itself, and runs the graph.
 fn inner(parent: &Parent, inheritance: Inheritance, has_user_namespace: bool) -> CommandResult {
-    let Inheritance { description, connections } = inheritance;
+    let Inheritance { description, calls, connections } = inheritance;
     for (name, connection) in description.channels.iter().zip(connections) {
         castanet_io::slots::pass(name, connection)
             .map_err(|error| format!("slot channel {name}: {error}"))?;
@@ -141,7 +143,7 @@ fn inner(parent: &Parent, inheritance: Inheritance, has_user_namespace: bool) ->
         return probe::report(true);
     }
     crate::messages::router_runs();
-    let outcome = run(&mut router, parent, &description, &confinement.holds.join(", "))?;
+    let outcome = run(&mut router, parent, &description, calls, &confinement.holds.join(", "))?;
     match crate::commands::run::finish(router, outcome) {
         0 => Ok(()),
         status => Err(CommandError(status, None)),
@@ -168,11 +170,14 @@ fn run(
     router: &mut Router,
     parent: &Parent,
     description: &ProcessDescription,
+    calls: CallSocket,
     confinement: &str,
 ) -> Result<RunOutcome, String> {
     let interval = Duration::from_millis(description.interval);
     let mut heartbeat = Heartbeat::new(parent.clone(), interval, confinement);
     heartbeat.end_with(router).map_err(|error| format!("cannot wait for the parent: {error}"))?;
-    let mut services: Vec<&mut dyn Service> = vec![&mut heartbeat];
+    let answers = HandlerAnswers::new(calls, router);
+    let mut answers = answers.map_err(|error| format!("cannot answer about handlers: {error}"))?;
+    let mut services: Vec<&mut dyn Service> = vec![&mut heartbeat, &mut answers];
     Ok(router.run_with(&mut services))
 }
