@@ -83,6 +83,7 @@ impl ProcessCalls {
         let Some(calls) = calls else {
             let last_end = of_process(router, "last_end");
             let why = if last_end.is_empty() { String::new() } else { format!(": it {last_end}") };
+            let state = if state.is_empty() { "not there" } else { &state };
             return Err(format!("does not run, but is {state}{why}"));
         };
         let number = self.next_number;

@@ -79,6 +79,13 @@ impl Parent {
         Ok(())
     }
 
+    /// Whether the parent has gone.
+    fn has_gone(&self) -> io::Result<bool> {
+        let mut wanted = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
+        poll(&mut wanted, PollTimeout::ZERO)?;
+        Ok(wanted[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP)))
+    }
+
     /// Waits until the parent closes its end, or goes.
     pub(super) fn wait_for_end(&self) {
         let mut byte = [0];
@@ -91,6 +98,10 @@ pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let failed = |error: io::Error| format!("tenants process: {error}");
     let parent = Parent::from_stdin().map_err(failed)?;
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(|error| failed(error.into()))?;
+    // The end of a parent before that has sent no signal; the inner process would run on without the outer one.
+    if parent.has_gone().map_err(failed)? {
+        return Err(failed(io::ErrorKind::BrokenPipe.into()).into());
+    }
     match arguments.inner {
         false => outer(&parent).map_err(|error| failed(error).into()),
         true => {
@@ -180,4 +191,23 @@ fn run(
     let mut answers = answers.map_err(|error| format!("cannot answer about handlers: {error}"))?;
     let mut services: Vec<&mut dyn Service> = vec![&mut heartbeat, &mut answers];
     Ok(router.run_with(&mut services))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // In a test it is an assertion.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_that_has_gone_is_noticed_though_its_message_waits() {
+        let (mut parent, process) = UnixStream::pair().unwrap();
+        let process = Parent::new(process);
+        parent.write_all(b"description").unwrap();
+        assert!(!process.has_gone().unwrap());
+        // It asks for an end in good order by this.
+        parent.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(!process.has_gone().unwrap());
+        drop(parent);
+        assert!(process.has_gone().unwrap());
+    }
 }
