@@ -38,7 +38,7 @@ impl fmt::Display for CallRefusal {
         match self {
             CallRefusal::TooLong => write!(f, "takes requests of up to {MOST_REQUEST} bytes"),
             CallRefusal::Busy => f.write_str("does not answer: other requests wait already"),
-            CallRefusal::Gone => f.write_str("has ended"),
+            CallRefusal::Gone => f.write_str("takes no requests any more"),
         }
     }
 }
