@@ -102,12 +102,10 @@ pub(super) fn read(
 ) -> Option<Result<String, ArgError>> {
     Some(match handler {
         INSTANCE => json(Ok(service.description(router))),
-        "snapshot" => json(Snapshot::take(router, lease(param))),
         METRICS => service.metrics(router).map(|report| {
             let format = Format::named(param.trim());
             String::from_utf8_lossy(&report.text(format)).into_owned()
         }),
-        "drop_report" => json(drops::report(router)),
         "tenants" => json(service.tenant_reports(router)),
         "tenant_moves" => json(service.moves()),
         "trace" => trace::command(router, param),
@@ -120,6 +118,19 @@ pub(super) fn read(
             },
         },
         "handlers" => router.read(handler).map(|own| with_program_handlers(&own)),
+        _ => return observation(router, handler, param),
+    })
+}
+
+/// The value of a handler about the packets of a router; `None` if there is no such handler.
+pub(crate) fn observation(
+    router: &mut Router,
+    handler: &str,
+    param: &str,
+) -> Option<Result<String, ArgError>> {
+    Some(match handler {
+        "snapshot" => json(Snapshot::take(router, lease(param))),
+        "drop_report" => json(drops::report(router)),
         _ => return None,
     })
 }

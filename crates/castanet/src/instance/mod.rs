@@ -12,7 +12,7 @@ mod tenants;
 mod web_site;
 
 pub(crate) use directory::{RuntimeDirectory, is_name};
-pub(crate) use handlers::{CONTROL_VERSION, INSTANCE, InstanceDescription, METRICS};
+pub(crate) use handlers::{CONTROL_VERSION, INSTANCE, InstanceDescription, METRICS, observation};
 pub(crate) use http_arguments::{HttpAccess, HttpArguments};
 pub(crate) use moves::TenantExport;
 pub(crate) use service::{InstanceService, default_name};

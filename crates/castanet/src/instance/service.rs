@@ -13,6 +13,7 @@ use crate::load::{Origin, io_error_text};
 use crate::metrics::{InstanceCounts, MetricsCache, MetricsReport, Reloads};
 use crate::replace::{Reloader, ReplacementReader};
 use crate::signals::Hangup;
+use crate::tenants::ProcessCalls;
 use crate::terminal::{complain, inform};
 use crate::web::{GraphDescription, HistoryColumns, LiveRates, WebView};
 use castanet_element::error::ArgError;
@@ -44,6 +45,8 @@ pub(crate) struct InstanceService {
     hangup: Arc<AtomicBool>,
     /// Answers that wait until the new configuration runs.
     deferred: Vec<DeferredAnswer>,
+    /// Commands that processes of tenants answer.
+    calls: ProcessCalls,
     /// The file that was read, while the new configuration is yet to run.
     loaded: Option<Origin>,
     reloads: Reloads,
@@ -120,6 +123,7 @@ impl InstanceService {
             budget: ClientBudget::new(router.clock().now()),
             hangup: Arc::default(),
             deferred: Vec::new(),
+            calls: ProcessCalls::default(),
             loaded: None,
             reloads: Reloads::default(),
             metrics: MetricsCache::default(),
@@ -304,6 +308,10 @@ impl InstanceService {
 
     /// Answers a request, unless the answer has to wait.
     fn answer(&mut self, socket: &InstanceSocket, router: &mut Router, request: InstanceRequest) {
+        let process = self.tenants.as_ref().and_then(|it| it.process_handler(router, &request));
+        if let Some((tenant, handler)) = process {
+            return self.calls.start(router, socket, (&tenant, &handler), request);
+        }
         match request.kind() {
             RequestKind::Read(handler, param) => {
                 let param = String::from_utf8_lossy(param);
@@ -409,8 +417,10 @@ impl Service for InstanceService {
         self.budget.fill(router);
         let before = thread_time();
         let next = self.answer_clients(router, due);
+        let now = router.clock().now();
+        let late = self.socket.as_ref().and_then(|socket| self.calls.answer(now, socket));
         self.budget.charge_time(before);
-        let next = self.answer_tenants(router, next);
+        let next = self.answer_tenants(router, next.into_iter().chain(late).min());
         if self.answer_moves(router) { Some(router.clock().now()) } else { next }
     }
 }

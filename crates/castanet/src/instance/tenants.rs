@@ -8,13 +8,15 @@ use crate::load::LoadedConfiguration;
 use crate::replace::ReplacementReader;
 use crate::tenants::{
     InstallCounts, LoadedSystem, StoredText, TenantConfigurations, TenantFaults, TenantReport,
-    TenantSockets, TenantView, tenant_drops, tenant_reports, tenant_snapshot,
+    TenantSockets, TenantView, is_of_process, tenant_drops, tenant_reports, tenant_snapshot,
 };
 use crate::terminal::{complain, inform};
+use castanet_element::class::Library;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, RequestKind};
 use castanet_runtime::router::Router;
+use castanet_tenants::check_write;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -216,6 +218,68 @@ impl InstanceTenants {
         pause
     }
 
+    /// The tenant with a process of its own whose handler a request of the operator is about, and the handler's name
+    /// there; `None` if the coordinator answers it.
+    pub(super) fn process_handler(
+        &self,
+        router: &Router,
+        request: &InstanceRequest,
+    ) -> Option<(String, String)> {
+        let kind = request.kind();
+        let path = kind.handler()?;
+        let (name, handler) = path.split_once('/')?;
+        self.configurations.find(name).filter(|it| self.has_process(it.0))?;
+        // The coordinator's own elements of the name, such as `TENANT/process`, come first.
+        let element = path.split_once('.').map_or(path, |(element, _)| element);
+        let is_own = router.graph().find(element).is_some();
+        (!is_own && is_of_process(&kind, handler)).then(|| (name.to_owned(), handler.to_owned()))
+    }
+
+    /// Whether a tenant has a process of its own now.
+    fn has_process(&self, tenant: usize) -> bool {
+        let it = &self.configurations.system().tenants[tenant];
+        it.process.is_some() && !self.configurations.graph_of(tenant).elements.is_empty()
+    }
+
+    /// Passes a command of a client of the socket at an index to the tenant's own process; returns it if the
+    /// process does not answer such a command.
+    fn pass_to_process(
+        &mut self,
+        router: &mut Router,
+        library: &Library,
+        (at, tenant): (usize, usize),
+        request: InstanceRequest,
+    ) -> Option<InstanceRequest> {
+        let kind = request.kind();
+        let handler = kind.handler().filter(|handler| is_of_process(&kind, handler));
+        let Some(handler) = handler.filter(|_| self.has_process(tenant)).map(str::to_owned) else {
+            return Some(request);
+        };
+        let it = self.sockets.at(at);
+        if let RequestKind::Write(_, value) = request.kind()
+            && let Some(path) = handler.split_once('.')
+        {
+            let system = &self.configurations.system().tenants[tenant];
+            let graph = self.configurations.graph_of(tenant);
+            let may = check_write(system, graph, library, path, &String::from_utf8_lossy(value));
+            if let Err(why) = may {
+                it.socket.answer_failure(request, ArgError::new(why));
+                return None;
+            }
+        }
+        it.calls.start(router, &it.socket, (&it.tenant, &handler), request);
+        None
+    }
+
+    /// Answers the commands of tenants' clients whose answers have come from processes; returns the time at which
+    /// others have waited for too long.
+    fn answer_calls(&mut self, now: Time) -> Option<Time> {
+        let before = thread_time();
+        let next = self.sockets.iter_mut().filter_map(|it| it.calls.answer(now, &it.socket)).min();
+        self.budget.charge_time(before);
+        next
+    }
+
     /// Answers a command of a client of the socket at an index.
     fn answer(
         &mut self,
@@ -226,6 +290,9 @@ impl InstanceTenants {
     ) {
         let name = self.sockets.at(at).tenant.clone();
         let Some((tenant, _)) = self.configurations.find(&name) else { return };
+        let reader = service.reader();
+        let passed = self.pass_to_process(router, &reader.library, (at, tenant), request);
+        let Some(request) = passed else { return };
         match request.kind() {
             RequestKind::Read(handler, param) => {
                 let param = String::from_utf8_lossy(param).into_owned();
@@ -235,9 +302,7 @@ impl InstanceTenants {
             }
             RequestKind::Write(handler, value) => {
                 let value = String::from_utf8_lossy(value).into_owned();
-                if let Some(done) =
-                    self.write(router, &service.reader(), (at, tenant), handler, &value)
-                {
+                if let Some(done) = self.write(router, &reader, (at, tenant), handler, &value) {
                     let it = self.sockets.at(at);
                     match router.is_replaced() && done.is_ok() {
                         true => it.deferred.push(request.deferred(done)),
@@ -254,7 +319,6 @@ impl InstanceTenants {
             }
             RequestKind::Other => {}
         }
-        let reader = service.reader();
         let mut view = TenantView::new(router, &reader.library, &self.configurations, tenant);
         let it = self.sockets.at(at);
         let deferred = it.socket.pass(request, &mut view);
@@ -387,9 +451,11 @@ impl InstanceService {
         let Some(mut tenants) = self.tenants.take() else { return due };
         let fault = tenants.step_faults(router, &self.reader());
         let pause = tenants.answer_clients(router, self);
+        let now = router.clock().now();
+        let late = tenants.answer_calls(now);
         self.tenants = Some(tenants);
-        let next = pause.map(|pause| router.clock().now() + pause);
-        [next, fault, due].into_iter().flatten().min()
+        let next = pause.map(|pause| now + pause);
+        [next, fault, late, due].into_iter().flatten().min()
     }
 }
 

@@ -3,6 +3,7 @@
 mod configurations;
 mod faults;
 mod load;
+mod process_calls;
 mod report;
 mod sent_text;
 mod sockets;
@@ -12,8 +13,9 @@ mod view;
 pub(crate) use configurations::{InstalledTexts, TenantConfigurations};
 pub(crate) use faults::{FaultChange, RecentPanics, TenantFaults};
 pub(crate) use load::{LoadedSystem, load, load_with};
+pub(crate) use process_calls::ProcessCalls;
 pub(crate) use report::{InstallCounts, TenantReport, tenant_reports};
 pub(crate) use sent_text::sent_text;
 pub(crate) use sockets::TenantSockets;
 pub(crate) use store::{StoredText, TenantStore};
-pub(crate) use view::{TenantView, tenant_drops, tenant_snapshot};
+pub(crate) use view::{TenantView, is_of_process, tenant_drops, tenant_snapshot};

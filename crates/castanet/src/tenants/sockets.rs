@@ -1,6 +1,7 @@
 //! Control sockets of tenants, and the quotas of their clients.
 
 use super::configurations::TenantConfigurations;
+use super::process_calls::ProcessCalls;
 use castanet_element::control::ControlWaker;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
@@ -32,6 +33,8 @@ pub(crate) struct TenantSocket {
     installs: TokenBucket,
     /// Answers that wait until the new configuration runs.
     pub(crate) deferred: Vec<DeferredAnswer>,
+    /// Commands that the tenant's process answers.
+    pub(crate) calls: ProcessCalls,
 }
 
 impl TenantSockets {
@@ -139,7 +142,16 @@ impl TenantSocket {
         let commands = TokenBucket::new(rate, rate, now);
         let rate = u64::from(control.installs_per_minute);
         let installs = TokenBucket::new(rate, rate * INSTALL, now);
-        Ok(TenantSocket { tenant, socket, control, path, commands, installs, deferred: Vec::new() })
+        Ok(TenantSocket {
+            tenant,
+            socket,
+            control,
+            path,
+            commands,
+            installs,
+            deferred: Vec::new(),
+            calls: ProcessCalls::default(),
+        })
     }
 
     /// As many elements as a configuration may have.

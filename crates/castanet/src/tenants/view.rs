@@ -8,6 +8,7 @@ use castanet_element::class::Library;
 use castanet_element::control::{ControlContext, Loads};
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
+use castanet_io::control::RequestKind;
 use castanet_runtime::router::Router;
 use castanet_tenants::check_write;
 use std::fmt::Write;
@@ -34,6 +35,19 @@ const READS: &[&str] = &[
 /// Handlers of the router that a tenant may write. `hotconfig` and `stop` are about its own configuration
 /// only.
 const WRITES: &[&str] = &["hotconfig", "stop"];
+/// Those of these handlers, and of the instance's, that the tenant's own process answers, if it has one; all others
+/// are about the coordinator, or known to it.
+const PROCESS_READS: &[&str] = &[
+    "count_cycles",
+    "driver",
+    "drop_report",
+    "drops",
+    "element_cycles.csv",
+    "list",
+    "snapshot",
+    "threads",
+    "timewarp",
+];
 /// Handlers whose read or write has all workers count cycles, which makes all tenants slower.
 const COUNTING: &[&str] = &["cycles", "element_cycles.csv"];
 
@@ -60,11 +74,6 @@ impl<'a> TenantView<'a> {
         let prefix = prefix(&configurations.system().tenants[tenant].name);
         let router = Box::new(router.control_context());
         TenantView { router, library, configurations, tenant, prefix }
-    }
-
-    /// Whether a name is that of a handler of the router, and not of an element.
-    fn is_global(handler: &str) -> bool {
-        !handler.contains('.') || READS.contains(&handler)
     }
 
     fn read_global(&mut self, handler: &str) -> Result<String, ArgError> {
@@ -143,6 +152,21 @@ impl<'a> TenantView<'a> {
     }
 }
 
+/// Whether a name is that of a handler of the router, and not of an element.
+fn is_global(handler: &str) -> bool {
+    !handler.contains('.') || READS.contains(&handler)
+}
+
+/// Whether the process of a tenant, if it has one of its own, answers a request about the handler of this name in the
+/// tenant's configuration.
+pub(crate) fn is_of_process(request: &RequestKind<'_>, handler: &str) -> bool {
+    match request {
+        _ if !is_global(handler) => true,
+        RequestKind::Read(..) => PROCESS_READS.contains(&handler),
+        _ => false,
+    }
+}
+
 /// A tenant's name and a slash, with which the names of its elements begin in the router.
 fn prefix(tenant: &str) -> String {
     format!("{tenant}/")
@@ -203,7 +227,7 @@ impl ControlContext for TenantView<'_> {
     }
     fn read(&mut self, handler: &str) -> Result<String, ArgError> {
         let path = handler.split_whitespace().next().unwrap_or_default();
-        if TenantView::is_global(path) {
+        if is_global(path) {
             self.check_counting(path)?;
             return self.read_global(path);
         }
@@ -226,14 +250,13 @@ impl ControlContext for TenantView<'_> {
         }
     }
     fn exists(&mut self, handler: &str, write: bool) -> bool {
-        match TenantView::is_global(handler) {
+        match is_global(handler) {
             true => if write { WRITES } else { READS }.contains(&handler),
             false => self.router.exists(&format!("{}{handler}", self.prefix), write),
         }
     }
     fn is_private(&mut self, handler: &str) -> bool {
-        !TenantView::is_global(handler)
-            && self.router.is_private(&format!("{}{handler}", self.prefix))
+        !is_global(handler) && self.router.is_private(&format!("{}{handler}", self.prefix))
     }
     fn print(&mut self, text: &str) {
         self.router.print(text);

@@ -52,6 +52,7 @@ mod splitbox;
 mod splitbox_network;
 mod tenants;
 mod tenants_example;
+mod tenants_handlers;
 mod tenants_live;
 mod tenants_move;
 mod tenants_open_vswitch;

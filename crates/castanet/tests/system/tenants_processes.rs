@@ -43,7 +43,7 @@ impl TenantsNetwork {
     }
 
     /// Waits until the process of `red` runs, and has been started this often; returns its number.
-    fn running(&self, starts: u64) -> String {
+    pub(crate) fn running(&self, starts: u64) -> String {
         let runs = || {
             self.text_of("red/process.state") == "running"
                 && self.read("red/process.starts") >= starts
@@ -57,14 +57,14 @@ impl TenantsNetwork {
     }
 
     /// Pings of a neighbour, 100 a second, to be waited for.
-    fn neighbour(&self, count: u32) -> Process {
+    pub(crate) fn neighbour(&self, count: u32) -> Process {
         let ping = self.hosts[1].command("ping").args(["-n", "-q", "-i", "0.01", "-c"]);
         ping.arg(count.to_string()).arg("192.168.7.1").timeout(LATER).spawn().unwrap()
     }
 }
 
 /// Asserts that all pings of a neighbour were answered.
-fn answered(mut neighbour: Process) {
+pub(crate) fn answered(mut neighbour: Process) {
     neighbour.wait(LATER).unwrap();
     assert!(neighbour.stdout().contains(" 0% packet loss"), "{}", neighbour.stdout());
 }

@@ -2,7 +2,8 @@
 
 use super::endpoint::{Endpoint, MAX_PATH};
 use super::input_quota::InputShare;
-use super::protocol::{self, Command, SessionPolicy, plain_name};
+use super::protocol::{self, Command, SessionPolicy, UNSPECIFIED, message, messages, plain_name};
+use super::remote::{RemoteReply, request_bytes};
 use super::server::{CONTROL, Server, ServerEvent, ServerPolicy};
 use castanet_element::control::{ControlContext, ControlWaker};
 use castanet_element::error::ArgError;
@@ -31,6 +32,29 @@ pub enum RequestKind<'a> {
     Check(&'a str, bool),
     /// Anything else.
     Other,
+}
+
+impl<'a> RequestKind<'a> {
+    /// The request of a command.
+    pub(super) fn of(command: &'a Command) -> RequestKind<'a> {
+        match command {
+            Command::Read(handler, param) => RequestKind::Read(plain_name(handler), param),
+            Command::Write(handler, value) => RequestKind::Write(plain_name(handler), value),
+            Command::CheckRead(handler) => RequestKind::Check(plain_name(handler), false),
+            Command::CheckWrite(handler) => RequestKind::Check(plain_name(handler), true),
+            _ => RequestKind::Other,
+        }
+    }
+
+    /// The name of the handler.
+    pub fn handler(&self) -> Option<&'a str> {
+        match *self {
+            RequestKind::Read(handler, _)
+            | RequestKind::Write(handler, _)
+            | RequestKind::Check(handler, _) => Some(handler),
+            RequestKind::Other => None,
+        }
+    }
 }
 
 impl InstanceSocket {
@@ -110,6 +134,41 @@ impl InstanceSocket {
         self.0.answer(answer.client, answer.answer);
     }
 
+    /// Answers as a router in another process has done.
+    ///
+    /// # Errors
+    /// The reply is none to such a request.
+    pub fn answer_remote(
+        &self,
+        request: InstanceRequest,
+        reply: RemoteReply,
+    ) -> Result<(), InstanceRequest> {
+        match (&request.command, reply) {
+            (Command::Read(..), RemoteReply::Value(text)) => self.answer_read(request, Ok(text)),
+            (Command::Write(..), RemoteReply::Success) => self.answer_write(request, Ok(())),
+            (Command::CheckRead(_) | Command::CheckWrite(_), RemoteReply::Success) => {
+                self.answer_check(request);
+            }
+            (_, RemoteReply::Failure { code, lines }) => {
+                self.0.answer(request.client, messages(code, &lines));
+            }
+            _ => return Err(request),
+        }
+        Ok(())
+    }
+
+    /// Answers that a request failed, and why.
+    pub fn answer_failure(&self, request: InstanceRequest, error: ArgError) {
+        match &request.command {
+            Command::Read(..) => self.answer_read(request, Err(error)),
+            Command::Write(..) => self.answer_write(request, Err(error)),
+            _ => {
+                let why = error.in_click_words().unwrap_or_default();
+                self.0.answer(request.client, message(UNSPECIFIED, &why));
+            }
+        }
+    }
+
     /// Sends an answer after the configuration was replaced; `errors` are those of elements that
     /// could not start.
     pub fn answer_deferred(&self, deferred: DeferredAnswer, errors: &str) {
@@ -129,13 +188,13 @@ pub struct DeferredAnswer {
 impl InstanceRequest {
     /// The request.
     pub fn kind(&self) -> RequestKind<'_> {
-        match &self.command {
-            Command::Read(handler, param) => RequestKind::Read(plain_name(handler), param),
-            Command::Write(handler, value) => RequestKind::Write(plain_name(handler), value),
-            Command::CheckRead(handler) => RequestKind::Check(plain_name(handler), false),
-            Command::CheckWrite(handler) => RequestKind::Check(plain_name(handler), true),
-            _ => RequestKind::Other,
-        }
+        RequestKind::of(&self.command)
+    }
+
+    /// The bytes by which a router in another process is asked for the same of the handler of this name;
+    /// `None` if the request is about no handler.
+    pub fn remote_bytes(&self, handler: &str) -> Option<Vec<u8>> {
+        request_bytes(&self.command, handler)
     }
 
     /// The answer to a write, to be sent later.

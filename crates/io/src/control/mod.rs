@@ -8,6 +8,7 @@ mod instance;
 mod listener;
 mod llrpc;
 pub(crate) mod protocol;
+pub mod remote;
 pub(crate) mod server;
 mod session;
 

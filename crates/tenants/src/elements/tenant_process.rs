@@ -20,7 +20,8 @@ const STARTS: Metric =
 /// `castanet tenants` puts this element in the place of the graph of a tenant with `isolation =
 /// "process"`. The process is another one of this program. It has slot channels to this one and
 /// nothing else: `ToSlots` and `FromSlots` with PASSED true and the names TENANT/CHANNEL are this side
-/// of them. Its log comes out as lines of this element.
+/// of them. Its log comes out as lines of this element. Clients of a running system call handlers of its
+/// elements as `TENANT/ELEMENT.handler`.
 ///
 /// A process that ends, or makes no progress for PATIENCE, is started again: after 100 ms, and after
 /// twice as long each time, up to 30 s; once it has run for a minute, this begins anew. The process ends with

@@ -4,7 +4,8 @@ use super::cgroup::{Cgroup, Limits};
 use super::cgroup_places::CgroupPlaces;
 use super::description::{Inheritance, ProcessDescription};
 use super::message::printable;
-use super::{ProcessMessage, Protection};
+use super::{ProcessMessage, Protection, handler_calls};
+use castanet_io::control::remote::{CallSocket, RemoteCalls};
 use castanet_io::slots;
 use std::io::{self, PipeReader, Read};
 use std::net::Shutdown;
@@ -12,6 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 
 /// The most bytes of a line; the rest is a line of its own.
 const LONGEST_LINE: usize = 1024;
@@ -72,6 +74,8 @@ pub(super) struct TenantProcess {
     control_lines: Lines,
     log: PipeReader,
     log_lines: Lines,
+    /// The connection by which its handlers are called.
+    calls: Arc<RemoteCalls>,
     cgroup: Cgroup,
 }
 
@@ -88,6 +92,7 @@ impl TenantProcess {
         let (cgroup, mut lacking) = Cgroup::create(group, launch.limits, &places);
         let (control, theirs) = UnixStream::pair()?;
         let (log, output) = io::pipe()?;
+        let (calls, their_calls) = RemoteCalls::pair()?;
         let mut command = Command::new("/proc/self/exe");
         // Secrets of the environment are none of the tenant's; the dynamic linker needs its path.
         let path = std::env::var_os("LD_LIBRARY_PATH");
@@ -100,20 +105,32 @@ impl TenantProcess {
         let process = command.spawn()?;
         // The other ends of the pipe and of the pair are the process's alone from here on.
         drop(command);
-        let lines = (Lines::default(), Lines::default());
-        let (control_lines, log_lines) = lines;
-        let mut started = TenantProcess { process, control, control_lines, log, log_lines, cgroup };
-        let passed = started.pass(launch, &mut lacking);
+        let mut started = TenantProcess {
+            process,
+            control,
+            control_lines: Lines::default(),
+            log,
+            log_lines: Lines::default(),
+            calls: Arc::new(calls),
+            cgroup,
+        };
+        let passed = started.pass(launch, their_calls, &mut lacking);
         if let Err(error) = passed {
             started.kill();
             return Err(error);
         }
         started.control.set_nonblocking(true)?;
+        handler_calls::register(&launch.description.tenant, &started.calls);
         Ok((started, lacking))
     }
 
     /// Puts the process into its groups, and passes it its description and its ends of the channels.
-    fn pass(&mut self, launch: &Launch, lacking: &mut Vec<(Protection, String)>) -> io::Result<()> {
+    fn pass(
+        &mut self,
+        launch: &Launch,
+        calls: CallSocket,
+        lacking: &mut Vec<(Protection, String)>,
+    ) -> io::Result<()> {
         if let Err(error) = self.cgroup.add(self.process.id()) {
             let why = format!("the process cannot be put into its group: {error}");
             lacking.push((Protection::MemoryCgroup, why));
@@ -126,7 +143,7 @@ impl TenantProcess {
             slots::pass(&name, ours)?;
             connections.push(theirs);
         }
-        Inheritance { description, connections }.send(&self.control)
+        Inheritance { description, calls, connections }.send(&self.control)
     }
 
     /// The descriptor by which the process tells its state.
@@ -159,6 +176,11 @@ impl TenantProcess {
             Ok(n) if n > 0 => Some(self.log_lines.take(&bytes[..n])),
             _ => None,
         }
+    }
+
+    /// The connection by which its handlers are called.
+    pub(super) fn calls(&self) -> &RemoteCalls {
+        &self.calls
     }
 
     /// Asks the process to end in good order.

@@ -1,6 +1,7 @@
 //! The contents of the message by which a tenant's process learns its graph and its channels.
 
 use super::Protection;
+use castanet_io::control::remote::CallSocket;
 use castanet_io::descriptors;
 use rustix::fs::MemfdFlags;
 use serde::{Deserialize, Serialize};
@@ -10,7 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 /// The bytes of the message that brings the descriptors.
-const MESSAGE: &[u8] = b"castanet tenant 1";
+const MESSAGE: &[u8] = b"castanet tenant 2";
 
 /// The longest description, in bytes.
 const LONGEST: u64 = 64 << 20;
@@ -40,6 +41,8 @@ pub struct ProcessDescription {
 pub struct Inheritance {
     /// The description.
     pub description: ProcessDescription,
+    /// This end of the connection by which handlers of the process are called.
+    pub calls: CallSocket,
     /// This end of each channel, in the order of `channels`.
     pub connections: Vec<UnixStream>,
 }
@@ -54,7 +57,7 @@ impl Inheritance {
         let mut file = File::from(rustix::fs::memfd_create("castanet-tenant", flags)?);
         file.write_all(&serde_json::to_vec(&self.description)?)?;
         file.rewind()?;
-        let mut files = vec![file.as_fd()];
+        let mut files = vec![file.as_fd(), self.calls.as_fd()];
         files.extend(self.connections.iter().map(AsFd::as_fd));
         descriptors::send(socket, MESSAGE, &files)
     }
@@ -68,7 +71,9 @@ impl Inheritance {
         let (len, files) = descriptors::receive(socket, &mut message, descriptors::MOST)?;
         let wrong = |text: &str| io::Error::new(io::ErrorKind::InvalidData, text.to_owned());
         let mut files = files.into_iter();
-        let (true, Some(file)) = (message[..len] == *MESSAGE, files.next()) else {
+        let (true, Some(file), Some(calls)) =
+            (message[..len] == *MESSAGE, files.next(), files.next())
+        else {
             return Err(wrong("the parent has sent no description of a tenant"));
         };
         let mut text = Vec::new();
@@ -76,7 +81,7 @@ impl Inheritance {
         let description: ProcessDescription = serde_json::from_slice(&text)?;
         let connections: Vec<UnixStream> = files.map(UnixStream::from).collect();
         match connections.len() == description.channels.len() {
-            true => Ok(Inheritance { description, connections }),
+            true => Ok(Inheritance { description, calls: calls.into(), connections }),
             false => Err(wrong("there are not as many connections as channels")),
         }
     }
@@ -85,6 +90,7 @@ impl Inheritance {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use castanet_io::control::remote::RemoteCalls;
     use std::os::fd::OwnedFd;
 
     #[test]
@@ -101,9 +107,14 @@ mod tests {
             interval: 100,
             probe: false,
         };
-        let sent = Inheritance { description: description.clone(), connections: vec![far] };
+        let (calls, their_calls) = RemoteCalls::pair().unwrap();
+        let (description_sent, connections) = (description.clone(), vec![far]);
+        let sent = Inheritance { description: description_sent, calls: their_calls, connections };
         sent.send(&parent).unwrap();
         let mut received = Inheritance::receive(&child).unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        calls.call(b"CHECKREAD list\r\n", until, |_| ()).unwrap();
+        assert_eq!(received.calls.next_request().unwrap().unwrap().1, b"CHECKREAD list\r\n");
         assert_eq!(received.description, description);
         near.write_all(b"x").unwrap();
         let mut byte = [0];

@@ -2,12 +2,14 @@
 //!
 //! The parent starts this program again as `castanet tenants process` (`start` of the process module),
 //! passes it a [`ProcessDescription`] and its ends of slot channels over a socket, and hears of its state
-//! by lines ([`ProcessMessage`]). The process confines itself before its first packet.
+//! by lines ([`ProcessMessage`]). Its handlers are called over another socket ([`handler_calls`]). The process
+//! confines itself before its first packet.
 
 mod cgroup;
 mod cgroup_places;
 mod child;
 mod description;
+mod handler_calls;
 mod message;
 mod probe;
 mod protection;
@@ -19,6 +21,7 @@ pub use cgroup_places::CgroupPlaces;
 pub use child::words as exit_words;
 pub(crate) use child::{Launch, channel_name};
 pub use description::{Inheritance, ProcessDescription};
+pub use handler_calls::handler_calls;
 pub use message::ProcessMessage;
 pub use probe::{ProbeReport, probe};
 pub use protection::Protection;

@@ -22,6 +22,8 @@ const START: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_secs(1);
 /// Lines of a process's log that are taken in a second; the process waits with further ones.
 const LINES_PER_SECOND: u32 = 100;
+/// Packets with answers of its handlers that are taken in a second.
+const ANSWERS_PER_SECOND: u32 = 2000;
 /// Messages that wait for the element; further ones are lost.
 const MOST_MESSAGES: usize = 1000;
 
@@ -140,9 +142,11 @@ struct Run {
     /// The time since which it has a channel whose connection has ended.
     broken_since: Option<Instant>,
     has_log: bool,
-    /// The second in which lines of the log are counted, and their number.
+    has_calls: bool,
+    /// The second in which lines of the log and packets with answers are counted.
     second: Instant,
     lines: u32,
+    answers: u32,
 }
 
 impl Supervision {
@@ -215,6 +219,7 @@ impl Supervision {
             return RunEnd::Stopped;
         }
         run.process.kill();
+        run.process.calls().end();
         let Run { process, told, fault, refusal, .. } = run;
         let end = process.wait(told);
         match refusal {
@@ -226,11 +231,17 @@ impl Supervision {
     /// Follows a run to its end; returns whether the element has stopped it.
     fn watch(&self, run: &mut Run) -> bool {
         loop {
+            run.start_second();
             let log = run.takes_log().then(|| run.process.log());
-            let fds = [Some(self.stopped.as_fd()), Some(run.process.control()), log];
-            let [stopped, control, log] = readable(fds, run.pause());
+            let calls = run.takes_answers().then(|| run.process.calls().as_fd());
+            let fds = [Some(self.stopped.as_fd()), Some(run.process.control()), log, calls];
+            let [stopped, control, log, calls] = readable(fds, run.pause());
             if log {
                 self.take_log(run);
+            }
+            if calls {
+                run.answers += 1;
+                run.has_calls = run.process.calls().take();
             }
             if stopped {
                 self.end_in_good_order(run);
@@ -341,17 +352,28 @@ impl Run {
             refusal: None,
             broken_since: None,
             has_log: true,
+            has_calls: true,
             second: now,
             lines: 0,
+            answers: 0,
+        }
+    }
+
+    /// Counts from zero once a second is over.
+    fn start_second(&mut self) {
+        if self.second.elapsed() >= Duration::from_secs(1) {
+            (self.second, self.lines, self.answers) = (Instant::now(), 0, 0);
         }
     }
 
     /// Whether lines of the log may be taken in this second.
-    fn takes_log(&mut self) -> bool {
-        if self.second.elapsed() >= Duration::from_secs(1) {
-            (self.second, self.lines) = (Instant::now(), 0);
-        }
+    fn takes_log(&self) -> bool {
         self.has_log && self.lines < LINES_PER_SECOND
+    }
+
+    /// Whether answers of handlers may be taken in this second.
+    fn takes_answers(&self) -> bool {
+        self.has_calls && self.answers < ANSWERS_PER_SECOND
     }
 
     /// The time until the next look.

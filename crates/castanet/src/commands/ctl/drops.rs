@@ -89,12 +89,12 @@ fn text(rows: &[DropRow]) -> String {
         let rate = packets_per_second.map(|rate| format!(", {}/s", format::si(rate)));
         text += &format!(
             "{}  {} {packets}{}\n",
-            bold(&title, colours),
+            bold(&format::printable(&title), colours),
             count.packets,
             rate.unwrap_or_default()
         );
         if !count.meaning.is_empty() {
-            text += &format!("    {}\n", count.meaning.replace('\n', " "));
+            text += &format!("    {}\n", format::printable(&count.meaning.replace('\n', " ")));
         }
         if let Some(example) = &count.example {
             let ago = format::duration((now - example.time).max(0) as f64 / 1e9);

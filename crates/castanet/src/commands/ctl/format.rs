@@ -48,7 +48,7 @@ pub(super) fn printable_lines(text: &str) -> String {
     text.chars().map(safe).collect()
 }
 
-/// Rows in columns; the columns of `right` are aligned to the right.
+/// Rows in columns, without control characters; the columns of `right` are aligned to the right.
 pub(crate) fn table(rows: &[Vec<String>], right: &[bool]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let length =
@@ -60,7 +60,8 @@ pub(crate) fn table(rows: &[Vec<String>], right: &[bool]) -> String {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let gap = if column > 0 { "  " } else { "" };
-            let blanks = " ".repeat(widths[column] - cell.chars().count());
+            let (blanks, cell) =
+                (" ".repeat(widths[column] - cell.chars().count()), printable(cell));
             line += &match right.get(column) {
                 Some(true) => format!("{gap}{blanks}{cell}"),
                 _ => format!("{gap}{cell}{blanks}"),
@@ -97,5 +98,6 @@ mod tests {
     fn terminals_are_not_commanded() {
         assert_eq!(printable("a\x1b[2Jb\n"), "a\u{fffd}[2Jb\u{fffd}");
         assert_eq!(printable_lines("a\x1b\nb"), "a\u{fffd}\nb");
+        assert_eq!(table(&[vec!["a\x1b".into(), "b".into()]], &[]), "a\u{fffd}  b\n");
     }
 }

@@ -1,5 +1,6 @@
 //! `castanet tenants`: runs the graphs of many tenants as one.
 
+mod handler_answers;
 mod heartbeat;
 mod live;
 mod moves;

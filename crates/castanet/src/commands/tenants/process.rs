@@ -4,6 +4,7 @@
 //! only, and waits. The inner one opens channels and files, confines itself, and runs the graph. Standard
 //! input of both is the connection to the parent.
 
+use super::handler_answers::HandlerAnswers;
 use super::heartbeat::Heartbeat;
 use super::probe;
 use crate::commands::{CommandError, CommandResult};
@@ -11,6 +12,7 @@ use crate::confine::tenant::{Separation, confine, restrict_calls, separate};
 use crate::console::Terminal;
 use crate::library::library;
 use crate::load::{LoadedConfiguration, Origin, load};
+use castanet_io::control::remote::CallSocket;
 use castanet_runtime::router::{ErrorStyle, Options, Router, RunOutcome, Service};
 use castanet_tenants::sandbox::{
     Inheritance, ProcessDescription, ProcessMessage, Protection, exit_words,
@@ -77,6 +79,13 @@ impl Parent {
         Ok(())
     }
 
+    /// Whether the parent has gone.
+    fn has_gone(&self) -> io::Result<bool> {
+        let mut wanted = [PollFd::new(self.0.as_fd(), PollFlags::empty())];
+        poll(&mut wanted, PollTimeout::ZERO)?;
+        Ok(wanted[0].revents().is_some_and(|it| it.contains(PollFlags::POLLHUP)))
+    }
+
     /// Waits until the parent closes its end, or goes.
     pub(super) fn wait_for_end(&self) {
         let mut byte = [0];
@@ -89,6 +98,10 @@ pub(super) fn main(arguments: &Arguments) -> CommandResult {
     let failed = |error: io::Error| format!("tenants process: {error}");
     let parent = Parent::from_stdin().map_err(failed)?;
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).map_err(|error| failed(error.into()))?;
+    // The end of a parent before that has sent no signal; the inner process would run on without the outer one.
+    if parent.has_gone().map_err(failed)? {
+        return Err(failed(io::ErrorKind::BrokenPipe.into()).into());
+    }
     match arguments.inner {
         false => outer(&parent).map_err(|error| failed(error).into()),
         true => {
@@ -120,7 +133,7 @@ fn outer(parent: &Parent) -> io::Result<()> {
 
 /// Opens channels and files, confines itself, and runs the graph.
 fn inner(parent: &Parent, inheritance: Inheritance, has_user_namespace: bool) -> CommandResult {
-    let Inheritance { description, connections } = inheritance;
+    let Inheritance { description, calls, connections } = inheritance;
     for (name, connection) in description.channels.iter().zip(connections) {
         castanet_io::slots::pass(name, connection)
             .map_err(|error| format!("slot channel {name}: {error}"))?;
@@ -141,7 +154,7 @@ fn inner(parent: &Parent, inheritance: Inheritance, has_user_namespace: bool) ->
         return probe::report(true);
     }
     crate::messages::router_runs();
-    let outcome = run(&mut router, parent, &description, &confinement.holds.join(", "))?;
+    let outcome = run(&mut router, parent, &description, calls, &confinement.holds.join(", "))?;
     match crate::commands::run::finish(router, outcome) {
         0 => Ok(()),
         status => Err(CommandError(status, None)),
@@ -168,11 +181,33 @@ fn run(
     router: &mut Router,
     parent: &Parent,
     description: &ProcessDescription,
+    calls: CallSocket,
     confinement: &str,
 ) -> Result<RunOutcome, String> {
     let interval = Duration::from_millis(description.interval);
     let mut heartbeat = Heartbeat::new(parent.clone(), interval, confinement);
     heartbeat.end_with(router).map_err(|error| format!("cannot wait for the parent: {error}"))?;
-    let mut services: Vec<&mut dyn Service> = vec![&mut heartbeat];
+    let answers = HandlerAnswers::new(calls, router);
+    let mut answers = answers.map_err(|error| format!("cannot answer about handlers: {error}"))?;
+    let mut services: Vec<&mut dyn Service> = vec![&mut heartbeat, &mut answers];
     Ok(router.run_with(&mut services))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // In a test it is an assertion.
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_that_has_gone_is_noticed_though_its_message_waits() {
+        let (mut parent, process) = UnixStream::pair().unwrap();
+        let process = Parent::new(process);
+        parent.write_all(b"description").unwrap();
+        assert!(!process.has_gone().unwrap());
+        // It asks for an end in good order by this.
+        parent.shutdown(std::net::Shutdown::Write).unwrap();
+        assert!(!process.has_gone().unwrap());
+        drop(parent);
+        assert!(process.has_gone().unwrap());
+    }
 }

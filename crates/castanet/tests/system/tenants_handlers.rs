@@ -1,0 +1,230 @@
+//! Handlers of a tenant's own process, which the operator and the tenant call from outside; and a process that
+//! does not answer.
+
+use crate::tenants::{BLUE, GREEN, RED, TenantsNetwork, system_text};
+use crate::tenants_processes::answered;
+use crate::testbed::{LATER, program, until};
+use castanet_lab::{Command, Output};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Time within which each client has an answer, on a busy machine, too.
+const SOON: Duration = Duration::from_secs(10);
+
+/// Answers in the place of the process, which it takes as an argument.
+const HOSTILE_PROCESS: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_hostile_process.py");
+
+/// The network with a box on which `red` has a process of its own and a control socket.
+fn network(name: &str) -> TenantsNetwork {
+    network_with(name, "")
+}
+
+/// The same, with these keys of `red`.
+fn network_with(name: &str, keys: &str) -> TenantsNetwork {
+    let own = "[tenant.red]\nisolation = \"process\"\ncontrol = { socket = \"red.sock\" }\n";
+    let own = format!("{own}{keys}\n");
+    let text = system_text(&[RED, BLUE, GREEN]).replace("[tenant.red]\n", &own);
+    TenantsNetwork::of_system(name, &text)
+}
+
+impl TenantsNetwork {
+    /// The output of `castanet ctl` at the instance's socket.
+    fn operator(&self, words: &[&str]) -> Output {
+        let command = self.wan.command(program()).arg("ctl").args(words).timeout(LATER);
+        command.env("RUNTIME_DIRECTORY", self.lab.directory()).output().unwrap()
+    }
+
+    /// The same at the socket of `red`.
+    fn red(&self, words: &[&str]) -> Output {
+        let socket = self.lab.directory().join("red.sock");
+        self.wan.command(program()).arg("ctl").arg(socket).args(words).output().unwrap()
+    }
+}
+
+/// The text that a command prints.
+fn said(output: &Output) -> &str {
+    assert!(output.success(), "{}", output.printed());
+    output.stdout.trim()
+}
+
+/// Asserts that a command is refused for a reason.
+fn refused(output: &Output, wanted: &str) {
+    assert!(!output.success() && output.stderr.contains(wanted), "{wanted}: {}", output.printed());
+}
+
+fn signal(name: &str, pid: &str) {
+    Command::on_host("kill").args([name, pid]).check().unwrap();
+}
+
+#[test]
+fn handlers_of_a_process_are_read_and_written_under_traffic() {
+    let it = network("tenants-handlers");
+    it.running(1);
+    let traffic = it.hosts[0].command("ping").args(["-n", "-q", "-i", "0.01", "-c", "300"]);
+    let traffic = traffic.arg("192.168.7.1").timeout(LATER).spawn().unwrap();
+    until("the counter counts", || it.read("red/pings.count") >= 10);
+    let before = it.read("red/pings.count");
+    until("the counter goes on", || it.read("red/pings.count") > before + 10);
+    answered(traffic);
+    assert_eq!(it.read("red/pings.count"), 300);
+    assert_eq!(it.client(&["ctl", "read", "red/pings.class"]), "Counter");
+    it.client(&["ctl", "write", "red/pings.reset"]);
+    assert_eq!(it.read("red/pings.count"), 0);
+    // Handlers of the router of the process.
+    let list = it.client(&["ctl", "read", "red/list"]);
+    assert!(list.lines().any(|line| line == "pings"), "{list}");
+    let handlers = it.client(&["ctl", "handlers", "red/pings"]);
+    assert!(handlers.lines().any(|line| line.starts_with("byte_count")), "{handlers}");
+    let drops = it.client(&["ctl", "read", "red/drops"]);
+    assert!(drops.lines().all(|line| !line.contains("wan")), "{drops}");
+    refused(&it.operator(&["read", "red/pings.nothing"]), "No handler named 'pings.nothing'");
+    refused(&it.operator(&["read", "red/nothing.count"]), "No element named 'nothing'");
+    refused(&it.operator(&["write", "red/pings.count", "7"]), "read-only");
+    refused(&it.operator(&["write", "red/own.config", "-"]), "need 2 arguments");
+    refused(&it.operator(&["read", "red/nothing"]), "red/nothing");
+    // The coordinator's own elements.
+    assert_eq!(it.client(&["ctl", "read", "red/process.state"]), "running");
+    it.read("red/eth1/to_process.count");
+    it.stop();
+}
+
+#[test]
+fn a_tenant_with_a_process_calls_its_own_handlers() {
+    let it = network("tenants-own-handlers");
+    it.running(1);
+    it.ping(0, "192.168.7.1", 10);
+    assert_eq!(said(&it.red(&["read", "pings.count"])), "10");
+    said(&it.red(&["write", "pings.reset"]));
+    assert_eq!(said(&it.red(&["read", "pings.count"])), "0");
+    assert_eq!(said(&it.red(&["read", "pings.name"])), "pings");
+    refused(&it.red(&["read", "pings.nothing"]), "No handler named 'pings.nothing'");
+    // Nothing of the coordinator, and nothing of other tenants.
+    for handler in ["process.pid", "blue/pings.count", "red/pings.count", "eth1/received.count"] {
+        refused(&it.red(&["read", handler]), "No element named");
+    }
+    for (handler, value) in [("FromDevice@1.config", "eth2"), ("eth1/to_slots.config", "eth2")] {
+        refused(&it.red(&["write", handler, value]), "is as the system file says");
+    }
+    refused(&it.red(&["write", "pings.config", "COUNT_CALL 1 blue/pings.reset"]), "no element");
+    let list = said(&it.red(&["read", "list"])).to_owned();
+    assert!(list.lines().any(|line| line == "own") && !list.contains("received"), "{list}");
+    let top = it.red(&["top", "--once", "--json"]);
+    assert!(said(&top).contains("\"pings\"") && !top.stdout.contains("received"), "{top:?}");
+    assert!(said(&it.red(&["elements"])).contains("ICMPPingResponder"));
+    said(&it.red(&["drops"]));
+    said(&it.red(&["read", "drops"]));
+    assert!(said(&it.red(&["config"])).contains("pings :: Counter"));
+    // An installation takes another process.
+    let other = "FromDevice(eth1) -> other :: Counter -> Discard;";
+    said(&it.red(&["write", "hotconfig", other]));
+    until("the other process answers", || it.red(&["read", "other.count"]).success());
+    refused(&it.red(&["read", "pings.count"]), "No element named 'pings'");
+    said(&it.red(&["write", "stop"]));
+    assert_eq!(said(&it.red(&["read", "list"])), "0");
+    refused(&it.operator(&["read", "red/other.count"]), "No element named");
+    it.stop();
+}
+
+#[test]
+fn a_process_that_does_not_answer_keeps_no_client_waiting() {
+    let it = network("tenants-silent");
+    let pid = it.running(1);
+    let neighbour = it.neighbour(300);
+    signal("-STOP", &pid);
+    let clients: Vec<_> = (0..20)
+        .map(|_| {
+            let client = it.wan.command(program()).args(["ctl", "read", "red/pings.count"]);
+            client.env("RUNTIME_DIRECTORY", it.lab.directory()).timeout(LATER).spawn().unwrap()
+        })
+        .collect();
+    let began = Instant::now();
+    refused(&it.red(&["read", "pings.count"]), "the process of tenant red does not answer");
+    // Others have answers meanwhile.
+    it.read("blue/pings.count");
+    refused(
+        &it.operator(&["write", "red/pings.reset"]),
+        "the process of tenant red does not answer",
+    );
+    for client in clients {
+        refused(&client.finish(SOON).unwrap(), "the process of tenant red does not answer");
+    }
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    signal("-CONT", &pid);
+    // Late answers are those of nobody: each client has the value of its own handler.
+    until("the process answers", || it.operator(&["read", "red/pings.count"]).success());
+    assert_eq!(it.client(&["ctl", "read", "red/pings.class"]), "Counter");
+    assert_eq!(it.client(&["ctl", "read", "red/own.class"]), "IPClassifier");
+    signal("-9", &pid);
+    let gone = it.operator(&["read", "red/pings.count"]);
+    let why = "the process of tenant red ";
+    assert!(gone.success() || gone.stderr.contains(why), "{}", gone.printed());
+    it.running(2);
+    assert_eq!(it.read("red/pings.count"), 0);
+    it.ping(0, "192.168.7.1", 3);
+    assert_eq!(it.read("red/pings.count"), 3);
+    answered(neighbour);
+    assert!(!Path::new("/proc").join(pid).exists());
+    it.stop();
+}
+
+#[test]
+fn handlers_of_a_process_that_does_not_run_have_the_reason() {
+    let it = network("tenants-down");
+    // Each end makes the pause before the next start longer.
+    for starts in 1..=4 {
+        signal("-9", &it.running(starts));
+    }
+    let waits = || it.client(&["ctl", "read", "red/process.state"]) == "waiting";
+    until("the process waits for its next start", waits);
+    let why = "the process of tenant red does not run, but is waiting: it ended by SIGKILL";
+    refused(&it.operator(&["read", "red/pings.count"]), why);
+    refused(&it.red(&["read", "pings.count"]), why);
+    it.stop();
+}
+
+#[test]
+fn a_hostile_process_deceives_its_own_clients_only() {
+    let it = network_with("tenants-hostile", "patience = \"10min\"");
+    let pid = it.running(1);
+    signal("-STOP", &pid);
+    let neighbour = it.neighbour(1500);
+    let hostile = Command::on_host("python3").args([HOSTILE_PROCESS, &pid]);
+    let mut hostile = hostile.spawn().unwrap();
+    hostile.wait_for("answers", SOON).unwrap();
+    let read = |name: &str| it.operator(&["read", &format!("red/x.{name}")]);
+    let no_answer = "the process of tenant red answers with bytes that are no answer";
+    refused(&read("garbage"), no_answer);
+    refused(&read("promise"), no_answer);
+    refused(&read("endless"), "the process of tenant red answers with more than 1048576 bytes");
+    refused(&read("reason"), "\\033[2J\nbad");
+    assert_eq!(said(&read("escape")), "a?[2J\nb");
+    assert_eq!(said(&read("packets")), "kept");
+    // It answers a write with a value.
+    refused(&it.operator(&["write", "red/x.plain", "1"]), no_answer);
+    // Answers to others' requests: late, early, twice.
+    refused(&read("late"), "does not answer");
+    for name in ["plain", "twice", "plain", "early", "plain", "late"] {
+        let output = read(name);
+        match name {
+            "plain" => assert_eq!(said(&output), "x.plain"),
+            "twice" => assert_eq!(said(&output), "one"),
+            "early" => assert_eq!(said(&output), "own"),
+            _ => refused(&output, "does not answer"),
+        }
+    }
+    assert_eq!(said(&it.red(&["read", "x.plain"])), "x.plain");
+    // A flood of packets keeps no other client waiting, and costs memory of a few answers.
+    let before = it.process.memory();
+    refused(&read("flood"), "does not answer");
+    it.read("blue/pings.count");
+    until("the flood is over", || read("plain").success());
+    assert!(it.process.memory() < before + (16 << 20), "{before} {}", it.process.memory());
+    assert!(!it.process.stderr().contains('\x1b'), "{}", it.process.stderr());
+    hostile.kill();
+    answered(neighbour);
+    signal("-9", &pid);
+    it.running(2);
+    assert_eq!(it.read("red/pings.count"), 0);
+    it.stop();
+}

@@ -1,0 +1,83 @@
+"""Answers the parent in the place of a tenant's process, which is stopped, as a hostile one could.
+
+Arguments: the process. Its socket is that of packets, which is duplicated here (pidfd_getfd). The name of
+the handler in a request says how it is answered."""
+
+import ctypes
+import os
+import socket
+import struct
+import sys
+import time
+
+PIDFD_GETFD = 438
+PIECE = 16 << 10
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def call_socket(pid):
+    process = os.pidfd_open(pid)
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        fd = libc.syscall(PIDFD_GETFD, process, int(name), 0)
+        if fd < 0:
+            sys.exit(f"pidfd_getfd: {os.strerror(ctypes.get_errno())}")
+        try:
+            it = socket.socket(fileno=fd)
+        except OSError:
+            os.close(fd)
+            continue
+        if it.type == socket.SOCK_SEQPACKET:
+            return it
+    sys.exit("the process has no socket of packets")
+
+
+def answer(number, data, last=1):
+    calls.send(struct.pack("<QB", number, last) + data)
+
+
+def value(text):
+    return b"200 OK\r\nDATA %d\r\n" % len(text) + text
+
+
+calls = call_socket(int(sys.argv[1]))
+print("answers", flush=True)
+late = []
+while True:
+    packet = calls.recv(1 << 17)
+    number = struct.unpack("<Q", packet[:8])[0]
+    command, name = packet[9:].decode().split()[:2]
+    match name:
+        case "x.garbage":
+            answer(number, bytes(range(256)) * 4)
+        case "x.packets":
+            for length in range(1, 9):
+                calls.send(b"\xff" * length)
+            answer(number, value(b"kept"))
+        case "x.endless":
+            for _ in range(70):
+                answer(number, b"x" * PIECE, 0)
+        case "x.promise":
+            answer(number, b"200 OK\r\nDATA 1000000000\r\nx")
+        case "x.escape":
+            answer(number, value(b"a\x1b[2J\nb"))
+        case "x.reason":
+            answer(number, b"590-\x1b[2J\r\n590 bad\r\n")
+        case "x.twice":
+            answer(number, value(b"one"))
+            answer(number, value(b"two"))
+        case "x.early":
+            for other in range(number + 1, number + 20):
+                answer(other, value(b"early"))
+            answer(number, value(b"own"))
+        case "x.late":
+            late.append(number)
+        case "x.flood":
+            end = time.monotonic() + 3
+            while time.monotonic() < end:
+                answer(1 << 60, b"x" * PIECE)
+        case _:
+            for other in late:
+                answer(other, value(b"late"))
+            late = []
+            answer(number, value(name.encode()))
