@@ -1,3 +1,5 @@
+//! Plain packets of tunnels are found, and no others are taken for them.
+
 use super::*;
 use castanet_wire::MacAddr;
 use proptest::prelude::*;
