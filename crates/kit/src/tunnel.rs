@@ -1,9 +1,8 @@
 //! Tunnels of Ethernet over IPv4, by their plain outer headers: VXLAN (RFC 7348), Geneve (RFC 8926) and GRE
 //! (RFC 2784, 2890).
 //!
-//! Nearly all packets of a tunnel have an outer header of constant length whose few variable fields are
-//! independent of the tunnel: so it is read in one look, and written from a template. Packets with anything
-//! else (IP options, fragments, a UDP checksum, Geneve options, sequence numbers) are not read here.
+//! A plain outer header has a constant length, and its few variable fields are independent of the tunnel:
+//! so it is read in one look, and written from a template. Packets with anything else (IP options, fragments, a UDP checksum, Geneve options, sequence numbers) are not read here.
 
 use crate::rss::flow_hash;
 use castanet_wire::checksum::{Sum, header_ok};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::namespace::Namespace;
 
-/// Time until a server listens, and, beyond the time of the measurement, until a client ends.
+/// Time until a server listens, and until a client ends, with its measurement.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Namespace {

@@ -249,7 +249,7 @@ pub fn check_write(
 ) -> Result<(), String> {
     let own = graph.find(element).filter(|&it| !is_device(&graph.elements[it], library));
     let Some(own) = own else {
-        return match handler.starts_with("reset") {
+        return match handler.starts_with("reset") && !handler.contains('.') {
             true => Ok(()),
             false => Err(format!(
                 "`{element}` is as the system file says; `{handler}` is not for its tenant"

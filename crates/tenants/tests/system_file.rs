@@ -193,6 +193,30 @@ fn a_whole_device_goes_straight_to_its_tenant() {
 }
 
 #[test]
+fn tunnels_that_cannot_be_told_apart_are_errors() {
+    let two = ONE.to_owned()
+        + "[tenant.a.device.eth2]\non = \"wan\"\ngeneve = { vni = 7, remote = \"10.9.0.2\", port = 4789 }\n";
+    let (_, errors) = system(&two, &[""]);
+    assert_eq!(
+        errors,
+        "system.toml:8: device `eth2` of tenant `a`: UDP port 4789 from 10.9.0.2 is that of VXLAN and of Geneve\n"
+    );
+    let own = ONE.to_owned() + "[tenant.a.device.eth2]\non = \"wan\"\naddress = \"10.9.0.1\"\n";
+    let (_, errors) = system(&own, &[""]);
+    assert_eq!(
+        errors,
+        "system.toml:8: device `eth2` of tenant `a`: 10.9.0.1 is the address of the tunnels on `wan`\n"
+    );
+    let many: String = (0..252)
+        .map(|n| format!("[tenant.a.device.e{n}]\non = \"wan\"\nvxlan = {{ vni = {n}, remote = \"10.9.0.2\" }}\n"))
+        .collect();
+    let (head, _) = ONE.split_once("[tenant.a.device").unwrap_or_default();
+    let head = head.replace("file =", "isolation = \"process\"\nfile =");
+    let (_, errors) = system(&(head + &many), &[""]);
+    assert_eq!(errors, "system.toml:3: tenant `a` has 252 devices\n");
+}
+
+#[test]
 fn plain_frames_come_out_of_all_tunnels_in_one_step() {
     let device =
         |name: &str, kind: &str| format!("[tenant.a.device.{name}]\non = \"wan\"\n{kind} }}\n");
@@ -218,6 +242,7 @@ fn plain_frames_come_out_of_all_tunnels_in_one_step() {
     ] {
         assert!(shown.contains(wanted), "{wanted} not in {shown}");
     }
+    assert_eq!(shown.matches("wan/a/g/unread ::").count(), 1, "{shown}");
     // One element has no more than 200 tunnels; and a promised delay is not used up by long bursts.
     let many: String = (0..250)
         .map(|n| device(&format!("e{n}"), &format!("vxlan = {{ vni = {n}, remote = \"10.9.0.2\"")))

@@ -55,6 +55,8 @@ pub enum GeneveError {
 }
 
 impl Geneve {
+    /// The UDP port (RFC 8926, section 3.3).
+    pub const PORT: u16 = 6081;
     /// The header of a packet of a network, without options; the identifier has 24 bits.
     #[inline]
     pub fn new(vni: u32, protocol: u16) -> Geneve {

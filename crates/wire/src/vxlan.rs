@@ -25,6 +25,8 @@ header! {
 const VALID: u8 = 0x08;
 
 impl Vxlan {
+    /// The UDP port (RFC 7348, section 8).
+    pub const PORT: u16 = 4789;
     /// The largest network identifier.
     pub const MAX_VNI: u32 = 0xff_ffff;
 

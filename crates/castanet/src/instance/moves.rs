@@ -87,7 +87,7 @@ impl InstanceTenants {
         let number = self.number_of(tenant)?;
         if self.configurations.system().tenants[number].process.is_some() {
             return Err(ArgError::new(format!(
-                "tenant {tenant} has a process of its own, whose state cannot be read from outside"
+                "tenant {tenant} has a process of its own, whose state cannot be moved"
             )));
         }
         if self.configurations.graph_of(number).elements.is_empty() {

@@ -257,7 +257,7 @@ impl InstanceTenants {
         };
         let it = self.sockets.at(at);
         if let RequestKind::Write(_, value) = request.kind()
-            && let Some(path) = handler.split_once('.')
+            && let Some(path) = handler.rsplit_once('.')
         {
             let system = &self.configurations.system().tenants[tenant];
             let graph = self.configurations.graph_of(tenant);

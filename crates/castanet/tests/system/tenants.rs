@@ -160,7 +160,7 @@ fn tenants_with_the_same_device_and_addresses_do_not_meet() {
     }
     let frames = ["red", "blue"].map(|name| it.read(&format!("{name}/FromDevice@1.count")));
     assert!(frames[0] >= 11 && frames[1] >= 12, "{frames:?}");
-    // The kernel's outer headers are plain: none of the frames took the long way.
+    // The kernel's outer headers are plain: none of the frames went through all checks one after the other.
     assert_eq!(it.read("wan/check.count"), 0);
     it.stop();
 }

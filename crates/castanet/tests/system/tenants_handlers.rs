@@ -83,6 +83,7 @@ fn handlers_of_a_process_are_read_and_written_under_traffic() {
     refused(&it.operator(&["write", "red/pings.count", "7"]), "read-only");
     refused(&it.operator(&["write", "red/own.config", "-"]), "need 2 arguments");
     refused(&it.operator(&["read", "red/nothing"]), "red/nothing");
+    refused(&it.operator(&["write", "red/0.stop"]), "answers no such command");
     // The coordinator's own elements.
     assert_eq!(it.client(&["ctl", "read", "red/process.state"]), "running");
     it.read("red/eth1/to_process.count");
@@ -103,7 +104,13 @@ fn a_tenant_with_a_process_calls_its_own_handlers() {
     for handler in ["process.pid", "blue/pings.count", "red/pings.count", "eth1/received.count"] {
         refused(&it.red(&["read", handler]), "No element named");
     }
-    for (handler, value) in [("FromDevice@1.config", "eth2"), ("eth1/to_slots.config", "eth2")] {
+    // Nor by a name that the process would read as that of another handler.
+    for (handler, value) in [
+        ("FromDevice@1.config", "eth2"),
+        ("eth1/to_slots.config", "eth2"),
+        ("0.0.reset.config", "eth2"),
+        ("..reset.config", "eth2"),
+    ] {
         refused(&it.red(&["write", handler, value]), "is as the system file says");
     }
     refused(&it.red(&["write", "pings.config", "COUNT_CALL 1 blue/pings.reset"]), "no element");

@@ -3,11 +3,8 @@
 use super::network_identifier::NetworkIdentifier;
 use castanet_element::args::UdpPort;
 use castanet_element::prelude::*;
+use castanet_element::wire::{Geneve, Vxlan};
 use castanet_kit::tunnel::{Encapsulation, Tunnel};
-
-/// UDP ports of VXLAN (RFC 7348, section 8) and Geneve (RFC 8926, section 3.3).
-const VXLAN_PORT: UdpPort = UdpPort(4789);
-const GENEVE_PORT: UdpPort = UdpPort(6081);
 
 /// A tunnel: `vxlan REMOTE VNI [PORT]`, `geneve REMOTE VNI [PORT]` or `gre REMOTE [KEY]`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,13 +18,13 @@ impl FromArg for TunnelArgument {
         let malformed = || ArgError::new(format!("`{text}` is not {}", Self::SYNTAX));
         let words: Vec<&str> = text.split_whitespace().collect();
         let [kind, remote, more @ ..] = &words[..] else { return Err(malformed()) };
-        let port = |default: UdpPort| match more.get(1) {
-            Some(port) => UdpPort::from_arg(port, names),
-            None => Ok(default),
+        let port = |usual: u16| match more.get(1) {
+            Some(port) => UdpPort::from_arg(port, names).map(|port| port.0),
+            None => Ok(usual),
         };
         let (encapsulation, most) = match *kind {
-            "vxlan" => (Encapsulation::Vxlan(port(VXLAN_PORT)?.0), 2),
-            "geneve" => (Encapsulation::Geneve(port(GENEVE_PORT)?.0), 2),
+            "vxlan" => (Encapsulation::Vxlan(port(Vxlan::PORT)?), 2),
+            "geneve" => (Encapsulation::Geneve(port(Geneve::PORT)?), 2),
             "gre" => (Encapsulation::Gre, 1),
             _ => return Err(malformed()),
         };
@@ -47,16 +44,16 @@ impl FromArg for TunnelArgument {
 impl From<TunnelArgument> for Value {
     fn from(TunnelArgument(Tunnel { encapsulation, remote, key }): TunnelArgument) -> Value {
         let key = key.map(|key| format!(" {key}")).unwrap_or_default();
-        let other = |port: u16, usual: UdpPort| match port == usual.0 {
+        let other = |port: u16, usual: u16| match port == usual {
             true => String::new(),
             false => format!(" {port}"),
         };
         match encapsulation {
             Encapsulation::Vxlan(port) => {
-                format!("vxlan {remote}{key}{}", other(port, VXLAN_PORT))
+                format!("vxlan {remote}{key}{}", other(port, Vxlan::PORT))
             }
             Encapsulation::Geneve(port) => {
-                format!("geneve {remote}{key}{}", other(port, GENEVE_PORT))
+                format!("geneve {remote}{key}{}", other(port, Geneve::PORT))
             }
             Encapsulation::Gre => format!("gre {remote}{key}"),
         }

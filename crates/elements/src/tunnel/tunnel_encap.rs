@@ -11,7 +11,7 @@ use castanet_kit::tunnel::{GrowFront, OuterHeader};
 ///
 /// The tunnel is `vxlan REMOTE VNI [PORT]` (RFC 7348), `geneve REMOTE VNI [PORT]` (RFC 8926) or `gre
 /// REMOTE [KEY]` (RFC 2784, 2890). The element does the work of `VXLANEncap` and `UDPIPEncap` (or
-/// `GREEncap` and `IPEncap`) in a fraction of their time. UDP headers have no checksum, and, without
+/// `GREEncap` and `IPEncap`) in one step. UDP headers have no checksum, and, without
 /// SPORT, one of 16384 source ports by the frame's flow, so that routers and receivers may spread flows over
 /// several ways. The element counts the identifications of the IPv4 headers from 0, and sets the
 /// destination annotation.

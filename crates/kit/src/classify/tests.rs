@@ -569,7 +569,7 @@ proptest! {
 }
 
 #[test]
-fn ten_thousand_rules_compile_in_seconds() {
+fn ten_thousand_rules_are_a_small_program_that_agrees() {
     let shapes: [fn(u32) -> String; 5] = [
         |i| format!("src host 10.{}.{}.{}", i >> 16, i >> 8 & 255, i & 255),
         |i| format!("src net 10.{}.{}.0/24 and tcp dst port {}", i >> 8, i & 255, i % 1000),
@@ -581,12 +581,8 @@ fn ten_thousand_rules_compile_in_seconds() {
         let mut rules: Vec<Rule> =
             (0..10_000).map(|i| Rule::new(ip(&shape(i)), Some((i % 250) as u8))).collect();
         rules.push(Rule::new(Pattern::all(), Some(254)));
-        let start = std::time::Instant::now();
         let program = Program::compile(&rules);
-        let duration = start.elapsed();
-        eprintln!("shape {n}: {duration:?}, {} tests", program.tests());
-        // About a second when optimised; tests are not optimised, and share the machine.
-        assert!(duration.as_secs() < 10, "shape {n} took {duration:?}");
+        eprintln!("shape {n}: {} tests", program.tests());
         assert!(program.tests() < 200_000);
         for i in [0u32, 1, 77, 5000, 9999, 20_000] {
             let src = [10, (i >> 8) as u8, i as u8, 7];

@@ -8,14 +8,14 @@ use castanet_element::prelude::*;
 ///
 /// `castanet tenants` puts this element in the place of a tenant's `FromDevice`. Frames wait here
 /// until the element's own task emits them in bursts, so that the work on them is done by a task of
-/// the tenant. The element marks the MAC header, and sets the packet type annotation by the
-/// destination address.
+/// the tenant. The element marks the MAC header, sets the packet type annotation by the
+/// destination address, and clears the others.
 ///
 /// ```click
 /// in -> v :: FromVirtualDevice(eth1, CAPACITY 2) -> out
-/// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp
+/// > in  eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp ; dst 9.0.0.9 paint 7
 /// > in  eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff 1.0.0.1 > 2.0.0.2 udp
-/// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp ; mac 0
+/// < out eth 0:0:0:0:0:1 > 0:0:0:0:0:2 1.0.0.1 > 2.0.0.2 udp ; mac 0 dst 0.0.0.0 paint 0
 /// < out eth 0:0:0:0:0:1 > ff:ff:ff:ff:ff:ff 1.0.0.1 > 2.0.0.2 udp ; type broadcast
 /// > in  hex 61
 /// = v.drops.short 1

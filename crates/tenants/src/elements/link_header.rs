@@ -4,12 +4,17 @@ use castanet_element::packet::{Packet, PacketType};
 use castanet_wire::{Ethernet, MacAddr};
 
 /// Marks the header of an Ethernet frame, and sets the packet type annotation by its destination
-/// address; returns `false` if the packet is too short for one.
+/// address; all other marks and annotations are those of a frame from a device. Returns `false` if the packet
+/// is too short for a header.
 #[inline]
 pub(super) fn mark_ethernet(packet: &mut Packet) -> bool {
     let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return false };
     // Apart: nearly all frames are for one station.
     let kind = if header.dst().is_multicast() { group_type(header) } else { PacketType::Host };
+    // Those of outer headers are not for the tenant.
+    packet.clear_annotations();
+    packet.clear_network_header();
+    packet.clear_transport_header();
     packet.set_packet_type(kind);
     packet.set_mac_header(0);
     true

@@ -49,12 +49,11 @@ pub(super) fn add(builder: &mut Builder, system: &System, number: usize, ends: &
     }
 }
 
-/// The longest burst: each tenant gets a part of it, and the cost of a part beside its packets is that of a
-/// whole burst.
+/// The longest burst: each virtual device gets a part of it, and a part costs something beside its packets.
 const LONG_BURST: &str = ", BURST 256";
 
-/// Whether bursts of a device are divided among tenants, and none of them was promised a delay, which a long burst
-/// could use up.
+/// Whether bursts of a device are divided among virtual devices, and no tenant was promised a delay, which a long
+/// burst could use up.
 fn is_divided(system: &System, attachments: &[Attachment<'_>]) -> bool {
     let mut tenants = system.tenants.iter();
     let has_delay = tenants.any(|it| it.cpu.as_ref().is_some_and(|cpu| cpu.value.delay.is_some()));
@@ -122,18 +121,11 @@ fn add_shared(
 impl Builder {
     /// Connects an output to the tenant, or to a `Discard` if the tenant does not receive.
     pub(super) fn deliver(&mut self, from: (usize, usize), it: &Attachment<'_>) {
-        match it.ends.receive {
-            Some(receive) => self.connect(from, (receive, 0), it.device.span),
-            None => self.discard(from, &format!("{}/unread", it.prefix), it.device.span),
-        }
-    }
-
-    /// The same where several outputs lead to the tenant.
-    pub(super) fn deliver_frames(&mut self, from: (usize, usize), it: &Attachment<'_>) {
-        let unread = self.graph.find(&format!("{}/unread", it.prefix));
-        match (it.ends.receive, unread) {
-            (None, Some(unread)) => self.connect(from, (unread, 0), it.device.span),
-            _ => self.deliver(from, it),
+        let (name, span) = (format!("{}/unread", it.prefix), it.device.span);
+        // Several outputs may lead to one device.
+        match it.ends.receive.or_else(|| self.graph.find(&name)) {
+            Some(to) => self.connect(from, (to, 0), span),
+            None => self.discard(from, &name, span),
         }
     }
 
@@ -147,8 +139,7 @@ impl Builder {
                 self.connect((frames, exit), (untag, 0), span);
                 self.deliver((untag, 0), it);
             }
-            // All patterns of a device lead to one element.
-            _ => self.deliver_frames((frames, exit), it),
+            _ => self.deliver((frames, exit), it),
         }
     }
 

@@ -262,7 +262,7 @@ pub(super) fn add_plain(
         let plain = builder.add(&name, "TunnelDecap", &config, on.span);
         builder.connect(rest, (plain, 0), on.span);
         for (output, (_, it)) in tunnels.iter().enumerate() {
-            builder.deliver_frames((plain, output), it);
+            builder.deliver((plain, output), it);
         }
         rest = (plain, tunnels.len());
     }

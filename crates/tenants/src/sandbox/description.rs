@@ -37,6 +37,9 @@ pub struct ProcessDescription {
     pub probe: bool,
 }
 
+/// The most channels of a process: beside their ends, a message carries the description and the end of calls.
+pub const MOST_CHANNELS: usize = descriptors::MOST - 2;
+
 /// A description and the connections that came with it.
 pub struct Inheritance {
     /// The description.

@@ -20,7 +20,7 @@ pub use cgroup::Limits;
 pub use cgroup_places::CgroupPlaces;
 pub use child::words as exit_words;
 pub(crate) use child::{Launch, channel_name};
-pub use description::{Inheritance, ProcessDescription};
+pub use description::{Inheritance, MOST_CHANNELS, ProcessDescription};
 pub use handler_calls::handler_calls;
 pub use message::ProcessMessage;
 pub use probe::{ProbeReport, probe};

@@ -20,6 +20,8 @@ const GRACE: Duration = Duration::from_millis(300);
 const START: Duration = Duration::from_secs(30);
 /// Time between two looks at a process that says nothing.
 const LOOK: Duration = Duration::from_secs(1);
+/// The time for which lines of the log and answers are counted.
+const SECOND: Duration = Duration::from_secs(1);
 /// Lines of a process's log that are taken in a second; the process waits with further ones.
 const LINES_PER_SECOND: u32 = 100;
 /// Packets with answers of its handlers that are taken in a second.
@@ -232,6 +234,7 @@ impl Supervision {
     fn watch(&self, run: &mut Run) -> bool {
         loop {
             run.start_second();
+            run.process.calls().drop_late();
             let log = run.takes_log().then(|| run.process.log());
             let calls = run.takes_answers().then(|| run.process.calls().as_fd());
             let fds = [Some(self.stopped.as_fd()), Some(run.process.control()), log, calls];
@@ -361,7 +364,7 @@ impl Run {
 
     /// Counts from zero once a second is over.
     fn start_second(&mut self) {
-        if self.second.elapsed() >= Duration::from_secs(1) {
+        if self.second.elapsed() >= SECOND {
             (self.second, self.lines, self.answers) = (Instant::now(), 0, 0);
         }
     }
@@ -378,7 +381,15 @@ impl Run {
 
     /// The time until the next look.
     fn pause(&self) -> Duration {
-        self.deadline.saturating_duration_since(Instant::now()).min(LOOK)
+        let now = Instant::now();
+        let pause = self.deadline.saturating_duration_since(now).min(LOOK);
+        // What this second takes no more of waits for the next one.
+        let has_limit =
+            self.has_log && !self.takes_log() || self.has_calls && !self.takes_answers();
+        match has_limit {
+            true => pause.min((self.second + SECOND).saturating_duration_since(now)),
+            false => pause,
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 use super::section::{Reader, Section, UnsupportedKey};
 use super::{Cpu, Entry, Memory, PhysicalDevice, System, Tenant, Transport, VirtualDevice};
+use crate::sandbox::MOST_CHANNELS;
 use castanet_lang::{Diagnostic, Diagnostics, FileId, Span, nearest};
-use castanet_wire::MacAddr;
-use std::collections::HashMap;
+use castanet_wire::{Geneve, MacAddr, Vxlan};
+use std::collections::{HashMap, HashSet};
+use std::mem::discriminant;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use toml::Spanned;
@@ -54,10 +56,6 @@ const UNSUPPORTED_TENANT_KEYS: &[UnsupportedKey] = &[
 const MTU: u32 = 1500;
 /// Default length of the queue in front of a tenant.
 const QUEUE: u32 = 1024;
-const VXLAN_PORT: u32 = 4789;
-const GENEVE_PORT: u32 = 6081;
-/// Largest network identifier of VXLAN and Geneve.
-const MAX_VNI: u32 = (1 << 24) - 1;
 
 /// Parses a system file; all errors are in `found`.
 pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System {
@@ -89,6 +87,7 @@ pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System
         reader.error(end, "the system has no tenant", "write a table `[tenant.NAME]`");
     }
     reader.check_conflicts(&system);
+    reader.check_tunnels(&system);
     reader.check_sockets(&system);
     system
 }
@@ -153,6 +152,11 @@ impl Reader<'_> {
             virtual_devices.extend(self.virtual_device(&it.title, name, span, value, devices));
         }
         let process = self.process(&it, memory.as_ref());
+        if process.is_some() && virtual_devices.len() > MOST_CHANNELS {
+            let message = format!("{} has {} devices", it.title, virtual_devices.len());
+            let help = format!("a tenant with a process of its own has at most {MOST_CHANNELS}");
+            self.error(it.span, message, help);
+        }
         let control = self.control(&it);
         let variables = self.variables(&it, "variables");
         let allow = self.list(&it, "allow", "names of classes, such as \"ToDump\"");
@@ -307,9 +311,9 @@ impl Reader<'_> {
             let key = self.number(&it, "key", 0..=u32::MAX).map(|it| it.value);
             return Some(Transport::Gre { key, remote: remote?.value });
         }
-        let vni = self.number(&it, "vni", 0..=MAX_VNI);
-        let default = if way == "vxlan" { VXLAN_PORT } else { GENEVE_PORT };
-        let port = self.number(&it, "port", 1..=65535).map_or(default, |it| it.value) as u16;
+        let vni = self.number(&it, "vni", 0..=Vxlan::MAX_VNI);
+        let default = if way == "vxlan" { Vxlan::PORT } else { Geneve::PORT };
+        let port = self.number(&it, "port", 1..=65535).map_or(default, |it| it.value as u16);
         let (vni, remote) = (vni?.value, remote?.value);
         Some(match way {
             "vxlan" => Transport::Vxlan { vni, remote, port },
@@ -329,6 +333,41 @@ impl Reader<'_> {
             let message = format!("{remote} is not in the network of `{}`", on.name);
             let help = format!("write `gateway = …` in `[device.{}]`", on.name);
             self.error(it.span, message, help);
+        }
+    }
+
+    /// Reports tunnels whose packets cannot be told from those of another protocol, or of a virtual device.
+    fn check_tunnels(&mut self, system: &System) {
+        let mut protocols = HashMap::new();
+        let ends: HashSet<usize> = system
+            .virtual_devices()
+            .filter(|(_, it)| it.transport.remote().is_some())
+            .map(|(_, it)| it.on)
+            .collect();
+        for (tenant, device) in system.virtual_devices() {
+            let on = &system.devices[device.on];
+            let (message, help) = match &device.transport {
+                Transport::Vxlan { remote, port, .. } | Transport::Geneve { remote, port, .. } => {
+                    let protocol = discriminant(&device.transport);
+                    let known = protocols.entry((device.on, *remote, *port)).or_insert(protocol);
+                    if *known == protocol {
+                        continue;
+                    }
+                    let message =
+                        format!("UDP port {port} from {remote} is that of VXLAN and of Geneve");
+                    (message, "give each protocol a `port` of its own")
+                }
+                Transport::Addresses(all) if ends.contains(&device.on) => {
+                    let own = on.address.map(|(address, _)| address);
+                    let Some(own) = own.filter(|own| all.contains(own)) else { continue };
+                    let message = format!("{own} is the address of the tunnels on `{}`", on.name);
+                    (message, "give the tenant another address")
+                }
+                _ => continue,
+            };
+            let message =
+                format!("device `{}` of tenant `{}`: {message}", device.name, tenant.name);
+            self.error(device.span, message, help);
         }
     }
 

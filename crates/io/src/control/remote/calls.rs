@@ -1,6 +1,7 @@
 //! Calls of a router in another process that wait for their answers.
 
 use super::socket::{CallPacket, CallSocket, HEAD, MOST_ANSWER, MOST_REQUEST, PIECE};
+use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::fmt;
 use std::io::{self, ErrorKind};
@@ -101,17 +102,14 @@ impl RemoteCalls {
         if waiting.has_ended {
             return Err(CallRefusal::Gone);
         }
-        let now = Instant::now();
-        waiting.calls.retain(|call| call.until > now);
+        waiting.drop_late();
         if waiting.calls.len() >= MOST_CALLS {
             return Err(CallRefusal::Busy);
         }
         let number = waiting.next_number;
         let packet = CallPacket { number, is_last: true, bytes: request };
-        self.socket.send(packet, SendFlags::DONTWAIT).map_err(|error| match error.kind() {
-            ErrorKind::WouldBlock | ErrorKind::Interrupted => CallRefusal::Busy,
-            _ => CallRefusal::Gone,
-        })?;
+        let sent = self.socket.send(packet, SendFlags::DONTWAIT);
+        sent.map_err(|error| CallRefusal::of(&error))?;
         waiting.next_number += 1;
         let recipient = Box::new(recipient);
         waiting.calls.push(Call { number, until, answer: Vec::new(), recipient });
@@ -142,6 +140,11 @@ impl RemoteCalls {
         true
     }
 
+    /// Forgets the calls for which nothing waits any more, with the pieces of their answers.
+    pub fn drop_late(&self) {
+        self.waiting().drop_late();
+    }
+
     /// Ends all calls: there are no further answers.
     pub fn end(&self) {
         let mut waiting = self.waiting();
@@ -152,7 +155,27 @@ impl RemoteCalls {
     }
 }
 
+impl CallRefusal {
+    /// That of a request that cannot be sent.
+    fn of(error: &io::Error) -> CallRefusal {
+        match error.kind() {
+            ErrorKind::BrokenPipe | ErrorKind::ConnectionReset | ErrorKind::NotConnected => {
+                CallRefusal::Gone
+            }
+            _ if error.raw_os_error() == Some(Errno::MSGSIZE.raw_os_error()) => {
+                CallRefusal::TooLong
+            }
+            _ => CallRefusal::Busy,
+        }
+    }
+}
+
 impl WaitingCalls {
+    fn drop_late(&mut self) {
+        let now = Instant::now();
+        self.calls.retain(|call| call.until > now);
+    }
+
     /// Adds a piece to the answer of its call; returns the call's end, if this is it.
     fn add(&mut self, packet: CallPacket<'_>) -> Option<(Recipient, CallEnd)> {
         let at = self.calls.iter().position(|call| call.number == packet.number)?;

@@ -48,7 +48,7 @@ impl RemoteReply {
             (OK, data) => {
                 let (head, value) = line(data)?;
                 let length: usize = head.strip_prefix("DATA ")?.parse().ok()?;
-                (length == value.len()).then(|| RemoteReply::Value(plain(value)))
+                (length == value.len()).then(|| RemoteReply::Value(printable(value)))
             }
             (code, b"") if FAILURES.contains(&code) => Some(RemoteReply::Failure { code, lines }),
             _ => None,
@@ -63,7 +63,7 @@ fn line(bytes: &[u8]) -> Option<(&str, &[u8])> {
 }
 
 /// Text without characters that could command a terminal.
-fn plain(value: &[u8]) -> String {
+fn printable(value: &[u8]) -> String {
     let is_safe = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t');
     let text = String::from_utf8_lossy(value);
     text.chars().map(|c| if is_safe(c) { c } else { '?' }).collect()

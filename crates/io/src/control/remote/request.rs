@@ -2,7 +2,7 @@
 
 use crate::control::input::Input;
 use crate::control::instance::RequestKind;
-use crate::control::protocol::{self, Command, SYNTAX, SessionPolicy, message};
+use crate::control::protocol::{self, Command, SYNTAX, SessionPolicy, message, plain_name};
 use castanet_element::control::ControlContext;
 use castanet_element::error::ArgError;
 
@@ -36,8 +36,12 @@ impl RemoteRequest {
     }
 }
 
-/// The bytes by which a command of a client is made, of another handler; `None` if it calls no handler.
+/// The bytes by which a command of a client is made, of another handler; `None` if it calls no handler, or if
+/// the other side would understand the name as that of another one.
 pub(crate) fn request_bytes(command: &Command, handler: &str) -> Option<Vec<u8>> {
+    if plain_name(handler) != handler {
+        return None;
+    }
     let with_data = |name: &str, data: &[u8]| {
         let line = format!("{name} {handler} {}\r\n", data.len());
         [line.as_bytes(), data].concat()
@@ -72,6 +76,9 @@ mod tests {
             assert_eq!(renamed(&command), wanted);
         }
         assert_eq!(request_bytes(&Command::Llrpc(name(), Vec::new()), "c.x"), None);
+        for another in ["0.stop", ".stop", "0.c.config", "..c.config"] {
+            assert_eq!(request_bytes(&Command::Write(name(), Vec::new()), another), None);
+        }
         assert!(matches!(RemoteRequest::parse(b"").0, Command::Reply(_)));
     }
 }
