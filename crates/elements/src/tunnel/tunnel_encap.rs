@@ -19,16 +19,16 @@ use castanet_kit::tunnel::{GrowFront, OuterHeader};
 /// ```click
 /// in -> e :: TunnelEncap(1.0.0.1, vxlan 2.0.0.2 7, SPORT 1234) -> out
 /// > in  hex 61 62
-/// < out 1.0.0.1:1234 > 2.0.0.2:4789 udp ttl 250 nocheck hex 08 00 00 00 00 00 07 00 61 62 ; dst 2.0.0.2 network 0
+/// < out 1.0.0.1:1234 > 2.0.0.2:4789 udp ttl 250 nocheck data 08000000000007006162 ; dst 2.0.0.2 network 0
 /// ! e.tunnel geneve 3.0.0.3 8
 /// = e.tunnel geneve 3.0.0.3 8
 /// > in  hex 61 62
-/// < out 1.0.0.1:1234 > 3.0.0.3:6081 udp ttl 250 id 1 nocheck hex 00 00 65 58 00 00 08 00 61 62 ; dst 3.0.0.3
+/// < out 1.0.0.1:1234 > 3.0.0.3:6081 udp ttl 250 id 1 nocheck data 00006558000008006162 ; dst 3.0.0.3
 /// = e.src 1.0.0.1
 /// ! e.src 1.0.0.9
 /// ! e.tunnel gre 3.0.0.3 9
 /// > in  hex 61 62
-/// < out 1.0.0.9 > 3.0.0.3 proto 47 ttl 250 id 2 hex 20 00 65 58 00 00 00 09 61 62
+/// < out 1.0.0.9 > 3.0.0.3 proto 47 ttl 250 id 2 data 20006558000000096162
 /// > in  1.0.0.1 > 2.0.0.2 udp len 65508
 /// = e.drops.too_long 1
 /// ```
