@@ -2,10 +2,11 @@
 //! (RFC 2784, 2890).
 //!
 //! A plain outer header has a constant length, and its few variable fields are independent of the tunnel:
-//! so it is read in one look, and written from a template. Packets with anything else (IP options, fragments, a UDP checksum, Geneve options, sequence numbers) are not read here.
+//! so it is read in one look, and written from a template. A UDP checksum is checked. Packets with anything
+//! else (IP options, fragments, Geneve options, sequence numbers) are not read here.
 
 use crate::rss::flow_hash;
-use castanet_wire::checksum::{Sum, header_ok};
+use castanet_wire::checksum::{self, Sum, header_ok};
 use castanet_wire::headers::frame_payload;
 use castanet_wire::{
     Ethernet, Geneve, Gre, GreHeader, Ipv4Header, Udp, Vxlan, ether_type, ip_proto,
@@ -99,13 +100,12 @@ impl PlainHeader {
         compare(&[(0, &[0xff; 6]), (12, &[0xff; 3])]);
         // Fragments, not the flag DF; the protocol; both addresses.
         compare(&[(20, &[0xbf, 0xff]), (23, &[0xff]), (26, &[0xff; 8])]);
-        // Of UDP the destination port, and no checksum.
-        let udp: [(usize, &[u8]); 2] = [(TRANSPORT + 2, &[0xff; 2]), (TRANSPORT + 6, &[0xff; 2])];
+        let port: (usize, &[u8]) = (TRANSPORT + 2, &[0xff; 2]);
         // Reserved bits are ignored. Geneve has no options, is no control packet, and carries Ethernet.
         match tunnel.encapsulation {
-            Encapsulation::Vxlan(_) => compare(&[udp[0], udp[1], (BEHIND_UDP, &[0x08])]),
+            Encapsulation::Vxlan(_) => compare(&[port, (BEHIND_UDP, &[0x08])]),
             Encapsulation::Geneve(_) => {
-                compare(&[udp[0], udp[1], (BEHIND_UDP, &[0xff, 0xc0, 0xff, 0xff])]);
+                compare(&[port, (BEHIND_UDP, &[0xff, 0xc0, 0xff, 0xff])]);
             }
             Encapsulation::Gre => compare(&[(TRANSPORT, &[0xff; 8][..behind.len()])]),
         }
@@ -192,8 +192,8 @@ impl TunnelTable {
     }
 
     /// The frame in an Ethernet frame that has come by one of the tunnels with a plain outer header: to both
-    /// addresses of this end, valid, of the frame's length, no fragment, without options, and without a UDP
-    /// checksum. `None` for all others.
+    /// addresses of this end, valid, of the frame's length, no fragment, and without options. `None` for all
+    /// others.
     #[inline(always)]
     pub fn find(&self, frame: &[u8]) -> Option<InnerFrame> {
         let head: &[u8; SHORTEST] = frame.first_chunk()?;
@@ -219,8 +219,21 @@ impl TunnelTable {
         let is_whole = usize::from(total_len) + Ethernet::LEN == frame.len()
             && frame.len() >= offset + Ethernet::LEN
             && (!is_udp || word16(head, TRANSPORT + 4) == total_len - Ipv4Header::LEN as u16);
-        (is_whole && header_ok(ip)).then_some(InnerFrame { tunnel, offset })
+        let is_valid = is_whole
+            && header_ok(ip)
+            && (!is_udp || word16(head, TRANSPORT + 6) == 0 || is_udp_sum_right(frame));
+        is_valid.then_some(InnerFrame { tunnel, offset })
     }
+}
+
+/// Whether the UDP checksum of a packet is right whose IPv4 header has no options, and which is as long as the frame.
+#[inline(never)]
+fn is_udp_sum_right(frame: &[u8]) -> bool {
+    let Some((ip, datagram)) = Ipv4Header::from_prefix(&frame[Ethernet::LEN..]) else {
+        return false;
+    };
+    let sum = checksum::pseudo_v4(ip.src(), ip.dst(), ip_proto::UDP, datagram.len());
+    sum.slice(datagram).checksum() == 0
 }
 
 /// Length of the headers of VXLAN and Geneve behind the Ethernet header.

@@ -10,7 +10,7 @@ use castanet_kit::tunnel::{Duplicate, Tunnel, TunnelTable};
 /// The packets are Ethernet frames. Each tunnel is `vxlan REMOTE VNI [PORT]` (RFC 7348), `geneve REMOTE VNI
 /// [PORT]` (RFC 8926) or `gre REMOTE [KEY]` (RFC 2784, 2890). The element takes out what has come with a
 /// plain outer header, as Linux and Open vSwitch send it: to ETHER and ADDRESS, from REMOTE, valid, of the length of the
-/// frame, no fragment, without IP options, UDP checksum, Geneve options, GRE checksum or
+/// frame, no fragment, without IP options, Geneve options, GRE checksum or
 /// sequence number. For the rest, elements such as `CheckIPHeader`, `IPClassifier`, `CheckUDPHeader` and `VXLANDecap` may stand
 /// behind the last output.
 ///

@@ -158,7 +158,7 @@ proptest! {
 fn mend_checksum(packet: &mut [u8]) {
     if let Some((header, _)) = Ipv4Header::from_prefix_mut(&mut packet[Ethernet::LEN..]) {
         header.set_checksum(0);
-        let sum = castanet_wire::checksum::of(header.bytes());
+        let sum = checksum::of(header.bytes());
         header.set_checksum(sum);
     }
 }
@@ -196,7 +196,15 @@ fn what_is_not_plain_is_left_alone() {
         packet[at] = byte;
         table.find(&packet)
     };
-    assert_eq!((with_byte(40, 1), with_byte(41, 1)), (None, None), "a UDP checksum");
+    assert_eq!((with_byte(40, 1), with_byte(41, 1)), (None, None), "a wrong UDP checksum");
+    let mut checked = plain.clone();
+    let (ip, datagram) = Ipv4Header::from_prefix(&checked[Ethernet::LEN..]).unwrap();
+    let sum = checksum::pseudo_v4(ip.src(), ip.dst(), ip_proto::UDP, datagram.len());
+    let sum = sum.slice(datagram).checksum();
+    checked[40..42].copy_from_slice(&sum.to_be_bytes());
+    assert!(table.find(&checked).is_some(), "a right UDP checksum");
+    *checked.last_mut().unwrap() ^= 1;
+    assert_eq!(table.find(&checked), None, "another byte under a checksum");
     assert_eq!((with_byte(38, 1), with_byte(39, 9)), (None, None), "another UDP length");
     assert_eq!(with_byte(24, plain[24] ^ 1), None, "a wrong checksum");
     assert_eq!(table.find(&plain[..plain.len() - 1]), None, "cut short");
