@@ -383,7 +383,7 @@ impl Run {
     fn pause(&self) -> Duration {
         let now = Instant::now();
         let pause = self.deadline.saturating_duration_since(now).min(LOOK);
-        // What this second takes no more of waits for the next one.
+        // Lines and answers beyond the limit of this second wait for the next one.
         let has_limit =
             self.has_log && !self.takes_log() || self.has_calls && !self.takes_answers();
         match has_limit {
