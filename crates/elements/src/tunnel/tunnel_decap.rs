@@ -25,6 +25,7 @@ use castanet_kit::tunnel::{Duplicate, Tunnel, TunnelTable};
 /// > in  hex 61
 /// < rest hex 61
 /// = d.tunnels vxlan 1.0.0.1 7\ngre 1.0.0.1
+/// = d.drops.unmatched 0
 /// ```
 #[derive(Element)]
 #[element(room = "tunnel", args = TunnelDecapArgs, methods, ports = "1/-")]
