@@ -296,12 +296,6 @@ impl BehindIp {
     }
 }
 
-/// A buffer that grows at the front, such as a packet.
-pub trait GrowFront {
-    /// Grows by this many bytes, and returns all bytes; the first ones have unspecified contents.
-    fn grow_front(&mut self, len: usize) -> &mut [u8];
-}
-
 impl OuterHeader {
     /// That of packets from `local` into a tunnel.
     pub fn new(local: Ipv4Addr, tunnel: &Tunnel) -> OuterHeader {
@@ -323,13 +317,20 @@ impl OuterHeader {
         u16::try_from(Ipv4Header::LEN + self.behind.bytes().len() + frame).ok()
     }
 
-    /// Prepends the header to a frame, for this total length and identification. `port` is the UDP source port;
-    /// without it, one of 2^14 by the frame's flow.
+    /// Writes the header before a frame, for this total length and identification. `grow` makes room for so
+    /// many bytes at the front, and returns them and the frame. `port` is the UDP source port; without it, one of
+    /// 2^14 by the frame's flow.
     #[inline(always)]
-    pub fn push(&self, frame: &mut impl GrowFront, total_len: u16, id: u16, port: Option<u16>) {
+    pub fn push<'a>(
+        &self,
+        grow: impl FnOnce(usize) -> &'a mut [u8],
+        total_len: u16,
+        id: u16,
+        port: Option<u16>,
+    ) {
         match &self.behind {
             BehindIp::Udp(behind) => {
-                let bytes = frame.grow_front(UDP_HEADERS);
+                let bytes = grow(UDP_HEADERS);
                 let Some((head, frame)) = bytes.split_first_chunk_mut() else { return };
                 let rest = self.fill::<UDP_HEADERS, _>(head, behind, total_len, id);
                 let port = port.unwrap_or_else(|| source_port(frame));
@@ -338,12 +339,12 @@ impl OuterHeader {
                 rest[4..6].copy_from_slice(&len.to_be_bytes());
             }
             BehindIp::Gre(behind) => {
-                let bytes = frame.grow_front(Ipv4Header::LEN + behind.len());
+                let bytes = grow(Ipv4Header::LEN + behind.len());
                 let Some(head) = bytes.first_chunk_mut() else { return };
                 self.fill::<{ Ipv4Header::LEN + 4 }, _>(head, behind, total_len, id);
             }
             BehindIp::GreKey(behind) => {
-                let bytes = frame.grow_front(Ipv4Header::LEN + behind.len());
+                let bytes = grow(Ipv4Header::LEN + behind.len());
                 let Some(head) = bytes.first_chunk_mut() else { return };
                 self.fill::<{ Ipv4Header::LEN + 8 }, _>(head, behind, total_len, id);
             }

@@ -5,7 +5,7 @@ use crate::ip::encap::{EncapExit, IdCounter};
 use castanet_element::args::UdpPort;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
-use castanet_kit::tunnel::{GrowFront, OuterHeader};
+use castanet_kit::tunnel::OuterHeader;
 
 /// Prepends the headers of a tunnel over IPv4 to each Ethernet frame, all at once.
 ///
@@ -87,17 +87,6 @@ impl TunnelEncap {
     }
 }
 
-/// A frame that grows.
-struct Frame<'a>(&'a mut Packet);
-
-impl GrowFront for Frame<'_> {
-    #[inline(always)]
-    fn grow_front(&mut self, len: usize) -> &mut [u8] {
-        self.0.push_front(len);
-        self.0.bytes_mut()
-    }
-}
-
 impl PerPacket for TunnelEncap {
     type On = on::Any;
     type Local = IdCounter;
@@ -110,7 +99,16 @@ impl PerPacket for TunnelEncap {
         let Some(total_len) = self.header.total_len(packet.len()) else {
             return EncapExit::TooLong;
         };
-        self.header.push(&mut Frame(packet), total_len, ids.next(), self.sport);
+        let frame = &mut *packet;
+        self.header.push(
+            move |len| {
+                frame.push_front(len);
+                frame.bytes_mut()
+            },
+            total_len,
+            ids.next(),
+            self.sport,
+        );
         packet.set_dst(self.tunnel.0.remote);
         packet.mark_ipv4(0, Ipv4Header::LEN as u16, total_len);
         EncapExit::Encapsulated

@@ -29,20 +29,20 @@ fn tunnels() -> impl Strategy<Value = Vec<Tunnel>> {
 fn packet(tunnel: &Tunnel, id: u16, frame: &[u8]) -> Vec<u8> {
     let there = Tunnel { remote: LOCAL, ..*tunnel };
     let header = OuterHeader::new(tunnel.remote, &there);
-    let mut packet = Bytes(frame.to_vec());
+    let mut packet = frame.to_vec();
     let total_len = header.total_len(frame.len()).expect("a short frame");
-    header.push(&mut packet, total_len, id, None);
+    let room = &mut packet;
+    header.push(
+        move |len| {
+            room.splice(0..0, vec![0xaa; len]);
+            &mut room[..]
+        },
+        total_len,
+        id,
+        None,
+    );
     let ethernet = Ethernet::new(HERE, MacAddr([2, 0, 0, 0, 0, 1]), ether_type::IPV4);
-    [&ethernet.bytes()[..], &packet.0].concat()
-}
-
-struct Bytes(Vec<u8>);
-
-impl GrowFront for Bytes {
-    fn grow_front(&mut self, len: usize) -> &mut [u8] {
-        self.0.splice(0..0, vec![0xaa; len]);
-        &mut self.0
-    }
+    [&ethernet.bytes()[..], &packet].concat()
 }
 
 fn table(tunnels: &[Tunnel]) -> TunnelTable {
