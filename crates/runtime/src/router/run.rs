@@ -173,18 +173,15 @@ impl Router {
         interrupted
     }
 
-    /// Runs up to [`ROUND`] turns of tasks, and obeys their notices, until a turn without any is idle. Where
-    /// packets have no order, a round is a turn.
+    /// Runs up to [`ROUND`] turns of tasks, and obeys their notices, until a turn without any is idle.
     fn round(&mut self, interrupted: &mut bool) -> TurnOutcome {
-        let turns = if self.control.order == PacketOrder::Bursts { 1 } else { ROUND };
+        if self.control.order == PacketOrder::Bursts {
+            return self.round_of_bursts(interrupted);
+        }
         let mut outcome = TurnOutcome::Ran;
-        for _ in 0..turns {
+        for _ in 0..ROUND {
             outcome = self.settle_a_while();
-            let mut has_notices = false;
-            while let Ok(notice) = self.control.notices.try_recv() {
-                *interrupted |= self.heed(notice);
-                has_notices = true;
-            }
+            let has_notices = self.heed_notices(interrupted);
             self.decide_stops();
             let is_idle = matches!(outcome, TurnOutcome::Idle(_));
             if is_idle && has_notices {
@@ -195,6 +192,35 @@ impl Router {
             }
         }
         outcome
+    }
+
+    /// The same where packets have no order: up to the turn after which the driver has something to do, which
+    /// has its time at once.
+    fn round_of_bursts(&mut self, interrupted: &mut bool) -> TurnOutcome {
+        let next_program = self.next_program();
+        let turns = if self.control.stops > 0 { 1 } else { ROUND };
+        for _ in 0..turns {
+            let outcome = self.settle_a_while();
+            match (self.heed_notices(interrupted), outcome) {
+                (false, TurnOutcome::Ran) => {}
+                (true, TurnOutcome::Idle(_)) => return TurnOutcome::Ran,
+                _ => return outcome,
+            }
+            if next_program.is_some_and(|time| time <= self.control.clock.peek()) {
+                break;
+            }
+        }
+        TurnOutcome::Ran
+    }
+
+    /// Obeys the events that have come; returns whether there were any.
+    fn heed_notices(&mut self, interrupted: &mut bool) -> bool {
+        let mut has_notices = false;
+        while let Ok(notice) = self.control.notices.try_recv() {
+            *interrupted |= self.heed(notice);
+            has_notices = true;
+        }
+        has_notices
     }
 
     /// Whether the router ends, or this configuration does.
@@ -311,7 +337,7 @@ impl Router {
         !called.is_empty()
     }
 
-    /// Gives each worker a turn; idle only when all are.
+    /// Gives each worker a turn; idle only when all are. [`TurnOutcome::Calls`] if it has made calls.
     fn settle_a_while(&mut self) -> TurnOutcome {
         let mut all = TurnOutcome::Idle(None);
         for index in 0..self.workers.len() {
@@ -321,8 +347,9 @@ impl Router {
                 (TurnOutcome::Idle(a), TurnOutcome::Idle(b)) => TurnOutcome::Idle(earlier(a, b)),
                 (_, TurnOutcome::Calls) => {
                     self.make_calls(index);
-                    TurnOutcome::Ran
+                    TurnOutcome::Calls
                 }
+                (TurnOutcome::Calls, _) => TurnOutcome::Calls,
                 _ => TurnOutcome::Ran,
             };
             // Click's sources look at the clock in their turns.
