@@ -1,6 +1,8 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
-use crate::exec::{AfterCall, ExecState, HandlerCall, RandomNumbers, is_default_channel};
+use crate::exec::{
+    AfterCall, Destination, ExecState, HandlerCall, RandomNumbers, is_default_channel,
+};
 use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
 use crate::time::Time;
@@ -50,6 +52,23 @@ pub struct Cx<'a> {
 }
 
 impl Exits for Cx<'_> {
+    type Destination = Destination;
+
+    #[inline]
+    fn batches_for(
+        &mut self,
+        fates: &[u8],
+        places: &mut [usize],
+    ) -> Option<&mut [(Destination, Batch)]> {
+        if fates.iter().any(|&fate| self.exec.is_drop(fate)) {
+            return None;
+        }
+        for (place, &fate) in places.iter_mut().zip(fates) {
+            *place = self.exec.outputs.place_or_emit(fate);
+        }
+        Some(self.exec.outputs.as_mut_slice())
+    }
+
     /// The batch for an output; counts a drop for a reason to drop.
     #[inline(always)]
     fn batch_for(&mut self, fate: u8) -> Option<&mut Batch> {

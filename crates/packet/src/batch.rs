@@ -22,7 +22,7 @@ pub const MAX_BURST: usize = 256;
 #[derive(Debug, Default)]
 pub struct Batch {
     /// `ManuallyDrop`, because the batch's own destructor recycles frames in bulk.
-    packets: ManuallyDrop<Vec<Packet>>,
+    pub(crate) packets: ManuallyDrop<Vec<Packet>>,
 }
 
 impl Batch {
@@ -245,25 +245,14 @@ impl Batch {
         self.separate(fates, keep, |fate, packets| sink(fate, packets.remove()));
     }
 
-    /// Keeps the packets whose fate is `keep`, in order, and moves each of the others to the end of
-    /// the batch that `exits` has for its fate, or drops it. `fates` has one entry for each packet.
-    ///
-    /// # Panics
-    /// If the lengths of `fates` and of the batch differ.
-    #[inline]
-    pub fn divide(&mut self, fates: &[u8], keep: u8, exits: &mut impl Exits) {
-        self.separate(fates, keep, |fate, packets| match exits.batch_for(fate) {
-            Some(batch) => packets.move_to(batch),
-            None => {
-                let packet = packets.remove();
-                exits.drop_one(fate, &packet);
-            }
-        });
-    }
-
     /// Keeps the packets whose fate is `keep`; `take` takes each of the others out.
     #[inline(always)]
-    fn separate(&mut self, fates: &[u8], keep: u8, mut take: impl FnMut(u8, &mut Compaction)) {
+    pub(crate) fn separate(
+        &mut self,
+        fates: &[u8],
+        keep: u8,
+        mut take: impl FnMut(u8, &mut Compaction),
+    ) {
         assert_eq!(fates.len(), self.len(), "one fate a packet");
         let kept = common_prefix(fates, keep);
         if kept == fates.len() {
@@ -354,17 +343,9 @@ impl Batch {
     }
 }
 
-/// The batches to which [`Batch::divide`] moves packets.
-pub trait Exits {
-    /// The batch for the next packet, which has this fate; `None` if it is to be dropped.
-    fn batch_for(&mut self, fate: u8) -> Option<&mut Batch>;
-    /// Called with each packet for which there was no batch, before it is dropped.
-    fn drop_one(&mut self, fate: u8, packet: &Packet);
-}
-
 /// Number of fates, from the start, that are all `keep`.
 #[inline]
-fn common_prefix(fates: &[u8], keep: u8) -> usize {
+pub(crate) fn common_prefix(fates: &[u8], keep: u8) -> usize {
     let all = [keep; 8];
     let words = fates.chunks_exact(8).take_while(|chunk| *chunk == all).count() * 8;
     words + fates[words..].iter().take_while(|&&fate| fate == keep).count()
@@ -373,7 +354,7 @@ fn common_prefix(fates: &[u8], keep: u8) -> usize {
 /// A batch during compaction: `kept` packets, a gap of free slots, and the
 /// unprocessed packets from `next` to `end`. Its destructor closes the gap,
 /// also when the caller panics.
-struct Compaction<'b> {
+pub(crate) struct Compaction<'b> {
     packets: &'b mut Vec<Packet>,
     kept: usize,
     next: usize,
@@ -413,7 +394,7 @@ impl<'b> Compaction<'b> {
 
     /// Moves the next packet to the end of `batch`.
     #[inline]
-    fn move_to(&mut self, batch: &mut Batch) {
+    pub(crate) fn move_to(&mut self, batch: &mut Batch) {
         debug_assert!(self.next < self.end);
         batch.reserve(1);
         let len = batch.packets.len();
@@ -430,7 +411,7 @@ impl<'b> Compaction<'b> {
 
     /// Removes the next packet and returns it.
     #[inline]
-    fn remove(&mut self) -> Packet {
+    pub(crate) fn remove(&mut self) -> Packet {
         debug_assert!(self.next < self.end);
         // SAFETY: slot `next` holds a packet, and is free afterwards.
         let packet = unsafe { self.packets.as_ptr().add(self.next).read() };

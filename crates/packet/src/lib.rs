@@ -12,6 +12,7 @@
 pub mod anno;
 mod batch;
 mod contents;
+mod division;
 mod frame;
 mod headers;
 mod heap_account;
@@ -21,7 +22,8 @@ mod queue;
 mod raw;
 mod view;
 
-pub use batch::{BURST, Batch, Clones, Exits, IntoIter, MAX_BURST};
+pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST};
+pub use division::Exits;
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use heap_account::{AccountAllocator, HeapAccount, HeapPayment};
 pub use packet::{Packet, PacketType, PartialChecksums};

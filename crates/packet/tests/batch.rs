@@ -18,13 +18,20 @@ fn pool(frames: usize) -> Pool {
     Pool::new(PoolConfig { frames, data_capacity: 64, ..PoolConfig::default() }).unwrap()
 }
 
-/// Four batches, and the first bytes of packets that were dropped.
+/// Batches by fate, and the first bytes of packets that were dropped.
 #[derive(Default)]
-struct ExitBatches([Batch; 4], Vec<u8>);
+struct ExitBatches([((), Batch); 20], Vec<u8>);
 
 impl Exits for ExitBatches {
+    type Destination = ();
+
+    fn batches_for(&mut self, fates: &[u8], places: &mut [usize]) -> Option<&mut [((), Batch)]> {
+        places.iter_mut().zip(fates).for_each(|(place, &fate)| *place = fate.into());
+        fates.iter().all(|&fate| usize::from(fate) < self.0.len()).then_some(&mut self.0)
+    }
+
     fn batch_for(&mut self, fate: u8) -> Option<&mut Batch> {
-        self.0.get_mut(usize::from(fate))
+        self.0.get_mut(usize::from(fate)).map(|(_, batch)| batch)
     }
 
     fn drop_one(&mut self, fate: u8, packet: &Packet) {
@@ -57,19 +64,25 @@ proptest! {
 
     #[test]
     fn divide_moves_by_fate_and_drops_the_rest(
-        fates in prop::collection::vec(prop_oneof![3 => Just(0u8), 1 => 0..4u8, 1 => Just(255)], 0..200),
+        mut fates in prop::collection::vec(prop_oneof![3 => Just(0u8), 1 => 0..20u8, 1 => Just(255)], 0..200),
         keep in 0..3u8,
+        most in prop_oneof![Just(255), Just(19), 1..6u8],
+        before in 0..3usize,
     ) {
+        fates.iter_mut().for_each(|fate| *fate = (*fate).min(most));
         let pool = pool(256);
         let mut batch: Batch = (0..fates.len()).map(|i| pool.copy_in(&[i as u8]).unwrap()).collect();
         let mut ways = ExitBatches::default();
+        for (_, way) in &mut ways.0 {
+            *way = (0..before).map(|_| Packet::from_bytes(&[201])).collect();
+        }
         batch.divide(&fates, keep, &mut ways);
         let of = |fate| -> Vec<u8> {
             fates.iter().zip(0u8..).filter(|pair| *pair.0 == fate).map(|pair| pair.1).collect()
         };
         prop_assert_eq!(numbers(&batch), of(keep));
-        for (way, fate) in ways.0.iter().zip(0u8..).filter(|pair| pair.1 != keep) {
-            prop_assert_eq!(numbers(way), of(fate));
+        for ((_, way), fate) in ways.0.iter().zip(0u8..).filter(|pair| pair.1 != keep) {
+            prop_assert_eq!(numbers(way), [vec![201; before], of(fate)].concat());
         }
         prop_assert_eq!(pool.in_use(), fates.len() - ways.1.len());
         prop_assert_eq!(ways.1, of(255));

@@ -83,11 +83,23 @@ impl Outputs {
     /// The same; an empty batch, emitted now, if there is none.
     #[inline]
     pub fn find_or_emit(&mut self, output: u8) -> &mut Batch {
-        let place = match self.place_of(output) {
+        let place = self.place_or_emit(output);
+        &mut self.batches[place].1
+    }
+
+    /// Its index.
+    #[inline]
+    pub(crate) fn place_or_emit(&mut self, output: u8) -> usize {
+        match self.place_of(output) {
             Some(place) => place,
             None => self.search_or_emit(output),
-        };
-        &mut self.batches[place].1
+        }
+    }
+
+    /// All batches.
+    #[inline]
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [(Destination, Batch)] {
+        &mut self.batches
     }
 
     /// Where the batch for `output` was last found, if it is there still.
