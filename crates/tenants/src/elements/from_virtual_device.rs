@@ -95,10 +95,20 @@ impl FromVirtualDeviceState {
     }
 }
 
-/// Takes out packets without an Ethernet header.
+/// Marks the headers of the packets from index `from` on, and drops those without one.
+fn mark_all(batch: &mut Batch, from: usize, cx: &mut Cx) {
+    let packets = &mut batch.as_mut_slice()[from..];
+    let marked = packets.iter_mut().map(mark_ethernet).filter(|&is_marked| is_marked).count();
+    if marked < batch.len() - from {
+        drop_short(batch, from, cx);
+    }
+}
+
+/// Takes out packets without an Ethernet header, from index `from` on.
 #[cold]
-fn drop_short(batch: &mut Batch, cx: &mut Cx) {
-    for mut packet in std::mem::take(batch).drain() {
+fn drop_short(batch: &mut Batch, from: usize, cx: &mut Cx) {
+    let mut marked = batch.split_off(from);
+    for mut packet in marked.drain() {
         match mark_ethernet(&mut packet) {
             true => batch.push(packet),
             false => cx.emit(FromVirtualDeviceExit::Short, packet),
@@ -111,10 +121,6 @@ impl Store for FromVirtualDevice {
     type Fate = FromVirtualDeviceExit;
 
     fn enqueue(&self, state: &mut FromVirtualDeviceState, mut batch: Batch, cx: &mut Cx) {
-        let marked = batch.iter_mut().map(mark_ethernet).filter(|&is_marked| is_marked).count();
-        if marked < batch.len() {
-            drop_short(&mut batch, cx);
-        }
         let room = self.room(state);
         if batch.len() > room {
             let excess = batch.split_off(room);
@@ -123,9 +129,13 @@ impl Store for FromVirtualDevice {
         state.waiting.append(&mut batch);
     }
 
-    fn dequeue(&self, state: &mut FromVirtualDeviceState, n: usize, into: &mut Batch, _: &mut Cx) {
+    fn dequeue(&self, state: &mut FromVirtualDeviceState, n: usize, into: &mut Batch, cx: &mut Cx) {
         let (packets, bytes) = (into.len(), into.byte_count());
-        state.waiting.take(n, into);
+        while n > 0 && into.len() == packets && !state.waiting.is_empty() {
+            state.waiting.take(n, into);
+            // Here rather than where they come in: their headers are then in the cache for the elements below.
+            mark_all(into, packets, cx);
+        }
         state.count += (into.len() - packets) as u64;
         state.byte_count += into.byte_count() - bytes;
     }
