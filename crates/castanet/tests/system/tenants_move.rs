@@ -14,6 +14,9 @@ use crate::testbed::{LATER, SOON, conf, program, until};
 
 const ENDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_move_ends.py");
 
+/// Passes a connection on, and cuts it.
+const CUT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_move_cut.py");
+
 /// Sends random bytes to the second box's address for tenants, which must answer nothing. The box may have reset the
 /// connection before the client closes its side: `shutdown` then says ENOTCONN.
 const GARBAGE: &str = "
@@ -134,6 +137,18 @@ impl MoveNetwork {
 
     fn move_red(&self, from: usize, to: usize) -> Output {
         self.tenants(from, &["move", "red", &listen(to)]).output().unwrap()
+    }
+
+    /// Moves `red` over a connection that is cut after so many messages of one side.
+    fn move_red_cut(&self, from: usize, to: usize, side: &str, messages: u32) -> Output {
+        let here = format!("172.16.0.{}:4791", from + 1);
+        let cut = self.boxes[from].command("/usr/bin/python3").arg(CUT);
+        let cut = cut.args([&here, &listen(to), side, &messages.to_string()]);
+        let mut cut = cut.spawn().unwrap();
+        cut.wait_for("ready", SOON).unwrap();
+        let moved = self.tenants(from, &["move", "red", &here]).output().unwrap();
+        cut.wait(LATER).unwrap();
+        moved
     }
 
     fn ctl(&self, number: usize, words: &[&str]) -> Output {
@@ -274,6 +289,53 @@ fn a_move_that_fails_leaves_the_tenant_where_it_is() {
     key.arg(it.lab.directory().join("move.key")).check().unwrap();
     it.processes[1] = it.start(1, "");
     expect(&it, &listen(1), "the other instance has another key");
+}
+
+/// Cuts moves after each message of one side, the next time one later, until one leaves the tenant held where it
+/// was; returns how many messages got through then, and what was said.
+fn cut_until_held(it: &MoveNetwork, from: usize, to: usize, side: &str) -> (u32, Output) {
+    let before = it.configuration(from);
+    let elsewhere = it.configuration(to);
+    for messages in 0..100 {
+        let moved = it.move_red_cut(from, to, side, messages);
+        assert!(!moved.success(), "{side} {messages}: {}", moved.printed());
+        if moved.stderr.contains("It is held here") {
+            return (messages, moved);
+        }
+        refused(&moved);
+        it.ping_red();
+        assert_eq!(it.configuration(from), before, "{side} {messages}");
+        until("the other box keeps the tenant", || it.configuration(to) == elsewhere);
+    }
+    panic!("{side}: no move came to its last message");
+}
+
+#[test]
+fn a_tenant_runs_in_one_place_whenever_the_connection_of_its_move_breaks() {
+    let it = MoveNetwork::new("tenants-move-cut");
+    it.ping_red();
+    // The other box runs it, and its answer is lost: offer, one round at least.
+    let (messages, moved) = cut_until_held(&it, 0, 1, "to");
+    assert!(messages >= 3, "{messages}: {}", moved.printed());
+    assert!(moved.stderr.contains("has not said that it runs"), "{}", moved.printed());
+    assert_eq!(it.read(1, "red/pings.table_size"), it.read(0, "red/pings.table_size"));
+    it.ping_red();
+    let (here, there) = (it.read(0, "red/pings.table_size"), it.read(1, "red/pings.table_size"));
+    assert!(there > here, "pings went through the box that the tenant has left: {here}, {there}");
+    it.tenants(0, &["remove", "red"]).check().unwrap();
+    it.ping_red();
+    assert_eq!((it.configuration(0), it.configuration(1)), ("removed".into(), "installed".into()));
+    // The word to run it is lost: it goes on where it was, as the command says.
+    let (_, moved) = cut_until_held(&it, 1, 0, "from");
+    let says = "castanet ctl write red_account.held false";
+    assert!(moved.stderr.contains(says), "{}", moved.printed());
+    until("the other box keeps the tenant", || it.configuration(0) == "removed");
+    let goes_on = it.ctl(1, &["write", "red_account.held", "false"]);
+    assert!(goes_on.success(), "{}", goes_on.printed());
+    it.ping_red();
+    let moved = it.move_red(1, 0);
+    assert!(moved.success(), "{}", moved.printed());
+    it.ping_red();
 }
 
 #[test]
