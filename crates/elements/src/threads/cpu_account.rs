@@ -21,6 +21,9 @@ use std::time::Duration;
 /// turn. A run of one packet that takes longer is counted in `overruns`.
 /// Where no other account has a DELAY, a run takes up to four bursts, if that takes no more than 100 µs.
 ///
+/// Tasks of the router that only bring packets to accounts wait while all of these have full queues, or, for 100 µs, enough for
+/// a run: more packets would be of no use.
+///
 /// While an account is HELD its tasks and timers wait, and packets wait for it where they are kept, such as in
 /// queues; handlers answer, and the router's own tasks may take packets out of its queues.
 ///

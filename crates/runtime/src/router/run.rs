@@ -194,8 +194,7 @@ impl Router {
         outcome
     }
 
-    /// The same where packets have no order: up to the turn after which the driver has something to do, which
-    /// has its time at once.
+    /// The round where packets have no order: it ends behind the turn after which the driver has something to do.
     fn round_of_bursts(&mut self, interrupted: &mut bool) -> TurnOutcome {
         let next_program = self.next_program();
         let turns = if self.control.stops > 0 { 1 } else { ROUND };

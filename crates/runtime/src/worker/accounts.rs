@@ -15,10 +15,10 @@ mod tick_counter;
 use super::meter::VISIT;
 use super::{Tasks, Worker};
 use crate::graph::Graph;
-use crate::graph::assign::accounts::OWN;
+use crate::graph::assign::accounts::{OWN, receivers};
 use crate::graph::assign::{AccountPlan, Assignment};
 use crate::graph::task::TaskKind;
-use account_state::{AccountState, Arrivals};
+use account_state::{AccountState, Arrivals, MOST_WAITS};
 use castanet_element::exec::{Counters, ExecState};
 use castanet_element::time::{Clock, Time};
 use castanet_kit::cpu_shares::{CpuChoice, CpuShare, CpuShares};
@@ -64,6 +64,12 @@ pub(crate) struct Accounts {
     /// Whether the last run of the router's own tasks moved a whole burst, so that more packets wait
     /// outside.
     is_backlogged: bool,
+    /// The accounts to which the router's own tasks bring packets, if those do nothing else.
+    receivers: Vec<usize>,
+    /// Runs of all accounts up to the last one of the router's own tasks, and the counter at its end.
+    own_run: (u64, u64),
+    /// Ticks of [`LONG_RUN`].
+    long_run: u64,
     /// The account that pays for the present command.
     payer: usize,
     /// The counter up to which all time is charged.
@@ -110,6 +116,9 @@ impl Accounts {
         let bound = RunBound::new(per_visit, counter.ticks(LONG_RUN));
         let mark = counter.now(clock.now());
         let mut accounts = Accounts {
+            receivers: receivers(graph, plan),
+            own_run: (0, mark),
+            long_run: counter.ticks(LONG_RUN),
             shares: CpuShares::new(&shares, counter.ticks(SAVED), mark),
             of: plan.elements.iter().map(|it| it.account).collect(),
             states: plan.accounts.iter().map(|it| AccountState::new(it, bound)).collect(),
@@ -240,7 +249,10 @@ impl Accounts {
         self.runs += 1;
         let (runs, state) = (self.runs, &mut self.states[run.account]);
         match run.account {
-            OWN => self.is_backlogged = packets >= run.burst as u64,
+            OWN => {
+                self.is_backlogged = packets >= run.burst as u64;
+                self.own_run = (runs, self.mark);
+            }
             _ => state.arrivals.leave(packets, runs),
         }
         let most = state.bound.most.unwrap_or(u64::MAX);
@@ -265,7 +277,7 @@ impl Accounts {
             };
             let state = &mut self.states[it.account];
             if it.comes_in {
-                state.arrivals.come(&it, self.runs, exec.burst);
+                state.arrivals.come(&it, self.runs);
                 self.has_arrivals = self.counter.counter.is_some();
             }
             paid += part;
@@ -315,15 +327,41 @@ impl Accounts {
     /// The account that runs next, with bursts of at most `burst` packets. While packets wait outside, an
     /// account without a bound on its delay waits until it has as many as a run may take: the cost of a run beside its
     /// packets is then shared by more. The router's own tasks do not wait for an account that has them: packets of
-    /// others may be among those outside.
+    /// others may be among those outside. While all accounts have them, see [`Self::own_tasks_wait`].
     #[inline]
     fn choose(&mut self, tasks: &Tasks, burst: usize) -> CpuChoice {
-        let collects = self.is_backlogged && tasks.has_ready(OWN);
+        let has_own = tasks.has_ready(OWN);
+        let collects = self.is_backlogged && has_own;
+        let own_waits = has_own && self.own_tasks_wait(tasks, burst);
         let Accounts { states, shares, runs, .. } = self;
-        shares.choose(self.mark, |account| {
+        let may_run = |account: usize| {
             let state = &states[account];
             let may_run = || tasks.has_ready(account) && !(collects && state.waits(burst, *runs));
             (state.cut_run.is_some() || may_run()) && !state.plan.held
+        };
+        if own_waits {
+            let other = shares.choose(self.mark, |account| account != OWN && may_run(account));
+            if matches!(other, CpuChoice::Run(_)) {
+                return other;
+            }
+        }
+        shares.choose(self.mark, may_run)
+    }
+
+    /// Whether the router's own tasks wait for others, for so many runs at most: because all accounts to which they bring
+    /// packets have full stores, or, for the time of a long run, as many packets as a run may take. More packets would be
+    /// dropped there, or would be out of the cache when they are processed.
+    #[inline]
+    fn own_tasks_wait(&self, tasks: &Tasks, burst: usize) -> bool {
+        let (runs, mark) = self.own_run;
+        if self.receivers.is_empty() || self.runs - runs >= MOST_WAITS {
+            return false;
+        }
+        let is_soon = self.mark.saturating_sub(mark) < self.long_run;
+        self.receivers.iter().all(|&account| {
+            let state = &self.states[account];
+            let has_enough = state.is_full() || is_soon && state.has_whole_run(burst);
+            has_enough && tasks.has_ready(account)
         })
     }
 

@@ -4,6 +4,7 @@
 use super::{Assignment, said_of};
 use crate::graph::{Flow, Graph};
 use castanet_element::account::{AccountMemory, CpuAccount, MemoryLimits};
+use castanet_element::class::Role;
 use castanet_element::element::Facts;
 use castanet_kit::cpu_shares::CpuShare;
 use castanet_packet::HeapPayment;
@@ -140,4 +141,39 @@ pub(crate) fn boundaries(graph: &Graph, plan: &Assignment) -> Vec<AccountBoundar
         }
     }
     found
+}
+
+/// The accounts to which the router's own tasks bring packets; none if those tasks do anything else: if one takes packets
+/// out of a store, or asks a source whose packets reach no store of an account, or if packets come into accounts otherwise.
+pub(crate) fn receivers(graph: &Graph, plan: &Assignment) -> Vec<usize> {
+    let is_own = |element: usize| plan[element].account == OWN;
+    let role = |element: usize| graph.elements[element].class.role;
+    let elements = || 0..graph.elements.len();
+    let is_pulled = graph
+        .edges
+        .iter()
+        .any(|edge| edge.flow == Flow::Pull && (is_own(edge.from.node) || is_own(edge.to.node)));
+    let entries: Vec<usize> = boundaries(graph, plan).iter().map(|it| it.element).collect();
+    let has_store = elements().any(|it| is_own(it) && role(it) == Role::Store);
+    if is_pulled || has_store || entries.iter().any(|&it| role(it) != Role::Store) {
+        return Vec::new();
+    }
+    let mut reaches = vec![false; graph.elements.len()];
+    let mut next = entries.clone();
+    while let Some(element) = next.pop() {
+        for edge in graph.edges.iter().filter(|edge| edge.to.node == element) {
+            let from = edge.from.node;
+            if is_own(from) && !std::mem::replace(&mut reaches[from], true) {
+                next.push(from);
+            }
+        }
+    }
+    let is_source = |it: usize| matches!(role(it), Role::Source | Role::Duplex);
+    if elements().any(|it| is_own(it) && is_source(it) && !reaches[it]) {
+        return Vec::new();
+    }
+    let mut accounts: Vec<usize> = entries.iter().map(|&it| plan[it].account).collect();
+    accounts.sort_unstable();
+    accounts.dedup();
+    accounts
 }

@@ -5,10 +5,11 @@ use super::crossings::CrossingCount;
 use super::cut_runs::CutRun;
 use super::run_bound::RunBound;
 use crate::graph::assign::AccountPlan;
-use castanet_packet::HeapPayment;
+use castanet_packet::{HeapPayment, MAX_BURST};
 
-/// Runs of others for which an account with fewer packets than a run may take waits for more.
-const MOST_WAITS: u64 = 16;
+/// Runs of others for which an account with fewer packets than a run may take waits for more, and for which the router's
+/// own tasks wait while accounts have enough.
+pub(super) const MOST_WAITS: u64 = 16;
 
 /// An account on one worker: its plan, its use and its runs.
 pub(super) struct AccountState {
@@ -36,33 +37,43 @@ pub(super) struct AccountUsage {
     pub(super) fresh: u64,
 }
 
-/// The packets that have come into an account since its last run.
-#[derive(Clone, Copy, Debug, Default)]
+/// The packets that have come into an account and wait there.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Arrivals {
     packets: u64,
-    /// Runs of all accounts before the first of them came.
+    /// Runs of all accounts before the first of them came, or before the account's last run.
     since: u64,
-    /// Whether a store that they came into has no room for another burst.
-    is_full: bool,
+    /// Packets for which the fullest of their stores has room.
+    room: usize,
+}
+
+impl Default for Arrivals {
+    fn default() -> Arrivals {
+        Arrivals { packets: 0, since: 0, room: usize::MAX }
+    }
 }
 
 impl Arrivals {
-    /// Notes that packets have come, in the run after so many, where bursts have at most `burst` packets.
+    /// Notes that packets have come, in the run after so many.
     #[inline]
-    pub(super) fn come(&mut self, it: &CrossingCount, runs: u64, burst: usize) {
+    pub(super) fn come(&mut self, it: &CrossingCount, runs: u64) {
         if self.packets == 0 {
             self.since = runs;
         }
         self.packets += it.packets;
-        self.is_full |= it.room < burst;
+        self.room = self.room.min(it.room);
     }
 
     /// Notes that the last of so many runs, one of the account, took packets. The wait of others begins
     /// again.
     #[inline]
     pub(super) fn leave(&mut self, packets: u64, runs: u64) {
-        let packets = self.packets.saturating_sub(packets);
-        *self = Arrivals { packets, since: runs, is_full: false };
+        let taken = usize::try_from(packets).unwrap_or(usize::MAX);
+        *self = Arrivals {
+            packets: self.packets.saturating_sub(packets),
+            since: runs,
+            room: self.room.saturating_add(taken),
+        };
     }
 }
 
@@ -90,9 +101,21 @@ impl AccountState {
     /// runs of all accounts. One whose delay is bounded does not, nor one of which a store is nearly full.
     #[inline]
     pub(super) fn waits(&self, burst: usize, runs: u64) -> bool {
-        let Arrivals { packets, since, is_full } = self.arrivals;
-        let may_wait = self.plan.delay.is_none() && !is_full && runs - since < MOST_WAITS;
+        let Arrivals { packets, since, room } = self.arrivals;
+        let may_wait = self.plan.delay.is_none() && room >= burst && runs - since < MOST_WAITS;
         may_wait && (1..self.bound.burst_of(burst) as u64).contains(&packets)
+    }
+
+    /// Whether as many packets wait as a run may take, where bursts have `burst`.
+    #[inline]
+    pub(super) fn has_whole_run(&self, burst: usize) -> bool {
+        self.arrivals.packets >= self.bound.burst_of(burst) as u64
+    }
+
+    /// Whether a store has no room for all that a device may bring at once.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.arrivals.room < MAX_BURST
     }
 
     /// Has the account pay for memory that this thread allocates, until the result is dropped.
