@@ -3,16 +3,16 @@
 use crate::batch::{Batch, MAX_BURST, common_prefix};
 use crate::packet::Packet;
 
-/// The most batches among which packets are dealt in one pass.
-const MOST_WAYS: usize = 16;
-/// The fewest packets for which that pays.
+/// The most fates of packets that are moved in one pass.
+const MOST_FATES: usize = 16;
+/// The fewest packets for which such a pass pays.
 const FEWEST: usize = 8;
-/// Marks a fate that no packet has had yet.
-const UNSEEN: u8 = u8::MAX;
+/// The index of a fate that no packet has had yet.
+const NO_INDEX: u8 = u8::MAX;
 
 /// The batches to which [`Batch::divide`] moves packets.
 pub trait Exits {
-    /// What lies beside each batch.
+    /// The value that lies beside each batch.
     type Destination;
 
     /// The batches for these fates, which are different ones: those at `places`. `None` if some of the fates have no
@@ -29,32 +29,33 @@ pub trait Exits {
 }
 
 /// The fates of some packets, in the order of their first packets.
-struct Ways {
+struct FateCounts {
     /// By fate: its index.
     of: [u8; 256],
-    fates: [u8; MOST_WAYS],
+    fates: [u8; MOST_FATES],
     /// Packets of each.
-    counts: [usize; MOST_WAYS],
+    counts: [usize; MOST_FATES],
     len: usize,
 }
 
-impl Ways {
-    /// Those of packets with these fates, `first` before all others; `None` if there are too many.
+impl FateCounts {
+    /// The counts for packets with these fates, `first` before all others; `None` if there are too many fates.
     #[inline]
-    fn new(first: u8, fates: &[u8]) -> Option<Ways> {
-        let mut ways = Ways { of: [UNSEEN; 256], fates: [first; _], counts: [0; _], len: 1 };
-        ways.of[usize::from(first)] = 0;
+    fn new(first: u8, fates: &[u8]) -> Option<FateCounts> {
+        let mut counted =
+            FateCounts { of: [NO_INDEX; 256], fates: [first; _], counts: [0; _], len: 1 };
+        counted.of[usize::from(first)] = 0;
         for &fate in fates {
-            let mut way = usize::from(ways.of[usize::from(fate)]);
-            if way >= MOST_WAYS {
-                way = ways.len;
-                *ways.fates.get_mut(way)? = fate;
-                ways.of[usize::from(fate)] = way as u8;
-                ways.len += 1;
+            let mut index = usize::from(counted.of[usize::from(fate)]);
+            if index >= MOST_FATES {
+                index = counted.len;
+                *counted.fates.get_mut(index)? = fate;
+                counted.of[usize::from(fate)] = index as u8;
+                counted.len += 1;
             }
-            ways.counts[way % MOST_WAYS] += 1;
+            counted.counts[index % MOST_FATES] += 1;
         }
-        Some(ways)
+        Some(counted)
     }
 }
 
@@ -81,20 +82,20 @@ impl Batch {
         });
     }
 
-    /// Does that with the last packets, which have these fates, if there is a batch for each of them, and if they are
-    /// few: looks each of the batches up once, and makes room in it once.
+    /// Divides the last packets of the batch, which have these fates, if there is a batch for each fate, and if the fates are
+    /// few: looks each of the batches up once, and makes room in it once. Else returns `None`, and moves nothing.
     fn deal(&mut self, fates: &[u8], keep: u8, exits: &mut impl Exits) -> Option<()> {
-        let ways = Ways::new(keep, fates)?;
-        let others = 1..ways.len;
-        let mut places = [0; MOST_WAYS];
+        let counted = FateCounts::new(keep, fates)?;
+        let others = 1..counted.len;
+        let mut places = [0; MOST_FATES];
         let batches =
-            exits.batches_for(&ways.fates[others.clone()], &mut places[others.clone()])?;
-        let mut ends = [std::ptr::null_mut::<Packet>(); MOST_WAYS];
-        for way in others.clone() {
-            if places[1..way].contains(&places[way]) {
+            exits.batches_for(&counted.fates[others.clone()], &mut places[others.clone()])?;
+        let mut ends = [std::ptr::null_mut::<Packet>(); MOST_FATES];
+        for n in others.clone() {
+            if places[1..n].contains(&places[n]) {
                 return None;
             }
-            batches[places[way]].1.reserve(ways.counts[way]);
+            batches[places[n]].1.reserve(counted.counts[n]);
         }
         let all = self.packets.len();
         let kept = all - fates.len();
@@ -107,20 +108,20 @@ impl Batch {
             self.packets.set_len(0);
             let first = self.packets.as_mut_ptr();
             ends[0] = first.add(kept);
-            for way in others.clone() {
-                let batch = &mut batches[places[way]].1.packets;
-                ends[way] = batch.as_mut_ptr().add(batch.len());
+            for n in others.clone() {
+                let batch = &mut batches[places[n]].1.packets;
+                ends[n] = batch.as_mut_ptr().add(batch.len());
             }
             for (n, &fate) in fates.iter().enumerate() {
-                let end = &mut ends[usize::from(ways.of[usize::from(fate)]) % MOST_WAYS];
+                let end = &mut ends[usize::from(counted.of[usize::from(fate)]) % MOST_FATES];
                 let packet = first.add(kept + n).read();
                 end.write(packet);
                 *end = end.add(1);
             }
-            self.packets.set_len(kept + ways.counts[0]);
-            for way in others {
-                let batch = &mut batches[places[way]].1.packets;
-                let len = batch.len() + ways.counts[way];
+            self.packets.set_len(kept + counted.counts[0]);
+            for n in others {
+                let batch = &mut batches[places[n]].1.packets;
+                let len = batch.len() + counted.counts[n];
                 batch.set_len(len);
             }
         }

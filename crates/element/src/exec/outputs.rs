@@ -87,7 +87,7 @@ impl Outputs {
         &mut self.batches[place].1
     }
 
-    /// Its index.
+    /// The index of that batch.
     #[inline]
     pub(crate) fn place_or_emit(&mut self, output: u8) -> usize {
         match self.place_of(output) {

@@ -3,6 +3,7 @@
 use super::link_header::mark_ethernet;
 use castanet_element::packet::PacketQueue;
 use castanet_element::prelude::*;
+use castanet_wire::Ethernet;
 
 /// Emits the Ethernet frames that the demultiplexer pushes for a tenant's virtual device.
 ///
@@ -95,23 +96,19 @@ impl FromVirtualDeviceState {
     }
 }
 
-/// Marks the headers of the packets from index `from` on, and drops those without one.
-fn mark_all(batch: &mut Batch, from: usize, cx: &mut Cx) {
-    let packets = &mut batch.as_mut_slice()[from..];
-    let marked = packets.iter_mut().map(mark_ethernet).filter(|&is_marked| is_marked).count();
-    if marked < batch.len() - from {
-        drop_short(batch, from, cx);
-    }
+/// Whether a packet is too short for an Ethernet header.
+#[inline]
+fn is_short(packet: &Packet) -> bool {
+    packet.len() < Ethernet::LEN
 }
 
-/// Takes out packets without an Ethernet header, from index `from` on.
+/// Takes out packets without an Ethernet header.
 #[cold]
-fn drop_short(batch: &mut Batch, from: usize, cx: &mut Cx) {
-    let mut marked = batch.split_off(from);
-    for mut packet in marked.drain() {
-        match mark_ethernet(&mut packet) {
-            true => batch.push(packet),
-            false => cx.emit(FromVirtualDeviceExit::Short, packet),
+fn drop_short(batch: &mut Batch, cx: &mut Cx) {
+    for packet in std::mem::take(batch).drain() {
+        match is_short(&packet) {
+            true => cx.emit(FromVirtualDeviceExit::Short, packet),
+            false => batch.push(packet),
         }
     }
 }
@@ -121,6 +118,9 @@ impl Store for FromVirtualDevice {
     type Fate = FromVirtualDeviceExit;
 
     fn enqueue(&self, state: &mut FromVirtualDeviceState, mut batch: Batch, cx: &mut Cx) {
+        if batch.iter().any(is_short) {
+            drop_short(&mut batch, cx);
+        }
         let room = self.room(state);
         if batch.len() > room {
             let excess = batch.split_off(room);
@@ -129,13 +129,11 @@ impl Store for FromVirtualDevice {
         state.waiting.append(&mut batch);
     }
 
-    fn dequeue(&self, state: &mut FromVirtualDeviceState, n: usize, into: &mut Batch, cx: &mut Cx) {
+    fn dequeue(&self, state: &mut FromVirtualDeviceState, n: usize, into: &mut Batch, _: &mut Cx) {
         let (packets, bytes) = (into.len(), into.byte_count());
-        while n > 0 && into.len() == packets && !state.waiting.is_empty() {
-            state.waiting.take(n, into);
-            // Here rather than where they come in: their headers are then in the cache for the elements below.
-            mark_all(into, packets, cx);
-        }
+        state.waiting.take(n, into);
+        // Here rather than where they come in: their headers are then in the cache for the elements below.
+        into.as_mut_slice()[packets..].iter_mut().for_each(mark_ethernet);
         state.count += (into.len() - packets) as u64;
         state.byte_count += into.byte_count() - bytes;
     }

@@ -4,11 +4,11 @@ use castanet_element::packet::{Packet, PacketType};
 use castanet_wire::{Ethernet, MacAddr};
 
 /// Marks the header of an Ethernet frame, and sets the packet type annotation by its destination
-/// address; all other marks and annotations are those of a frame from a device. Returns `false` if the packet
-/// is too short for a header.
+/// address; all other marks and annotations are those of a frame from a device. A packet that is too short for a header
+/// stays as it is.
 #[inline]
-pub(super) fn mark_ethernet(packet: &mut Packet) -> bool {
-    let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return false };
+pub(super) fn mark_ethernet(packet: &mut Packet) {
+    let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return };
     // Apart: nearly all frames are for one station.
     let kind = if header.dst().is_multicast() { group_type(header) } else { PacketType::Host };
     // Those of outer headers are not for the tenant.
@@ -17,7 +17,6 @@ pub(super) fn mark_ethernet(packet: &mut Packet) -> bool {
     packet.clear_transport_header();
     packet.set_packet_type(kind);
     packet.set_mac_header(0);
-    true
 }
 
 #[cold]
