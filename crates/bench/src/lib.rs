@@ -29,6 +29,7 @@ pub mod shared_packets;
 pub mod slots;
 pub mod splitbox;
 mod tenant_attacks;
+mod tenant_devices;
 mod tenant_targets;
 pub mod tenants;
 mod traffic;

@@ -5,6 +5,7 @@ use super::measure::{Run, is_selected, median, ticks_per_ns, watched};
 use super::router::{build, count, path, run_counted};
 pub use super::tenant_attacks::AttackRecord;
 use super::tenant_attacks::attacks;
+use super::tenant_devices::devices;
 pub use super::tenant_targets::TargetRecord;
 use super::tenant_targets::{container, targets};
 use castanet_element::class::Library;
@@ -14,8 +15,8 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 
 /// The names of the cases.
-pub const CASES: [&str; 7] =
-    ["targets", "container", "overhead", "bursts", "routers", "limit", "hostile"];
+pub const CASES: [&str; 8] =
+    ["targets", "container", "overhead", "bursts", "routers", "devices", "limit", "hostile"];
 
 /// Frames in use.
 const FRAMES: usize = 2048;
@@ -23,8 +24,10 @@ const FRAMES: usize = 2048;
 const BURSTS: [usize; 5] = [1, 8, 16, 32, 64];
 /// Numbers of virtual routers, for figure 9.
 const FEW: [usize; 4] = [1, 2, 5, 10];
+/// The paper's words about figure 10.
+pub(crate) const FIGURE_10: &str = "a slight downward trend, no significant drop from one to ten";
 /// The most virtual routers, as in figure 10.
-const MOST: usize = 10;
+pub(crate) const MOST: usize = 10;
 /// The limit of figures 11 and 12.
 const LIMIT: f64 = 0.15;
 /// Cycles of a packet, for figures 11 and 12.
@@ -126,7 +129,7 @@ pub(crate) enum Sharing {
 }
 
 impl Sharing {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Sharing::None => "no sharing",
             Sharing::Devices => "virtual devices",
@@ -311,8 +314,11 @@ pub fn run(
     }
     if wanted("routers") {
         let sides: Vec<_> = (1..=MOST).map(|routers| (Accounts, routers, 64)).collect();
-        let paper = "a slight downward trend, no significant drop from one to ten";
-        rate_records(("routers", Some(10), paper), &sides, plan, library, on_record)?;
+        rate_records(("routers", Some(10), FIGURE_10), &sides, plan, library, on_record)?;
+    }
+    // It takes a network of its own.
+    if plan.cases.iter().any(|case| case == "devices") {
+        devices(plan, on_record)?;
     }
     if wanted("limit") {
         let ticks = ticks_per_ns();
