@@ -193,6 +193,8 @@ fn each_pasted_line_is_a_command() {
     shell.press(ENTER);
     shell.sees("did you mean `drop`?");
     shell.sees("id3 add udp-dport 53 accept");
+    // Before that, nobody reads the terminal's keys, and the end is lost.
+    shell.sees(PROMPT);
     shell.press(CTRL_D);
     assert_eq!(shell.ends(), Some(0));
 }
