@@ -17,7 +17,7 @@ struct Side {
 }
 
 impl Side {
-    /// Between these interfaces.
+    /// The routers between two interfaces.
     fn configuration(&self, (from, to): (&str, &str)) -> String {
         let Side { sharing, routers, .. } = *self;
         let burst = device_burst(routers);

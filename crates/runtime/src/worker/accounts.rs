@@ -348,7 +348,7 @@ impl Accounts {
         shares.choose(self.mark, may_run)
     }
 
-    /// Whether the router's own tasks wait for others, for so many runs at most: because all accounts to which they bring
+    /// Whether the router's own tasks wait for others, for [`MOST_WAITS`] runs at most: because all accounts to which they bring
     /// packets have full stores, or, for the time of a long run, as many packets as a run may take. More packets would be
     /// dropped there, or would be out of the cache when they are processed.
     #[inline]

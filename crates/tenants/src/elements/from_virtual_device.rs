@@ -132,7 +132,7 @@ impl Store for FromVirtualDevice {
     fn dequeue(&self, state: &mut FromVirtualDeviceState, n: usize, into: &mut Batch, _: &mut Cx) {
         let (packets, bytes) = (into.len(), into.byte_count());
         state.waiting.take(n, into);
-        // Here rather than where they come in: their headers are then in the cache for the elements below.
+        // Headers are marked here, not in `enqueue`: they are then in the cache for the elements below.
         into.as_mut_slice()[packets..].iter_mut().for_each(mark_ethernet);
         state.count += (into.len() - packets) as u64;
         state.byte_count += into.byte_count() - bytes;
