@@ -117,6 +117,8 @@ pub(super) fn read(
                 Err(_) => Err(ArgError::new("`log` takes the number of a line")),
             },
         },
+        "snapshot" => json(service.snapshot(router, lease(param))),
+        "drop_report" => json(service.drops(router)),
         "handlers" => router.read(handler).map(|own| with_program_handlers(&own)),
         _ => return observation(router, handler, param),
     })

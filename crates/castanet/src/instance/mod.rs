@@ -5,6 +5,7 @@ mod directory;
 mod handlers;
 mod http_arguments;
 mod moves;
+mod process_reports;
 mod service;
 mod site;
 mod tenant_faults;

@@ -211,7 +211,10 @@ impl InstanceService {
             uptime: (router.clock().now() - self.started).as_secs_f64(),
             reloads: self.reloads,
         };
-        self.metrics.report(router, &counts)
+        let tenants = self.tenants.as_ref();
+        let processes =
+            |router: &Router| tenants.map_or_else(Vec::new, |it| it.process_totals(router));
+        self.metrics.report(router, &counts, processes)
     }
 
     fn open(&mut self, router: &Router, arguments: &InstanceArguments) -> Result<(), String> {
@@ -312,6 +315,29 @@ impl InstanceService {
         if let Some((tenant, handler)) = process {
             return self.calls.start(router, socket, (&tenant, &handler), request);
         }
+        if let Some(request) = self.wait_for_reports(router, request) {
+            self.answer_at_once(socket, router, request);
+        }
+    }
+
+    /// Answers a request for which processes have reported.
+    pub(super) fn answer_reported_request(
+        &mut self,
+        router: &mut Router,
+        request: InstanceRequest,
+    ) {
+        let Some(socket) = self.socket.take() else { return };
+        self.answer_at_once(&socket, router, request);
+        self.socket = Some(socket);
+    }
+
+    /// Answers a request that no process answers.
+    fn answer_at_once(
+        &mut self,
+        socket: &InstanceSocket,
+        router: &mut Router,
+        request: InstanceRequest,
+    ) {
         match request.kind() {
             RequestKind::Read(handler, param) => {
                 let param = String::from_utf8_lossy(param);
@@ -419,8 +445,10 @@ impl Service for InstanceService {
         let next = self.answer_clients(router, due);
         let now = router.clock().now();
         let late = self.socket.as_ref().and_then(|socket| self.calls.answer(now, socket));
+        let waiting = self.answer_reported(router);
         self.budget.charge_time(before);
-        let next = self.answer_tenants(router, next.into_iter().chain(late).min());
+        let next = [next, late, waiting].into_iter().flatten().min();
+        let next = self.answer_tenants(router, next);
         if self.answer_moves(router) { Some(router.clock().now()) } else { next }
     }
 }

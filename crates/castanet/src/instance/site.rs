@@ -1,5 +1,6 @@
 //! The pages that an instance answers HTTP clients with.
 
+use super::process_reports::{ReportKind, processes_reported};
 use super::service::InstanceService;
 use super::web_site::WebSite;
 use crate::control_queue::ControlSender;
@@ -55,6 +56,7 @@ impl InstanceSite {
     async fn metrics(&self, request: &Parts) -> Response {
         let accepted = request.headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
         let format = Format::accepted(&accepted.collect::<Vec<_>>().join(","));
+        processes_reported(&self.control, ReportKind::Totals).await;
         let report: Option<Result<Arc<MetricsReport>, ArgError>> =
             self.control.ask(InstanceService::metrics).await;
         match report {

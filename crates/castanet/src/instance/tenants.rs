@@ -3,6 +3,7 @@
 use super::client_budget::{ClientBudget, thread_time};
 use super::handlers::{self, INSTANCE, InstanceDescription};
 use super::moves::TenantMoves;
+use super::process_reports::ElementReports;
 use super::service::{InstanceService, MOST_OF_A_STEP};
 use crate::load::LoadedConfiguration;
 use crate::replace::ReplacementReader;
@@ -44,6 +45,8 @@ pub(super) struct InstanceTenants {
     pub(super) configurations: TenantConfigurations,
     pub(super) moves: TenantMoves,
     pub(super) faults: TenantFaults,
+    /// Those of processes about their elements.
+    pub(super) reports: ElementReports,
     sockets: TenantSockets,
     counts: BTreeMap<String, InstallCounts>,
     /// The commands of all tenants' clients together.
@@ -75,6 +78,7 @@ impl InstanceTenants {
             moves: TenantMoves::new(router, &configurations)?,
             configurations,
             faults: TenantFaults::default(),
+            reports: ElementReports::default(),
             sockets: TenantSockets::default(),
             counts: BTreeMap::new(),
             budget: ClientBudget::new(now),
@@ -98,7 +102,7 @@ impl InstanceTenants {
     }
 
     /// The tenants, as clients list them.
-    pub(super) fn reports(&self, router: &mut Router) -> Vec<TenantReport> {
+    pub(super) fn tenant_reports(&self, router: &mut Router) -> Vec<TenantReport> {
         let sources = (&self.configurations, &self.sockets);
         tenant_reports(router, sources, &self.counts, &self.faults)
     }
@@ -423,7 +427,7 @@ impl InstanceService {
         &self,
         router: &mut Router,
     ) -> Result<Vec<TenantReport>, ArgError> {
-        Ok(self.tenants.as_ref().ok_or_else(no_tenants)?.reports(router))
+        Ok(self.tenants.as_ref().ok_or_else(no_tenants)?.tenant_reports(router))
     }
 
     /// Prepares the change of a tenant's configuration.

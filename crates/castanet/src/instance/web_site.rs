@@ -1,10 +1,11 @@
 //! The pages of the web view: the files of the page, and what its script asks for, as JSON.
 
+use super::process_reports::{ReportKind, processes_reported};
 use super::service::InstanceService;
 use super::site::{no_answer, no_page};
 use crate::control_queue::ControlSender;
 use crate::http::{Request, Response, refusal, response};
-use crate::observe::{drops, log, trace};
+use crate::observe::{log, trace};
 use crate::web::{ElementPage, asset, manual_page, read_values, role};
 use castanet_element::error::ArgError;
 use castanet_runtime::router::Router;
@@ -145,7 +146,10 @@ impl WebSite {
                 Some(page) => response("text/html; charset=utf-8", page),
                 None => no_page(),
             },
-            "/api/drops" => ask(control, |_, router| drops::report(router)).await,
+            "/api/drops" => {
+                processes_reported(control, ReportKind::Drops).await;
+                ask(control, |service, router| service.drops(router)).await
+            }
             "/api/log" => {
                 let after = query.first("after").parse().unwrap_or(0);
                 ask(control, move |_, _| Ok(log::lines(after, MOST_LINES))).await

@@ -2,6 +2,7 @@
 
 use super::family::{Family, Label, Number};
 use super::names::*;
+use crate::observe::snapshot::ElementTotals;
 use castanet_element::error::ArgError;
 use castanet_element::fate::FateKind;
 use castanet_element::handler::Metric;
@@ -124,7 +125,7 @@ impl FamilyList {
 pub(super) fn collect(
     router: &mut Router,
     instance: &InstanceCounts<'_>,
-    labels: &ElementLabels,
+    (labels, processes): (&ElementLabels, &[ElementTotals]),
     collections: u64,
 ) -> Result<Vec<Family>, ArgError> {
     let began = Instant::now();
@@ -143,6 +144,7 @@ pub(super) fn collect(
     for MetricValue { element, metric, value } in router.metrics()? {
         list.of(metric).add_value(labels.of_value(element, metric), value);
     }
+    processes.iter().for_each(|it| add_process_element(&mut list, it));
     add_instance(&mut list, router, instance);
     add_pool(&mut list, "devices", router.pool());
     add_pool(&mut list, "storage", router.storage());
@@ -195,6 +197,22 @@ fn add_element(
     }
     if let Some(queue) = seen.queue {
         list.of(&QUEUE_PACKETS).add(own.clone(), queue.held);
+        if let Some(capacity) = queue.capacity {
+            list.of(&QUEUE_CAPACITY).add(own, capacity);
+        }
+    }
+}
+
+/// Adds the packets, the drops and the queue of an element in the process of a tenant.
+fn add_process_element(list: &mut FamilyList, it: &ElementTotals) {
+    let label = |text: &str| text.to_owned().into();
+    let own = vec![("element", label(&it.name)), ("class", label(&it.class))];
+    list.of(&ELEMENT_PACKETS).add(own.clone(), it.packets);
+    for (reason, &count) in &it.drops {
+        list.of(&ELEMENT_DROPS).add([&own[..], &[("reason", label(reason))]].concat(), count);
+    }
+    if let Some(queue) = it.queue {
+        list.of(&QUEUE_PACKETS).add(own.clone(), queue.length);
         if let Some(capacity) = queue.capacity {
             list.of(&QUEUE_CAPACITY).add(own, capacity);
         }

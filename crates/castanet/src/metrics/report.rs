@@ -3,6 +3,7 @@
 use super::collection::{ElementLabels, InstanceCounts, collect};
 use super::exposition::{self, Format};
 use super::family::Family;
+use crate::observe::snapshot::ElementTotals;
 use castanet_element::error::ArgError;
 use castanet_runtime::router::Router;
 use hyper::body::Bytes;
@@ -42,7 +43,7 @@ pub(crate) struct MetricsCache {
 }
 
 impl MetricsCache {
-    /// The last report, or a new one if that is too old.
+    /// The last report, or a new one if that is too old. `processes` gives the totals of elements in other processes.
     ///
     /// # Errors
     /// A worker is gone or stuck.
@@ -50,6 +51,7 @@ impl MetricsCache {
         &mut self,
         router: &mut Router,
         instance: &InstanceCounts<'_>,
+        processes: impl FnOnce(&Router) -> Vec<ElementTotals>,
     ) -> Result<Arc<MetricsReport>, ArgError> {
         if let Some((made, report)) = &self.last
             && made.elapsed() < MAX_AGE
@@ -59,7 +61,8 @@ impl MetricsCache {
         let labels = self.labels.take().filter(|labels| labels.is_current(router));
         let labels = labels.unwrap_or_else(|| ElementLabels::of(router));
         self.collections += 1;
-        let families = collect(router, instance, &labels, self.collections);
+        let processes = processes(router);
+        let families = collect(router, instance, (&labels, &processes), self.collections);
         self.labels = Some(labels);
         let (plain, open) = (OnceLock::new(), OnceLock::new());
         let report = Arc::new(MetricsReport { families: families?, plain, open });

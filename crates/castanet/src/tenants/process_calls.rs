@@ -26,7 +26,7 @@ pub(crate) struct ProcessCalls {
 }
 
 /// The answer of a process, or the reason why there is none, as the end of a sentence about the process.
-type ProcessReply = Result<RemoteReply, String>;
+pub(super) type ProcessReply = Result<RemoteReply, String>;
 
 /// A command that waits for the answer of a process.
 struct ProcessCall {
@@ -75,26 +75,10 @@ impl ProcessCalls {
         request: &InstanceRequest,
     ) -> Result<u64, String> {
         let bytes = request.remote_bytes(handler).ok_or("answers no such command")?;
-        let of_process = |router: &mut Router, name: &str| {
-            router.read(&format!("{}.{name}", process_element(tenant))).unwrap_or_default()
-        };
-        let state = of_process(router, "state");
-        let calls = handler_calls(tenant).filter(|_| state == "running");
-        let Some(calls) = calls else {
-            let last_end = of_process(router, "last_end");
-            let why = if last_end.is_empty() { String::new() } else { format!(": it {last_end}") };
-            let state = if state.is_empty() { "not there" } else { &state };
-            return Err(format!("does not run, but is {state}{why}"));
-        };
-        let number = self.next_number;
-        let (sender, waker): (_, ControlWaker) = (self.sender.clone(), router.service_waker());
-        // Called by the thread of the process's supervisor, on which long answers cost clients of others nothing.
-        let recipient = move |end| {
-            // A socket that was closed has no clients any more.
-            _ = sender.send((number, reply(end)));
-            waker.wake();
-        };
-        calls.call(&bytes, Instant::now() + PATIENCE, recipient).map_err(|it| it.to_string())?;
+        let (number, sender) = (self.next_number, self.sender.clone());
+        // A socket that was closed has no clients any more.
+        let recipient = move |reply| _ = sender.send((number, reply));
+        call_process(router, tenant, (&bytes, PATIENCE), recipient)?;
         self.next_number += 1;
         Ok(number)
     }
@@ -114,6 +98,37 @@ impl ProcessCalls {
         }
         self.waiting.iter().map(|call| call.deadline).min()
     }
+}
+
+/// Sends a request to the process of a tenant, which has so much time to answer. `recipient` is called with the answer, or
+/// never, by the thread of the process's supervisor, on which long answers cost clients of others nothing; the router's
+/// services have a step afterwards.
+///
+/// # Errors
+/// The reason why there is no call, as the end of a sentence about the process.
+pub(super) fn call_process(
+    router: &mut Router,
+    tenant: &str,
+    (request, patience): (&[u8], Duration),
+    recipient: impl FnOnce(ProcessReply) + Send + 'static,
+) -> Result<(), String> {
+    let of_process = |router: &mut Router, name: &str| {
+        router.read(&format!("{}.{name}", process_element(tenant))).unwrap_or_default()
+    };
+    let state = of_process(router, "state");
+    let calls = handler_calls(tenant).filter(|_| state == "running");
+    let Some(calls) = calls else {
+        let last_end = of_process(router, "last_end");
+        let why = if last_end.is_empty() { String::new() } else { format!(": it {last_end}") };
+        let state = if state.is_empty() { "not there" } else { &state };
+        return Err(format!("does not run, but is {state}{why}"));
+    };
+    let waker: ControlWaker = router.service_waker();
+    let recipient = move |end| {
+        recipient(reply(end));
+        waker.wake();
+    };
+    calls.call(request, Instant::now() + patience, recipient).map_err(|it| it.to_string())
 }
 
 /// The answer with which a call has ended; the process may have sent anything.

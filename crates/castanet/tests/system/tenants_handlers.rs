@@ -133,6 +133,45 @@ fn a_tenant_with_a_process_calls_its_own_handlers() {
     it.stop();
 }
 
+/// The value of the series of an element in a text of metrics.
+fn series(metrics: &str, metric: &str, element: &str) -> Option<String> {
+    let line = metrics.lines().find(|line| {
+        line.starts_with(&format!("{metric}{{")) && line.contains(&format!("element=\"{element}\""))
+    });
+    Some(line?.rsplit_once(' ')?.1.to_owned())
+}
+
+#[test]
+fn the_operator_sees_the_elements_of_processes_among_all_others() {
+    let it = network("tenants-all-elements");
+    it.running(1);
+    it.ping(0, "192.168.7.1", 10);
+    let top = it.operator(&["top", "--once", "--json"]);
+    let top: serde_json::Value = serde_json::from_str(said(&top)).unwrap();
+    let all = top["elements"].as_array().unwrap();
+    let of = |name: &str| all.iter().filter(|it| it["element"] == name).collect::<Vec<_>>();
+    let [pings] = of("red/pings")[..] else { panic!("{top}") };
+    assert_eq!((&pings["class"], &pings["packets"]), (&"Counter".into(), &10.into()));
+    for name in ["blue/pings", "red/process", "red/eth1/received", "red/eth1/to_slots"] {
+        assert_eq!(of(name).len(), 1, "{name}: {top}");
+    }
+    let metrics = it.client(&["ctl", "read", "metrics"]);
+    let packets = |element| series(&metrics, "castanet_element_packets_total", element);
+    assert_eq!(packets("red/pings").as_deref(), Some("10"), "{metrics}");
+    assert!(packets("blue/pings").is_some() && packets("pings").is_none(), "{metrics}");
+    // A packet that an element of the process drops.
+    let drops = || said(&it.operator(&["drops", "--json"])).to_owned();
+    assert!(!drops().contains("red/own"), "{}", drops());
+    let nobody = it.hosts[0].command("ping").args(["-n", "-c", "1", "-W", "1", "192.168.7.77"]);
+    assert!(!nobody.timeout(LATER).output().unwrap().success());
+    until("the drop is told", || drops().contains("red/"));
+    // They are gone with the process.
+    it.client(&["tenants", "remove", "red"]);
+    let gone = || said(&it.operator(&["top", "--once", "--json"])).to_owned();
+    assert!(!gone().contains("red/pings") && gone().contains("blue/pings"), "{}", gone());
+    it.stop();
+}
+
 #[test]
 fn a_process_that_does_not_answer_keeps_no_client_waiting() {
     let it = network("tenants-silent");
@@ -147,8 +186,10 @@ fn a_process_that_does_not_answer_keeps_no_client_waiting() {
         .collect();
     let began = Instant::now();
     refused(&it.red(&["read", "pings.count"]), "the process of tenant red does not answer");
-    // Others have answers meanwhile.
+    // Others have answers meanwhile, and tables of all elements leave this tenant's out.
     it.read("blue/pings.count");
+    let top = said(&it.operator(&["top", "--once", "--json"])).to_owned();
+    assert!(top.contains("\"blue/pings\"") && !top.contains("\"red/pings\""), "{top}");
     refused(
         &it.operator(&["write", "red/pings.reset"]),
         "the process of tenant red does not answer",
@@ -221,6 +262,17 @@ fn a_hostile_process_deceives_its_own_clients_only() {
         }
     }
     assert_eq!(said(&it.red(&["read", "x.plain"])), "x.plain");
+    // What it reports about elements is about its own ones.
+    let top = it.operator(&["top", "--once", "--json"]);
+    let top: serde_json::Value = serde_json::from_str(said(&top)).unwrap();
+    let all = top["elements"].as_array().unwrap();
+    let named = |name: &str| all.iter().filter(|it| it["element"] == name).count();
+    assert_eq!((named("red/pings"), named("blue/pings"), named("red/process")), (1, 1, 1), "{top}");
+    assert!(!top.to_string().contains("invented"), "{top}");
+    let drops = it.operator(&["drops"]);
+    assert!(said(&drops).contains("a?[2J") && !drops.stdout.contains('\x1b'), "{drops:?}");
+    let metrics = it.client(&["ctl", "read", "metrics"]);
+    assert!(!metrics.contains("invented") && !metrics.contains('\x1b'), "{metrics}");
     // A flood of packets keeps no other client waiting, and costs memory of a few answers.
     let before = it.process.memory();
     refused(&read("flood"), "does not answer");

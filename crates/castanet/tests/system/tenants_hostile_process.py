@@ -4,6 +4,7 @@ Arguments: the process. Its socket is that of packets, which is duplicated here 
 the handler in a request says how it is answered."""
 
 import ctypes
+import json
 import os
 import socket
 import struct
@@ -33,12 +34,47 @@ def call_socket(pid):
 
 
 def answer(number, data, last=1):
+    while len(data) > PIECE:
+        calls.send(struct.pack("<QB", number, 0) + data[:PIECE])
+        data = data[PIECE:]
     calls.send(struct.pack("<QB", number, last) + data)
 
 
 def value(text):
     return b"200 OK\r\nDATA %d\r\n" % len(text) + text
 
+
+def totals(name):
+    return {
+        "name": name,
+        "class": "Invented\x1b[2J",
+        "argument": "\x1b[2J" * 1000,
+        "is_end": True,
+        "packets": 2**64 - 1,
+        "input": 2**64 - 1,
+        "output": 2**64 - 1,
+        "drops": {f"{n}\x1b[2J": 2**64 - 1 for n in range(1000)},
+        "sample": None,
+        "queue": {"length": 2**64 - 1, "capacity": 0},
+        "kernel_drops": 2**64 - 1,
+    }
+
+
+def drop(element):
+    return {
+        "element": element,
+        "class": "Counter",
+        "reason": "a\x1b[2J",
+        "packets": 2**64 - 1,
+        "meaning": "\x1b[2J" * 1000,
+        "example": {"time": -(2**63), "length": 2**64 - 1, "text": "\x1b[2J" * 1000},
+    }
+
+
+# Of an element of the tenant, and of such that others have or nobody has.
+NAMES = ["pings", "invented", "process", "../blue/pings", "/blue/pings", "blue/pings", "", "red/pings"]
+SNAPSHOT = {"time": -(2**63), "workers": [{"cpu": 2**64 - 1}] * 100, "elements": [totals(n) for n in NAMES]}
+DROPS = [drop(name) for name in NAMES]
 
 calls = call_socket(int(sys.argv[1]))
 print("answers", flush=True)
@@ -72,6 +108,10 @@ while True:
             answer(number, value(b"own"))
         case "x.late":
             late.append(number)
+        case "snapshot":
+            answer(number, value(json.dumps(SNAPSHOT).encode()))
+        case "drop_report":
+            answer(number, value(json.dumps(DROPS).encode()))
         case "x.flood":
             end = time.monotonic() + 3
             while time.monotonic() < end:

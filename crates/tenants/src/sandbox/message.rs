@@ -53,8 +53,8 @@ impl ProcessMessage {
     }
 }
 
-/// Text of a process that is not trusted, for a log: control characters are shown as `?`.
-pub(super) fn printable(text: &str) -> String {
+/// Text of a process that is not trusted, for logs and tables: control characters are shown as `?`.
+pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() && c != '\t' { '?' } else { c }).collect()
 }
 

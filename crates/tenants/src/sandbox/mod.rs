@@ -22,7 +22,7 @@ pub use child::words as exit_words;
 pub(crate) use child::{Launch, channel_name};
 pub use description::{Inheritance, MOST_CHANNELS, ProcessDescription};
 pub use handler_calls::handler_calls;
-pub use message::ProcessMessage;
+pub use message::{ProcessMessage, printable};
 pub use probe::{ProbeReport, probe};
 pub use protection::Protection;
 pub use status::{ProcessState, ProcessStatus};

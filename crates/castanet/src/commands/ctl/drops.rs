@@ -97,7 +97,7 @@ fn text(rows: &[DropRow]) -> String {
             text += &format!("    {}\n", format::printable(&count.meaning.replace('\n', " ")));
         }
         if let Some(example) = &count.example {
-            let ago = format::duration((now - example.time).max(0) as f64 / 1e9);
+            let ago = format::duration(now.saturating_sub(example.time).max(0) as f64 / 1e9);
             let (packet, length) = (format::printable(&example.text), example.length);
             text += &format!("    {packet}   ({length} bytes, {ago} ago)\n");
         }

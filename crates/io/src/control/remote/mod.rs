@@ -12,6 +12,6 @@ mod socket;
 
 pub use calls::{CallEnd, CallRefusal, RemoteCalls};
 pub use reply::RemoteReply;
-pub use request::RemoteRequest;
 pub(super) use request::request_bytes;
+pub use request::{RemoteRequest, read_request};
 pub use socket::{CallSocket, MOST_ANSWER, MOST_REQUEST};

@@ -36,19 +36,26 @@ impl RemoteRequest {
     }
 }
 
+/// The bytes by which a handler is read with a parameter.
+pub fn read_request(handler: &str, param: &[u8]) -> Vec<u8> {
+    with_data("READDATA", handler, param)
+}
+
+/// The bytes of a command with data.
+fn with_data(name: &str, handler: &str, data: &[u8]) -> Vec<u8> {
+    let line = format!("{name} {handler} {}\r\n", data.len());
+    [line.as_bytes(), data].concat()
+}
+
 /// The bytes by which a command of a client is made, of another handler; `None` if it calls no handler, or if
 /// the other side would understand the name as that of another one.
 pub(crate) fn request_bytes(command: &Command, handler: &str) -> Option<Vec<u8>> {
     if plain_name(handler) != handler {
         return None;
     }
-    let with_data = |name: &str, data: &[u8]| {
-        let line = format!("{name} {handler} {}\r\n", data.len());
-        [line.as_bytes(), data].concat()
-    };
     Some(match command {
-        Command::Read(_, param) => with_data("READDATA", param),
-        Command::Write(_, value) => with_data("WRITEDATA", value),
+        Command::Read(_, param) => read_request(handler, param),
+        Command::Write(_, value) => with_data("WRITEDATA", handler, value),
         Command::CheckRead(_) => format!("CHECKREAD {handler}\r\n").into_bytes(),
         Command::CheckWrite(_) => format!("CHECKWRITE {handler}\r\n").into_bytes(),
         Command::Llrpc(..) | Command::Reply(_) | Command::Close(_) => return None,
