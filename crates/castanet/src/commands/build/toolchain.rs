@@ -68,9 +68,12 @@ impl Toolchain {
         self.has_linker
     }
 
-    /// A command of cargo in a folder of sources.
+    /// A command of cargo in a folder of sources. Where a cargo has started this program, its variables about a package do
+    /// not reach the other one: build scripts that watch them would run again, and all that depends on them be compiled anew.
     pub(super) fn cargo(&self, folder: &Path) -> Command {
         let mut command = Command::new(&self.cargo);
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        names.filter(|name| is_of_package(name)).for_each(|name| _ = command.env_remove(name));
         command.current_dir(folder).stdin(Stdio::null());
         command
     }
@@ -85,6 +88,11 @@ impl Toolchain {
             Err(e) => Err(unusable(format!("cargo vendor: {}", io_error_text(&e)))),
         }
     }
+}
+
+/// Whether a variable of the environment is about the package of a program that cargo runs.
+fn is_of_package(name: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// An error about what a build needs.
