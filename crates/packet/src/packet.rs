@@ -44,7 +44,7 @@ pub(crate) const PARTIAL_TRANSPORT: u8 = 32;
 /// Bits of `kind` that are the packet type; those above are the trace tag.
 const TYPE_BITS: u32 = 3;
 /// Mask of the packet type.
-const TYPE_MASK: u8 = (1 << TYPE_BITS) - 1;
+pub(crate) const TYPE_MASK: u8 = (1 << TYPE_BITS) - 1;
 
 /// Length of an IPv4 header without options.
 pub(crate) const IPV4_LEN: usize = size_of::<castanet_wire::Ipv4Header>();

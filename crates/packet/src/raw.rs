@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::frame::FrameHeader;
-use crate::packet::{Packet, PacketType, SHARED};
+use crate::packet::{COLD, FIX_IP_SRC_FLAG, IPV4, Packet, PacketType, SHARED, TYPE_MASK};
 
 /// A packet as four words, for driver code in C, which accesses a
 /// [`Batch`](crate::Batch) as an array of them.
@@ -34,6 +34,11 @@ impl RawPacket {
     /// The bits of `marks` that belong to the frame: that of [`RawPacket::SHARED`], the pool's number
     /// and the offset of the frame's end.
     const FRAME_MARKS: u64 = u64::from_ne_bytes([0, SHARED, u8::MAX, 0, 0, 0, u8::MAX, u8::MAX]);
+
+    /// The bits of `marks` that elements set on a packet's way through a graph: paint, flags of headers and
+    /// annotations, packet type.
+    const GRAPH_MARKS: u64 =
+        u64::from_ne_bytes([u8::MAX, IPV4 | FIX_IP_SRC_FLAG, 0, TYPE_MASK, 0, 0, 0, 0]);
 
     /// The words of a packet, which stays the owner.
     #[inline]
@@ -73,6 +78,30 @@ impl RawPacket {
     pub(crate) unsafe fn into_packet(self) -> Packet {
         // SAFETY: both types are 32 bytes without padding; the caller vouches for the words.
         unsafe { std::mem::transmute::<RawPacket, Packet>(self) }
+    }
+}
+
+impl Packet {
+    /// Makes the packet one of type `kind` that a device has just received: the link-layer header begins at the first
+    /// byte, and the other header offsets and all annotations are cleared. Timestamp, device and trace tag stay.
+    #[inline]
+    pub fn mark_received(&mut self, kind: PacketType) {
+        if self.has(COLD) {
+            self.clear_cold_annotations();
+        }
+        let RawPacket { frame, marks, .. } = RawPacket::of(self);
+        let kind = u64::from_ne_bytes([0, 0, 0, kind as u8, 0, 0, 0, 0]);
+        let marks = marks & !RawPacket::GRAPH_MARKS | kind;
+        let words =
+            PacketTemplate { offsets: 0, span: 0, marks }.received(frame, self.data, self.len);
+        // SAFETY: the words are those of a valid packet of the same frame, and take the place of this one's, which
+        // has nothing else to drop.
+        unsafe { std::ptr::from_mut(self).cast::<RawPacket>().write(words) };
+    }
+
+    #[cold]
+    fn clear_cold_annotations(&mut self) {
+        self.clear_annotations();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Basic use of the public API.
 #![allow(clippy::unwrap_used)]
 
-use castanet_packet::{Batch, Packet, PacketType, Pool, PoolConfig, anno};
+use castanet_packet::{Batch, Packet, PacketType, PartialChecksums, Pool, PoolConfig, anno};
 use std::net::Ipv4Addr;
 
 const IP: [u8; 28] =
@@ -73,6 +73,41 @@ fn cleared_annotations_are_as_if_set_to_zeros() {
         set.set_annotations([0; anno::SIZE]);
         assert_eq!(cleared.annotations(), [0; anno::SIZE]);
         assert_eq!(cleared.annotations(), set.annotations());
+    }
+}
+
+#[test]
+fn a_packet_marked_as_received_keeps_its_bytes_time_device_and_tag_only() {
+    for cold in [false, true] {
+        let mut packet = Packet::from_bytes(&[0x45; 60]);
+        assert!(packet.pull_front(4));
+        packet.set_mac_header(-4);
+        assert!(packet.mark_ipv4(2, 20, 40));
+        packet.set_dst([1, 2, 3, 4].into());
+        packet.set_paint(7);
+        packet.set_fix_ip_src(true);
+        packet.set_packet_type(PacketType::OtherHost);
+        packet.set_trace_tag(5);
+        packet.set_device(6);
+        packet.set_partial_checksums(PartialChecksums { ip: true, transport: true });
+        if cold {
+            packet.set_timestamp(8);
+            packet.set_anno_u32(anno::AGGREGATE, 9);
+        }
+        let bytes = packet.bytes().to_vec();
+        packet.mark_received(PacketType::Multicast);
+        assert_eq!(packet.bytes(), bytes);
+        assert_eq!(packet.annotations(), [0; anno::SIZE]);
+        let offsets = [packet.mac_offset(), packet.network_offset(), packet.transport_offset()];
+        assert_eq!(offsets, [Some(0), None, None]);
+        assert!(packet.ipv4().is_none());
+        assert_eq!(packet.packet_type(), PacketType::Multicast);
+        assert_eq!((packet.trace_tag(), packet.device()), (5, 6));
+        let partial = packet.partial_checksums();
+        assert!(partial.ip && partial.transport);
+        assert_eq!(packet.timestamp(), if cold { 8 } else { 0 });
+        packet.mark_received(PacketType::Host);
+        assert_eq!(packet.packet_type(), PacketType::Host);
     }
 }
 

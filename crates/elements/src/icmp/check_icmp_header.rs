@@ -58,7 +58,7 @@ impl TransportProtocol for CheckICMPHeader {
     const NAME: &'static str = "ICMP";
     const FAULT_TEXTS: [&'static str; 3] = ["not ICMP", "bad packet length", "bad ICMP checksum"];
 
-    fn check(_: Sum, segment: &[u8], checksum: bool) -> Result<(), Fault> {
+    fn check(_: impl FnOnce() -> Sum, segment: &[u8], checksum: bool) -> Result<(), Fault> {
         let (icmp, payload) = Icmp::from_prefix(segment).ok_or(Fault::Length)?;
         if !icmp.length_ok(payload.len()) {
             return Err(Fault::Length);

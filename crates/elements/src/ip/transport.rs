@@ -97,8 +97,9 @@ pub trait TransportProtocol: Send + Sync + 'static {
     const NAME: &'static str;
     /// Click's text for each fault.
     const FAULT_TEXTS: [&'static str; 3];
-    /// Checks the header and, if `checksum` is true, the checksum of a segment that is not a fragment.
-    fn check(pseudo: Sum, segment: &[u8], checksum: bool) -> Result<(), Fault>;
+    /// Checks the header and, if `checksum` is true, the checksum of a segment that is not a fragment. `pseudo` gives
+    /// the sum of the pseudo header.
+    fn check(pseudo: impl FnOnce() -> Sum, segment: &[u8], checksum: bool) -> Result<(), Fault>;
     /// Checks the header of a segment of which there is only the first fragment.
     fn check_start(segment: &[u8]) -> Result<(), Fault>;
 }
@@ -209,7 +210,7 @@ fn check<P: TransportProtocol>(ip: &Ipv4, checksum: bool) -> Result<(), Fault> {
     }
     let packet = ip.packet();
     let (ip, bytes) = packet.ipv4_segment().ok_or(Fault::Length)?;
-    P::check(pseudo(packet, ip, bytes.len()), bytes, checksum)
+    P::check(|| pseudo(packet, ip, bytes.len()), bytes, checksum)
 }
 
 /// Checks a fragment. The checksum covers all fragments of the packet.

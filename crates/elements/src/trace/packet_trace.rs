@@ -179,12 +179,24 @@ impl PacketTrace {
         Some(from + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)))
     }
 
-    /// The next packet, a copy or one that shares its bytes with the trace, and its output.
+    /// The output of the next packet.
+    pub(super) fn next_output(&self) -> u8 {
+        self.packets.get(self.next).map_or(0, |it| it.0)
+    }
+
+    /// Adds the next packets of one output to a batch, up to `most`: copies, or packets that share their bytes with the
+    /// trace. Returns how many.
     #[inline]
-    pub(super) fn next(&mut self, cx: &mut Cx) -> (u8, Packet) {
-        let (port, packet) = &mut self.packets[self.next];
-        self.next += 1;
-        self.last = (cx.now(), packet.timestamp());
-        (*port, cx.copy_or_share(packet))
+    pub(super) fn take(&mut self, most: usize, batch: &mut Batch, cx: &mut Cx) -> usize {
+        let (output, before) = (self.next_output(), batch.len());
+        let next = self.packets[self.next..].iter_mut().take(most);
+        for (_, packet) in next.take_while(|it| it.0 == output) {
+            batch.push(cx.copy_or_share(packet));
+        }
+        let taken = batch.len() - before;
+        self.next += taken;
+        let last = self.next.checked_sub(1).and_then(|last| self.stamp(last));
+        self.last = (cx.now(), last.unwrap_or_default());
+        taken
     }
 }

@@ -145,7 +145,10 @@ impl Source for ReplayUnqueue {
         }
         trace.resume(cx.now());
         let (mut batch, mut batch_port, mut next_run) = (Batch::new(), 0, NextRun::Again);
-        for _ in 0..self.burst.min(cx.burst()) {
+        let mut left = self.burst.min(cx.burst());
+        // Whether all packets are due at once.
+        let is_untimed = self.function.is_none() && self.timing == 0;
+        while left > 0 {
             let due = self.due(trace, cx);
             if self.function.is_some() && trace.speed == 0 {
                 next_run = self.finish(trace, cx);
@@ -155,12 +158,12 @@ impl Source for ReplayUnqueue {
                 next_run = self.wait(trace, due, batch.is_empty(), cx);
                 break;
             }
-            let (port, packet) = trace.next(cx);
+            let port = trace.next_output();
             if port != batch_port && !batch.is_empty() {
                 cx.emit_batch(Port::nth(batch_port), std::mem::take(&mut batch));
             }
             batch_port = port;
-            batch.push(packet);
+            left -= trace.take(if is_untimed { left } else { 1 }, &mut batch, cx);
             if trace.at_end() && self.end_loop(trace, cx) {
                 next_run = self.finish(trace, cx);
                 break;

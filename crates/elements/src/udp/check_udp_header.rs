@@ -49,12 +49,12 @@ impl TransportProtocol for CheckUDPHeader {
     const NAME: &'static str = "UDP";
     const FAULT_TEXTS: [&'static str; 3] = ["not UDP", "bad packet length", "bad UDP checksum"];
 
-    fn check(pseudo: Sum, segment: &[u8], checksum: bool) -> Result<(), Fault> {
+    fn check(pseudo: impl FnOnce() -> Sum, segment: &[u8], checksum: bool) -> Result<(), Fault> {
         let (udp, _) = Udp::from_prefix(segment).ok_or(Fault::Length)?;
         let len = usize::from(udp.length());
         let datagram = segment.get(..len).filter(|_| len >= Udp::LEN).ok_or(Fault::Length)?;
         // Header and payload in one go take fewer instructions than one after the other.
-        let is_right = !checksum || udp.checksum() == 0 || pseudo.slice(datagram).checksum() == 0;
+        let is_right = !checksum || udp.checksum() == 0 || pseudo().slice(datagram).checksum() == 0;
         if is_right { Ok(()) } else { Err(Fault::Checksum) }
     }
 

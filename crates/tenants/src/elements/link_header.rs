@@ -10,13 +10,10 @@ use castanet_wire::{Ethernet, MacAddr};
 pub(super) fn mark_ethernet(packet: &mut Packet) {
     let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return };
     // Apart: nearly all frames are for one station.
-    let kind = if header.dst().is_multicast() { group_type(header) } else { PacketType::Host };
-    // Those of outer headers are not for the tenant.
-    packet.clear_annotations();
-    packet.clear_network_header();
-    packet.clear_transport_header();
-    packet.set_packet_type(kind);
-    packet.set_mac_header(0);
+    let is_group = header.bytes()[0] & 1 != 0;
+    let kind = if is_group { group_type(header) } else { PacketType::Host };
+    // Marks and annotations of outer headers are not for the tenant.
+    packet.mark_received(kind);
 }
 
 #[cold]
