@@ -24,8 +24,9 @@ the paper \"Data plane virtualisation\".
              accounts; with a VLAN tag or VXLAN around each frame
   bursts     figure 9: packets that a router takes before the next has its turn
   routers    figure 10: the rate of one to ten routers together
-  devices    the same between two veth pairs by AF_XDP, beside one router without
-             sharing; only by name, and needs root
+  devices    overhead and routers between two veth pairs by AF_XDP; each run stands
+             between two of that with which it is compared; only by name, and needs
+             root
   limit      figures 11 and 12: the share of an account that may have 15 % of the
              processor, for loads of 5000 to 100 000 cycles a packet, in windows
              of 100 ms
