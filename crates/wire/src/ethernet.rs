@@ -47,6 +47,12 @@ impl Ethernet {
         header
     }
 
+    /// Whether the destination is that of a group or of all stations. One byte is read, where [`Ethernet::dst`] reads six.
+    #[inline]
+    pub fn is_to_group(&self) -> bool {
+        self.0[0] & 1 != 0
+    }
+
     /// Exchanges source and destination.
     #[inline]
     pub fn mirror(&mut self) {
@@ -69,6 +75,9 @@ mod tests {
         assert_eq!(header.ether_type(), crate::ether_type::IPV6);
         assert_eq!(rest, [0xaa]);
         assert_eq!(Ethernet::new(header.dst(), header.src(), header.ether_type()), *header);
+        assert_eq!(header.is_to_group(), header.dst().is_multicast());
+        let station = MacAddr([6, 0, 0, 0, 0, 1]);
+        assert_eq!(Ethernet::new(station, station, 0).is_to_group(), station.is_multicast());
         assert!(Ethernet::from_prefix(&bytes[..13]).is_none());
     }
 

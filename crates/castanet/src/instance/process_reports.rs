@@ -1,18 +1,24 @@
-//! What clients that ask about all elements are told of those in processes of tenants.
+//! Reports of tenants' processes about their elements, in the answers to clients that ask about all elements.
 
-use super::handlers::METRICS;
-use super::service::InstanceService;
+use super::handlers::{METRICS, lease};
+use super::service::{InstanceService, MOST_OF_A_STEP};
 use super::tenants::InstanceTenants;
 use crate::control_queue::ControlSender;
 use crate::observe::drops::{self, DropCount};
 use crate::observe::snapshot::{ElementTotals, Snapshot};
 use crate::tenants::{ProcessReports, TenantConfigurations};
+use castanet_element::class::Library;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{InstanceRequest, RequestKind};
 use castanet_runtime::router::Router;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// Time after which a thread goes on without reports, if the control thread does not tell it to.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A client that waits for the reports of processes.
 pub(super) enum ReportClient {
@@ -32,11 +38,13 @@ pub(super) enum ReportKind {
 }
 
 impl ReportKind {
-    /// The kind that the value of a handler of the instance needs.
-    fn of(handler: &str) -> Option<ReportKind> {
+    /// The kind that the value of a handler of the instance needs, and the parameter with which processes read theirs.
+    fn of(handler: &str, param: &[u8]) -> Option<(ReportKind, &'static [u8])> {
+        let is_sampled = || lease(&String::from_utf8_lossy(param)).is_some();
         match handler {
-            "snapshot" | METRICS => Some(ReportKind::Totals),
-            "drop_report" => Some(ReportKind::Drops),
+            "snapshot" if is_sampled() => Some((ReportKind::Totals, b"sample")),
+            "snapshot" | METRICS => Some((ReportKind::Totals, b"")),
+            "drop_report" => Some((ReportKind::Drops, b"")),
             _ => None,
         }
     }
@@ -47,6 +55,8 @@ impl ReportKind {
 pub(super) struct ElementReports {
     totals: ProcessReports<ElementTotals, ReportClient>,
     drops: ProcessReports<DropCount, ReportClient>,
+    /// Clients that wait no longer, and have no answer yet.
+    released: VecDeque<ReportClient>,
 }
 
 impl ElementReports {
@@ -54,30 +64,33 @@ impl ElementReports {
     fn wait(
         &mut self,
         router: &mut Router,
-        configurations: &TenantConfigurations,
+        tenants: (&TenantConfigurations, &Library),
         (kind, param): (ReportKind, &[u8]),
         client: ReportClient,
     ) -> Option<ReportClient> {
         match kind {
-            ReportKind::Totals => self.totals.wait(router, configurations, param, client),
-            ReportKind::Drops => self.drops.wait(router, configurations, param, client),
+            ReportKind::Totals => self.totals.wait(router, tenants, param, client),
+            ReportKind::Drops => self.drops.wait(router, tenants, param, client),
         }
     }
 
-    /// Takes reports that have come. Returns the clients that wait no longer, and the time at which others have
-    /// waited for long enough.
+    /// Takes reports that have come. Returns some of the clients that wait no longer, and the time at which there may
+    /// be others.
     fn step(&mut self, now: Time) -> (Vec<ReportClient>, Option<Time>) {
-        let (mut clients, due) = self.totals.step(now);
+        let (clients, due) = self.totals.step(now);
         let (others, other_due) = self.drops.step(now);
-        clients.extend(others);
-        (clients, due.into_iter().chain(other_due).min())
+        self.released.extend(clients.into_iter().chain(others));
+        let some = self.released.len().min(MOST_OF_A_STEP);
+        let clients = self.released.drain(..some).collect();
+        let left = (!self.released.is_empty()).then_some(now);
+        (clients, [left, due, other_due].into_iter().flatten().min())
     }
 }
 
 impl InstanceTenants {
     /// The totals that processes have reported.
     pub(super) fn process_totals(&self, router: &Router) -> Vec<ElementTotals> {
-        self.reports.totals.records(router, &self.configurations)
+        self.reports.totals.records(router)
     }
 }
 
@@ -88,13 +101,13 @@ impl InstanceService {
         router: &mut Router,
         request: InstanceRequest,
     ) -> Option<InstanceRequest> {
+        let reader = self.reader();
         let Some(tenants) = &mut self.tenants else { return Some(request) };
         let RequestKind::Read(handler, param) = request.kind() else { return Some(request) };
-        let Some(kind) = ReportKind::of(handler) else { return Some(request) };
-        // The parameter of the metrics is their format.
-        let param = if handler == METRICS { Vec::new() } else { param.to_vec() };
+        let Some(wanted) = ReportKind::of(handler, param) else { return Some(request) };
         let client = ReportClient::Socket(request);
-        match tenants.reports.wait(router, &tenants.configurations, (kind, &param), client) {
+        let source = (&tenants.configurations, &reader.library);
+        match tenants.reports.wait(router, source, wanted, client) {
             Some(ReportClient::Socket(request)) => Some(request),
             _ => None,
         }
@@ -107,10 +120,12 @@ impl InstanceService {
         router: &mut Router,
         kind: ReportKind,
     ) -> Option<oneshot::Receiver<()>> {
+        let reader = self.reader();
         let tenants = self.tenants.as_mut()?;
         let (sender, receiver) = oneshot::channel();
         let client = ReportClient::Thread(sender);
-        let left = tenants.reports.wait(router, &tenants.configurations, (kind, b""), client);
+        let source = (&tenants.configurations, &reader.library);
+        let left = tenants.reports.wait(router, source, (kind, b""), client);
         left.is_none().then_some(receiver)
     }
 
@@ -154,17 +169,23 @@ impl InstanceService {
     pub(super) fn drops(&self, router: &mut Router) -> Result<Vec<DropCount>, ArgError> {
         let mut all = drops::report(router)?;
         if let Some(it) = &self.tenants {
-            all.extend(it.reports.drops.records(router, &it.configurations));
+            all.extend(it.reports.drops.records(router));
         }
         Ok(all)
     }
 }
 
-/// Waits until processes of tenants have reported, or for as long as they have to.
-pub(super) async fn processes_reported(control: &ControlSender<InstanceService>, kind: ReportKind) {
+/// Waits until processes of tenants have reported, or for as long as they have to. Returns whether the control thread
+/// answers.
+pub(super) async fn processes_reported(
+    control: &ControlSender<InstanceService>,
+    kind: ReportKind,
+) -> bool {
     let reported = control.ask(move |service, router| service.collect_reports(router, kind)).await;
-    if let Some(Some(reported)) = reported {
-        // Without an answer the instance ends.
-        _ = reported.await;
+    let Some(reported) = reported else { return false };
+    if let Some(reported) = reported {
+        // Reports that have not come by then are left out.
+        _ = timeout(PATIENCE, reported).await;
     }
+    true
 }

@@ -56,7 +56,9 @@ impl InstanceSite {
     async fn metrics(&self, request: &Parts) -> Response {
         let accepted = request.headers.get_all(ACCEPT).iter().filter_map(|it| it.to_str().ok());
         let format = Format::accepted(&accepted.collect::<Vec<_>>().join(","));
-        processes_reported(&self.control, ReportKind::Totals).await;
+        if !processes_reported(&self.control, ReportKind::Totals).await {
+            return no_answer();
+        }
         let report: Option<Result<Arc<MetricsReport>, ArgError>> =
             self.control.ask(InstanceService::metrics).await;
         match report {

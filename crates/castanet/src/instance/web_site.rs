@@ -146,10 +146,10 @@ impl WebSite {
                 Some(page) => response("text/html; charset=utf-8", page),
                 None => no_page(),
             },
-            "/api/drops" => {
-                processes_reported(control, ReportKind::Drops).await;
-                ask(control, |service, router| service.drops(router)).await
-            }
+            "/api/drops" => match processes_reported(control, ReportKind::Drops).await {
+                true => ask(control, |service, router| service.drops(router)).await,
+                false => no_answer(),
+            },
             "/api/log" => {
                 let after = query.first("after").parse().unwrap_or(0);
                 ask(control, move |_, _| Ok(log::lines(after, MOST_LINES))).await

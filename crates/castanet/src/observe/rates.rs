@@ -69,6 +69,9 @@ impl Rates {
         let none = ElementTotals::default();
         let elements = after.elements.iter().map(|now| {
             let then = earlier.get(now.name.as_str()).copied().unwrap_or(&none);
+            let time = |it: &ElementTotals, whole: &Snapshot| it.time.unwrap_or(whole.time);
+            let own = time(now, after).saturating_sub(time(then, before));
+            let seconds = if own > 0 { own as f64 / 1e9 } else { seconds };
             ElementRates::between(then, now, seconds)
         });
         let worker = |(worker, now): (usize, &WorkerTotals)| {
@@ -132,7 +135,11 @@ impl SampleTotals {
     /// The samples since `before`, unless they were begun anew since.
     fn since(self, before: Option<SampleTotals>) -> SampleTotals {
         match before {
-            Some(before) if before.batches <= self.batches && before.bytes <= self.bytes => {
+            Some(before)
+                if before.batches <= self.batches
+                    && before.packets <= self.packets
+                    && before.bytes <= self.bytes =>
+            {
                 SampleTotals {
                     batches: self.batches - before.batches,
                     packets: self.packets - before.packets,

@@ -50,6 +50,9 @@ pub(crate) struct ElementTotals {
     pub(crate) queue: Option<QueueTotals>,
     /// Packets that the kernel or the driver dropped before the element could take them.
     pub(crate) kernel_drops: Option<u64>,
+    /// The time of these totals in nanoseconds since the epoch, if it is not that of the snapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) time: Option<i64>,
 }
 
 /// Sums over the samples of an element.
@@ -122,6 +125,7 @@ impl ElementTotals {
             sample: (traffic.batches > 0).then_some(sample),
             queue,
             kernel_drops,
+            time: None,
         }
     }
 

@@ -4,6 +4,7 @@ mod configurations;
 mod faults;
 mod load;
 mod process_calls;
+mod process_records;
 mod process_reports;
 mod report;
 mod sent_text;

@@ -262,7 +262,7 @@ fn a_hostile_process_deceives_its_own_clients_only() {
         }
     }
     assert_eq!(said(&it.red(&["read", "x.plain"])), "x.plain");
-    // What it reports about elements is about its own ones.
+    // Its reports are about its own elements.
     let top = it.operator(&["top", "--once", "--json"]);
     let top: serde_json::Value = serde_json::from_str(said(&top)).unwrap();
     let all = top["elements"].as_array().unwrap();
@@ -270,9 +270,16 @@ fn a_hostile_process_deceives_its_own_clients_only() {
     assert_eq!((named("red/pings"), named("blue/pings"), named("red/process")), (1, 1, 1), "{top}");
     assert!(!top.to_string().contains("invented"), "{top}");
     let drops = it.operator(&["drops"]);
-    assert!(said(&drops).contains("a?[2J") && !drops.stdout.contains('\x1b'), "{drops:?}");
+    let lines = |text: &str| said(&drops).lines().filter(|line| line.contains(text)).count();
+    assert_eq!((lines("red/pings :: Counter: other"), lines("?[2J?[2J")), (1, 1), "{drops:?}");
+    assert!(!drops.stdout.contains("555-0100") && !drops.stdout.contains('\x1b'), "{drops:?}");
+    said(&it.operator(&["top", "--once", "--fold"]));
     let metrics = it.client(&["ctl", "read", "metrics"]);
     assert!(!metrics.contains("invented") && !metrics.contains('\x1b'), "{metrics}");
+    let dropped = "castanet_element_dropped_packets_total";
+    let of_pings = |line: &&str| line.starts_with(dropped) && line.contains("red/pings");
+    let of_pings: Vec<&str> = metrics.lines().filter(of_pings).collect();
+    assert!(matches!(of_pings[..], [line] if line.contains("reason=\"other\"")), "{of_pings:?}");
     // A flood of packets keeps no other client waiting, and costs memory of a few answers.
     let before = it.process.memory();
     refused(&read("flood"), "does not answer");

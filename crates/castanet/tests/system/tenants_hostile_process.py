@@ -66,15 +66,15 @@ def drop(element):
         "class": "Counter",
         "reason": "a\x1b[2J",
         "packets": 2**64 - 1,
-        "meaning": "\x1b[2J" * 1000,
-        "example": {"time": -(2**63), "length": 2**64 - 1, "text": "\x1b[2J" * 1000},
+        "meaning": "\x1b[2J call 555-0100",
+        "example": {"time": -(2**63), "length": 2**64 - 1, "text": "\x1b[2J" * 100},
     }
 
 
 # Of an element of the tenant, and of such that others have or nobody has.
 NAMES = ["pings", "invented", "process", "../blue/pings", "/blue/pings", "blue/pings", "", "red/pings"]
-SNAPSHOT = {"time": -(2**63), "workers": [{"cpu": 2**64 - 1}] * 100, "elements": [totals(n) for n in NAMES]}
-DROPS = [drop(name) for name in NAMES]
+SNAPSHOT = {"time": -(2**63), "workers": [{"cpu": 2**64 - 1}] * 100, "elements": [totals(n) for n in NAMES * 2]}
+DROPS = [drop(name) for name in NAMES * 100]
 
 calls = call_socket(int(sys.argv[1]))
 print("answers", flush=True)

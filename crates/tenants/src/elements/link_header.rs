@@ -10,8 +10,7 @@ use castanet_wire::{Ethernet, MacAddr};
 pub(super) fn mark_ethernet(packet: &mut Packet) {
     let Some((header, _)) = Ethernet::from_prefix(packet.bytes()) else { return };
     // Apart: nearly all frames are for one station.
-    let is_group = header.bytes()[0] & 1 != 0;
-    let kind = if is_group { group_type(header) } else { PacketType::Host };
+    let kind = if header.is_to_group() { group_type(header) } else { PacketType::Host };
     // Marks and annotations of outer headers are not for the tenant.
     packet.mark_received(kind);
 }

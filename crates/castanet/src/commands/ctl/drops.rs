@@ -10,7 +10,7 @@ use crate::terminal::{bold, colours_on_stdout};
 use clap::Args;
 use serde::Serialize;
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Arguments of `castanet drops`.
 #[derive(Args, Clone)]
@@ -46,11 +46,13 @@ pub(super) fn run(
 ) -> CommandResult {
     let time = interval(arguments.interval, 0.0)?;
     let before: Vec<DropCount> = it.read_json("drop_report")?;
+    // Answers may take different times.
+    let counted = Instant::now();
     let (mut after, mut seconds) = (before.clone(), None);
     if !time.is_zero() {
         pause(time, stop);
         after = it.read_json("drop_report")?;
-        seconds = Some(time.as_secs_f64());
+        seconds = Some(counted.elapsed().as_secs_f64());
     }
     let mut rows: Vec<DropRow> = after
         .into_iter()

@@ -2,7 +2,6 @@
 
 use crate::observe::rates::{ElementRates, Rates};
 use clap::ValueEnum;
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Order of rows.
@@ -63,9 +62,7 @@ impl View {
                 && (filter.is_empty() || has(&row.element) || has(&row.class))
         });
         let greatest_first = |of: fn(&ElementRates) -> f64| {
-            move |a: &ElementRates, b: &ElementRates| {
-                of(b).partial_cmp(&of(a)).unwrap_or(Ordering::Equal)
-            }
+            move |a: &ElementRates, b: &ElementRates| of(b).total_cmp(&of(a))
         };
         match self.sort {
             SortKey::Graph => {}
@@ -126,11 +123,12 @@ fn add(row: &mut ElementRates, other: &ElementRates) {
         row.bytes_per_second = other.bytes_per_second;
         row.burst = other.burst;
     }
-    row.drops += other.drops;
+    row.drops = row.drops.saturating_add(other.drops);
     row.drops_per_second += other.drops_per_second;
     row.share = sum(row.share, other.share);
     for (reason, n) in &other.reasons {
-        *row.reasons.entry(reason.clone()).or_default() += n;
+        let sum = row.reasons.entry(reason.clone()).or_default();
+        *sum = sum.saturating_add(*n);
     }
     for (reason, rate) in &other.reasons_per_second {
         *row.reasons_per_second.entry(reason.clone()).or_default() += rate;
@@ -138,7 +136,7 @@ fn add(row: &mut ElementRates, other: &ElementRates) {
     row.kernel_drops_per_second = sum(row.kernel_drops_per_second, other.kernel_drops_per_second);
     row.kernel_drops = match (row.kernel_drops, other.kernel_drops) {
         (None, None) => None,
-        (a, b) => Some(a.unwrap_or(0) + b.unwrap_or(0)),
+        (a, b) => Some(a.unwrap_or(0).saturating_add(b.unwrap_or(0))),
     };
     // The longest of its queues.
     if other.queue.map_or(0, |it| it.length) > row.queue.map_or(0, |it| it.length)
