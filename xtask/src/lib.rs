@@ -2,8 +2,12 @@
 //! finds the files that tests read.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "docs")]
 pub mod docs;
 pub mod files;
+#[cfg(feature = "docs")]
 pub mod handlers_page;
+#[cfg(feature = "docs")]
 pub mod new;
+#[cfg(feature = "docs")]
 pub mod site;

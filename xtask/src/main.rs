@@ -43,6 +43,32 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                    hosts (needs root, tmux, aha and chromium)
   packages         install the Debian packages that tests and demo need";
 
+/// Runs a command that writes documentation or a new element. `here` is the folder in which the user is.
+#[cfg(feature = "docs")]
+fn document(words: &[&str], here: &Path) -> Result<(), String> {
+    match *words {
+        ["docs"] => xtask::docs::write(),
+        ["docs", "--check"] => xtask::docs::check(),
+        ["site"] => xtask::site::write(Path::new(xtask::site::FOLDER)),
+        ["site", "-o", folder] => xtask::site::write(&here.join(folder)),
+        ["new", place] => xtask::new::element(place),
+        _ => Err(USAGE.into()),
+    }
+}
+
+/// The same by the build of this program that has these commands.
+#[cfg(not(feature = "docs"))]
+fn document(words: &[&str], here: &Path) -> Result<(), String> {
+    let folder = |&word: &&str| here.join(word).to_string_lossy().into_owned();
+    let words: Vec<String> = match *words {
+        ["site", "-o", ref at] => vec!["site".into(), "-o".into(), folder(at)],
+        _ => words.iter().map(|&word| word.to_owned()).collect(),
+    };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let own = ["run", "--quiet", "--package", "xtask", "--features", "docs", "--"];
+    steps::cargo(&[&own[..], &words].concat())
+}
+
 fn main() {
     // A folder that the command line names lies where the user is.
     let here = std::env::current_dir().unwrap_or_default();
@@ -89,11 +115,9 @@ fn main() {
         ["screenshots", program] => screenshots::screenshots(program),
         ["vendor"] => vendor::vendor(false),
         ["vendor", "--check"] => vendor::vendor(true),
-        ["docs"] => xtask::docs::write(),
-        ["docs", "--check"] => xtask::docs::check(),
-        ["site"] => xtask::site::write(Path::new(xtask::site::FOLDER)),
-        ["site", "-o", folder] => xtask::site::write(&here.join(folder)),
-        ["new", place] => xtask::new::element(place),
+        ["docs"] | ["docs", "--check"] | ["site"] | ["site", "-o", _] | ["new", _] => {
+            document(&words, &here)
+        }
         _ => Err(USAGE.into()),
     };
     if let Err(message) = outcome {

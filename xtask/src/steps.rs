@@ -62,7 +62,8 @@ pub(crate) fn packages() -> Result<(), String> {
     run("sh", &[".ci/install-packages"])
 }
 
-fn cargo(words: &[&str]) -> Result<(), String> {
+/// Runs cargo.
+pub(crate) fn cargo(words: &[&str]) -> Result<(), String> {
     run(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), words)
 }
 

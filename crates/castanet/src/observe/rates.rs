@@ -182,6 +182,23 @@ mod tests {
     }
 
     #[test]
+    fn totals_of_another_time_have_their_own_interval() {
+        let at = |time: i64, packets| {
+            let mut snapshot = snapshot(time, packets, 0, None);
+            snapshot.elements[0].time = Some(time - 500_000_000);
+            snapshot
+        };
+        let (first, second) = (at(1_000_000_000, 100), at(3_000_000_000, 300));
+        assert_eq!(Rates::between(&first, &second).elements[0].packets_per_second, 100.0);
+        // The first totals that came late, and the same ones again.
+        let late = snapshot(1_000_000_000, 100, 0, None);
+        let it = &Rates::between(&late, &second).elements[0];
+        assert_eq!(it.packets_per_second, 200.0 / 1.5);
+        let again = &Rates::between(&second, &second).elements[0];
+        assert_eq!(again.packets_per_second, 0.0);
+    }
+
+    #[test]
     fn counts_that_began_anew_are_not_negative() {
         let before = snapshot(0, 100, 10, sample(5, 10, 1000, 50.0));
         let after = snapshot(1_000_000_000, 30, 1, sample(1, 2, 200, 8.0));

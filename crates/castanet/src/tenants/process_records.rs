@@ -197,3 +197,82 @@ fn bounded(text: &str, most: usize) -> String {
     let end = text.char_indices().nth(most).map_or(text.len(), |(at, _)| at);
     printable(&text[..end])
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)] // In a test it is an assertion.
+mod tests {
+    use super::*;
+    use crate::library::library;
+    use crate::observe::drops::ExamplePacket;
+    use crate::observe::snapshot::SampleTotals;
+
+    /// The elements of a tenant `red`.
+    fn own() -> OwnElements {
+        let class = |name: &str| library().get(name).unwrap();
+        let known = [("in", "FromDevice"), ("c", "Counter"), ("ttl", "DecIPTTL")];
+        let known = known.map(|(name, it)| (name.to_owned(), (it.to_owned(), class(it))));
+        let channels = CHANNEL_CLASSES.map(class).to_vec();
+        OwnElements { tenant: "red".into(), classes: known.into(), channels }
+    }
+
+    fn totals(name: &str, class: &str, drops: &[(&str, u64)]) -> ElementTotals {
+        let drops = drops.iter().map(|&(reason, n)| (reason.to_owned(), n)).collect();
+        ElementTotals { name: name.into(), class: class.into(), drops, ..Default::default() }
+    }
+
+    #[test]
+    fn totals_are_those_of_own_elements_once_each() {
+        let records = vec![
+            totals("in", "FromSlots", &[]),
+            totals("c", "Anything", &[("no_frame", 3), ("x", 1), ("y", 2), ("output_300", 4)]),
+            totals("c", "Counter", &[("no_frame", 9)]),
+            totals("ttl", "DecIPTTL", &[("output_7", 5), ("output_07", 6)]),
+            totals("blue/c", "Counter", &[]),
+        ];
+        let accepted = ElementTotals::accept(records, &own());
+        let names: Vec<_> = accepted.iter().map(|it| (&*it.name, &*it.class)).collect();
+        let wanted = [("red/in", "FromSlots"), ("red/c", "Counter"), ("red/ttl", "DecIPTTL")];
+        assert_eq!(names, wanted);
+        let drops = |at: usize| accepted[at].drops.clone().into_iter().collect::<Vec<_>>();
+        assert_eq!(drops(1), [("no_frame".to_owned(), 3), ("other".to_owned(), 7)]);
+        assert_eq!(drops(2), [("other".to_owned(), 6), ("output_7".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn sums_of_bounded_values_do_not_overflow() {
+        let sample = SampleTotals { batches: 1, packets: 1, bytes: u64::MAX, nanoseconds: 1e308 };
+        let drops = [("x", u64::MAX), ("y", u64::MAX), ("no_frame", u64::MAX)];
+        let mut it = totals("c", "Counter", &drops);
+        (it.packets, it.sample, it.argument) = (u64::MAX, Some(sample), "\x1b[2J".repeat(99));
+        let accepted = ElementTotals::accept(vec![it], &own());
+        assert_eq!((accepted[0].packets, accepted[0].dropped()), (MOST_COUNT, 2 * MOST_COUNT));
+        assert_eq!(accepted[0].sample.unwrap().nanoseconds, LONGEST_TIME);
+        assert_eq!(accepted[0].argument, "?[2J?[2J?[2J?[2J");
+    }
+
+    #[test]
+    fn drops_have_reasons_and_sentences_of_their_classes() {
+        let drop = |element: &str, reason: &str, packets| DropCount {
+            element: element.into(),
+            class: "Counter".into(),
+            reason: reason.into(),
+            packets,
+            meaning: "call 555-0100".into(),
+            example: Some(ExamplePacket { time: i64::MIN, length: 1, text: "\x1b".into() }),
+        };
+        let records = vec![
+            drop("c", "x", 1),
+            drop("c", "no_frame", u64::MAX),
+            drop("c", "y", 2),
+            drop("blue/c", "no_frame", 1),
+        ];
+        let accepted = DropCount::accept(records, &own());
+        let all: Vec<_> =
+            accepted.iter().map(|it| (&*it.element, &*it.reason, it.packets)).collect();
+        assert_eq!(all, [("red/c", "other", 3), ("red/c", "no_frame", MOST_COUNT)]);
+        assert_eq!(accepted[0].meaning, OTHER.1);
+        assert!(accepted[1].meaning.starts_with("Packets for which there was no frame"));
+        let example = accepted[0].example.as_ref().unwrap();
+        assert_eq!((example.time, &*example.text), (0, "?"));
+    }
+}
