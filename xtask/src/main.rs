@@ -115,9 +115,7 @@ fn main() {
         ["screenshots", program] => screenshots::screenshots(program),
         ["vendor"] => vendor::vendor(false),
         ["vendor", "--check"] => vendor::vendor(true),
-        ["docs"] | ["docs", "--check"] | ["site"] | ["site", "-o", _] | ["new", _] => {
-            document(&words, &here)
-        }
+        ["docs" | "site" | "new", ..] => document(&words, &here),
         _ => Err(USAGE.into()),
     };
     if let Err(message) = outcome {

@@ -31,8 +31,8 @@ pub(crate) fn test() -> Result<(), String> {
     let lints =
         [of(&["clippy", "--quiet", "--all-targets"]), vec!["--", "-D", "warnings"]].concat();
     cargo(&lints)?;
-    // Most crates are compiled once more, for other features of theirs are wanted: without optimization, so that it takes a
-    // quarter of the time.
+    // Other features of shared crates are wanted, so that most crates are compiled once more: without optimization, which
+    // takes most of that time.
     cargo(&[of(&["test", "--profile", "dev"]), vec!["--test", "wasm*"]].concat())
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn packages() -> Result<(), String> {
     run("sh", &[".ci/install-packages"])
 }
 
-/// Runs cargo.
+/// Runs cargo and fails unless it succeeds.
 pub(crate) fn cargo(words: &[&str]) -> Result<(), String> {
     run(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), words)
 }

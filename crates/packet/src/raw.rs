@@ -83,7 +83,8 @@ impl RawPacket {
 
 impl Packet {
     /// Makes the packet one of type `kind` that a device has just received: the link-layer header begins at the first
-    /// byte, and the other header offsets and all annotations are cleared. Timestamp, device and trace tag stay.
+    /// byte, and the other header offsets and all annotations are cleared. Timestamp, device, trace tag, and the checksums
+    /// that the sender has to complete stay.
     #[inline]
     pub fn mark_received(&mut self, kind: PacketType) {
         if self.has(COLD) {

@@ -120,7 +120,7 @@ pub(super) fn read(
         "snapshot" => json(service.snapshot(router, lease(param))),
         "drop_report" => json(service.drops(router)),
         "handlers" => router.read(handler).map(|own| with_program_handlers(&own)),
-        _ => return observation(router, handler, param),
+        _ => return None,
     })
 }
 

@@ -89,8 +89,8 @@ pub(crate) trait ElementRecord: Clone + Send + 'static {
     /// The name of the element.
     fn element(&self) -> &str;
 
-    /// Notes the time at which the record came, in nanoseconds since the epoch.
-    fn set_time(&mut self, time: i64);
+    /// Notes the time at which the record came, in nanoseconds since the epoch, if it has one.
+    fn set_time(&mut self, _: i64) {}
 }
 
 impl ElementRecord for ElementTotals {
@@ -184,8 +184,6 @@ impl ElementRecord for DropCount {
     fn element(&self) -> &str {
         &self.element
     }
-
-    fn set_time(&mut self, _: i64) {}
 }
 
 fn of_count(count: u64) -> u64 {
