@@ -7,8 +7,8 @@ use castanet_runtime::console::SilentConsole;
 use castanet_runtime::cores::Cores;
 use castanet_runtime::graph::explain;
 use castanet_runtime::router::{ErrorStyle, Options, Router, TeardownReport, plan};
-use castanet_wire::{Ethernet, Ipv4Header, MacAddr, ether_type};
-use std::net::Ipv4Addr;
+use castanet_wire::{Ethernet, Ipv4Header, Ipv6Header, MacAddr, ether_type};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -24,8 +24,53 @@ impl Rng {
     }
 }
 
+/// A path, from `from` to its exits.
+struct Case {
+    name: &'static str,
+    frame: fn(&mut Rng) -> Vec<u8>,
+    exits: &'static [&'static str],
+    elements: &'static str,
+    /// Lines of `castanet explain` about its chains.
+    rows: usize,
+}
+
+const IP4: Case = Case {
+    name: "ip4",
+    frame: frame4,
+    exits: &["out", "same", "options", "ttl", "large", "bad", "arp", "other", "here"],
+    elements: "from -> types :: Classifier(12/0806, 12/0800, -);
+         types[0] -> arp; types[2] -> other;
+         types[1] -> Paint(2) -> Strip(14) -> check :: CheckIPHeader(BADSRC 10.255.255.255)
+            -> GetIPAddress(16) -> routes :: StaticIPLookup(10.0.0.0/16 0, 10.1.0.0/16 1, 10.2.0.0/16 1);
+         check[1] -> bad; routes[0] -> here;
+         routes[1] -> DropBroadcasts -> p :: PaintTee(2) -> o :: IPGWOptions(10.0.0.1)
+            -> FixIPSrc(10.0.0.1) -> t :: DecIPTTL -> f :: IPFragmenter(300)
+            -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1) -> out;
+         p[1] -> same; o[1] -> options; t[1] -> ttl; f[1] -> large;",
+    rows: 2,
+};
+
+/// With branches behind the routing table.
+const IP6: Case = Case {
+    name: "ip6",
+    frame: frame6,
+    exits: &["out", "there", "hops1", "hops2", "large1", "large2", "bad", "arp", "other", "here"],
+    elements: "from -> types :: Classifier(12/0806, 12/86dd, -);
+         types[0] -> arp; types[2] -> other;
+         types[1] -> Paint(2) -> Strip(14) -> check :: CheckIP6Header(2001:db8:ff::1)
+            -> GetIP6Address(24)
+            -> routes :: LookupIP6Route(2001:db8::/48 0, 2001:db8:1::/48 1, 2001:db8:2::/48 fe80::1 2);
+         check[1] -> bad; routes[0] -> here;
+         routes[1] -> h1 :: DecIP6HLIM -> f1 :: IP6Fragmenter(300)
+            -> EtherEncap(0x86dd, 2:0:0:0:1:2, 2:0:0:0:1:1) -> out;
+         routes[2] -> h2 :: DecIP6HLIM -> f2 :: IP6Fragmenter(300)
+            -> EtherEncap(0x86dd, 2:0:0:0:2:2, 2:0:0:0:2:1) -> there;
+         h1[1] -> hops1; h2[1] -> hops2; f1[1] -> large1; f2[1] -> large2;",
+    rows: 3,
+};
+
 /// A frame: mostly sound, with any of the faults and fates that a router knows.
-fn frame(numbers: &mut Rng) -> Vec<u8> {
+fn frame4(numbers: &mut Rng) -> Vec<u8> {
     let payload = if numbers.below(8) == 0 { 700 } else { numbers.below(80) as usize };
     let dst = Ipv4Addr::new(10, numbers.below(4) as u8, 0, 2);
     let src = if numbers.below(16) == 0 { 255 } else { 9 };
@@ -41,9 +86,24 @@ fn frame(numbers: &mut Rng) -> Vec<u8> {
     ip.set_ttl([64, 64, 64, 2, 1, 0][numbers.below(6) as usize]);
     ip.set_fragment_word([0, 0, Ipv4Header::DONT_FRAGMENT][numbers.below(3) as usize]);
     ip.update_checksum(options);
-    let kind = if numbers.below(10) == 0 { ether_type::ARP } else { ether_type::IPV4 };
+    damaged(ether_type::IPV4, &[ip.bytes().as_slice(), options].concat(), payload, numbers)
+}
+
+/// The same of IPv6.
+fn frame6(numbers: &mut Rng) -> Vec<u8> {
+    let payload = if numbers.below(8) == 0 { 700 } else { numbers.below(80) as usize };
+    let address = |net: u64| Ipv6Addr::new(0x2001, 0xdb8, net as u16, 0, 0, 0, 0, 1);
+    let src = if numbers.below(16) == 0 { 0xff } else { 9 };
+    let mut ip = Ipv6Header::new(17, address(src), address(numbers.below(4)), payload as u16);
+    ip.set_hop_limit([64, 64, 64, 2, 1, 0][numbers.below(6) as usize]);
+    damaged(ether_type::IPV6, ip.bytes(), payload, numbers)
+}
+
+/// A frame with this header and so many bytes behind it, of which some are not sound.
+fn damaged(kind: u16, header: &[u8], payload: usize, numbers: &mut Rng) -> Vec<u8> {
+    let kind = if numbers.below(10) == 0 { ether_type::ARP } else { kind };
     let ether = Ethernet::new(MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]), kind);
-    let mut bytes = [ether.bytes(), ip.bytes().as_slice(), options].concat();
+    let mut bytes = [ether.bytes().as_slice(), header].concat();
     bytes.resize(bytes.len() + payload, 7);
     match numbers.below(12) {
         0 => bytes.truncate(numbers.below(60) as usize),
@@ -73,21 +133,11 @@ fn capture(frames: &[Vec<u8>]) -> Vec<u8> {
 
 /// Runs the path over the capture in `folder`; gives what every element counted
 /// and what came out at every exit.
-fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
-    let place = folder.display();
-    let exits = ["out", "same", "options", "ttl", "large", "bad", "arp", "other", "here"];
-    let ways = exits.map(|exit| format!("{exit} :: ToDump({place}/{exit}.pcap);\n")).concat();
-    let text = format!(
-        "{ways} FromDump({place}/in.pcap, STOP true) -> types :: Classifier(12/0806, 12/0800, -);
-         types[0] -> arp; types[2] -> other;
-         types[1] -> Paint(2) -> Strip(14) -> check :: CheckIPHeader(BADSRC 10.255.255.255)
-            -> GetIPAddress(16) -> routes :: StaticIPLookup(10.0.0.0/16 0, 10.1.0.0/16 1, 10.2.0.0/16 1);
-         check[1] -> bad; routes[0] -> here;
-         routes[1] -> DropBroadcasts -> p :: PaintTee(2) -> o :: IPGWOptions(10.0.0.1)
-            -> FixIPSrc(10.0.0.1) -> t :: DecIPTTL -> f :: IPFragmenter(300)
-            -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1) -> out;
-         p[1] -> same; o[1] -> options; t[1] -> ttl; f[1] -> large;"
-    );
+fn run(folder: &Path, case: &Case, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
+    let (place, Case { exits, elements, .. }) = (folder.display(), case);
+    let dump = |exit: &&str| format!("{exit} :: ToDump({place}/{exit}.pcap);\n");
+    let ends: String = exits.iter().map(dump).collect();
+    let text = format!("{ends} from :: FromDump({place}/in.pcap, STOP true); {elements}");
     let mut library = Library::default();
     castanet_io::elements::CLASSES.iter().for_each(|class| library.add(class));
     let elements = castanet_elements::ROOMS.iter().flat_map(|(_, classes)| classes.iter());
@@ -96,7 +146,7 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     let (flat, mut found, sources) = library.flatten("test", &text);
     let planned = plan(&flat, &library, &Cores::here(1, &[]), ErrorStyle::Castanet, &mut found);
     let rows = explain::passes(&planned.graph, &planned.fused);
-    assert_eq!(rows.lines().count(), 2, "one pass in and one out: {rows}");
+    assert_eq!(rows.lines().count(), case.rows, "passes in and out: {rows}");
     let mut options = Options::new(Arc::new(SilentConsole));
     (options.simulated, options.fuse) = (true, fuse);
     let router = Router::build(&flat, &library, &options, &mut found);
@@ -122,15 +172,15 @@ fn run(folder: &Path, fuse: bool, timed: bool) -> Vec<(String, Vec<u8>)> {
     std::iter::once(counts).chain(out).collect()
 }
 
-#[test]
-fn fused_passes_act_as_their_elements() {
-    let folder = std::env::temp_dir().join(format!("castanet-fused-{}", std::process::id()));
+fn compare(case: &Case) {
+    let name = format!("castanet-fused-{}-{}", case.name, std::process::id());
+    let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let mut numbers = Rng(0x1234_5678_9abc_def1);
-    let frames: Vec<_> = (0..5000).map(|_| frame(&mut numbers)).collect();
+    let frames: Vec<_> = (0..5000).map(|_| (case.frame)(&mut numbers)).collect();
     std::fs::write(folder.join("in.pcap"), capture(&frames)).unwrap();
-    let (fused, apart) = (run(&folder, true, false), run(&folder, false, false));
-    let timed = run(&folder, true, true);
+    let (fused, apart) = (run(&folder, case, true, false), run(&folder, case, false, false));
+    let timed = run(&folder, case, true, true);
     std::fs::remove_dir_all(&folder).unwrap();
     let pairs = fused.iter().zip(&apart).chain(fused.iter().zip(&timed));
     for ((exit, one), (_, other)) in pairs {
@@ -141,4 +191,14 @@ fn fused_passes_act_as_their_elements() {
             _ => assert!(one == other, "{exit}: {} and {} bytes", one.len(), other.len()),
         }
     }
+}
+
+#[test]
+fn fused_passes_act_as_their_elements() {
+    compare(&IP4);
+}
+
+#[test]
+fn fused_passes_of_an_ip6_router_act_as_their_elements() {
+    compare(&IP6);
 }

@@ -9,7 +9,11 @@ use crate::ip::{
     check_ip_header::CheckIPHeader, dec_ip_ttl::DecIPTTL, fix_ip_src::FixIPSrc,
     get_ip_address::GetIPAddress, ip_fragmenter::IPFragmenter, ip_gw_options::IPGWOptions,
 };
-use crate::lookup::radix_ip_lookup::RadixIPLookup;
+use crate::ip6::{
+    check_ip6_header::CheckIP6Header, dec_ip6_hlim::DecIP6HLIM, get_ip6_address::GetIP6Address,
+    ip6_fragmenter::IP6Fragmenter,
+};
+use crate::lookup::{lookup_ip6_route::LookupIP6Route, radix_ip_lookup::RadixIPLookup};
 use castanet_element::node::fused::Fusion;
 use castanet_element::{fuse, native};
 
@@ -61,4 +65,16 @@ pub static FUSIONS: &[Fusion] = &[
         batch IPFragmenter
     ),
     fuse!(maybe DropBroadcasts, maybe IPGWOptions, maybe FixIPSrc, packet DecIPTTL, maybe EtherEncap),
+    // The same of an IPv6 router.
+    fuse!(
+        maybe Classifier, maybe Paint, maybe Strip = StripEther, packet CheckIP6Header,
+        maybe GetIP6Address;
+        LookupIP6Route =>
+        packet DecIP6HLIM, batch IP6Fragmenter, maybe EtherEncap
+    ),
+    fuse!(
+        maybe Classifier, maybe Paint, maybe Strip = StripEther, packet CheckIP6Header,
+        maybe GetIP6Address
+    ),
+    fuse!(packet DecIP6HLIM, batch IP6Fragmenter, maybe EtherEncap),
 ];

@@ -16,8 +16,8 @@ pub trait Address: Copy + Ord + Hash + Debug + Send + Sync + 'static {
     const ZERO: Self;
     /// The standard library's type, for parsing and printing.
     type StdAddress: Display + FromStr + From<Self> + Into<Self>;
-    /// The address shifted right by `shift` bits, which must be fewer than [`Address::BITS`]; the
-    /// low 32 bits of the result.
+    /// The lowest bits of the address shifted right by `shift`, which must be less than
+    /// [`Address::BITS`]: 32, or as far as they lie in the same 64 bits of the address.
     fn high_bits(self, shift: u32) -> u32;
     /// The address with the bits after a prefix of this length cleared.
     fn prefix(self, length: u32) -> Self;
@@ -66,7 +66,9 @@ impl Address for u128 {
 
     #[inline(always)]
     fn high_bits(self, shift: u32) -> u32 {
-        (self >> shift) as u32
+        // A shift of 128 bits takes twice as many instructions.
+        let half = if shift >= u64::BITS { (self >> u64::BITS) as u64 } else { self as u64 };
+        (half >> (shift % u64::BITS)) as u32
     }
 
     #[inline]
@@ -116,5 +118,9 @@ mod tests {
         assert_eq!((u128::MAX.prefix(0), u128::MAX.prefix(128)), (0, u128::MAX));
         assert_eq!(u128::MAX.prefix(1), 1 << 127);
         assert_eq!((1u128 << 127).high_bits(96), 1 << 31);
+        for shift in (0..128).step_by(8) {
+            assert_eq!((0xa5_u128 << shift).high_bits(shift) & 255, 0xa5, "{shift}");
+            assert_eq!(u128::MAX.high_bits(shift) & 255, 255, "{shift}");
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Evaluates bursts of packets: lookups, rules, connections, exits.
 
 use crate::connections::{
-    Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
+    ConnectionState, Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
 };
 use crate::ct_state::{CtInfo, CtState};
 use crate::exit::Exit;
+use crate::field::Layer;
 use crate::headers::{self, Headers, NonIpKind};
 use crate::interfaces::Interfaces;
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
@@ -14,7 +15,7 @@ use crate::state::MiddleboxState;
 use crate::verdict::rewrite;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
-use castanet_kit::conntrack::{ExclusiveAccess, rewrite_tuple};
+use castanet_kit::conntrack::{ExclusiveAccess, replace_tuple, rewrite_tuple};
 
 /// Maximum number of expired connections that are removed per burst.
 const EXPIRE: usize = 64;
@@ -313,12 +314,14 @@ impl HookContext<'_> {
                 if self.begins_anew(connections, connection, bytes, headers) {
                     return Err(ExclusiveAccess);
                 }
+                let connection_state = connections.state(connection);
                 let own_actions = self
-                    .connection_actions(state, connections, connection)
+                    .connection_actions(state, connections, connection_state)
                     .ok_or(ExclusiveAccess)?;
                 connections.refresh(connection, bytes, headers, &self.rules.timeouts, now)?;
                 let of = ConnectionRef { connections, connection, headers };
-                Ok(self.apply_connection(state, (of, own_actions), match_index, packet, cx))
+                let known = (connection_state, own_actions);
+                Ok(self.apply_connection(state, (of, known), match_index, packet, cx))
             }
             // A deferred packet of the burst may create the connection of this packet.
             (LookupResult::None, Some(match_index)) if state.deferred.is_empty() => {
@@ -381,9 +384,9 @@ impl HookContext<'_> {
         &self,
         state: &MiddleboxState,
         connections: &Connections,
-        connection: &PacketConnection,
+        connection_state: &ConnectionState,
     ) -> Option<u8> {
-        let rules = connections.rule_refs(connection);
+        let rules = connections.rule_refs(connection_state);
         let own_actions = rules.iter().filter_map(|&it| state.matcher.slots().actions_of(it));
         // Another worker may already have rules that this worker has not.
         let is_new = || rules.iter().any(|it| it.is_newer_than(self.rules.last_id()));
@@ -396,35 +399,40 @@ impl HookContext<'_> {
     fn apply_connection(
         &self,
         state: &mut MiddleboxState,
-        (of, own_actions): (ConnectionRef, u8),
+        (of, (connection_state, own_actions)): (ConnectionRef, (&ConnectionState, u8)),
         match_index: Option<u32>,
         packet: &mut Packet,
         cx: &mut Cx,
     ) -> Exit {
         let (ConnectionRef { connections, connection, headers }, matcher) =
             (of, &mut state.matcher);
-        let others = match_index.map_or(0, |match_index| matcher.stateless_actions(match_index));
+        let (others, hits) =
+            match_index.map_or_else(Default::default, |it| matcher.stateless_actions(it));
         let actions = own_actions & !INEXACT | others;
         if actions & (CHANGES | INEXACT) != 0 {
             return self.apply_slow_path(state, match_index, Some(of), packet, cx);
         }
-        for &rule in connections.rule_refs(connection) {
+        for &rule in connections.rule_refs(connection_state) {
             if matcher.slots().actions_of(rule).is_some() {
                 matcher.count(rule.slot, packet.len());
             }
         }
-        if let Some(match_index) = match_index {
-            matcher.count_stateless(match_index, packet.len());
-        }
+        matcher.count_stateless(hits, packet.len());
         if actions & (ACCEPTS | DROPS) == DROPS {
-            matcher.count_drop(match_index, connections.rule_refs(connection));
+            matcher.count_drop(match_index, connections.rule_refs(connection_state));
             return Exit::Rule;
         }
-        match connections.tuple_rewrite(connection) {
+        match connections.tuple_rewrite(connection, connection_state) {
             TupleRewrite::None => {}
             TupleRewrite::Tuple4(from, to) => {
                 let is_followed = destination(packet, headers) == Some(packet.dst());
-                rewrite_tuple(packet.bytes_mut(), offsets(headers), &from, &to);
+                match headers.upper {
+                    // Keys have the ports of these.
+                    Layer::Tcp | Layer::Udp if !headers.is_later_fragment => {
+                        replace_tuple(packet.bytes_mut(), offsets(headers), &from, &to)
+                    }
+                    _ => rewrite_tuple(packet.bytes_mut(), offsets(headers), &from, &to),
+                };
                 if is_followed {
                     packet.set_dst(to.dst().0);
                 }
@@ -456,7 +464,8 @@ impl HookContext<'_> {
                 return self.apply_slow_path(state, None, Some(of), packet, cx);
             }
             let match_index = lookup.match_index;
-            return self.apply_connection(state, (of, *own_actions), match_index, packet, cx);
+            let known = (connections.state(connection), *own_actions);
+            return self.apply_connection(state, (of, known), match_index, packet, cx);
         }
         if self.rules.tracks_all() {
             // The lookup may have found a connection that has ended since.
@@ -507,7 +516,8 @@ impl HookContext<'_> {
             connections.remove(&connection);
             return None;
         }
-        let own_actions = self.connection_actions(state, connections, &connection);
+        let own_actions =
+            self.connection_actions(state, connections, connections.state(&connection));
         match own_actions {
             Some(_) => {
                 let timeouts = &self.rules.timeouts;

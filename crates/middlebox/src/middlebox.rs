@@ -80,8 +80,8 @@ use castanet_element::prelude::*;
 /// = m.drops.rule 1
 /// = m.bytes1 76
 /// = m.unfit_options 0
-/// = m.tables table of 2 rules, 3 keys, 3 masks, 0 probes, 132424 bytes
-/// = m.tables_verbose table of 2 rules, 3 keys, 3 masks, 0 probes, 132424 bytes\nmask 0 0 0 0 0 0 0 0 keys 1\n  id2 out eth1 mod ip6-hop-limit 7\nmask 100 0 0 fc00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop\nmask 100 0 0 ff00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop
+/// = m.tables table of 2 rules, 3 keys, 3 masks, 0 probes, 132472 bytes
+/// = m.tables_verbose table of 2 rules, 3 keys, 3 masks, 0 probes, 132472 bytes\nmask 0 0 0 0 0 0 0 0 keys 1\n  id2 out eth1 mod ip6-hop-limit 7\nmask 100 0 0 fc00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop\nmask 100 0 0 ff00000000000000 0 0 0 0 keys 1\n  id1 in eth0 ip-ttl < 5 drop
 /// ! m.reset_counts
 /// = m.bytes1 0
 /// ! m.replace 1 all mod ip-ttl 3

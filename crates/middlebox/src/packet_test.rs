@@ -212,7 +212,10 @@ impl PacketTest<'_> {
         // An expired connection that is not removed yet does not count.
         if let LookupResult::Connection(connection) =
             connections.find((&batch, None), bytes, headers, self.hook.now)
-            && self.hook.connection_actions(state, connections, &connection).is_some()
+            && self
+                .hook
+                .connection_actions(state, connections, connections.state(&connection))
+                .is_some()
             && !self.hook.begins_anew(connections, &connection, bytes, headers)
         {
             let ct_info = connections.ct_info_of(&connection);

@@ -185,7 +185,11 @@ impl Packet {
     /// Returns the destination annotation of an IPv6 packet: its next hop.
     #[inline]
     pub fn dst6(&self) -> Ipv6Addr {
-        Ipv6Addr::from(self.anno_bytes::<16>(DST_IP6))
+        // In words, because the first is in the descriptor and the others are not.
+        let high = u128::from(self.dst().to_bits()) << 96;
+        let middle = u64::from_be_bytes(self.anno_bytes(DST_IP6 + 4));
+        let low = u32::from_be_bytes(self.anno_bytes(DST_IP6 + 12));
+        Ipv6Addr::from_bits(high | u128::from(middle) << 32 | u128::from(low))
     }
 
     /// Sets the destination annotation of an IPv6 packet.

@@ -7,6 +7,12 @@ use crate::{Tcp, Udp, ip_proto};
 /// least as many.
 pub const PORTS_LEN: usize = 8;
 
+/// Whether `protocol` is one of those whose ports and checksum this module changes.
+#[inline]
+pub const fn has_ports(protocol: u8) -> bool {
+    matches!(protocol, ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP)
+}
+
 /// Sets the ports at the start of a header, without its checksum; does nothing if the header is
 /// truncated.
 #[inline]

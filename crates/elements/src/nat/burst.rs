@@ -28,36 +28,61 @@ impl BurstContext<'_> {
         let BurstState { keys, may_open, fates, deferred } = burst;
         fates.clear();
         deferred.clear();
-        for (n, packet) in batch.iter_mut().enumerate() {
-            let Some(may_open) = may_open[n] else {
-                fates.push(exit_index(
-                    table.translate_unmapped(self.zone, self.port),
-                    NOT_REWRITTEN,
-                ));
-                continue;
+        let plain = table.plain_translation(self.zone, self.now).filter(|_| !NUMBERS);
+        let packets = batch.iter_mut().zip(keys.results()).zip(may_open).enumerate();
+        fates.extend(packets.map(|(n, ((packet, (key, slot)), may_open))| {
+            let translation = match &plain {
+                Some(plain) if slot != Slot::NONE => {
+                    let ip = packet.ipv4();
+                    ip.and_then(|mut ip| plain.translate(key, slot, ip.datagram_mut()))
+                }
+                _ => None,
             };
-            let (key, slot) = (keys.key(n), keys.slot(n));
+            if let Some(translation) = translation {
+                return self.finish(packet, Ok(translation));
+            }
             // A deferred packet may still open the mapping that this one lacks.
             let waits = !deferred.is_empty() && slot == Slot::NONE;
-            let info = self.packet_info(key, may_open, slot, packet);
-            let dst = if NUMBERS { packet.ipv4().map(|ip| ip.dst()) } else { None };
-            let datagram = packet.ipv4().filter(|_| !waits);
-            let result =
-                datagram.map(|mut ip| table.translate_shared(self.zone, info, ip.datagram_mut()));
-            match result {
-                Some(Ok(result)) => {
-                    self.rewriter.set_annotations(packet, &result);
-                    if let Some(dst) = dst {
-                        set_number(packet, table.number(self.zone, &key, dst));
-                    }
-                    fates.push(exit_index(result, UNMAPPED));
+            let result = match *may_open {
+                None => {
+                    Ok(exit_index(table.translate_unmapped(self.zone, self.port), NOT_REWRITTEN))
                 }
-                Some(Err(ExclusiveAccess)) | None => {
-                    deferred.push(n);
-                    fates.push(NOT_REWRITTEN);
+                Some(_) if waits => Err(ExclusiveAccess),
+                Some(may_open) => {
+                    let info = self.packet_info(*key, may_open, slot, packet);
+                    self.rewrite_one::<NUMBERS>(info, packet, table)
                 }
-            }
+            };
+            result.unwrap_or_else(|ExclusiveAccess| {
+                deferred.push(n);
+                NOT_REWRITTEN
+            })
+        }));
+    }
+
+    /// Rewrites a packet, plain or not, for which shared access may be enough.
+    #[inline(never)]
+    fn rewrite_one<const NUMBERS: bool>(
+        &self,
+        info: PacketInfo,
+        packet: &mut Packet,
+        table: &Table,
+    ) -> Result<u8, ExclusiveAccess> {
+        let mut ip = packet.ipv4().ok_or(ExclusiveAccess)?;
+        let dst = ip.dst();
+        let result = table.translate_shared(self.zone, info, ip.datagram_mut())?;
+        let fate = self.finish(packet, result);
+        if NUMBERS {
+            set_number(packet, table.number(self.zone, &info.key, dst));
         }
+        Ok(fate)
+    }
+
+    /// Sets the annotations of a packet; returns its exit.
+    #[inline]
+    fn finish(&self, packet: &mut Packet, result: Result<Translation, Refusal>) -> u8 {
+        self.rewriter.set_annotations(packet, &result);
+        exit_index(result, UNMAPPED)
     }
 
     /// Rewrites the deferred packets, which may change the table.
@@ -83,11 +108,10 @@ impl BurstContext<'_> {
                 random: &mut |last| cx.random_numbers().in_range(0, last),
             };
             let result = table.translate(self.zone, info, ip.datagram_mut(), &mut context);
-            self.rewriter.set_annotations(packet, &result);
+            fates[n] = self.finish(packet, result);
             if self.rewriter.set_aggregate {
                 set_number(packet, table.number(self.zone, &key, dst));
             }
-            fates[n] = exit_index(result, UNMAPPED);
         }
     }
 
@@ -113,11 +137,11 @@ impl BurstState {
     fn look_up(&mut self, kind: RewriterKind, zone: u16, batch: &mut Batch, table: &Table) {
         self.keys.clear();
         self.may_open.clear();
-        for packet in batch.iter_mut() {
-            let key = packet.ipv4().and_then(|ip| kind.key(&ip, ip.payload()));
+        self.may_open.extend(batch.iter_mut().map(|packet| {
+            let key = packet.ipv4().and_then(|ip| kind.key_of(ip.datagram()));
             self.keys.push(key.map_or_else(Tuple4::default, |(key, _)| key.in_zone(zone)));
-            self.may_open.push(key.map(|(_, may_open)| may_open));
-        }
+            key.map(|(_, may_open)| may_open)
+        }));
         table.look_up(&mut self.keys);
     }
 }

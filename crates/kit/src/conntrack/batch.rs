@@ -34,6 +34,12 @@ impl<K: Key> LookupBatch<K> {
         table.find_all(&self.keys, &mut self.slots);
     }
 
+    /// All keys in order, each with the result of its lookup.
+    #[inline]
+    pub fn results(&self) -> impl Iterator<Item = (&K, Slot)> {
+        self.keys.iter().zip(self.slots.iter().copied())
+    }
+
     /// The key of a number.
     #[inline]
     pub fn key(&self, number: usize) -> K {

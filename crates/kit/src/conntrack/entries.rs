@@ -1,6 +1,7 @@
 //! The storage of flows, in chunks of memory that never move.
 
-use super::Entry;
+use super::wheel::TICK;
+use super::{Entry, ExclusiveAccess};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -67,6 +68,49 @@ impl<E: Entry> Node<E> {
     #[inline]
     pub(super) fn set_deadline(&self, time: u64) {
         self.deadline.store(time, Relaxed);
+    }
+}
+
+/// A flow as a packet needs it under shared access, found in its table once.
+pub struct Flow<'t, E: Entry>(pub(super) &'t Node<E>);
+
+impl<E: Entry> Clone for Flow<'_, E> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<E: Entry> Copy for Flow<'_, E> {}
+
+impl<'t, E: Entry> Flow<'t, E> {
+    /// Its first key.
+    #[inline]
+    pub fn key(self) -> &'t E::Key {
+        &self.0.key
+    }
+
+    /// Its data.
+    #[inline]
+    pub fn data(self) -> &'t E {
+        &self.0.entry
+    }
+
+    /// Its expiry time.
+    #[inline]
+    pub fn deadline(self) -> u64 {
+        self.0.deadline()
+    }
+
+    /// Postpones its expiry, without moving it in the wheel. An earlier expiry needs
+    /// [`Table::set_deadline`](super::Table::set_deadline).
+    #[inline]
+    pub fn postpone(self, until: u64) -> Result<(), ExclusiveAccess> {
+        let before = self.deadline();
+        if until > before {
+            self.0.set_deadline(until);
+        }
+        // The clocks of concurrent workers may differ by a tick.
+        if until.saturating_add(1 << TICK) >= before { Ok(()) } else { Err(ExclusiveAccess) }
     }
 }
 

@@ -26,8 +26,9 @@ mod wheel;
 use crate::seed::Seed;
 
 pub use batch::LookupBatch;
-pub use entries::{Id, Slot};
-pub use rewrite::{HeaderOffsets, rewrite_error, rewrite_tuple};
+pub use entries::{Flow, Id, Slot};
+pub(crate) use rewrite::write_tuple;
+pub use rewrite::{HeaderOffsets, replace_tuple, rewrite_error, rewrite_tuple};
 pub use table::{TABLE_PART, Table};
 pub use tuple::{Address, Tuple, Tuple4, Tuple6, TupleKey};
 

@@ -1,9 +1,9 @@
 //! Writes another tuple into a packet, or into the packet that an ICMP error quotes, and updates
 //! the checksums.
 
-use super::{Address, TupleKey};
+use super::{Address, Tuple4, TupleKey};
 use castanet_wire::checksum::{Delta, Sum};
-use castanet_wire::{Icmp, Tcp, ip_proto, transport, udp};
+use castanet_wire::{Icmp, Ipv4Header, Tcp, ip_proto, transport, udp};
 
 /// The offsets of a packet's headers.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ pub fn rewrite_tuple<A: Address>(
     })?;
     let segment = bytes.get_mut(at.transport..at.end)?;
     match at.protocol {
-        ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP => {
+        protocol if transport::has_ports(protocol) => {
             let old = udp::ports(segment)?;
             let sport = if old_sport == sport { old.0 } else { sport };
             let dport = if old_dport == dport { old.1 } else { dport };
@@ -58,6 +58,40 @@ pub fn rewrite_tuple<A: Address>(
         }
         _ => {}
     }
+    Some(())
+}
+
+/// The same for a packet of TCP or UDP over IPv4 that has exactly the tuple `from`.
+#[inline]
+pub fn replace_tuple(
+    bytes: &mut [u8],
+    at: HeaderOffsets,
+    from: &Tuple4,
+    to: &Tuple4,
+) -> Option<()> {
+    let datagram = bytes.get_mut(at.network..at.end)?;
+    let header = at.transport.checked_sub(at.network)?;
+    let (header, segment) = datagram.split_at_mut_checked(header)?;
+    let (ip, _) = Ipv4Header::from_prefix_mut(header)?;
+    write_tuple((ip, segment), from, to)
+}
+
+/// Writes `to` into a header and a segment that have exactly the tuple `from`, with both checksums. `None`,
+/// and nothing is written, if the segment has no ports.
+#[inline(always)]
+pub(crate) fn write_tuple(
+    (ip, segment): (&mut Ipv4Header, &mut [u8]),
+    from: &Tuple4,
+    to: &Tuple4,
+) -> Option<()> {
+    let ((old_src, old_dst), (src, dst)) = (from.addresses(), to.addresses());
+    *segment.first_chunk_mut()? = to.ports().to_be_bytes();
+    let addresses = Delta::new().addr(old_src, src).addr(old_dst, dst);
+    ip.set_src(src);
+    ip.set_dst(dst);
+    ip.adjust_checksum(addresses);
+    let delta = addresses.u32(from.ports(), to.ports());
+    transport::adjust_checksum(to.proto(), segment, delta);
     Some(())
 }
 

@@ -1,6 +1,6 @@
 //! The table of flows with one key or two.
 
-use super::entries::{self, Entries, Id, Slot};
+use super::entries::{self, Entries, Flow, Id, Slot};
 use super::index::{FirstLine, Index};
 use super::wheel::Wheel;
 use super::{Counts, Entry, ExclusiveAccess, Key};
@@ -127,6 +127,12 @@ impl<E: Entry> Table<E> {
         }
     }
 
+    /// A flow, for a packet that needs more than one part of it.
+    #[inline]
+    pub fn flow(&self, id: Id) -> Flow<'_, E> {
+        Flow(self.entries.at(id))
+    }
+
     /// The data of a flow.
     #[inline]
     pub fn get(&self, id: Id) -> &E {
@@ -190,11 +196,10 @@ impl<E: Entry> Table<E> {
         self.wheel.set_deadline(&mut self.entries, id, until)
     }
 
-    /// Postpones a flow's expiry under shared access. An earlier expiry needs
-    /// [`Table::set_deadline`].
+    /// Postpones a flow's expiry under shared access; see [`Flow::postpone`].
     #[inline]
     pub fn postpone(&self, id: Id, until: u64) -> Result<(), ExclusiveAccess> {
-        if self.wheel.postpone(&self.entries, id, until) { Ok(()) } else { Err(ExclusiveAccess) }
+        self.flow(id).postpone(until)
     }
 
     /// Removes a flow.

@@ -3,7 +3,7 @@
 use super::Key;
 use crate::seed::Seed;
 use castanet_wire::checksum::Delta;
-use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto, udp};
+use castanet_wire::{Ipv4Header, Ipv6Header, ip_proto, transport, udp};
 use std::fmt::{Debug, Formatter};
 use std::hash::Hash;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -216,6 +216,19 @@ impl<A: Address> TupleKey<A> {
         Some(TupleKey::new((src, sport), (dst, dport), proto))
     }
 
+    /// Both addresses.
+    #[inline]
+    pub(super) fn addresses(&self) -> (A, A) {
+        let TupleParts { src, dst, .. } = self.parts();
+        (src, dst)
+    }
+
+    /// Both ports, that of the source in the upper half.
+    #[inline]
+    pub(super) fn ports(&self) -> u32 {
+        self.parts().ports
+    }
+
     /// A tuple of this family as a key.
     #[inline]
     pub fn of_tuple(tuple: &Tuple) -> Self {
@@ -280,6 +293,31 @@ impl<A: Address> TupleKey<A> {
         let TupleParts { src, dst, ports, .. } = self.parts();
         let swap = (src.into_bits(), ports >> 16) > (dst.into_bits(), ports & 0xffff);
         (if swap { self.reversed() } else { self }, swap)
+    }
+}
+
+impl Tuple4 {
+    /// Whether both are the same, compared in registers: where one has just been made, a comparison in
+    /// memory would wait for its stores.
+    #[inline]
+    pub(crate) fn is(&self, other: &Tuple4) -> bool {
+        let ([a, b, c, d], [e, f, g, h]) = (self.words, other.words);
+        (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) == 0
+    }
+
+    /// The tuple of a packet of TCP or UDP without IP options that is no fragment, by its bytes from the IP
+    /// header on; `None` for all others, and for those that end in the first eight bytes behind it.
+    #[inline]
+    pub fn of_plain(datagram: &[u8]) -> Option<Tuple4> {
+        let (header, segment) = datagram.split_first_chunk()?;
+        let ip = Ipv4Header::from_array(header);
+        let ports = segment.first_chunk::<{ transport::PORTS_LEN }>()?.first_chunk()?;
+        let is_plain = ip.is_plain() && !ip.is_fragment();
+        let has_ports = matches!(ip.protocol(), ip_proto::TCP | ip_proto::UDP);
+        (is_plain && has_ports).then(|| {
+            let (ports, rest) = (u32::from_be_bytes(*ports), ip.protocol().into());
+            TupleKey::of_parts(TupleParts { src: ip.src(), dst: ip.dst(), ports, rest })
+        })
     }
 }
 

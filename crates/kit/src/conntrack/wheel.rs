@@ -8,7 +8,7 @@ use super::entries::{Entries, Id};
 /// the last list and are checked again then.
 const TICKS: u32 = 8192;
 /// A tick in nanoseconds, as a power of two: 134 ms. A flow expires this much late at most.
-const TICK: u32 = 27;
+pub(super) const TICK: u32 = 27;
 /// Marks a link that is the end of a list.
 const END: u32 = 1 << 31;
 const WORD: u32 = u64::BITS;
@@ -75,18 +75,6 @@ impl Wheel {
         let entry = all.at_mut(id);
         entry.set_deadline(until);
         &mut entry.entry
-    }
-
-    /// Postpones a flow's deadline without moving the flow. False if `until` is earlier than the
-    /// present deadline by more than a tick: the clocks of concurrent workers may differ by a tick.
-    #[inline]
-    pub(super) fn postpone<E: Entry>(&self, all: &Entries<E>, id: Id, until: u64) -> bool {
-        let entry = all.at(id);
-        let before = entry.deadline();
-        if until > before {
-            entry.set_deadline(until);
-        }
-        until.saturating_add(1 << TICK) >= before
     }
 
     /// Whether some flows may have expired.

@@ -42,6 +42,24 @@ impl RewriterKind {
         }
     }
 
+    /// The same, by the bytes of a packet from the IP header on.
+    #[inline]
+    pub fn key_of(self, datagram: &[u8]) -> Option<(Tuple4, bool)> {
+        let plain = if self.ignores_ports() { None } else { Tuple4::of_plain(datagram) };
+        match plain {
+            Some(key) if self.supports_protocol(key.proto()) => Some((key, true)),
+            _ => self.key_of_any(datagram),
+        }
+    }
+
+    /// As [`RewriterKind::key_of`], by a call: packets with ports are mostly plain.
+    #[inline(never)]
+    fn key_of_any(self, datagram: &[u8]) -> Option<(Tuple4, bool)> {
+        let (ip, _) = Ipv4Header::from_prefix(datagram)?;
+        let payload = datagram.get(ip.header_len().max(Ipv4Header::LEN)..);
+        self.key(ip, payload.unwrap_or_default())
+    }
+
     /// The second key of a packet: for source addresses, that of a reply.
     pub(super) fn second_key(self, dst: Ipv4Addr) -> Option<Tuple4> {
         (self == RewriterKind::SourceAddress).then(|| Tuple4::new(NO_ENDPOINT, (dst, 0), 0))
@@ -57,7 +75,7 @@ impl RewriterKind {
         match self {
             RewriterKind::TcpUdp => matches!(protocol, ip_proto::TCP | ip_proto::UDP),
             RewriterKind::Tcp => protocol == ip_proto::TCP,
-            RewriterKind::Udp => matches!(protocol, ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP),
+            RewriterKind::Udp => transport::has_ports(protocol),
             RewriterKind::IcmpEcho => protocol == ip_proto::ICMP,
             RewriterKind::SourceAddress | RewriterKind::AddressPair => false,
         }
@@ -95,7 +113,7 @@ impl RewriterKind {
 #[inline]
 pub(super) fn ports(protocol: u8, segment: &[u8]) -> Option<((u16, u16), bool)> {
     match protocol {
-        ip_proto::TCP | ip_proto::UDP | ip_proto::DCCP => {
+        _ if transport::has_ports(protocol) => {
             Some((udp::ports(segment.get(..transport::PORTS_LEN)?)?, true))
         }
         ip_proto::ICMP => {

@@ -2,7 +2,7 @@
 
 use super::eviction::EvictionEntry;
 use super::seq_shifts::SeqShifts;
-use super::{Outputs, RewriterKind};
+use super::{Outputs, RewriterKind, Translation};
 use crate::conntrack::{Entry, ExclusiveAccess, HeaderOffsets, Tuple4};
 use castanet_wire::{Ipv4Header, Tcp, ip_proto, tcp};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
@@ -24,13 +24,52 @@ impl Timeouts {
     /// The idle timeout of a mapping in this state.
     #[inline]
     pub(super) fn idle_timeout(&self, state: u8, is_tcp: bool) -> u64 {
-        let idle = match state {
-            state if is_tcp && state & BOTH_DONE == BOTH_DONE => self.done,
-            state if is_tcp && state & BOTH_DATA == BOTH_DATA => self.data,
-            state if !is_tcp && state == THREE | ANSWERED => self.data,
-            _ => self.idle,
+        self.of_phase(Phase::of(state, is_tcp))
+    }
+
+    /// The idle timeout of a mapping in this phase.
+    #[inline]
+    pub(super) fn of_phase(&self, phase: Phase) -> u64 {
+        let idle = match phase {
+            Phase::Idle => self.idle,
+            Phase::Data => self.data,
+            Phase::Done => self.done,
         };
         idle.max(self.guarantee)
+    }
+
+    /// The milliseconds between the end of the guarantee and the expiry.
+    #[inline]
+    pub(super) fn best_effort_ms(&self, timeout: u64) -> u32 {
+        let rest = timeout.saturating_sub(self.guarantee) / MILLISECOND;
+        u32::try_from(rest).unwrap_or(u32::MAX)
+    }
+}
+
+/// What the timeout of a mapping depends on.
+#[derive(Clone, Copy)]
+pub(super) enum Phase {
+    Idle,
+    /// There was data in both directions (TCP), or three packets and a reply (UDP).
+    Data,
+    /// Both sides have closed the TCP connection.
+    Done,
+}
+
+impl Phase {
+    pub(super) const COUNT: usize = 3;
+    /// All, by their numbers.
+    pub(super) const ALL: [Phase; Phase::COUNT] = [Phase::Idle, Phase::Data, Phase::Done];
+
+    /// The phase of a mapping in this state.
+    #[inline]
+    pub(super) fn of(state: u8, is_tcp: bool) -> Phase {
+        match state {
+            state if is_tcp && state & BOTH_DONE == BOTH_DONE => Phase::Done,
+            state if is_tcp && state & BOTH_DATA == BOTH_DATA => Phase::Data,
+            state if !is_tcp && state == THREE | ANSWERED => Phase::Data,
+            _ => Phase::Idle,
+        }
     }
 }
 
@@ -93,10 +132,42 @@ impl Mapping {
     /// Sets the time from the last packet to expiry.
     #[inline]
     pub(super) fn set_timeout(&self, timeout: u64, timeouts: &Timeouts) {
-        let rest = timeout.saturating_sub(timeouts.guarantee) / MILLISECOND;
-        let rest = u32::try_from(rest).unwrap_or(u32::MAX);
-        if self.best_effort_ms.load(Relaxed) != rest {
-            self.best_effort_ms.store(rest, Relaxed);
+        self.set_best_effort(timeouts.best_effort_ms(timeout));
+    }
+
+    /// Sets the time between the end of the guarantee and the expiry, in milliseconds.
+    #[inline]
+    pub(super) fn set_best_effort(&self, best_effort_ms: u32) {
+        if self.best_effort_ms.load(Relaxed) != best_effort_ms {
+            self.best_effort_ms.store(best_effort_ms, Relaxed);
+        }
+    }
+
+    /// The connection state.
+    #[inline]
+    pub(super) fn state(&self) -> u8 {
+        self.state.load(Relaxed)
+    }
+
+    /// The tuple of the packets of a direction, of a mapping with this first key.
+    #[inline]
+    pub(super) fn tuple(&self, key: &Tuple4, back: bool) -> Tuple4 {
+        if back { self.reply_key.unwrap_or(*key) } else { *key }
+    }
+
+    /// The tuple that the packets of a direction get.
+    #[inline]
+    pub(super) fn target(&self, key: &Tuple4, back: bool) -> Tuple4 {
+        self.tuple(key, !back).reversed()
+    }
+
+    /// The translation of a packet that gets the tuple `to`.
+    #[inline]
+    pub(super) fn translation(&self, kind: RewriterKind, back: bool, to: &Tuple4) -> Translation {
+        Translation::Rewritten {
+            output: self.outputs[usize::from(back)],
+            dst: (back || kind != RewriterKind::SourceAddress).then_some(to.dst().0),
+            anno: back.then_some(self.anno),
         }
     }
 
@@ -140,20 +211,11 @@ impl Mapping {
         timeouts: &Timeouts,
         may_shorten: bool,
     ) -> Result<u64, ExclusiveAccess> {
-        let before = self.state.load(Relaxed);
+        let before = self.state();
         let Some(segment) = packet.segment() else {
             return Ok(timeouts.idle_timeout(before, is_tcp));
         };
-        let after = |state| match is_tcp {
-            true => Tcp::from_prefix(segment).map_or(state, |(tcp, rest)| {
-                let has_data = rest.len() > tcp.header_len().saturating_sub(Tcp::LEN);
-                after_segment(state, u8::from(back), tcp, has_data)
-            }),
-            false => {
-                let state = state | if back { ANSWERED } else { 0 };
-                if state >= THREE { state } else { state + PACKET }
-            }
-        };
+        let after = |state| state_after(state, back, is_tcp, segment);
         let state = after(before);
         let timeout = timeouts.idle_timeout(state, is_tcp);
         if state != before {
@@ -182,7 +244,21 @@ impl Mapping {
     }
 }
 
+/// The state of a mapping after a packet from one side.
+#[inline]
+pub(super) fn state_after(state: u8, back: bool, is_tcp: bool, segment: &[u8]) -> u8 {
+    if is_tcp {
+        return Tcp::from_prefix(segment).map_or(state, |(tcp, rest)| {
+            let has_data = rest.len() > tcp.header_len().saturating_sub(Tcp::LEN);
+            after_segment(state, u8::from(back), tcp, has_data)
+        });
+    }
+    let state = state | if back { ANSWERED } else { 0 };
+    if state >= THREE { state } else { state + PACKET }
+}
+
 /// The state of a TCP connection after a segment from one side.
+#[inline]
 fn after_segment(state: u8, side: u8, tcp: &Tcp, has_data: bool) -> u8 {
     let state = match (tcp.is_rst(), tcp.is_fin(), tcp.is_syn() || has_data) {
         (true, ..) => state | BOTH_DONE,
@@ -216,6 +292,7 @@ impl Datagram<'_> {
 }
 
 /// Whether mappings of this protocol have TCP states.
+#[inline]
 pub(super) fn is_tcp(kind: RewriterKind, protocol: u8) -> bool {
     matches!(kind, RewriterKind::Tcp | RewriterKind::TcpUdp) && protocol == ip_proto::TCP
 }

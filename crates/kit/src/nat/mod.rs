@@ -15,6 +15,7 @@ mod mapper;
 mod mapping;
 mod mapping_record;
 mod pattern;
+mod plain;
 mod seq_shifts;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use mapper::{ChoiceContext, HashRing, Mapper, PatternOutputs};
 pub use mapping::{Mapping, Timeouts};
 pub use mapping_record::{FlowKey, MappingRecord};
 pub use pattern::{Pattern, RoundRobinCursor};
+pub use plain::PlainTranslation;
 
 use crate::conntrack::{self, Counts, Id, LookupBatch, Slot, Tuple4};
 use eviction::EvictionQueue;

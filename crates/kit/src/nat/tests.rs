@@ -1,5 +1,6 @@
 //! Tests of rewriters, with hand-made packets and against a naive model.
 
+mod plain;
 mod properties;
 
 use super::*;

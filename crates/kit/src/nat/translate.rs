@@ -28,8 +28,9 @@ impl Table {
                 false => Ok(self.translate_unmapped(zone, packet.input)),
             };
         };
-        let (key, mapping) = (flows.key(id), flows.get(id));
-        if flows.deadline(id) <= packet.now || mapping.is_shifted() {
+        let flow = flows.flow(id);
+        let (key, mapping) = (flow.key(), flow.data());
+        if flow.deadline() <= packet.now || mapping.is_shifted() {
             return Err(ExclusiveAccess);
         }
         let is_tcp = is_tcp(member.config.kind, key.proto());
@@ -37,7 +38,7 @@ impl Table {
         let Some(mut parts) = Datagram::parse(datagram) else { return Err(ExclusiveAccess) };
         let back = mapping.is_reply(back);
         let timeout = mapping.update_state(back, is_tcp, &parts, timeouts, false)?;
-        flows.postpone(id, round_to_ms(packet.now).saturating_add(timeout))?;
+        flow.postpone(round_to_ms(packet.now).saturating_add(timeout))?;
         Ok(Ok(rewrite(member.config.kind, key, mapping, back, &mut parts)))
     }
 
@@ -128,12 +129,9 @@ fn rewrite(
     back: bool,
     packet: &mut Datagram,
 ) -> Translation {
-    let reply = mapping.reply_key.unwrap_or(*key);
-    let (from, to) = if back { (reply, key.reversed()) } else { (*key, reply.reversed()) };
+    let (from, to) = (mapping.tuple(key, back), mapping.target(key, back));
     if from != to {
         rewrite_tuple(packet.bytes, packet.at, &from, &to);
     }
-    let output = mapping.outputs[usize::from(back)];
-    let dst = (back || kind != RewriterKind::SourceAddress).then_some(to.dst().0);
-    Translation::Rewritten { output, dst, anno: back.then_some(mapping.anno) }
+    mapping.translation(kind, back, &to)
 }

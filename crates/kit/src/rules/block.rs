@@ -1,6 +1,6 @@
 //! A block of up to 256 masks, with the filter that rules most of them out for a packet.
 
-use super::common::CommonBits;
+use super::common::{CommonBits, SoleGroup};
 use super::filter::{self, Bits, Filter};
 use super::groups::Groups;
 use super::index::GroupId;
@@ -12,6 +12,8 @@ use super::{Key, MaskStats};
 pub(super) const MASKS: usize = 256;
 /// With at most this many masks, lookups are faster than a filter.
 const MAX_UNFILTERED_MASKS: usize = 3;
+/// The same for masks with a single group each, which are compared without lookups.
+const MAX_COMPARED_MASKS: usize = 12;
 /// Groups that one change enters into a new filter: some microseconds of work.
 const GROUPS_PER_CHANGE: usize = 64;
 
@@ -79,6 +81,20 @@ impl Block {
         &self.entries[position].shape
     }
 
+    /// The masks that have groups, if each has only one, and they are so few that no filter is needed.
+    #[inline]
+    pub(super) fn sole_groups(&self) -> Option<&[CommonBits]> {
+        let is_sole = |common: &CommonBits| common.sole_group() != SoleGroup::None;
+        let masks = Some(&self.active_bits[..]).filter(|masks| masks.len() <= MAX_COMPARED_MASKS);
+        masks.filter(|masks| masks.iter().all(is_sole))
+    }
+
+    /// The common bits of the mask at this position.
+    #[inline]
+    pub(super) fn common_bits(&self, position: usize) -> &CommonBits {
+        &self.common_bits[position]
+    }
+
     pub(super) fn masks(&self) -> impl Iterator<Item = MaskStats> {
         let used = self.entries.iter().filter(|entry| entry.groups > 0);
         used.map(|entries| MaskStats { mask: entries.shape.mask, values: entries.groups })
@@ -129,13 +145,19 @@ impl Block {
     }
 
     /// Counts a new group of the mask at this position.
-    pub(super) fn add_group(&mut self, position: usize, value: &Key, groups: &Groups) {
+    pub(super) fn add_group(
+        &mut self,
+        position: usize,
+        (group, value): (GroupId, &Key),
+        groups: &Groups,
+    ) {
         let MaskEntry { shape, groups: own, common } = &mut self.entries[position];
         *own += 1;
         if *own == 1 {
             *common = (shape.mask, *value);
             filter::set(&mut self.active, position);
-            self.common_bits[position] = CommonBits::of(position as u8, &shape.mask, value);
+            let common_bits = CommonBits::of_group(position as u8, &shape.mask, value, group);
+            self.common_bits[position] = common_bits;
             self.active_bits.push(self.common_bits[position]);
         } else if self.common_bits[position].with(common, value) {
             let all = self.active_bits.iter_mut().filter(|it| usize::from(it.position) == position);
@@ -177,7 +199,9 @@ impl Block {
         self.changes = 0;
         let max_groups = self.entries.iter().map(|entry| entry.groups).max().unwrap_or_default();
         let cells = filter::cells(max_groups);
-        let fields = match filter::count(&self.active) as usize > MAX_UNFILTERED_MASKS {
+        let needs_filter = filter::count(&self.active) as usize > MAX_UNFILTERED_MASKS
+            && self.sole_groups().is_none();
+        let fields = match needs_filter {
             true => select_fields(self.number, &self.candidates(), cells, groups),
             false => Vec::new(),
         };

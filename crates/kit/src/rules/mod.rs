@@ -26,6 +26,7 @@ use crate::seed::Seed;
 pub use prefixes::prefixes;
 
 use block::{Block, MASKS};
+use common::{CommonBits, SoleGroup};
 use groups::{Groups, RuleRemoval};
 use index::{GroupId, Index};
 use shape::{INLINE_WORDS, Shape};
@@ -136,7 +137,7 @@ impl Table {
         let (block, position) = block_and_position(shape);
         let group = groups.add(blocks[block].shape(position), &masked.value, rule);
         index.insert(hash, group, groups.end(), |group| hash_of(group, groups, blocks, seed));
-        blocks[block].add_group(position, &masked.value, groups);
+        blocks[block].add_group(position, (group, &masked.value), groups);
     }
 
     /// Removes a rule from a masked key; whether it was there.
@@ -211,22 +212,40 @@ impl Table {
     /// Calls `found` for each rule that matches a key, in any order.
     #[inline]
     pub fn for_each_match(&self, key: &Key, mut found: impl FnMut(u32)) {
-        self.for_each_mask(key, &mut [0; MASKS], |masked, hash| {
-            if let Some(group) = self.find(&masked, hash, key) {
-                self.groups.for_each_rule(group, &mut found);
-            }
+        self.for_each_mask(key, &mut [0; MASKS], |candidate| {
+            let group = match candidate {
+                Candidate::Group(group) => Some(group),
+                Candidate::Masked(masked, hash) => self.find(&masked, hash, key),
+            };
+            group.into_iter().for_each(|group| self.groups.for_each_rule(group, &mut found));
         });
     }
 
     /// Like [`Table::find_all`], with a call for each match.
     #[inline]
     pub fn for_each_match_of(&self, keys: &[Key], mut found: impl FnMut(RuleMatch)) {
+        if let [block] = &self.blocks[..]
+            && let Some(masks) = block.sole_groups()
+        {
+            return self.compare_all((block, masks), keys, found);
+        }
         let mut batch =
             LookupBatch { count: 0, lookups: [Lookup::default(); LookupBatch::CAPACITY] };
         let mut positions = [0; MASKS];
-        for (at, key) in keys.iter().enumerate() {
-            self.for_each_mask(key, &mut positions, |masked, hash| {
-                if batch.add(Lookup { key: at as u32, hash, cell: 0, masked }) {
+        for (key, at) in keys.iter().zip(0..) {
+            self.for_each_mask(key, &mut positions, |candidate| {
+                let lookup = match candidate {
+                    // Matches are by key, so one behind a lookup waits for that.
+                    Candidate::Group(group) if batch.count == 0 => {
+                        let found = |rule| found(RuleMatch { key: at, rule });
+                        return self.groups.for_each_rule(group, found);
+                    }
+                    Candidate::Group(group) => Lookup { key: at, group, ..Lookup::default() },
+                    Candidate::Masked(masked, hash) => {
+                        Lookup { key: at, hash, masked, ..Lookup::default() }
+                    }
+                };
+                if batch.add(lookup) {
                     self.run_batch(keys, batch.take(), &mut found);
                 }
             });
@@ -234,20 +253,50 @@ impl Table {
         self.run_batch(keys, batch.take(), &mut found);
     }
 
+    /// The same for a few masks with a group each: no key is hashed.
+    #[inline]
+    fn compare_all(
+        &self,
+        (block, masks): (&Block, &[CommonBits]),
+        keys: &[Key],
+        mut found: impl FnMut(RuleMatch),
+    ) {
+        for (key, at) in keys.iter().zip(0..) {
+            for common in masks.iter().filter(|common| common.holds(key)) {
+                if let Some(group) = self.sole_match(block, common, key) {
+                    self.groups.for_each_rule(group, |rule| found(RuleMatch { key: at, rule }));
+                }
+            }
+        }
+    }
+
+    /// The only group of a mask, if it has the value of a key with the mask's common bits.
+    #[inline]
+    fn sole_match(&self, block: &Block, common: &CommonBits, key: &Key) -> Option<GroupId> {
+        match common.sole_group() {
+            SoleGroup::None => None,
+            SoleGroup::Found(group) => Some(group),
+            SoleGroup::Compared(group) => {
+                let masked = MaskedWords::of(block.shape(common.position.into()), key);
+                Some(group).filter(|&group| self.groups.matches(group, &masked, key))
+            }
+        }
+    }
+
     /// Calls `with` for each mask that may have a rule for the key. `room` is scratch space for the
     /// masks' positions.
     #[inline]
-    fn for_each_mask(
-        &self,
-        key: &Key,
-        room: &mut [u8; MASKS],
-        mut with: impl FnMut(MaskedWords, u64),
-    ) {
+    fn for_each_mask(&self, key: &Key, room: &mut [u8; MASKS], mut with: impl FnMut(Candidate)) {
         for block in &self.blocks {
             let count = block.candidates_for(key, room);
             for &position in room.iter().take(count) {
-                let (masked, hash) = self.masked_words(block.shape(position.into()), key);
-                with(masked, hash);
+                let common = block.common_bits(position.into());
+                if common.sole_group() == SoleGroup::None {
+                    let (masked, hash) = self.masked_words(block.shape(position.into()), key);
+                    with(Candidate::Masked(masked, hash));
+                } else if let Some(group) = self.sole_match(block, common, key) {
+                    with(Candidate::Group(group));
+                }
             }
         }
     }
@@ -259,11 +308,15 @@ impl Table {
         for lookup in batch.iter_mut() {
             lookup.cell = self.index.first_cell(lookup.hash);
         }
-        for Lookup { key: at, hash, cell, masked } in batch {
-            let Some(key) = keys.get(*at as usize).filter(|_| *cell != 0) else { continue };
-            let group =
-                index::decode_cell(*cell, *hash).filter(|&it| self.groups.matches(it, masked, key));
-            let Some(group) = group.or_else(|| self.find(masked, *hash, key)) else { continue };
+        for Lookup { key: at, group, hash, cell, masked } in batch {
+            let mut group = Some(*group).filter(|&group| group != NO_GROUP);
+            if group.is_none() {
+                let Some(key) = keys.get(*at as usize).filter(|_| *cell != 0) else { continue };
+                let first = index::decode_cell(*cell, *hash);
+                group = first.filter(|&group| self.groups.matches(group, masked, key));
+                group = group.or_else(|| self.find(masked, *hash, key));
+            }
+            let Some(group) = group else { continue };
             self.groups.for_each_rule(group, |rule| found(RuleMatch { key: *at, rule }));
         }
     }
@@ -277,8 +330,8 @@ impl Table {
     /// A key under a mask, and its hash.
     #[inline]
     fn masked_words(&self, shape: &Shape, key: &Key) -> (MaskedWords, u64) {
-        let words = shape.masked_words(key);
-        (MaskedWords { number: shape.number(), words }, shape.hash_of(&self.seed, words, key))
+        let masked = MaskedWords::of(shape, key);
+        (masked, shape.hash_of(&self.seed, masked.words, key))
     }
 
     /// The group that has the value of a key under a mask.
@@ -322,14 +375,40 @@ struct MaskedWords {
     words: [u64; INLINE_WORDS],
 }
 
+impl MaskedWords {
+    #[inline]
+    fn of(shape: &Shape, key: &Key) -> MaskedWords {
+        MaskedWords { number: shape.number(), words: shape.masked_words(key) }
+    }
+}
+
+/// A mask that may have a rule for a key.
+enum Candidate {
+    /// The key has the value of this group.
+    Group(GroupId),
+    /// The key under the mask, and its hash: a group has to be looked up.
+    Masked(MaskedWords, u64),
+}
+
 /// A pending lookup of a key under a mask.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Lookup {
     key: u32,
+    /// The group, if it needs no lookup; else [`NO_GROUP`].
+    group: GroupId,
     hash: u64,
     /// The first cell of the hash.
     cell: u64,
     masked: MaskedWords,
+}
+
+/// No group has this id.
+const NO_GROUP: GroupId = GroupId::MAX;
+
+impl Default for Lookup {
+    fn default() -> Self {
+        Lookup { key: 0, group: NO_GROUP, hash: 0, cell: 0, masked: MaskedWords::default() }
+    }
 }
 
 /// Lookups that run together, so that their cache misses overlap.

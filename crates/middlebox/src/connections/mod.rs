@@ -21,6 +21,7 @@ mod tracking;
 mod tuple;
 
 pub(crate) use connection_meter::octets;
+pub(crate) use entry::ConnectionState;
 pub(crate) use listing::{ConnectionFormat, json_array};
 pub(crate) use lookup::{BurstLookup, LookupKey};
 pub(crate) use mapping::{Mapping, offsets};

@@ -14,7 +14,7 @@ use crate::headers::Headers;
 use crate::matcher::{RuleRef, RuleSlots};
 use crate::rule_set::{Entry, RuleSet, Timeouts};
 use castanet_kit::conntrack::{
-    Address, Counts, ExclusiveAccess, Id, Slot, Table, Tuple, Tuple4, TupleKey,
+    Address, Counts, ExclusiveAccess, Flow, Id, Slot, Table, Tuple, Tuple4, TupleKey,
 };
 use castanet_wire::ipfix::EndReason;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -22,6 +22,9 @@ use std::sync::Arc;
 
 /// The table of one family.
 pub(super) type FamilyTable<A> = Table<ConntrackEntry<TupleKey<A>>>;
+
+/// A connection of one family.
+type FamilyFlow<'c, A> = Flow<'c, ConntrackEntry<TupleKey<A>>>;
 
 /// The connections of both families, up to a common limit, which is that of either table.
 #[derive(Default)]
@@ -112,6 +115,12 @@ impl Hit {
     pub(super) fn new(slot: Slot, swapped: bool, is_ip6: bool) -> Option<Hit> {
         let (id, is_second) = slot.entry()?;
         Some(Hit { id, is_second, swapped, is_ip6 })
+    }
+
+    /// The end of the connection, and the direction of the packet.
+    #[inline]
+    fn deadline_and_direction<A: Address>(self, flow: FamilyFlow<A>) -> (u64, Direction) {
+        (flow.deadline(), flow.data().state().direction(self.is_second, self.swapped))
     }
 }
 
@@ -221,7 +230,7 @@ impl Connections {
 
     /// Returns the state of a connection.
     #[inline]
-    pub(super) fn state(&self, connection: &PacketConnection) -> &ConnectionState {
+    pub(crate) fn state(&self, connection: &PacketConnection) -> &ConnectionState {
         family!(self, connection.hit.is_ip6, .get(connection.hit.id).state())
     }
 
@@ -232,13 +241,13 @@ impl Connections {
         connection: &PacketConnection,
         slots: &'a RuleSlots,
     ) -> impl Iterator<Item = (u32, &'a Arc<Entry>)> + Clone + 'a {
-        slots.resolve_all(self.rule_refs(connection))
+        slots.resolve_all(self.rule_refs(self.state(connection)))
     }
 
     /// Returns the references to a connection's rules, removed ones included.
     #[inline]
-    pub(crate) fn rule_refs(&self, connection: &PacketConnection) -> &[RuleRef] {
-        self.rule_lists.rules(&self.state(connection).rule_refs)
+    pub(crate) fn rule_refs<'a>(&'a self, state: &'a ConnectionState) -> &'a [RuleRef] {
+        self.rule_lists.rules(&state.rule_refs)
     }
 
     /// Whether packets of the connection are rewritten.
@@ -306,31 +315,16 @@ impl Connections {
     /// Returns a connection that has not expired.
     #[inline(always)]
     fn live_connection(&self, hit: Hit, quoted: QuotedOffset, now: u64) -> LookupResult {
-        if family!(self, hit.is_ip6, .deadline(hit.id)) <= now {
+        let (deadline, direction) = match hit.is_ip6 {
+            false => hit.deadline_and_direction(self.ip4.flow(hit.id)),
+            true => hit.deadline_and_direction(self.ip6.flow(hit.id)),
+        };
+        if deadline <= now {
             return LookupResult::NeedsWrite;
         }
-        let state = family!(self, hit.is_ip6, .get(hit.id).state());
-        let direction = state.direction(hit.is_second, hit.swapped);
         // The quoted packet travelled in the opposite direction of the error.
         let direction = if quoted.is_some() { direction.opposite() } else { direction };
         LookupResult::Connection(PacketConnection { hit, quoted, direction })
-    }
-
-    /// Records a packet; returns the end of its connection, which an ICMP error does not extend.
-    #[inline]
-    fn record(
-        &self,
-        connection: &PacketConnection,
-        bytes: &[u8],
-        headers: &Headers,
-        timeouts: &Timeouts,
-        now: u64,
-    ) -> Option<u64> {
-        if connection.quoted.is_some() {
-            return None;
-        }
-        let (proto, flags) = (headers.protocol, headers.tcp_flags(bytes));
-        Some(now + self.state(connection).record(connection.direction, proto, flags, timeouts))
     }
 
     /// Records a packet and extends the timeout of its connection.
@@ -343,19 +337,24 @@ impl Connections {
         timeouts: &Timeouts,
         now: u64,
     ) -> Result<(), ExclusiveAccess> {
-        let until = self.record(connection, bytes, headers, timeouts, now);
-        let Some(until) = until else { return Ok(()) };
-        family!(self, connection.hit.is_ip6, .postpone(connection.hit.id, until))?;
-        self.count(connection, octets(bytes, headers), now);
+        let seen = (bytes, headers);
+        let Hit { id, is_ip6, .. } = connection.hit;
+        match is_ip6 {
+            false => connection.refresh(self.ip4.flow(id), seen, timeouts, now)?,
+            true => connection.refresh(self.ip6.flow(id), seen, timeouts, now)?,
+        }
+        if connection.quoted.is_none() {
+            self.count(connection, || octets(bytes, headers), now);
+        }
         Ok(())
     }
 
     /// Counts a packet of a connection, if connections are exported.
     #[inline]
-    fn count(&self, connection: &PacketConnection, octets: usize, now: u64) {
+    fn count(&self, connection: &PacketConnection, octets: impl FnOnce() -> usize, now: u64) {
         if let Some(meter) = &self.meter {
             let Hit { id, is_ip6, .. } = connection.hit;
-            meter.count((id, is_ip6), connection.direction, octets, now);
+            meter.count((id, is_ip6), connection.direction, octets(), now);
         }
     }
 
@@ -368,9 +367,10 @@ impl Connections {
         timeouts: &Timeouts,
         now: u64,
     ) {
-        if let Some(until) = self.record(connection, bytes, headers, timeouts, now) {
+        let state = self.state(connection);
+        if let Some(until) = connection.record(state, (bytes, headers), timeouts, now) {
             family!(self, connection.hit.is_ip6, .set_deadline(connection.hit.id, until).state());
-            self.count(connection, octets(bytes, headers), now);
+            self.count(connection, || octets(bytes, headers), now);
         }
     }
 
@@ -430,8 +430,11 @@ impl Connections {
 
     /// Returns the tuple rewrite of a packet, if that is all that changes.
     #[inline]
-    pub(crate) fn tuple_rewrite(&self, connection: &PacketConnection) -> TupleRewrite {
-        let state = self.state(connection);
+    pub(crate) fn tuple_rewrite(
+        &self,
+        connection: &PacketConnection,
+        state: &ConnectionState,
+    ) -> TupleRewrite {
         if !state.is_translated() {
             return TupleRewrite::None;
         }
@@ -514,7 +517,7 @@ impl Connections {
         let direction = Direction::Original;
         let connection = PacketConnection { hit, quoted: None, direction };
         self.reserve_counters();
-        self.count(&connection, octets, now);
+        self.count(&connection, || octets, now);
         Ok(connection)
     }
 
@@ -563,6 +566,35 @@ pub(crate) enum TupleRewrite {
 }
 
 impl PacketConnection {
+    /// Records a packet; returns the end of its connection, which an ICMP error does not extend.
+    #[inline]
+    fn record(
+        &self,
+        state: &ConnectionState,
+        (bytes, headers): (&[u8], &Headers),
+        timeouts: &Timeouts,
+        now: u64,
+    ) -> Option<u64> {
+        if self.quoted.is_some() {
+            return None;
+        }
+        let (proto, flags) = (headers.protocol, headers.tcp_flags(bytes));
+        Some(now + state.record(self.direction, proto, flags, timeouts))
+    }
+
+    /// The same under shared access, which extends the timeout.
+    #[inline]
+    fn refresh<A: Address>(
+        &self,
+        flow: FamilyFlow<A>,
+        seen: (&[u8], &Headers),
+        timeouts: &Timeouts,
+        now: u64,
+    ) -> Result<(), ExclusiveAccess> {
+        let until = self.record(flow.data().state(), seen, timeouts, now);
+        until.map_or(Ok(()), |until| flow.postpone(until))
+    }
+
     /// Whether the packet, or the one that it quotes, has the tuple that is translated.
     #[inline]
     fn is_rewritten(&self) -> bool {

@@ -103,7 +103,7 @@ impl Harness {
         rewrite(&mut packet, headers, plans.clone(), Some(&mapping), None, 1500);
         // The short way does the same as the long one.
         let is_short = plans.clone().all(|plan| plan.fields.is_empty() && plan.options.is_empty());
-        match connections.tuple_rewrite(&found) {
+        match connections.tuple_rewrite(&found, connections.state(&found)) {
             TupleRewrite::Tuple4(from, to) => {
                 rewrite_tuple(rewritten.bytes_mut(), offsets(&headers), &from, &to);
             }

@@ -34,6 +34,13 @@ struct Match {
     rule: PackedRule,
 }
 
+/// The hits of one packet among those of a burst.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct PacketHits {
+    first: usize,
+    count: usize,
+}
+
 /// Finds the rules that match the packets of a burst, for one worker, and counts the matches. The
 /// result is that of [`Rule::matches_packet`](crate::rule::Rule::matches_packet) for each rule.
 #[derive(Default)]
@@ -168,50 +175,48 @@ impl Matcher {
         self.next_hit = 0;
     }
 
-    /// Returns the hits of a packet; callers ask for packets in order.
+    /// Finds the hits of a packet; callers ask for packets in order.
     #[inline]
-    fn hits_of(&mut self, number: u32) -> &[Match] {
-        let mut rest = self.hits.get(self.next_hit..).unwrap_or_default();
-        while let Some((hit, behind)) = rest.split_first()
-            && hit.key < number
-        {
-            (rest, self.next_hit) = (behind, self.next_hit + 1);
-        }
-        let own = rest.iter().take_while(|hits| hits.key == number).count();
-        rest.get(..own).unwrap_or_default()
+    fn find_hits(&mut self, number: u32) -> PacketHits {
+        let rest = self.hits.get(self.next_hit..).unwrap_or_default();
+        let before = rest.iter().take_while(|hits| hits.key < number).count();
+        let own = rest.get(before..).unwrap_or_default();
+        let count = own.iter().take_while(|hits| hits.key == number).count();
+        self.next_hit += before;
+        PacketHits { first: self.next_hit, count }
+    }
+
+    /// Returns the hits of a packet.
+    #[inline]
+    fn hits(&self, PacketHits { first, count }: PacketHits) -> &[Match] {
+        self.hits.get(first..first + count).unwrap_or_default()
     }
 
     /// Returns the union of the actions of the stateless rules that match a packet, or may match it
-    /// ([`INEXACT`]).
+    /// ([`INEXACT`]), and the hits of the packet.
     #[inline]
-    pub(crate) fn stateless_actions(&mut self, number: u32) -> u8 {
-        let wanted = self.hits_of(number).iter().map(|hits| hits.rule.actions());
-        wanted.filter(|actions| actions & STATEFUL == 0).fold(0, |all, actions| all | actions)
+    pub(crate) fn stateless_actions(&mut self, number: u32) -> (u8, PacketHits) {
+        let own = self.find_hits(number);
+        let wanted = self.hits(own).iter().map(|hits| hits.rule.actions());
+        let stateless = wanted.filter(|actions| actions & STATEFUL == 0);
+        (stateless.fold(0, |all, actions| all | actions), own)
     }
 
     /// Whether all rules that match a packet drop it for certain, and do nothing else.
     pub(crate) fn is_dropped_only(&mut self, number: u32) -> bool {
-        let own = self.hits_of(number);
-        !own.is_empty() && own.iter().all(|hits| hits.rule.actions() == DROPS)
+        let own = self.find_hits(number);
+        own.count > 0 && self.hits(own).iter().all(|hits| hits.rule.actions() == DROPS)
     }
 
     /// Returns the union of the actions of all rules that match a packet, or may match it. Counts
     /// the packet for them, unless one of them has an action in `unless`.
     #[inline]
     pub(crate) fn count_unless(&mut self, number: u32, unless: u8, bytes: usize) -> u8 {
-        let mut at = self.next_hit;
-        while self.hits.get(at).is_some_and(|hits| hits.key < number) {
-            at += 1;
-        }
-        self.next_hit = at;
-        let mut actions = 0;
-        while let Some(hits) = self.hits.get(at).filter(|hits| hits.key == number) {
-            (actions, at) = (actions | hits.rule.actions(), at + 1);
-        }
+        let PacketHits { first, count } = self.find_hits(number);
+        let own = self.hits.get(first..first + count).unwrap_or_default();
+        let actions = own.iter().fold(0, |all, hits| all | hits.rule.actions());
         if actions & unless == 0 {
-            for hits in self.hits.get(self.next_hit..at).unwrap_or_default() {
-                self.counters.count(hits.rule.slot(), bytes);
-            }
+            own.iter().for_each(|hits| self.counters.count(hits.rule.slot(), bytes));
         }
         actions
     }
@@ -256,10 +261,14 @@ impl Matcher {
         self.next_hit = 0;
     }
 
-    /// Counts a packet of the burst for its stateless rules.
-    pub(crate) fn count_stateless(&mut self, number: u32, bytes: usize) {
-        let own = self.hits_of(number).len();
-        for hits in self.hits.iter().skip(self.next_hit).take(own) {
+    /// Counts a packet of the burst with these hits for its stateless rules.
+    #[inline]
+    pub(crate) fn count_stateless(
+        &mut self,
+        PacketHits { first, count }: PacketHits,
+        bytes: usize,
+    ) {
+        for hits in self.hits.get(first..first + count).unwrap_or_default() {
             if hits.rule.actions() & STATEFUL == 0 {
                 self.counters.count(hits.rule.slot(), bytes);
             }
@@ -270,7 +279,8 @@ impl Matcher {
     /// callers ask for packets in order too.
     pub fn matching_rules(&mut self, number: u32, seen: &PacketView, found: &mut Vec<u32>) {
         found.clear();
-        found.extend(self.hits_of(number).iter().map(|hits| hits.rule.0));
+        let own = self.find_hits(number);
+        found.extend(self.hits(own).iter().map(|hits| hits.rule.0));
         self.tables.retain(seen, found);
     }
 

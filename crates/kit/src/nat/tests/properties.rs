@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Every kind of rewriter, with a pattern.
-const KINDS: [(RewriterKind, &str); 6] = [
+pub(super) const KINDS: [(RewriterKind, &str); 6] = [
     (RewriterKind::TcpUdp, "pattern 9.9.9.9 1000-1003 - - 0 1"),
     (RewriterKind::Tcp, "pattern 9.9.9.9 1000-1003? 3.0.0.3 - 0 1"),
     (RewriterKind::Udp, "keep 0 1"),
@@ -14,7 +14,7 @@ const KINDS: [(RewriterKind, &str); 6] = [
 ];
 
 /// A packet between few hosts, of any protocol, whole or a fragment.
-fn packets() -> impl Strategy<Value = String> {
+pub(super) fn packets() -> impl Strategy<Value = String> {
     let (host, port) = (1..5u8, 1000..1004u16);
     (host.clone(), host, port.clone(), port, 0..6u8).prop_map(|(a, b, c, d, kind)| match kind {
         0 => format!("1.0.0.{a}:{c} > 2.0.0.{b}:{d} udp \"data\""),
