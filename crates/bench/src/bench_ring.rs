@@ -115,10 +115,17 @@ impl PerBatch for BenchRing {
     fn batch(&self, ring: &mut Ring, _: usize, mut batch: Batch, cx: &mut Cx) {
         cx.count_consumed(batch.len());
         ring.returned += batch.len() as u64;
-        // Bursts that the path has split are joined again, as in a device's ring.
-        match ring.waiting.back_mut() {
-            Some(last) if last.len() + batch.len() <= self.burst(cx) => last.append(&mut batch),
-            _ => ring.waiting.push_back(batch),
+        // Bursts that the path has split are joined to whole ones again, as in a device's ring.
+        if let Some(last) = ring.waiting.back_mut() {
+            let room = self.burst(cx).saturating_sub(last.len());
+            if room > 0 {
+                let rest = batch.split_off(room.min(batch.len()));
+                last.append(&mut batch);
+                batch = rest;
+            }
+        }
+        if !batch.is_empty() {
+            ring.waiting.push_back(batch);
         }
     }
 
