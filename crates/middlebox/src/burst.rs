@@ -1,11 +1,11 @@
 //! Evaluates bursts of packets: lookups, rules, connections, exits.
 
 use crate::connections::{
-    ConnectionState, Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite, offsets,
+    ConnectionState, Connections, LookupKey, LookupResult, PacketConnection, TupleRewrite,
+    rewrite_packet4,
 };
 use crate::ct_state::{CtInfo, CtState};
 use crate::exit::Exit;
-use crate::field::Layer;
 use crate::headers::{self, Headers, NonIpKind};
 use crate::interfaces::Interfaces;
 use crate::matcher::{ACCEPTS, CHANGES, DROPS, INEXACT, STATEFUL};
@@ -15,7 +15,7 @@ use crate::state::MiddleboxState;
 use crate::verdict::rewrite;
 use castanet_element::fragment::FragmentGate;
 use castanet_element::prelude::*;
-use castanet_kit::conntrack::{ExclusiveAccess, replace_tuple, rewrite_tuple};
+use castanet_kit::conntrack::ExclusiveAccess;
 
 /// Maximum number of expired connections that are removed per burst.
 const EXPIRE: usize = 64;
@@ -426,13 +426,7 @@ impl HookContext<'_> {
             TupleRewrite::None => {}
             TupleRewrite::Tuple4(from, to) => {
                 let is_followed = destination(packet, headers) == Some(packet.dst());
-                match headers.upper {
-                    // Keys have the ports of these.
-                    Layer::Tcp | Layer::Udp if !headers.is_later_fragment => {
-                        replace_tuple(packet.bytes_mut(), offsets(headers), &from, &to)
-                    }
-                    _ => rewrite_tuple(packet.bytes_mut(), offsets(headers), &from, &to),
-                };
+                rewrite_packet4(packet.bytes_mut(), headers, &from, &to);
                 if is_followed {
                     packet.set_dst(to.dst().0);
                 }

@@ -1,7 +1,7 @@
 //! Sockets to which clients connect, and the connections to them.
 
 use super::endpoint::Endpoint;
-use crate::socket::is_stale;
+use crate::socket::remove_stale;
 use crate::sys::inherited_socket;
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
@@ -70,15 +70,11 @@ pub(super) fn listen(place: &Endpoint) -> io::Result<Listener> {
             }
         }
         Endpoint::Unix(path) => {
-            if is_stale(path) {
-                std::fs::remove_file(path)?;
-            }
+            remove_stale(path)?;
             UnixListener::bind(path).map(Listener::Unix)
         }
         Endpoint::Restricted { path, group } => {
-            if is_stale(path) {
-                std::fs::remove_file(path)?;
-            }
+            remove_stale(path)?;
             restricted(path, *group).map(Listener::Unix)
         }
     }

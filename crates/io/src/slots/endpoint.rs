@@ -3,7 +3,7 @@
 use super::layout::Geometry;
 use super::link::Link;
 use crate::error::IoError;
-use crate::socket::is_stale;
+use crate::socket::remove_stale;
 use crate::sys::EpollSet;
 use rustix::fs::{Mode, chmod};
 use rustix::io::Errno;
@@ -303,9 +303,7 @@ impl Drop for Endpoint {
 
 /// Makes a socket file for this user. Nobody can connect before its mode is set: it listens last.
 fn listen(path: &str) -> io::Result<UnixListener> {
-    if is_stale(path.as_ref()) {
-        std::fs::remove_file(path)?;
-    }
+    remove_stale(path.as_ref())?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;

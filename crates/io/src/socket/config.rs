@@ -1,6 +1,6 @@
 //! The configuration of a socket, and how to open it.
 
-use super::stale_file::is_stale;
+use super::stale_file::remove_stale;
 use crate::sys::sockopt;
 use rustix::io::Errno;
 use rustix::net::{
@@ -232,8 +232,8 @@ impl SocketConfig {
 
 /// Removes a socket file that no process has open.
 fn remove_stale_file(place: &SocketAddress) {
-    if let Some(path) = place.file().filter(|path| is_stale(path)) {
+    if let Some(path) = place.file() {
         // If the file cannot be removed, `bind` reports the error.
-        _ = std::fs::remove_file(path);
+        _ = remove_stale(&path);
     }
 }

@@ -5,7 +5,7 @@ mod config;
 mod stale_file;
 
 pub(crate) use config::{SocketAddress, SocketConfig, StepError, Transport};
-pub(crate) use stale_file::{is_socket, is_stale};
+pub(crate) use stale_file::{is_socket, remove_stale};
 
 use crate::device::{Device, DeviceStats};
 use crate::sys::EpollSet;

@@ -2,8 +2,9 @@
 
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns whether `path` is a socket; symbolic links are not followed.
 pub(crate) fn is_socket(path: &Path) -> bool {
@@ -15,13 +16,39 @@ pub(crate) fn is_socket(path: &Path) -> bool {
 /// The check connects with `SOCK_SEQPACKET`, which no process here serves. The kernel refuses the
 /// connection with `EPROTOTYPE` if a process has the socket open, and with `ECONNREFUSED` if none
 /// has. The process does not notice the attempt.
-pub(crate) fn is_stale(path: &Path) -> bool {
+fn is_stale(path: &Path) -> bool {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let asked = || {
         let address = SocketAddrUnix::new(path)?;
         connect(socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?, &address)
     };
     is_socket(path) && asked() == Err(Errno::CONNREFUSED)
+}
+
+/// Removes the socket at `path`, if there is one that no process has open. Several processes may do so at
+/// the same time.
+///
+/// Another process may put its own socket in place of the stale one in between. So the file gets a name
+/// of this process first, and its name back if it turns out to be in use.
+///
+/// # Errors
+/// A stale socket cannot be removed.
+pub(crate) fn remove_stale(path: &Path) -> io::Result<()> {
+    if !is_stale(path) {
+        return Ok(());
+    }
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(format!(".{}", std::process::id()));
+    let aside = PathBuf::from(aside);
+    match std::fs::rename(path, &aside) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        result => result?,
+    }
+    if !is_stale(&aside) {
+        // Not by another `rename`, which would replace a third one.
+        _ = std::fs::hard_link(&aside, path);
+    }
+    std::fs::remove_file(&aside)
 }
 
 #[cfg(test)]
@@ -48,5 +75,26 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         assert!(!is_stale(&path));
         std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn one_of_many_that_remove_a_stale_socket_takes_its_place() {
+        let path = std::env::temp_dir().join(format!("castanet-stale-{}", std::process::id()));
+        for _ in 0..50 {
+            drop(UnixListener::bind(&path).unwrap());
+            let take = || {
+                remove_stale(&path).unwrap();
+                UnixListener::bind(&path).ok()
+            };
+            let taken = std::thread::scope(|scope| {
+                let threads = [(); 2].map(|()| scope.spawn(take));
+                threads.map(|thread| thread.join().unwrap())
+            });
+            assert_eq!(taken.iter().flatten().count(), 1);
+            assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
+            drop(taken);
+            remove_stale(&path).unwrap();
+        }
+        assert!(!path.exists());
     }
 }

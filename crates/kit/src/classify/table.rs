@@ -264,7 +264,7 @@ impl fmt::Display for RuleTable {
 
 /// Instructions of a burst's bookkeeping per packet, as callgrind counts them.
 const FIXED: u32 = 100;
-/// Instructions of each mask that a packet is looked up under.
+/// Instructions of each mask that a packet is looked up under; one with a single value takes less.
 const LOOKUP: u32 = 120;
 /// Instructions of a probe.
 const PROBE: u32 = 14;

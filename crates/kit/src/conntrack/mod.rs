@@ -11,7 +11,7 @@
 //! a random seed, so that an attacker cannot choose keys that collide.
 //!
 //! Workers may share a table for reading. Meanwhile each packet can still postpone the expiry of
-//! its flow ([`Table::postpone`]).
+//! its flow ([`Flow::postpone`]).
 
 mod batch;
 mod entries;

@@ -3,7 +3,7 @@
 use super::entries::{self, Entries, Flow, Id, Slot};
 use super::index::{FirstLine, Index};
 use super::wheel::Wheel;
-use super::{Counts, Entry, ExclusiveAccess, Key};
+use super::{Counts, Entry, Key};
 use crate::seed::Seed;
 
 /// A table of flows with a limit. Times are nanoseconds and never decrease.
@@ -194,12 +194,6 @@ impl<E: Entry> Table<E> {
     #[inline]
     pub fn set_deadline(&mut self, id: Id, until: u64) -> &mut E {
         self.wheel.set_deadline(&mut self.entries, id, until)
-    }
-
-    /// Postpones a flow's expiry under shared access; see [`Flow::postpone`].
-    #[inline]
-    pub fn postpone(&self, id: Id, until: u64) -> Result<(), ExclusiveAccess> {
-        self.flow(id).postpone(until)
     }
 
     /// Removes a flow.

@@ -183,7 +183,7 @@ fn a_full_table_evicts_the_least_postponed_flow() {
             let recent = n.saturating_sub(200)..n;
             for n in (0..n).filter(goes_on).take(3).chain(recent.step_by(7)) {
                 if let Some((id, _)) = flows.find(&key(n)) {
-                    flows.postpone(id, now + life).expect("is later");
+                    flows.flow(id).postpone(now + life).expect("is later");
                 }
             }
         }
@@ -327,7 +327,7 @@ proptest! {
                 Step::SetDeadline { n, life } => if let Some((id, _)) = flows.find(&key(n)) {
                     let (until, end) = (now + life, &mut model.0.get_mut(&n).unwrap().0);
                     // Shared access can only postpone.
-                    if flows.postpone(id, until).is_ok() {
+                    if flows.flow(id).postpone(until).is_ok() {
                         assert!(until + 2 * TICK > *end);
                         *end = until.max(*end);
                     } else {
@@ -423,7 +423,7 @@ proptest! {
                 found.map(|(id, _)| table.take_expired(id, now));
             }
             if let Some((id, _)) = table.find(&policy_key(from, is_shared).0) {
-                if table.postpone(id, now + life).is_err() {
+                if table.flow(id).postpone(now + life).is_err() {
                     table.set_deadline(id, now + life);
                 }
                 let (number, until) = (table.get(id).number, table.deadline(id));

@@ -300,21 +300,22 @@ impl Tuple4 {
     /// Whether both are the same, compared in registers: where one has just been made, a comparison in
     /// memory would wait for its stores.
     #[inline]
-    pub(crate) fn is(&self, other: &Tuple4) -> bool {
+    pub(crate) fn equals(&self, other: &Tuple4) -> bool {
         let ([a, b, c, d], [e, f, g, h]) = (self.words, other.words);
         (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) == 0
     }
 
     /// The tuple of a packet of TCP or UDP without IP options that is no fragment, by its bytes from the IP
-    /// header on; `None` for all others, and for those that end in the first eight bytes behind it.
+    /// header on, without link padding; `None` for all others, and for those that end in the first eight bytes
+    /// behind it.
     #[inline]
     pub fn of_plain(datagram: &[u8]) -> Option<Tuple4> {
         let (header, segment) = datagram.split_first_chunk()?;
         let ip = Ipv4Header::from_array(header);
         let ports = segment.first_chunk::<{ transport::PORTS_LEN }>()?.first_chunk()?;
         let is_plain = ip.is_plain() && !ip.is_fragment();
-        let has_ports = matches!(ip.protocol(), ip_proto::TCP | ip_proto::UDP);
-        (is_plain && has_ports).then(|| {
+        let is_tcp_or_udp = matches!(ip.protocol(), ip_proto::TCP | ip_proto::UDP);
+        (is_plain && is_tcp_or_udp).then(|| {
             let (ports, rest) = (u32::from_be_bytes(*ports), ip.protocol().into());
             TupleKey::of_parts(TupleParts { src: ip.src(), dst: ip.dst(), ports, rest })
         })

@@ -42,7 +42,7 @@ impl RewriterKind {
         }
     }
 
-    /// The same, by the bytes of a packet from the IP header on.
+    /// The same, by the bytes of a packet from the IP header on, without link padding.
     #[inline]
     pub fn key_of(self, datagram: &[u8]) -> Option<(Tuple4, bool)> {
         let plain = if self.ignores_ports() { None } else { Tuple4::of_plain(datagram) };
@@ -52,7 +52,7 @@ impl RewriterKind {
         }
     }
 
-    /// As [`RewriterKind::key_of`], by a call: packets with ports are mostly plain.
+    /// As [`RewriterKind::key_of`]; not inlined, because packets with ports are mostly plain.
     #[inline(never)]
     fn key_of_any(self, datagram: &[u8]) -> Option<(Tuple4, bool)> {
         let (ip, _) = Ipv4Header::from_prefix(datagram)?;

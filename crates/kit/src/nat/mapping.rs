@@ -46,7 +46,7 @@ impl Timeouts {
     }
 }
 
-/// What the timeout of a mapping depends on.
+/// The part of a state on which the timeout of a mapping depends.
 #[derive(Clone, Copy)]
 pub(super) enum Phase {
     Idle,
@@ -278,7 +278,9 @@ pub(super) struct Datagram<'p> {
 impl Datagram<'_> {
     pub(super) fn parse(bytes: &mut [u8]) -> Option<Datagram<'_>> {
         let (ip, _) = Ipv4Header::from_prefix(bytes)?;
-        let (transport, end) = (ip.header_len(), usize::from(ip.total_len()).min(bytes.len()));
+        let (transport, total) = (ip.header_len(), usize::from(ip.total_len()));
+        // Shorter than a header, as of a packet that the device is to segment: the packet has the length.
+        let end = if total < Ipv4Header::LEN { bytes.len() } else { total.min(bytes.len()) };
         let has_segment = ip.is_first_fragment() && (Ipv4Header::LEN..=end).contains(&transport);
         let transport = if has_segment { transport } else { end };
         let at = HeaderOffsets { network: 0, transport, end, protocol: ip.protocol() };

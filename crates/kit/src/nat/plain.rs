@@ -23,7 +23,7 @@ struct Expiry {
 }
 
 impl Expiry {
-    /// Those of all phases.
+    /// The expiries of mappings in each phase.
     fn of(timeouts: &Timeouts, now: u64) -> [Expiry; Phase::COUNT] {
         Phase::ALL.map(|phase| {
             let timeout = timeouts.of_phase(phase);
@@ -34,13 +34,12 @@ impl Expiry {
 }
 
 impl Table {
-    /// What a member's plain packets at time `now` have in common; `None` if its keys have no ports, or
+    /// The translation of a member's plain packets at time `now`; `None` if its keys have no ports, or
     /// if there is no such member.
     pub fn plain_translation(&self, zone: u16, now: u64) -> Option<PlainTranslation<'_>> {
         let config = &self.members.get(usize::from(zone))?.config;
         let expiries = [true, false].map(|is_tcp| Expiry::of(config.timeouts(is_tcp), now));
-        let has_ports = !config.kind.ignores_ports();
-        has_ports.then_some(PlainTranslation {
+        (!config.kind.ignores_ports()).then_some(PlainTranslation {
             flows: &self.flows,
             kind: config.kind,
             now,
@@ -50,8 +49,8 @@ impl Table {
 }
 
 impl PlainTranslation<'_> {
-    /// Translates a packet with this key, which is in the member's zone, and this result of its lookup.
-    /// `None` if it is not plain: it is as it was, and [`Table::translate_shared`] has the answer.
+    /// Translates a packet, without link padding, with this key, which is in the member's zone, and this
+    /// result of its lookup. `None` if it is not plain: it is as it was, and [`Table::translate_shared`] has the answer.
     #[inline]
     pub fn translate(&self, key: &Tuple4, slot: Slot, datagram: &mut [u8]) -> Option<Translation> {
         let flow = self.flows.flow(slot.entry()?.0);
@@ -62,14 +61,14 @@ impl PlainTranslation<'_> {
         let (header, segment) = datagram.split_first_chunk_mut()?;
         let ip = Ipv4Header::from_array_mut(header);
         let protocol = key.proto();
-        let has_ports = matches!(protocol, ip_proto::TCP | ip_proto::UDP);
-        if !has_ports || !ip.is_plain() || ip.is_fragment() {
+        let is_tcp_or_udp = matches!(protocol, ip_proto::TCP | ip_proto::UDP);
+        if !is_tcp_or_udp || !ip.is_plain() || ip.is_fragment() {
             return None;
         }
         let back = mapping.is_reply(slot.entry()?.1);
         let to = mapping.target(flow.key(), back);
         self.touch(flow, back, is_tcp(self.kind, protocol), segment)?;
-        if !to.is(key) {
+        if !to.equals(key) {
             write_tuple((ip, segment), key, &to)?;
         }
         Some(mapping.translation(self.kind, back, &to))

@@ -12,7 +12,8 @@ use super::{Key, MaskStats};
 pub(super) const MASKS: usize = 256;
 /// With at most this many masks, lookups are faster than a filter.
 const MAX_UNFILTERED_MASKS: usize = 3;
-/// The same for masks with a single group each, which are compared without lookups.
+/// The same for masks with a single group each, which are compared without lookups: a comparison takes some ten
+/// instructions, a probe 14 and a lookup 120.
 const MAX_COMPARED_MASKS: usize = 12;
 /// Groups that one change enters into a new filter: some microseconds of work.
 const GROUPS_PER_CHANGE: usize = 64;

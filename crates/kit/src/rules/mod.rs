@@ -6,7 +6,8 @@
 //! so one hash lookup finds them (tuple space search: Srinivasan, Suri, Varghese 1999). Rules of
 //! all masks share one hash table, so that a mask with few rules needs no memory of its own. A
 //! filter of a few probes tells which masks need a lookup: a probe hashes some bits of the packet
-//! and has, for each value, one bit per mask that has such rules.
+//! and has, for each value, one bit per mask that has such rules. A mask with a single value is
+//! compared with it instead.
 //!
 //! Rules are added and removed one at a time. Only the probes are rebuilt now and then, a bounded
 //! part of the work with each change.
@@ -196,7 +197,7 @@ impl Table {
         self.index.memory() + self.groups.memory() + blocks
     }
 
-    /// How many masks a key is looked up under.
+    /// How many masks may have a rule for a key. Those with a single value need no lookup.
     pub fn lookups(&self, key: &Key) -> u32 {
         let mut positions = [0; MASKS];
         self.blocks.iter().map(|block| block.candidates_for(key, &mut positions) as u32).sum()
@@ -212,10 +213,10 @@ impl Table {
     /// Calls `found` for each rule that matches a key, in any order.
     #[inline]
     pub fn for_each_match(&self, key: &Key, mut found: impl FnMut(u32)) {
-        self.for_each_mask(key, &mut [0; MASKS], |candidate| {
-            let group = match candidate {
-                Candidate::Group(group) => Some(group),
-                Candidate::Masked(masked, hash) => self.find(&masked, hash, key),
+        self.for_each_mask(key, &mut [0; MASKS], |result| {
+            let group = match result {
+                MaskResult::Group(group) => Some(group),
+                MaskResult::Masked(masked, hash) => self.find(&masked, hash, key),
             };
             group.into_iter().for_each(|group| self.groups.for_each_rule(group, &mut found));
         });
@@ -233,15 +234,15 @@ impl Table {
             LookupBatch { count: 0, lookups: [Lookup::default(); LookupBatch::CAPACITY] };
         let mut positions = [0; MASKS];
         for (key, at) in keys.iter().zip(0..) {
-            self.for_each_mask(key, &mut positions, |candidate| {
-                let lookup = match candidate {
+            self.for_each_mask(key, &mut positions, |result| {
+                let lookup = match result {
                     // Matches are by key, so one behind a lookup waits for that.
-                    Candidate::Group(group) if batch.count == 0 => {
+                    MaskResult::Group(group) if batch.count == 0 => {
                         let found = |rule| found(RuleMatch { key: at, rule });
                         return self.groups.for_each_rule(group, found);
                     }
-                    Candidate::Group(group) => Lookup { key: at, group, ..Lookup::default() },
-                    Candidate::Masked(masked, hash) => {
+                    MaskResult::Group(group) => Lookup { key: at, group, ..Lookup::default() },
+                    MaskResult::Masked(masked, hash) => {
                         Lookup { key: at, hash, masked, ..Lookup::default() }
                     }
                 };
@@ -286,16 +287,16 @@ impl Table {
     /// Calls `with` for each mask that may have a rule for the key. `room` is scratch space for the
     /// masks' positions.
     #[inline]
-    fn for_each_mask(&self, key: &Key, room: &mut [u8; MASKS], mut with: impl FnMut(Candidate)) {
+    fn for_each_mask(&self, key: &Key, room: &mut [u8; MASKS], mut with: impl FnMut(MaskResult)) {
         for block in &self.blocks {
             let count = block.candidates_for(key, room);
             for &position in room.iter().take(count) {
                 let common = block.common_bits(position.into());
                 if common.sole_group() == SoleGroup::None {
                     let (masked, hash) = self.masked_words(block.shape(position.into()), key);
-                    with(Candidate::Masked(masked, hash));
+                    with(MaskResult::Masked(masked, hash));
                 } else if let Some(group) = self.sole_match(block, common, key) {
-                    with(Candidate::Group(group));
+                    with(MaskResult::Group(group));
                 }
             }
         }
@@ -382,8 +383,8 @@ impl MaskedWords {
     }
 }
 
-/// A mask that may have a rule for a key.
-enum Candidate {
+/// The answer of a mask about a key.
+enum MaskResult {
     /// The key has the value of this group.
     Group(GroupId),
     /// The key under the mask, and its hash: a group has to be looked up.

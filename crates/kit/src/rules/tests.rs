@@ -42,6 +42,25 @@ enum Step {
     Settle,
 }
 
+impl Step {
+    /// Changes a table and the list of its rules.
+    fn apply(self, table: &mut Table, list: &mut Vec<(u32, MaskedKey)>) {
+        match self {
+            Step::Insert(rule, masked) => {
+                table.insert(rule, &masked);
+                list.push((rule, masked));
+            }
+            Step::Remove(index) if !list.is_empty() => {
+                let (rule, masked) = list.swap_remove(index.index(list.len()));
+                assert!(table.remove(rule, &masked));
+            }
+            Step::Remove(_) => {}
+            Step::Defer => table.defer_probes(),
+            Step::Settle => table.settle(),
+        }
+    }
+}
+
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (0..50_u32, mask(), key()).prop_map(|(n, mask, key)| Step::Insert(n, MaskedKey::new(mask, key))),
@@ -61,25 +80,68 @@ proptest! {
     ) {
         let (mut table, mut list) = (Table::with_seed(Seed::fixed()), Vec::new());
         for step in steps {
-            match step {
-                Step::Insert(rule, masked) => {
-                    table.insert(rule, &masked);
-                    list.push((rule, masked));
-                }
-                Step::Remove(index) if !list.is_empty() => {
-                    let (rule, masked) = list.swap_remove(index.index(list.len()));
-                    prop_assert!(table.remove(rule, &masked));
-                }
-                Step::Remove(_) => {}
-                Step::Defer => table.defer_probes(),
-                Step::Settle => table.settle(),
-            }
+            step.apply(&mut table, &mut list);
         }
         prop_assert_eq!(find_sorted(&table, &keys), linear_search(&list, &keys));
         let different: std::collections::HashSet<MaskedKey> =
             list.iter().map(|(_, masked)| *masked).collect();
         prop_assert_eq!(table.len(), different.len());
         prop_assert_eq!(table.masks().map(|it| it.values).sum::<usize>(), different.len());
+    }
+}
+
+/// Masks of no word, of one, of several and of more than fit into a group.
+const FEW_MASKS: [[u64; WORDS]; 14] = [
+    [0; 8],
+    [0xff, 0, 0, 0, 0, 0, 0, 0],
+    [0xf0, 0, 0, 0, 0, 0, 0, 0],
+    [0, 0, u64::MAX, 0, 0, 0, 0, 0],
+    [0, 0, 0, 0, 0, 0, 0, 1],
+    [0, 0, 0, 0, 0, 0, 0, 3],
+    [0xff, 0, 0, 0, 0, 0, 1, 0],
+    [0xff, 0, 3, 0, 0, 0, 0, 0],
+    [0, 1, 0, 1, 0, 1, 0, 0],
+    [0, 3, 0, 0, 1, 1, 0, 0],
+    [1, 1, 1, 1, 0, 0, 0, 0],
+    [3, 3, 3, 3, 3, 3, 3, 3],
+    [0, 0, 0, u64::MAX, 0, 0, 0, 0],
+    [0, 0, 0, 0, 0xffff, 0, 0, 0],
+];
+
+fn few_step() -> impl Strategy<Value = Step> {
+    let mask = prop::sample::select(FEW_MASKS.to_vec()).prop_map(Key);
+    prop_oneof![
+        6 => (0..9_u32, mask, few_key()).prop_map(|(n, mask, key)| Step::Insert(n, MaskedKey::new(mask, key))),
+        4 => any::<prop::sample::Index>().prop_map(Step::Remove),
+        1 => Just(Step::Defer),
+        1 => Just(Step::Settle),
+    ]
+}
+
+fn few_key() -> impl Strategy<Value = Key> {
+    prop::array::uniform8(0..3_u64).prop_map(Key)
+}
+
+proptest! {
+    /// Masks get their first value, another, and lose them again: a table of few is compared rule by rule,
+    /// and looks rules up as soon as a mask has two values.
+    #[test]
+    fn few_masks_match_as_a_linear_search(
+        steps in prop::collection::vec(few_step(), 0..60),
+        keys in prop::collection::vec(few_key(), 1..6),
+    ) {
+        let (mut table, mut list) = (Table::with_seed(Seed::fixed()), Vec::new());
+        for step in steps {
+            step.apply(&mut table, &mut list);
+            let expected = linear_search(&list, &keys);
+            prop_assert_eq!(&find_sorted(&table, &keys), &expected);
+            let mut one_by_one = Vec::new();
+            for (key, at) in keys.iter().zip(0..) {
+                table.for_each_match(key, |rule| one_by_one.push(RuleMatch { key: at, rule }));
+            }
+            one_by_one.sort();
+            prop_assert_eq!(one_by_one, expected);
+        }
     }
 }
 

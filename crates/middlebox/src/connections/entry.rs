@@ -1,8 +1,8 @@
 //! The entry of one connection.
 
 use super::mapping::Direction;
+use super::packet_connection::Hit;
 use super::rule_refs::RuleRefs;
-use super::table::Hit;
 use crate::rule_set::Timeouts;
 use castanet_kit::conntrack::{Address, Entry, Table, Tuple, TupleKey};
 use castanet_wire::ip_proto;

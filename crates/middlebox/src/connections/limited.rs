@@ -1,6 +1,7 @@
 //! The connections of rules with limits.
 
-use super::table::{Connections, Hit};
+use super::packet_connection::Hit;
+use super::table::Connections;
 use super::tuple::original_tuple;
 use crate::field::LimitScope;
 use crate::headers::Headers;

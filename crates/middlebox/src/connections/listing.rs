@@ -2,7 +2,8 @@
 
 use super::entry::ConnectionState;
 use super::mapping::Offsets;
-use super::table::{Connections, FamilyTable, PacketConnection};
+use super::packet_connection::PacketConnection;
+use super::table::{Connections, FamilyTable};
 use crate::matcher::RuleSlots;
 use castanet_element::handler::TextChunk;
 use castanet_kit::conntrack::{Address, Tuple};

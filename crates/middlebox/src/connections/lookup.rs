@@ -1,6 +1,7 @@
 //! The lookup of the connections of a burst.
 
-use super::table::{Connections, Hit};
+use super::packet_connection::Hit;
+use super::table::Connections;
 use crate::field::Layer;
 use crate::headers::Headers;
 use castanet_kit::conntrack::{Address, LookupBatch, Tuple4, Tuple6, TupleKey};

@@ -4,7 +4,7 @@ use crate::field::Layer;
 use crate::headers::Headers;
 use crate::rewrite::{FieldBits, PacketRewriter, put};
 use castanet_kit::conntrack::{
-    Address, HeaderOffsets, Tuple, TupleKey, rewrite_error, rewrite_tuple,
+    Address, HeaderOffsets, Tuple, Tuple4, TupleKey, replace_tuple, rewrite_error, rewrite_tuple,
 };
 use castanet_wire::tcp::flag;
 use castanet_wire::{Ipv4Header, Tcp};
@@ -68,6 +68,16 @@ pub(crate) fn offsets(headers: &Headers) -> HeaderOffsets {
     let &Headers { network, end, protocol, is_later_fragment, .. } = headers;
     let transport = if is_later_fragment { end } else { headers.transport };
     HeaderOffsets { network, transport, end, protocol }
+}
+
+/// Rewrites a packet of a connection that has the tuple `from`.
+#[inline]
+pub(crate) fn rewrite_packet4(bytes: &mut [u8], headers: &Headers, from: &Tuple4, to: &Tuple4) {
+    match headers.upper {
+        // Their keys have the packet's own addresses and ports.
+        Layer::Tcp | Layer::Udp => replace_tuple(bytes, offsets(headers), from, to),
+        _ => rewrite_tuple(bytes, offsets(headers), from, to),
+    };
 }
 
 impl Mapping {

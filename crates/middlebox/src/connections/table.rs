@@ -6,6 +6,7 @@ use super::limited::LimitedConnections;
 use super::lookup::{BurstLookup, LookupKey};
 use super::mapping::{Direction, Mapping, Offsets};
 use super::nat_request::NatRequest;
+use super::packet_connection::{Hit, LookupResult, PacketConnection};
 use super::rule_refs::RuleLists;
 use super::seq_offsets::SeqOffsets;
 use super::tuple::{QuotedOffset, packet_tuple};
@@ -14,7 +15,7 @@ use crate::headers::Headers;
 use crate::matcher::{RuleRef, RuleSlots};
 use crate::rule_set::{Entry, RuleSet, Timeouts};
 use castanet_kit::conntrack::{
-    Address, Counts, ExclusiveAccess, Flow, Id, Slot, Table, Tuple, Tuple4, TupleKey,
+    Address, Counts, ExclusiveAccess, Id, Slot, Table, Tuple, Tuple4, TupleKey,
 };
 use castanet_wire::ipfix::EndReason;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -22,9 +23,6 @@ use std::sync::Arc;
 
 /// The table of one family.
 pub(super) type FamilyTable<A> = Table<ConntrackEntry<TupleKey<A>>>;
-
-/// A connection of one family.
-type FamilyFlow<'c, A> = Flow<'c, ConntrackEntry<TupleKey<A>>>;
 
 /// The connections of both families, up to a common limit, which is that of either table.
 #[derive(Default)]
@@ -99,55 +97,6 @@ fn release<A: Address>(
         meter.end(id, &key, &entry, reason);
     }
 }
-
-/// Result of a lookup: the entry, the key by which it was found, and the order of the ends.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Hit {
-    pub(super) id: Id,
-    pub(super) is_second: bool,
-    pub(super) swapped: bool,
-    pub(super) is_ip6: bool,
-}
-
-impl Hit {
-    /// The hit of a lookup by a key whose ends are swapped or not; `None` if nothing was found.
-    #[inline]
-    pub(super) fn new(slot: Slot, swapped: bool, is_ip6: bool) -> Option<Hit> {
-        let (id, is_second) = slot.entry()?;
-        Some(Hit { id, is_second, swapped, is_ip6 })
-    }
-
-    /// The end of the connection, and the direction of the packet.
-    #[inline]
-    fn deadline_and_direction<A: Address>(self, flow: FamilyFlow<A>) -> (u64, Direction) {
-        (flow.deadline(), flow.data().state().direction(self.is_second, self.swapped))
-    }
-}
-
-/// The connection of a packet and its direction. It stays at 16 bytes because it is passed by
-/// value: a larger one goes through memory and stalls on store forwarding.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct PacketConnection {
-    hit: Hit,
-    pub(super) quoted: QuotedOffset,
-    /// Direction of the packet.
-    pub(crate) direction: Direction,
-}
-
-const _: () = assert!(size_of::<Option<PacketConnection>>() == 16);
-
-/// Result of a lookup under shared access.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LookupResult {
-    /// The packet belongs to this connection.
-    Connection(PacketConnection),
-    /// The packet belongs to no connection.
-    None,
-    /// The answer needs exclusive access.
-    NeedsWrite,
-}
-
-const _: () = assert!(size_of::<LookupResult>() == 16);
 
 impl Connections {
     /// Number of connections.
@@ -563,41 +512,4 @@ pub(crate) enum TupleRewrite {
     Tuple4(Tuple4, Tuple4),
     /// The rewrite is not a plain exchange of the tuple.
     Full,
-}
-
-impl PacketConnection {
-    /// Records a packet; returns the end of its connection, which an ICMP error does not extend.
-    #[inline]
-    fn record(
-        &self,
-        state: &ConnectionState,
-        (bytes, headers): (&[u8], &Headers),
-        timeouts: &Timeouts,
-        now: u64,
-    ) -> Option<u64> {
-        if self.quoted.is_some() {
-            return None;
-        }
-        let (proto, flags) = (headers.protocol, headers.tcp_flags(bytes));
-        Some(now + state.record(self.direction, proto, flags, timeouts))
-    }
-
-    /// The same under shared access, which extends the timeout.
-    #[inline]
-    fn refresh<A: Address>(
-        &self,
-        flow: FamilyFlow<A>,
-        seen: (&[u8], &Headers),
-        timeouts: &Timeouts,
-        now: u64,
-    ) -> Result<(), ExclusiveAccess> {
-        let until = self.record(flow.data().state(), seen, timeouts, now);
-        until.map_or(Ok(()), |until| flow.postpone(until))
-    }
-
-    /// Whether the packet, or the one that it quotes, has the tuple that is translated.
-    #[inline]
-    fn is_rewritten(&self) -> bool {
-        self.hit.is_second == (self.direction == Direction::Reply)
-    }
 }

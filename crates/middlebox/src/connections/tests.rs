@@ -2,7 +2,9 @@
 
 use super::listing::ConnectionFormat;
 use super::mapping::Direction;
-use super::{BurstLookup, Connections, LookupResult, PacketConnection, TupleRewrite, offsets};
+use super::{
+    BurstLookup, Connections, LookupResult, PacketConnection, TupleRewrite, rewrite_packet4,
+};
 use crate::active_rules::ActiveRules;
 use crate::exit::Exit;
 use crate::headers;
@@ -10,7 +12,7 @@ use crate::language::rule;
 use crate::matcher::Matcher;
 use crate::rule_set::RuleSet;
 use crate::verdict::rewrite;
-use castanet_kit::conntrack::{ExclusiveAccess, rewrite_tuple};
+use castanet_kit::conntrack::ExclusiveAccess;
 use castanet_kit::rng::Rng;
 use castanet_packet::Packet;
 use castanet_wire::ipfix::{EndReason, FlowRecord};
@@ -105,7 +107,7 @@ impl Harness {
         let is_short = plans.clone().all(|plan| plan.fields.is_empty() && plan.options.is_empty());
         match connections.tuple_rewrite(&found, connections.state(&found)) {
             TupleRewrite::Tuple4(from, to) => {
-                rewrite_tuple(rewritten.bytes_mut(), offsets(&headers), &from, &to);
+                rewrite_packet4(rewritten.bytes_mut(), &headers, &from, &to);
             }
             TupleRewrite::None => {}
             TupleRewrite::Full => rewritten = Packet::from_bytes(packet.bytes()),

@@ -1,7 +1,8 @@
 //! The states of packets by their connections, for rules that test them.
 
 use super::mapping::Direction;
-use super::table::{Connections, LookupResult, PacketConnection};
+use super::packet_connection::{LookupResult, PacketConnection};
+use super::table::Connections;
 use crate::ct_state::{CtInfo, CtState};
 use crate::headers::Headers;
 use castanet_wire::tcp::flag;

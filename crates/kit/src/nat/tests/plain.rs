@@ -110,7 +110,23 @@ fn packets_that_change_no_state_are_plain() {
         .map(|flags| format!("1.0.0.1:5 > 2.0.0.2:6 tcp {flags}"));
     let found = [&syn, &syn, &data, &data, &fin, &fin].map(|packet| is_plain(packet));
     assert_eq!(found, [false, true, false, true, false, true]);
+    // The length of one that the device is to segment.
+    assert!(is_plain("1.0.0.1:5 > 2.0.0.2:6 udp iplen 0"));
     // Options, and fragments.
     assert!(!is_plain("1.0.0.1:5 > 2.0.0.2:6 udp ipopt rr{1.0.0.1}+2"));
     assert!(!is_plain("1.0.0.1:5 > 2.0.0.2:6 udp frag 0+"));
+}
+
+#[test]
+fn packets_of_expired_and_of_shifted_mappings_are_not_plain() {
+    let mut it = table(RewriterKind::TcpUdp, &["pattern 9.9.9.9 1000 - - 0 1"], 1000);
+    let mut bytes = sketch::build("1.0.0.1:5 > 2.0.0.2:6 tcp ack 5").unwrap().bytes;
+    let (key, _) = RewriterKind::TcpUdp.key_of(&bytes).expect("has ports");
+    translate_bytes(&mut it, 0, &mut bytes.clone(), NOW).expect("opens a mapping");
+    let mut translation = |it: &_, now| translate_plain(it, key, &mut bytes, now);
+    assert!(translation(&it, NOW + 3601 * SECOND).is_none());
+    assert!(translation(&it, NOW).is_some());
+    let id = it.0.flows.iter().next().expect("is there").0;
+    it.0.flows.get_mut(id).shifts();
+    assert!(translation(&it, NOW).is_none());
 }
