@@ -41,6 +41,14 @@ pub(crate) struct PacketHits {
     count: usize,
 }
 
+impl PacketHits {
+    /// The packet's own of all hits.
+    #[inline]
+    fn of(self, all: &[Match]) -> &[Match] {
+        all.get(self.first..self.first + self.count).unwrap_or_default()
+    }
+}
+
 /// Finds the rules that match the packets of a burst, for one worker, and counts the matches. The
 /// result is that of [`Rule::matches_packet`](crate::rule::Rule::matches_packet) for each rule.
 #[derive(Default)]
@@ -186,18 +194,12 @@ impl Matcher {
         PacketHits { first: self.next_hit, count }
     }
 
-    /// Returns the hits of a packet.
-    #[inline]
-    fn hits(&self, PacketHits { first, count }: PacketHits) -> &[Match] {
-        self.hits.get(first..first + count).unwrap_or_default()
-    }
-
     /// Returns the union of the actions of the stateless rules that match a packet, or may match it
     /// ([`INEXACT`]), and the hits of the packet.
     #[inline]
     pub(crate) fn stateless_actions(&mut self, number: u32) -> (u8, PacketHits) {
         let own = self.find_hits(number);
-        let wanted = self.hits(own).iter().map(|hits| hits.rule.actions());
+        let wanted = own.of(&self.hits).iter().map(|hits| hits.rule.actions());
         let stateless = wanted.filter(|actions| actions & STATEFUL == 0);
         (stateless.fold(0, |all, actions| all | actions), own)
     }
@@ -205,15 +207,14 @@ impl Matcher {
     /// Whether all rules that match a packet drop it for certain, and do nothing else.
     pub(crate) fn is_dropped_only(&mut self, number: u32) -> bool {
         let own = self.find_hits(number);
-        own.count > 0 && self.hits(own).iter().all(|hits| hits.rule.actions() == DROPS)
+        own.count > 0 && own.of(&self.hits).iter().all(|hits| hits.rule.actions() == DROPS)
     }
 
     /// Returns the union of the actions of all rules that match a packet, or may match it. Counts
     /// the packet for them, unless one of them has an action in `unless`.
     #[inline]
     pub(crate) fn count_unless(&mut self, number: u32, unless: u8, bytes: usize) -> u8 {
-        let PacketHits { first, count } = self.find_hits(number);
-        let own = self.hits.get(first..first + count).unwrap_or_default();
+        let own = self.find_hits(number).of(&self.hits);
         let actions = own.iter().fold(0, |all, hits| all | hits.rule.actions());
         if actions & unless == 0 {
             own.iter().for_each(|hits| self.counters.count(hits.rule.slot(), bytes));
@@ -263,12 +264,8 @@ impl Matcher {
 
     /// Counts a packet of the burst with these hits for its stateless rules.
     #[inline]
-    pub(crate) fn count_stateless(
-        &mut self,
-        PacketHits { first, count }: PacketHits,
-        bytes: usize,
-    ) {
-        for hits in self.hits.get(first..first + count).unwrap_or_default() {
+    pub(crate) fn count_stateless(&mut self, own: PacketHits, bytes: usize) {
+        for hits in own.of(&self.hits) {
             if hits.rule.actions() & STATEFUL == 0 {
                 self.counters.count(hits.rule.slot(), bytes);
             }
@@ -280,7 +277,7 @@ impl Matcher {
     pub fn matching_rules(&mut self, number: u32, seen: &PacketView, found: &mut Vec<u32>) {
         found.clear();
         let own = self.find_hits(number);
-        found.extend(self.hits(own).iter().map(|hits| hits.rule.0));
+        found.extend(own.of(&self.hits).iter().map(|hits| hits.rule.0));
         self.tables.retain(seen, found);
     }
 
