@@ -4,9 +4,10 @@ use super::handlers::{METRICS, lease};
 use super::service::{InstanceService, MOST_OF_A_STEP};
 use super::tenants::InstanceTenants;
 use crate::control_queue::ControlSender;
+use crate::log::{Level, message};
 use crate::observe::drops::{self, DropCount};
 use crate::observe::snapshot::{ElementTotals, Snapshot};
-use crate::tenants::{ProcessReports, TenantConfigurations};
+use crate::tenants::{OmittedReport, ProcessReports, TenantConfigurations};
 use castanet_element::class::Library;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
@@ -87,6 +88,20 @@ impl ElementReports {
     }
 }
 
+impl ElementReports {
+    /// Prints which processes have no report, each once for each reason.
+    fn tell_omitted(&mut self) {
+        let mut all = self.totals.take_omitted();
+        all.extend(self.drops.take_omitted());
+        for OmittedReport { tenant, why } in all {
+            let text = format!(
+                "tenant {tenant}: reports about all elements are without its own: its process {why}"
+            );
+            message(Level::Warning, &text);
+        }
+    }
+}
+
 impl InstanceTenants {
     /// The totals that processes have reported.
     pub(super) fn process_totals(&self, router: &Router) -> Vec<ElementTotals> {
@@ -137,6 +152,7 @@ impl InstanceService {
             return Some(router.clock().now());
         }
         let (clients, due) = tenants.reports.step(router.clock().now());
+        tenants.reports.tell_omitted();
         for client in clients {
             match client {
                 ReportClient::Socket(request) => self.answer_reported_request(router, request),

@@ -16,7 +16,7 @@ pub(crate) use configurations::{InstalledTexts, TenantConfigurations};
 pub(crate) use faults::{FaultChange, RecentPanics, TenantFaults};
 pub(crate) use load::{LoadedSystem, load, load_with};
 pub(crate) use process_calls::ProcessCalls;
-pub(crate) use process_reports::ProcessReports;
+pub(crate) use process_reports::{OmittedReport, ProcessReports};
 pub(crate) use report::{InstallCounts, TenantReport, tenant_reports};
 pub(crate) use sent_text::sent_text;
 pub(crate) use sockets::TenantSockets;

@@ -13,11 +13,25 @@ use std::time::Duration;
 
 /// Time that processes have to report. Clients that ask about all elements wait no longer for one that does not answer.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// The process has not reported within [`PATIENCE`].
+const LATE: &str = "does not report within 500 ms";
+/// The process has sent something else than a report.
+const NO_REPORT: &str = "answers with what is no report";
 /// Time for which reports serve further clients.
 const MAX_AGE: Duration = Duration::from_millis(50);
 
-/// The report of a process: the number of the round, the tenant, and the records; `None` if there are none.
-type Report<T> = (u64, String, Option<Vec<T>>);
+/// The report of a process: the number of the round, the tenant, and the records, or the reason why there are none, as
+/// the end of a sentence about the process.
+type Report<T> = (u64, String, Result<Vec<T>, String>);
+
+/// A process without a report.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct OmittedReport {
+    /// The tenant.
+    pub(crate) tenant: String,
+    /// The reason, as the end of a sentence about the process.
+    pub(crate) why: String,
+}
 
 /// The records of one kind that the processes of all tenants have reported, and the clients that wait for them.
 pub(crate) struct ProcessReports<T, C> {
@@ -36,6 +50,10 @@ pub(crate) struct ProcessReports<T, C> {
     /// By tenant, of the last round that is over.
     records: BTreeMap<String, Vec<T>>,
     waiting: Vec<C>,
+    /// Processes without a report in any round, each once for each reason.
+    omitted: BTreeSet<OmittedReport>,
+    /// Those of them that nobody has taken.
+    untold: Vec<OmittedReport>,
 }
 
 impl<T, C> Default for ProcessReports<T, C> {
@@ -51,6 +69,8 @@ impl<T, C> Default for ProcessReports<T, C> {
             arriving: BTreeMap::new(),
             records: BTreeMap::new(),
             waiting: Vec::new(),
+            omitted: BTreeSet::new(),
+            untold: Vec::new(),
         }
     }
 }
@@ -101,12 +121,13 @@ impl<T: ElementRecord, C> ProcessReports<T, C> {
             let own = OwnElements::of(tenant, graph, library);
             // Called by the thread of the process's supervisor, on which long reports cost clients of others nothing.
             let recipient = move |reply: ProcessReply| {
-                let records = match reply {
-                    Ok(RemoteReply::Value(text)) => T::parse(&text),
-                    _ => None,
-                };
+                let records = reply.and_then(|reply| {
+                    let RemoteReply::Value(text) = reply else { return Err(NO_REPORT.into()) };
+                    let records = T::parse(&text).ok_or(NO_REPORT)?;
+                    Ok(T::accept(records, &own))
+                });
                 // The instance may have ended.
-                _ = sender.send((round, name, records.map(|records| T::accept(records, &own))));
+                _ = sender.send((round, name, records));
             };
             // Of a process that takes no calls there is nothing to report.
             if call_process(router, &tenant.name, (&request, PATIENCE), recipient).is_ok() {
@@ -122,7 +143,9 @@ impl<T: ElementRecord, C> ProcessReports<T, C> {
     /// Ends the round.
     fn finish(&mut self, now: Time) {
         (self.deadline, self.made) = (None, Some(now));
-        self.missing.clear();
+        for tenant in std::mem::take(&mut self.missing) {
+            self.omit(tenant, LATE);
+        }
         self.records = std::mem::take(&mut self.arriving);
     }
 
@@ -132,7 +155,10 @@ impl<T: ElementRecord, C> ProcessReports<T, C> {
         while let Ok((round, tenant, records)) = self.replies.try_recv() {
             // Late reports are of earlier rounds.
             if round == self.round.0 && self.missing.remove(&tenant) {
-                let mut records = records.unwrap_or_default();
+                let mut records = records.unwrap_or_else(|why| {
+                    self.omit(tenant.clone(), &why);
+                    Vec::new()
+                });
                 records.iter_mut().for_each(|it| it.set_time(now.0));
                 self.arriving.insert(tenant, records);
             }
@@ -144,6 +170,19 @@ impl<T: ElementRecord, C> ProcessReports<T, C> {
             }
             deadline => (Vec::new(), deadline),
         }
+    }
+
+    /// Notes that a process has no report.
+    fn omit(&mut self, tenant: String, why: &str) {
+        let omitted = OmittedReport { tenant, why: why.to_owned() };
+        if self.omitted.insert(omitted.clone()) {
+            self.untold.push(omitted);
+        }
+    }
+
+    /// Processes without a report since the last call. A process is among them once for each reason.
+    pub(crate) fn take_omitted(&mut self) -> Vec<OmittedReport> {
+        std::mem::take(&mut self.untold)
     }
 
     /// The records of the last round, under the names that the elements would have without processes.

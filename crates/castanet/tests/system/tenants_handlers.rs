@@ -269,6 +269,16 @@ fn a_hostile_process_deceives_its_own_clients_only() {
     let named = |name: &str| all.iter().filter(|it| it["element"] == name).count();
     assert_eq!((named("red/pings"), named("blue/pings"), named("red/process")), (1, 1, 1), "{top}");
     assert!(!top.to_string().contains("invented"), "{top}");
+    // The operator hears of reports that are left out.
+    said(&read("long"));
+    until("the last report is old", || {
+        let top = it.operator(&["top", "--once", "--json"]);
+        !said(&top).contains("red/pings")
+    });
+    let omitted = "tenant red: reports about all elements are without its own: its process answers with more than 1048576 \
+                   bytes";
+    let printed = it.process.stderr();
+    assert!(printed.contains(omitted), "{printed}");
     let drops = it.operator(&["drops"]);
     let lines = |text: &str| said(&drops).lines().filter(|line| line.contains(text)).count();
     assert_eq!((lines("red/pings :: Counter: other"), lines("?[2J?[2J")), (1, 1), "{drops:?}");
@@ -286,10 +296,15 @@ fn a_hostile_process_deceives_its_own_clients_only() {
     it.read("blue/pings.count");
     until("the flood is over", || read("plain").success());
     assert!(it.process.memory() < before + (16 << 20), "{before} {}", it.process.memory());
-    assert!(!it.process.stderr().contains('\x1b'), "{}", it.process.stderr());
+    // Of a flood of messages about its state it is ended, and nothing is printed.
+    refused(&read("state"), "has ended");
+    until("the process has another start", || it.read("red/process.starts") == 2);
+    let why = it.client(&["ctl", "read", "red/process.last_end"]);
+    assert_eq!(why, "has sent more than 1000 messages in a second");
+    let printed = it.process.stderr();
+    assert!(!printed.contains('\x1b') && !printed.contains("flood"), "{printed}");
     hostile.kill();
     answered(neighbour);
-    signal("-9", &pid);
     it.running(2);
     assert_eq!(it.read("red/pings.count"), 0);
     it.stop();

@@ -1,7 +1,7 @@
 """Answers the parent in the place of a tenant's process, which is stopped, as a hostile one could.
 
-Arguments: the process. Its socket is that of packets, which is duplicated here (pidfd_getfd). The name of
-the handler in a request says how it is answered."""
+Arguments: the process. Its socket for calls is that of packets; that, and the one by which it tells its state, are
+duplicated here (pidfd_getfd). The name of the handler in a request says how it is answered."""
 
 import ctypes
 import json
@@ -17,12 +17,16 @@ PIECE = 16 << 10
 libc = ctypes.CDLL(None, use_errno=True)
 
 
-def call_socket(pid):
-    process = os.pidfd_open(pid)
+def duplicate(process, number):
+    fd = libc.syscall(PIDFD_GETFD, process, number, 0)
+    if fd < 0:
+        sys.exit(f"pidfd_getfd: {os.strerror(ctypes.get_errno())}")
+    return fd
+
+
+def call_socket(pid, process):
     for name in os.listdir(f"/proc/{pid}/fd"):
-        fd = libc.syscall(PIDFD_GETFD, process, int(name), 0)
-        if fd < 0:
-            sys.exit(f"pidfd_getfd: {os.strerror(ctypes.get_errno())}")
+        fd = duplicate(process, int(name))
         try:
             it = socket.socket(fileno=fd)
         except OSError:
@@ -76,9 +80,13 @@ NAMES = ["pings", "invented", "process", "../blue/pings", "/blue/pings", "blue/p
 SNAPSHOT = {"time": -(2**63), "workers": [{"cpu": 2**64 - 1}] * 100, "elements": [totals(n) for n in NAMES * 2]}
 DROPS = [drop(name) for name in NAMES * 100]
 
-calls = call_socket(int(sys.argv[1]))
+pid = int(sys.argv[1])
+process = os.pidfd_open(pid)
+calls = call_socket(pid, process)
+state = socket.socket(fileno=duplicate(process, 0))
 print("answers", flush=True)
 late = []
+is_long = False
 while True:
     packet = calls.recv(1 << 17)
     number = struct.unpack("<Q", packet[:8])[0]
@@ -108,6 +116,12 @@ while True:
             answer(number, value(b"own"))
         case "x.late":
             late.append(number)
+        case "x.long":
+            is_long = True
+            answer(number, value(b""))
+        case "snapshot" if is_long:
+            is_long = False
+            answer(number, value(b"[" + b" " * (1 << 20) + b"]"))
         case "snapshot":
             answer(number, value(json.dumps(SNAPSHOT).encode()))
         case "drop_report":
@@ -116,6 +130,14 @@ while True:
             end = time.monotonic() + 3
             while time.monotonic() < end:
                 answer(1 << 60, b"x" * PIECE)
+        case "x.state":
+            count = 0
+            try:
+                while count < 1 << 24:
+                    state.sendall(b"running flood %d\npid 1\nalive\nrefuse\n\n" % count)
+                    count += 1
+            except OSError as error:
+                sys.exit(f"{count} floods: {error}")
         case _:
             for other in late:
                 answer(other, value(b"late"))

@@ -20,10 +20,13 @@ const GRACE: Duration = Duration::from_millis(300);
 const START: Duration = Duration::from_secs(30);
 /// Time between two looks at a process that says nothing.
 const LOOK: Duration = Duration::from_secs(1);
-/// The time for which lines of the log and answers are counted.
+/// The time for which lines of the log, messages and answers are counted.
 const SECOND: Duration = Duration::from_secs(1);
 /// Lines of a process's log that are taken in a second; the process waits with further ones.
 const LINES_PER_SECOND: u32 = 100;
+/// Messages about its state that a process may send in a second. One at work sends at most 40; more may come at once when
+/// the supervisor has had no processor.
+const MESSAGES_PER_SECOND: usize = 1000;
 /// Packets with answers of its handlers that are taken in a second.
 const ANSWERS_PER_SECOND: u32 = 2000;
 /// Messages that wait for the element; further ones are lost.
@@ -145,9 +148,10 @@ struct Run {
     broken_since: Option<Instant>,
     has_log: bool,
     has_calls: bool,
-    /// The second in which lines of the log and packets with answers are counted.
+    /// The second in which lines of the log, messages and packets with answers are counted.
     second: Instant,
     lines: u32,
+    messages: usize,
     answers: u32,
 }
 
@@ -265,6 +269,9 @@ impl Supervision {
 
     /// The reason to end a process that has not ended.
     fn fault(&self, run: &mut Run) -> Option<String> {
+        if run.messages > MESSAGES_PER_SECOND {
+            return Some(format!("has sent more than {MESSAGES_PER_SECOND} messages in a second"));
+        }
         if Instant::now() >= run.deadline {
             let patience = if run.is_running { self.patience } else { START };
             return Some(format!("has made no progress for {} ms", patience.as_millis()));
@@ -295,6 +302,8 @@ impl Supervision {
     /// Takes messages of the process; returns whether it has not ended.
     fn take_messages(&self, run: &mut Run) -> bool {
         let Some(messages) = run.process.messages() else { return false };
+        // What is no message costs time, too.
+        run.messages += messages.len().max(1);
         for message in messages {
             match message {
                 ProcessMessage::Pid(pid) => self.shared.tell(|it| it.pid = Some(pid), []),
@@ -302,9 +311,10 @@ impl Supervision {
                     self.note_lacking(vec![(protection, why)]);
                 }
                 ProcessMessage::Running(sentence) => {
-                    (run.is_running, run.deadline) = (true, Instant::now() + self.patience);
+                    let is_first = !std::mem::replace(&mut run.is_running, true);
+                    run.deadline = Instant::now() + self.patience;
                     let text = format!("its process runs: {sentence}");
-                    let is_new = self.shared.report().status.confinement != sentence;
+                    let is_new = is_first && self.shared.report().status.confinement != sentence;
                     let change = |it: &mut ProcessStatus| {
                         (it.state, it.confinement) = (ProcessState::Running, sentence);
                     };
@@ -358,6 +368,7 @@ impl Run {
             has_calls: true,
             second: now,
             lines: 0,
+            messages: 0,
             answers: 0,
         }
     }
@@ -365,7 +376,8 @@ impl Run {
     /// Counts from zero once a second is over.
     fn start_second(&mut self) {
         if self.second.elapsed() >= SECOND {
-            (self.second, self.lines, self.answers) = (Instant::now(), 0, 0);
+            self.second = Instant::now();
+            (self.lines, self.messages, self.answers) = (0, 0, 0);
         }
     }
 
