@@ -7,6 +7,9 @@ use std::collections::VecDeque;
 /// Time after which a ring looks again whether packets have come back.
 const PAUSE: Duration = Duration::from_micros(1);
 
+/// Number of packets whose frames are fetched into the cache ahead of the one that is filled.
+const AHEAD: usize = 4;
+
 /// Replays packets from memory and takes back what comes round.
 ///
 /// Frames go round in turn, so that as many are in use as are asked for;
@@ -141,7 +144,13 @@ fn receive(batch: &mut Batch, templates: &[impl AsRef<[u8]>], next: usize) {
     let mut fresh = &templates[next..];
     while !packets.is_empty() {
         let (now, later) = packets.split_at_mut(fresh.len().min(packets.len()));
-        now.iter_mut().zip(fresh).for_each(|(packet, bytes)| packet.receive(bytes.as_ref()));
+        for (n, bytes) in (0..now.len()).zip(fresh) {
+            // A device's memory access takes no time of the processor.
+            if let Some(ahead) = now.get(n + AHEAD) {
+                ahead.prefetch_contents();
+            }
+            now[n].receive(bytes.as_ref());
+        }
         (packets, fresh) = (later, templates);
     }
 }

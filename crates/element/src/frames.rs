@@ -146,7 +146,10 @@ impl Frames {
     ) -> Result<Frames, String> {
         let PoolSizes { devices: frames, reserve, storage, .. } =
             PoolSizes::of(frames, memory, queues)?;
-        let pool = Pool::new(PoolConfig { frames, reserve, ..PoolConfig::default() });
+        // Frames go round through all of the pool: with small pages the processor would look up the
+        // address of nearly each.
+        let config = PoolConfig { frames, reserve, huge_pages: true, ..PoolConfig::default() };
+        let pool = Pool::new(config);
         let (pool, storage) = (pool.map_err(said)?, Frames::storage(storage)?);
         Ok(Frames { pool, storage, queues, shortage: Arc::default() })
     }
@@ -287,5 +290,30 @@ mod tests {
         assert!(said.help.unwrap().contains("--frames 16384"));
         let frames = Frames::new(Some(20_000), Some(1 << 20), 1).unwrap();
         assert!(frames.lacking(2).is_none());
+    }
+
+    /// Whether a pool lies in a mapping with this flag of `/proc/self/smaps`.
+    fn has_flag(pool: &Pool, flag: &str) -> bool {
+        let address = pool.memory().0.as_ptr().addr();
+        let text = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = text.lines().skip_while(|line| {
+            let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+            let bounds = range.map(|(from, to)| [from, to].map(|it| usize::from_str_radix(it, 16)));
+            !matches!(bounds, Some([Ok(from), Ok(to)]) if (from..to).contains(&address))
+        });
+        let flags = lines.find_map(|line| line.strip_prefix("VmFlags:")).unwrap();
+        flags.split(' ').any(|it| it == flag)
+    }
+
+    #[test]
+    fn frames_of_devices_request_huge_pages() {
+        if !std::path::Path::new("/sys/kernel/mm/transparent_hugepage").exists() {
+            return;
+        }
+        let frames = Frames::new(Some(1000), Some(64 << 20), 1).unwrap();
+        assert!(has_flag(&frames.pool, "hg") && has_flag(&frames.storage, "nh"));
+        // Too few for one.
+        let frames = Frames::new(Some(900), Some(64 << 20), 1).unwrap();
+        assert!(has_flag(&frames.pool, "nh"));
     }
 }

@@ -5,6 +5,7 @@ use std::mem::ManuallyDrop;
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
 use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, PacketType, SHARED};
 use crate::pool::{self, Pool};
+use crate::prefetch::prefetch;
 use crate::raw::RawPacket;
 
 /// Most bytes of stripped headers that `shift_data` preserves.
@@ -163,6 +164,13 @@ impl Packet {
             std::ptr::from_mut(self).cast::<RawPacket>().write(new);
             self.at(data).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
         }
+    }
+
+    /// Has the processor fetch the cache line to which [`Packet::receive`] writes the first bytes. Of a burst, the
+    /// lines of some packets ahead: a store whose line the cache lacks holds up all stores behind it.
+    #[inline]
+    pub fn prefetch_contents(&self) {
+        prefetch(self.frame.as_ptr().cast::<u8>().wrapping_add(HEADER + DEFAULT_HEADROOM));
     }
 
     /// [`Packet::receive`] for a shared frame, or one that is too short for the usual headroom or for

@@ -318,6 +318,14 @@ impl Packet {
         PacketType::from_number(self.kind & TYPE_MASK).unwrap_or_default()
     }
 
+    /// Whether the packet came as a link-level broadcast or multicast.
+    #[inline]
+    pub fn is_to_group(&self) -> bool {
+        const FIRST: u8 = PacketType::Broadcast as u8;
+        // One comparison for both, whose numbers follow each other.
+        (self.kind & TYPE_MASK).wrapping_sub(FIRST) <= PacketType::Multicast as u8 - FIRST
+    }
+
     /// Sets the packet type.
     #[inline]
     pub fn set_packet_type(&mut self, kind: PacketType) {

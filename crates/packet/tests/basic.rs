@@ -163,6 +163,16 @@ fn a_shared_packet_whose_other_owners_are_gone_is_changed_in_place() {
 }
 
 #[test]
+fn broadcasts_and_multicasts_are_to_a_group() {
+    let mut packet = Packet::from_bytes(&[0; 14]);
+    packet.set_trace_tag(Packet::MAX_TRACE_TAG);
+    for (number, is_to_group) in [false, true, true, false, false, false].into_iter().enumerate() {
+        packet.set_packet_type(PacketType::from_number(number as u8).unwrap());
+        assert_eq!(packet.is_to_group(), is_to_group, "{number}");
+    }
+}
+
+#[test]
 fn a_packet_that_is_received_anew_is_as_one_from_the_pool() {
     let pool = small_pool(8);
     let mark = |packet: &mut Packet| {

@@ -58,13 +58,11 @@ impl PerPacket for DropBroadcasts {
 
     #[inline]
     fn packet(&self, state: &mut DropBroadcastsState, packet: &mut Packet) -> DropBroadcastsExit {
-        match packet.packet_type() {
-            PacketType::Broadcast | PacketType::Multicast => {
-                state.drops += 1;
-                DropBroadcastsExit::Group
-            }
-            _ => DropBroadcastsExit::One,
+        if packet.is_to_group() {
+            state.drops += 1;
+            return DropBroadcastsExit::Group;
         }
+        DropBroadcastsExit::One
     }
 
     fn end_burst(&self, state: &mut DropBroadcastsState, cx: &mut Cx) {

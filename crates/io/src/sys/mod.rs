@@ -41,18 +41,6 @@ fn set_option<T: Copy>(
     check(result).map(drop)
 }
 
-/// Has the processor fetch the cache line at an address, which may be any.
-#[inline(always)]
-fn prefetch(at: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which no address makes fault; every such processor has it.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = at;
-}
-
 /// Does what fails as busy again for up to a second: the kernel lets go of
 /// what was closed only a little later.
 fn retry_while_busy<T>(mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {

@@ -3,7 +3,7 @@
 //! The other process may write to all of it at any time. So no reference to its bytes is ever made:
 //! words are atomic, and packets are copied, each once. Every offset is checked against the mapping.
 
-use castanet_packet::Packet;
+use castanet_packet::{Packet, prefetch};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -204,6 +204,6 @@ impl RingMemory {
     /// Has the processor fetch the slot of the packet of this number.
     #[inline]
     pub(crate) fn prefetch(&self, number: u32) {
-        super::prefetch(self.slot(number));
+        prefetch(self.slot(number));
     }
 }

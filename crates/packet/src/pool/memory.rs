@@ -16,8 +16,10 @@ pub(super) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Maps `len` zero bytes at an address aligned to huge pages.
+    /// Maps `len` zero bytes at an address aligned to huge pages, and requests such pages if
+    /// `huge_pages` and the bytes fill one.
     pub(super) fn new(len: usize, huge_pages: bool, node: Option<u8>) -> io::Result<Mapping> {
+        let huge_pages = huge_pages && len >= HUGE_PAGE;
         let len = len.max(1).next_multiple_of(HUGE_PAGE);
         let Some(padded) = len.checked_add(HUGE_PAGE) else {
             return Err(io::ErrorKind::OutOfMemory.into());

@@ -3,7 +3,8 @@
 use super::program::{AttachMode, Program};
 use super::ring::{self, Consumer, Producer, RingKind};
 use super::{BindMode, BindOptions, RingSizes, bind_fd, open_unbound, raise_tx_limits, wake_tx};
-use crate::sys::{check, prefetch, set_option};
+use crate::sys::{check, set_option};
+use castanet_packet::prefetch;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::ptr::NonNull;

@@ -1,7 +1,7 @@
 //! A pool's memory as a UMEM: each frame goes to the kernel and comes back once.
 
-use super::super::{check, prefetch, set_option};
-use castanet_packet::{Batch, FrameHeader, Packet, Pool};
+use super::super::{check, set_option};
+use castanet_packet::{Batch, FrameHeader, Packet, Pool, prefetch};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
