@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// Time after which a ring looks again whether packets have come back.
 const PAUSE: Duration = Duration::from_micros(1);
 
-/// Number of packets whose frames are fetched into the cache ahead of the one that is filled.
+/// Number of packets whose frames are fetched into the cache before as many others are filled.
 const AHEAD: usize = 4;
 
 /// Replays packets from memory and takes back what comes round.
@@ -144,13 +144,21 @@ fn receive(batch: &mut Batch, templates: &[impl AsRef<[u8]>], next: usize) {
     let mut fresh = &templates[next..];
     while !packets.is_empty() {
         let (now, later) = packets.split_at_mut(fresh.len().min(packets.len()));
-        for (n, bytes) in (0..now.len()).zip(fresh) {
-            // A device's memory access takes no time of the processor.
-            if let Some(ahead) = now.get(n + AHEAD) {
-                ahead.prefetch_contents();
-            }
-            now[n].receive(bytes.as_ref());
-        }
+        receive_each(now, &fresh[..now.len()]);
         (packets, fresh) = (later, templates);
     }
+}
+
+/// Fills each packet with the bytes at its place.
+#[inline]
+fn receive_each(packets: &mut [Packet], bytes: &[impl AsRef<[u8]>]) {
+    let (groups, last) = packets.as_chunks_mut::<AHEAD>();
+    let (bytes, rest) = bytes.as_chunks::<AHEAD>();
+    for (n, bytes) in (0..groups.len()).zip(bytes) {
+        if let Some(next) = groups.get(n + 1) {
+            next.iter().for_each(Packet::prefetch_contents);
+        }
+        groups[n].iter_mut().zip(bytes).for_each(|(packet, bytes)| packet.receive(bytes.as_ref()));
+    }
+    last.iter_mut().zip(rest).for_each(|(packet, bytes)| packet.receive(bytes.as_ref()));
 }

@@ -2,14 +2,11 @@
 
 use crate::batch::{Batch, MAX_BURST, common_prefix};
 use crate::packet::Packet;
-use crate::prefetch::prefetch;
 
 /// The most fates of packets that are moved in one pass.
 const MOST_FATES: usize = 16;
 /// The fewest packets for which such a pass pays.
 const FEWEST: usize = 8;
-/// Number of packets of a batch whose places are fetched into the cache ahead of the one that is written.
-const AHEAD: usize = 4;
 /// The index of a fate that no packet has had yet.
 const NO_INDEX: u8 = u8::MAX;
 
@@ -118,7 +115,6 @@ impl Batch {
             for (n, &fate) in fates.iter().enumerate() {
                 let end = &mut ends[usize::from(counted.of[usize::from(fate)]) % MOST_FATES];
                 let packet = first.add(kept + n).read();
-                prefetch(end.wrapping_add(AHEAD).cast::<u8>().cast_const());
                 end.write(packet);
                 *end = end.add(1);
             }

@@ -5,9 +5,12 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 const TEXT: &str = "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> Strip(14) -> c :: Counter -> \
                     Discard";
@@ -331,14 +334,24 @@ fn of_two_builds_one_waits() {
     let place = Place::new("two", "1.95.0", more);
     let one = place.start(&["five.click"]);
     wait_until("the first compiles", || place.calls() == 1);
-    let two = place.start(&["-e", TEXT, "-o", "two"]);
-    std::thread::sleep(std::time::Duration::from_millis(300));
+    let mut two = place.start(&["-e", TEXT, "-o", "two"]);
+    let (sender, lines) = channel();
+    let told = BufReader::new(two.stderr.take().unwrap());
+    std::thread::spawn(move || {
+        told.lines().map_while(Result::ok).try_for_each(|it| sender.send(it))
+    });
+    let waits = "castanet: another build is running; this one waits for it";
+    loop {
+        let line = lines.recv_timeout(Duration::from_secs(60));
+        if line.expect("the second build says that it waits") == waits {
+            break;
+        }
+    }
     assert_eq!(place.calls(), 1);
     std::fs::write(place.path("bin/cargo.go"), "").unwrap();
     assert_eq!(output(one).0, Some(0));
-    let (status, err) = output(two);
-    assert_eq!(status, Some(0), "{err}");
-    assert!(err.contains("another build is running; this one waits for it\n"), "{err}");
+    let status = two.wait().unwrap();
+    assert_eq!(status.code(), Some(0), "{:?}", lines.iter().collect::<Vec<_>>());
     assert!(place.text("two").contains("(\"config\", "), "{}", place.text("two"));
     assert!(place.text("five").contains("(\"five.click\", "), "{}", place.text("five"));
 }

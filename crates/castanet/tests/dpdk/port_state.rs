@@ -223,7 +223,8 @@ fn another_configuration_goes_on_with_the_queues_it_would_open() {
     let config = |receive: &str, send: &str| {
         format!(
             "DPDKInfo(2048); f :: FromDPDKDevice(0{receive}) -> t :: ToDPDKDevice(0{send});
-             Script(wait 50ms, print $(gt $(f.count) 99) $(f.count) $(t.count) $(f.burst), stop)"
+             Script(label more, wait 10ms, goto more $(lt $(t.count) 100),
+                    print $(gt $(f.count) 99) $(f.count) $(t.count) $(f.burst), stop)"
         )
     };
     let swapped = |receive: &str, send: &str| {

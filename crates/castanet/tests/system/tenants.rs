@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::open_vswitch::Switch;
 use crate::tenants_example::{ExampleNetwork, example};
-use crate::testbed::{LATER, SOON, program, until};
+use crate::testbed::{LATER, SOON, ping_each, program, until};
 
 /// The tenant of the repository that answers ARP and pings.
 pub(crate) const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/tenants/host.click");
@@ -114,9 +114,7 @@ impl TenantsNetwork {
 
     /// Sends this many pings from a host, all of which have to be answered.
     pub(crate) fn ping(&self, host: usize, address: &str, count: u32) {
-        let ping = self.hosts[host].command("ping").args(["-n", "-i", "0.05", "-W", "5", "-c"]);
-        let said = ping.arg(count.to_string()).arg(address).timeout(LATER).output().unwrap();
-        assert!(said.stdout.contains(" 0% packet loss"), "{address}: {}", said.printed());
+        ping_each(&self.hosts[host], address, count);
     }
 
     /// Kills the box, and starts it again with these options.

@@ -224,10 +224,20 @@ fn handlers_of_a_process_that_does_not_run_have_the_reason() {
         signal("-9", &it.running(starts));
     }
     let waits = || it.client(&["ctl", "read", "red/process.state"]) == "waiting";
-    until("the process waits for its next start", waits);
+    let starts = || it.read("red/process.starts");
     let why = "the process of tenant red does not run, but is waiting: it ended by SIGKILL";
-    refused(&it.operator(&["read", "red/pings.count"]), why);
-    refused(&it.red(&["read", "pings.count"]), why);
+    loop {
+        until("the process waits for its next start", waits);
+        let before = starts();
+        let said = [it.operator(&["read", "red/pings.count"]), it.red(&["read", "pings.count"])];
+        let is_waiting = waits();
+        if is_waiting && starts() == before {
+            said.iter().for_each(|it| refused(it, why));
+            break;
+        }
+        // The pause was too short for both, and the next one is twice as long.
+        signal("-9", &it.running(before + 1));
+    }
     it.stop();
 }
 
@@ -275,6 +285,7 @@ fn a_hostile_process_deceives_its_own_clients_only() {
         let top = it.operator(&["top", "--once", "--json"]);
         !said(&top).contains("red/pings")
     });
+    said(&read("short"));
     let omitted = "tenant red: reports about all elements are without its own: its process answers with more than 1048576 \
                    bytes";
     let printed = it.process.stderr();

@@ -116,11 +116,10 @@ while True:
             answer(number, value(b"own"))
         case "x.late":
             late.append(number)
-        case "x.long":
-            is_long = True
+        case "x.long" | "x.short":
+            is_long = name == "x.long"
             answer(number, value(b""))
         case "snapshot" if is_long:
-            is_long = False
             answer(number, value(b"[" + b" " * (1 << 20) + b"]"))
         case "snapshot":
             answer(number, value(json.dumps(SNAPSHOT).encode()))

@@ -3,7 +3,7 @@
 use castanet_lab::{Lab, Port, Router, require};
 
 use crate::open_vswitch::Switch;
-use crate::testbed::{LATER, SOON, program};
+use crate::testbed::{SOON, ping_each, program};
 
 const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../conf/tenants/host.click");
 
@@ -45,9 +45,7 @@ fn open_vswitch_ends_geneve_gre_and_vxlan() {
     let mut process = command.env("RUNTIME_DIRECTORY", lab.directory()).spawn().unwrap();
     process.wait_for(Router::READY, SOON).unwrap();
     for (kind, _, net, _) in TUNNELS {
-        let ping = peer.command("ping").args(["-n", "-c", "10", "-i", "0.05", "-W", "5"]);
-        let said = ping.arg(format!("192.168.{net}.1")).timeout(LATER).output().unwrap();
-        assert!(said.stdout.contains(" 0% packet loss"), "{kind}: {}", said.printed());
+        ping_each(&peer, &format!("192.168.{net}.1"), 10);
         let read = wan
             .command(program())
             .args(["ctl", "system", "read"])

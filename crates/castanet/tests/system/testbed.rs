@@ -149,6 +149,34 @@ pub(crate) fn until(complaint: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Sends this many pings, all of which have to be answered. One by one, because the last of several that one command sends
+/// has little time for its answer.
+#[track_caller]
+pub(crate) fn ping_each(from: &Namespace, address: &str, count: u32) {
+    for _ in 0..count {
+        let ping = from.command("ping").args(["-n", "-c", "1", "-W", "5", address]).timeout(LATER);
+        let said = ping.output().unwrap_or_else(|error| panic!("{error}"));
+        assert!(said.stdout.contains(" 1 received, 0% packet loss"), "{}", said.printed());
+    }
+}
+
+/// Ends pings once so many are answered. All have to be answered, once and in order, but for the last one, whose answer may
+/// be on its way. Returns how many were sent.
+pub(crate) fn finish_pings(ping: &mut Process, least: usize) -> usize {
+    until("pings have no answers", || ping.stdout().matches("icmp_seq=").count() >= least);
+    ping.interrupt();
+    ping.wait(SOON).unwrap();
+    let said = ping.stdout();
+    let number = |line: &str| line.split_once("icmp_seq=")?.1.split(' ').next()?.parse().ok();
+    let answered: Vec<usize> = said.lines().filter_map(number).collect();
+    let sent = said.split(" packets transmitted").next().and_then(|it| it.lines().last());
+    let sent: usize = sent.unwrap().parse().unwrap();
+    let received = format!("{sent} packets transmitted, {} received, ", answered.len());
+    assert!(said.contains(&received) && answered.len() + 1 >= sent, "{said}");
+    assert!(answered.iter().copied().eq(1..=answered.len()), "{said}");
+    sent
+}
+
 /// The text of `conf/router.click`.
 pub(crate) fn router_text() -> String {
     std::fs::read_to_string(router_config()).unwrap()

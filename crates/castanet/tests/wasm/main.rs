@@ -133,10 +133,14 @@ impl Network {
         assert!(sent == came, "the file differs: {} and {} bytes", sent.len(), came.len());
     }
 
-    /// Pings; none may be lost.
-    fn ping(&self, words: &str) {
-        let done = self.a.command("ping").args(words.split(' ')).check().unwrap();
-        assert!(done.stdout.contains(" 0% packet loss"), "{}", done.stdout);
+    /// Sends this many pings of so many bytes; none may be lost. One by one, because the last of several that one
+    /// command sends has little time for its answer.
+    fn ping(&self, count: u32, bytes: &str) {
+        for _ in 0..count {
+            let words = ["-c", "1", "-W", "5", "-s", bytes, "10.9.2.2"];
+            let done = self.a.command("ping").args(words).check().unwrap();
+            assert!(done.stdout.contains(" 1 received, 0% packet loss"), "{}", done.stdout);
+        }
     }
 }
 
@@ -150,8 +154,8 @@ fn real_clients_reach_each_other_through_a_module() {
     let ttl = ttl_module();
     let _process = network.run(&router([&ttl, &ttl]));
     let _server = network.serve(20_000_000);
-    network.ping("-c 20 -i 0.01 10.9.2.2");
-    network.ping("-c 5 -i 0.01 -s 1400 10.9.2.2");
+    network.ping(20, "56");
+    network.ping(5, "1400");
     network.download("copy");
     assert_eq!(network.read("ttl0.faults"), "0");
     let count: u64 = network.read("ttl1.decremented").parse().unwrap();
@@ -199,7 +203,7 @@ fn a_module_keeps_its_state_through_swaps_under_load() {
     let other =
         router(["DecIPTTL", &format!("{{ input -> f :: {ttl} -> output; f[1] -> [1]output }}")]);
     network.replace(&other);
-    network.ping("-c 3 -i 0.01 10.9.2.2");
+    network.ping(3, "56");
 }
 
 #[test]
@@ -217,7 +221,7 @@ fn a_module_does_byte_by_byte_what_the_native_element_does() {
     );
     let mut process = network.run(&router(["DecIPTTL", &both]));
     let _server = network.serve(3_000_000);
-    network.ping("-c 50 -i 0.01 -s 600 10.9.2.2");
+    network.ping(50, "600");
     network.download("copy");
     process.interrupt();
     process.wait(SOON).unwrap();
