@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 /// Time after which a ring looks again whether packets have come back.
 const PAUSE: Duration = Duration::from_micros(1);
 
-/// Number of packets whose frames are fetched into the cache before as many others are filled.
+/// Number of packets whose frames are fetched into the cache before as many others are filled. With fewer than twice
+/// as many flows none are.
 const AHEAD: usize = 4;
 
 /// Replays packets from memory and takes back what comes round.
@@ -161,4 +162,24 @@ fn receive_each(packets: &mut [Packet], bytes: &[impl AsRef<[u8]>]) {
         groups[n].iter_mut().zip(bytes).for_each(|(packet, bytes)| packet.receive(bytes.as_ref()));
     }
     last.iter_mut().zip(rest).for_each(|(packet, bytes)| packet.receive(bytes.as_ref()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_get_the_bytes_of_the_templates_in_turn() {
+        for (flows, count, next) in
+            [(1, 64, 0), (3, 64, 2), (7, 67, 5), (8, 64, 3), (256, 64, 250), (256, 3, 0)]
+        {
+            let templates: Vec<[u8; FRAME]> = (0..flows).map(|n| [n as u8; FRAME]).collect();
+            let mut batch = Batch::new();
+            (0..count).for_each(|_| batch.push(Packet::from_bytes(&[0xff; 2 * FRAME])));
+            receive(&mut batch, &templates, next);
+            for (n, packet) in batch.iter().enumerate() {
+                assert_eq!(packet.bytes(), templates[(next + n) % flows], "{flows}: {n}");
+            }
+        }
+    }
 }

@@ -13,7 +13,8 @@ use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{InstanceRequest, RequestKind};
 use castanet_runtime::router::Router;
-use std::collections::VecDeque;
+use castanet_tenants::Tenant;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -58,6 +59,8 @@ pub(super) struct ElementReports {
     drops: ProcessReports<DropCount, ReportClient>,
     /// Clients that wait no longer, and have no answer yet.
     released: VecDeque<ReportClient>,
+    /// Processes of tenants of the system that were printed.
+    omitted: BTreeSet<OmittedReport>,
 }
 
 impl ElementReports {
@@ -86,18 +89,23 @@ impl ElementReports {
         let left = (!self.released.is_empty()).then_some(now);
         (clients, [left, due, other_due].into_iter().flatten().min())
     }
-}
 
-impl ElementReports {
-    /// Prints which processes have no report, each once for each reason.
-    fn tell_omitted(&mut self) {
+    /// Prints which processes of these tenants have no report, each once for each reason.
+    fn print_omitted(&mut self, tenants: &[Tenant]) {
         let mut all = self.totals.take_omitted();
         all.extend(self.drops.take_omitted());
-        for OmittedReport { tenant, why } in all {
+        if all.is_empty() {
+            return;
+        }
+        self.omitted.retain(|it| tenants.iter().any(|tenant| tenant.name == it.tenant));
+        for it in all {
+            let OmittedReport { tenant, why } = &it;
             let text = format!(
-                "tenant {tenant}: reports about all elements are without its own: its process {why}"
+                "castanet: tenant {tenant}: reports about all elements are without its own: its process {why}"
             );
-            message(Level::Warning, &text);
+            if self.omitted.insert(it) {
+                message(Level::Warning, &text);
+            }
         }
     }
 }
@@ -152,7 +160,7 @@ impl InstanceService {
             return Some(router.clock().now());
         }
         let (clients, due) = tenants.reports.step(router.clock().now());
-        tenants.reports.tell_omitted();
+        tenants.reports.print_omitted(&tenants.configurations.system().tenants);
         for client in clients {
             match client {
                 ReportClient::Socket(request) => self.answer_reported_request(router, request),

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 /// Time that a process has to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// The process has ended.
+pub(super) const GONE: &str = "has ended";
 /// The process has sent bytes that are no answer, or that to another request.
 const NO_ANSWER: &str = "answers with bytes that are no answer";
 
@@ -27,6 +29,14 @@ pub(crate) struct ProcessCalls {
 
 /// The answer of a process, or the reason why there is none, as the end of a sentence about the process.
 pub(super) type ProcessReply = Result<RemoteReply, String>;
+
+/// The reason why a process is not called, as the end of a sentence about the process.
+pub(super) enum CallFailure {
+    /// There is no process that runs.
+    NotRunning(String),
+    /// The process runs, and takes no further call.
+    Refused(String),
+}
 
 /// A command that waits for the answer of a process.
 struct ProcessCall {
@@ -78,7 +88,11 @@ impl ProcessCalls {
         let (number, sender) = (self.next_number, self.sender.clone());
         // A socket that was closed has no clients any more.
         let recipient = move |reply| _ = sender.send((number, reply));
-        call_process(router, tenant, (&bytes, PATIENCE), recipient)?;
+        call_process(router, tenant, (&bytes, PATIENCE), recipient).map_err(
+            |failure| match failure {
+                CallFailure::NotRunning(why) | CallFailure::Refused(why) => why,
+            },
+        )?;
         self.next_number += 1;
         Ok(number)
     }
@@ -105,13 +119,13 @@ impl ProcessCalls {
 /// services have a step afterwards.
 ///
 /// # Errors
-/// The reason why there is no call, as the end of a sentence about the process.
+/// There is no call.
 pub(super) fn call_process(
     router: &mut Router,
     tenant: &str,
     (request, patience): (&[u8], Duration),
     recipient: impl FnOnce(ProcessReply) + Send + 'static,
-) -> Result<(), String> {
+) -> Result<(), CallFailure> {
     let of_process = |router: &mut Router, name: &str| {
         router.read(&format!("{}.{name}", process_element(tenant))).unwrap_or_default()
     };
@@ -121,14 +135,15 @@ pub(super) fn call_process(
         let last_end = of_process(router, "last_end");
         let why = if last_end.is_empty() { String::new() } else { format!(": it {last_end}") };
         let state = if state.is_empty() { "not there" } else { &state };
-        return Err(format!("does not run, but is {state}{why}"));
+        return Err(CallFailure::NotRunning(format!("does not run, but is {state}{why}")));
     };
     let waker: ControlWaker = router.service_waker();
     let recipient = move |end| {
         recipient(reply(end));
         waker.wake();
     };
-    calls.call(request, Instant::now() + patience, recipient).map_err(|it| it.to_string())
+    let called = calls.call(request, Instant::now() + patience, recipient);
+    called.map_err(|refusal| CallFailure::Refused(refusal.to_string()))
 }
 
 /// The answer with which a call has ended; the process may have sent anything.
@@ -136,7 +151,7 @@ fn reply(end: CallEnd) -> ProcessReply {
     match end {
         CallEnd::Answer(bytes) => RemoteReply::parse(&bytes).ok_or_else(|| NO_ANSWER.to_owned()),
         CallEnd::TooLong => Err(format!("answers with more than {MOST_ANSWER} bytes")),
-        CallEnd::Gone => Err("has ended".to_owned()),
+        CallEnd::Gone => Err(GONE.to_owned()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Reports of tenants' processes about their elements, for clients that ask about all elements.
 
 use super::configurations::TenantConfigurations;
-use super::process_calls::{ProcessReply, call_process};
+use super::process_calls::{CallFailure, GONE, ProcessReply, call_process};
 use super::process_records::{ElementRecord, OwnElements};
 use castanet_element::class::Library;
 use castanet_element::time::Time;
@@ -15,8 +15,10 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The process has not reported within [`PATIENCE`].
 const LATE: &str = "does not report within 500 ms";
+/// The process has answered that it has no report, for a reason of its own.
+const REFUSED: &str = "refuses to report; a report may have 1 MB";
 /// The process has sent something else than a report.
-const NO_REPORT: &str = "answers with what is no report";
+const NO_REPORT: &str = "answers with something else than a report";
 /// Time for which reports serve further clients.
 const MAX_AGE: Duration = Duration::from_millis(50);
 
@@ -24,7 +26,7 @@ const MAX_AGE: Duration = Duration::from_millis(50);
 /// the end of a sentence about the process.
 type Report<T> = (u64, String, Result<Vec<T>, String>);
 
-/// A process without a report.
+/// A process that runs and has no report.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct OmittedReport {
     /// The tenant.
@@ -50,10 +52,8 @@ pub(crate) struct ProcessReports<T, C> {
     /// By tenant, of the last round that is over.
     records: BTreeMap<String, Vec<T>>,
     waiting: Vec<C>,
-    /// Processes without a report in any round, each once for each reason.
-    omitted: BTreeSet<OmittedReport>,
-    /// Those of them that nobody has taken.
-    untold: Vec<OmittedReport>,
+    /// Processes without a report since [`ProcessReports::take_omitted`].
+    omitted: Vec<OmittedReport>,
 }
 
 impl<T, C> Default for ProcessReports<T, C> {
@@ -69,8 +69,7 @@ impl<T, C> Default for ProcessReports<T, C> {
             arriving: BTreeMap::new(),
             records: BTreeMap::new(),
             waiting: Vec::new(),
-            omitted: BTreeSet::new(),
-            untold: Vec::new(),
+            omitted: Vec::new(),
         }
     }
 }
@@ -121,17 +120,22 @@ impl<T: ElementRecord, C> ProcessReports<T, C> {
             let own = OwnElements::of(tenant, graph, library);
             // Called by the thread of the process's supervisor, on which long reports cost clients of others nothing.
             let recipient = move |reply: ProcessReply| {
-                let records = reply.and_then(|reply| {
-                    let RemoteReply::Value(text) = reply else { return Err(NO_REPORT.into()) };
-                    let records = T::parse(&text).ok_or(NO_REPORT)?;
-                    Ok(T::accept(records, &own))
+                let records = reply.and_then(|reply| match reply {
+                    RemoteReply::Value(text) => {
+                        Ok(T::accept(T::parse(&text).ok_or(NO_REPORT)?, &own))
+                    }
+                    // The reason is not passed on: the process may invent any number of them.
+                    RemoteReply::Failure { .. } => Err(REFUSED.to_owned()),
+                    RemoteReply::Success => Err(NO_REPORT.to_owned()),
                 });
                 // The instance may have ended.
                 _ = sender.send((round, name, records));
             };
-            // Of a process that takes no calls there is nothing to report.
-            if call_process(router, &tenant.name, (&request, PATIENCE), recipient).is_ok() {
-                self.missing.insert(tenant.name.clone());
+            match call_process(router, &tenant.name, (&request, PATIENCE), recipient) {
+                Ok(()) => _ = self.missing.insert(tenant.name.clone()),
+                Err(CallFailure::Refused(why)) => self.omit(tenant.name.clone(), &why),
+                // There is nothing to report.
+                Err(CallFailure::NotRunning(_)) => {}
             }
         }
         match self.missing.is_empty() {
@@ -172,17 +176,16 @@ impl<T: ElementRecord, C> ProcessReports<T, C> {
         }
     }
 
-    /// Notes that a process has no report.
+    /// Notes that a process has no report, unless it has ended.
     fn omit(&mut self, tenant: String, why: &str) {
-        let omitted = OmittedReport { tenant, why: why.to_owned() };
-        if self.omitted.insert(omitted.clone()) {
-            self.untold.push(omitted);
+        if why != GONE {
+            self.omitted.push(OmittedReport { tenant, why: why.to_owned() });
         }
     }
 
-    /// Processes without a report since the last call. A process is among them once for each reason.
+    /// Processes that had no report in the rounds since the last call.
     pub(crate) fn take_omitted(&mut self) -> Vec<OmittedReport> {
-        std::mem::take(&mut self.untold)
+        std::mem::take(&mut self.omitted)
     }
 
     /// The records of the last round, under the names that the elements would have without processes.

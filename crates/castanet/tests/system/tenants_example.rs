@@ -149,7 +149,11 @@ impl<'a> ExampleNetwork<'a> {
         for _ in 0..10 {
             let ping = self.host(host).command("ping").args(["-n", "-c", "1", "-W", "5", address]);
             let said = ping.timeout(LATER).output().unwrap();
-            assert!(said.stdout.contains(" 1 received, 0% packet loss"), "{}", said.printed());
+            assert!(
+                said.stdout.contains(" 1 received, 0% packet loss"),
+                "{host}: {}",
+                said.printed()
+            );
         }
     }
 

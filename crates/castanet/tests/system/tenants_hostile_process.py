@@ -86,7 +86,7 @@ calls = call_socket(pid, process)
 state = socket.socket(fileno=duplicate(process, 0))
 print("answers", flush=True)
 late = []
-is_long = False
+report = "x.short"
 while True:
     packet = calls.recv(1 << 17)
     number = struct.unpack("<Q", packet[:8])[0]
@@ -116,10 +116,12 @@ while True:
             answer(number, value(b"own"))
         case "x.late":
             late.append(number)
-        case "x.long" | "x.short":
-            is_long = name == "x.long"
+        case "x.long" | "x.refusal" | "x.short":
+            report = name
             answer(number, value(b""))
-        case "snapshot" if is_long:
+        case "snapshot" if report == "x.refusal":
+            answer(number, b"590-Too long\r\n590 the answer has %d bytes\r\n" % time.monotonic_ns())
+        case "snapshot" if report == "x.long":
             answer(number, value(b"[" + b" " * (1 << 20) + b"]"))
         case "snapshot":
             answer(number, value(json.dumps(SNAPSHOT).encode()))
@@ -133,7 +135,7 @@ while True:
             count = 0
             try:
                 while count < 1 << 24:
-                    state.sendall(b"running flood %d\npid 1\nalive\nrefuse\n\n" % count)
+                    state.sendall(b"running flood %d\npid 1\nalive\nrefused flood\nflood\n\n" % count)
                     count += 1
             except OSError as error:
                 sys.exit(f"{count} floods: {error}")

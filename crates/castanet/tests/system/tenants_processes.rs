@@ -2,7 +2,7 @@
 //! of which a neighbour notices nothing.
 
 use crate::tenants::{BLUE, GREEN, RED, STRAY_FILE, TenantsNetwork, system_text};
-use crate::testbed::{LATER, SOON, program, until};
+use crate::testbed::{LATER, SOON, finish_pings, program, until};
 use castanet_lab::{Command, Process, Router};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -56,17 +56,11 @@ impl TenantsNetwork {
         self.text_of("red/process.pid")
     }
 
-    /// Pings of a neighbour, 100 a second, to be waited for.
-    pub(crate) fn neighbour(&self, count: u32) -> Process {
-        let ping = self.hosts[1].command("ping").args(["-n", "-q", "-i", "0.01", "-c"]);
-        ping.arg(count.to_string()).arg("192.168.7.1").timeout(LATER).spawn().unwrap()
+    /// Pings of a neighbour, 100 a second, until [`finish_pings`].
+    pub(crate) fn neighbour(&self) -> Process {
+        let ping = self.hosts[1].command("ping").args(["-n", "-i", "0.01", "192.168.7.1"]);
+        ping.timeout(2 * LATER).spawn().unwrap()
     }
-}
-
-/// Asserts that all pings of a neighbour were answered.
-pub(crate) fn answered(mut neighbour: Process) {
-    neighbour.wait(LATER).unwrap();
-    assert!(neighbour.stdout().contains(" 0% packet loss"), "{}", neighbour.stdout());
 }
 
 /// The files that a process has open.
@@ -91,13 +85,13 @@ fn a_killed_process_returns_and_a_neighbour_loses_nothing() {
     assert!(confinement.contains("no capabilities"), "{confinement}");
     let files = open_files(&first);
     assert!(files.len() > 2 && !files.contains(&STRAY_FILE.into()), "{files:?}");
-    let neighbour = it.neighbour(300);
+    let mut neighbour = it.neighbour();
     let mut pids = vec![first];
     for kills in 1..=3 {
         Command::on_host("kill").args(["-9", &pids[kills - 1]]).check().unwrap();
         pids.push(it.running(kills as u64 + 1));
     }
-    answered(neighbour);
+    finish_pings(&mut neighbour, 300);
     assert_eq!(it.text_of("red/process.last_end"), "ended by SIGKILL");
     assert_eq!(it.read("red/process.restarts"), 3);
     it.ping(0, "192.168.7.1", 10);
@@ -122,7 +116,7 @@ fn processes_end_with_their_parent() {
 fn a_reload_starts_replaces_and_stops_only_what_changed() {
     let it = network("tenants-process-reload", "");
     let first = it.running(1);
-    let neighbour = it.neighbour(300);
+    let mut neighbour = it.neighbour();
     let reload = |text: &str| {
         std::fs::write(&it.system, text).unwrap();
         it.client(&["ctl", "reload"]);
@@ -144,7 +138,7 @@ fn a_reload_starts_replaces_and_stops_only_what_changed() {
     it.ping(0, "192.168.7.1", 3);
     reload(&system_text(&[BLUE]));
     assert!(!exists(&third));
-    answered(neighbour);
+    finish_pings(&mut neighbour, 300);
     it.stop();
 }
 
@@ -190,17 +184,14 @@ const WITH_CGROUPS: &str = "mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/
 /// Asserts that the process of `red` is ended again and again while a neighbour loses nothing; returns
 /// the reason.
 fn ends_alone(it: &TenantsNetwork) -> String {
-    let mut neighbour = it.neighbour(400);
+    let mut neighbour = it.neighbour();
     let (began, mut pids) = (Instant::now(), BTreeSet::new());
     while it.read("red/process.restarts") < 2 {
         pids.insert(it.text_of("red/process.pid"));
         assert!(began.elapsed() < LATER, "it does not end: {}", it.process.stderr());
-        if !neighbour.is_running() {
-            answered(std::mem::replace(&mut neighbour, it.neighbour(400)));
-        }
         std::thread::sleep(Duration::from_millis(20));
     }
-    answered(neighbour);
+    finish_pings(&mut neighbour, 400);
     let last = it.text_of("red/process.pid");
     pids.remove(&last);
     until("processes that were ended are gone", || pids.iter().all(|pid| !exists(pid)));

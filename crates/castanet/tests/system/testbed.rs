@@ -162,6 +162,7 @@ pub(crate) fn ping_each(from: &Namespace, address: &str, count: u32) {
 
 /// Ends pings once so many are answered. All have to be answered, once and in order, but for the last one, whose answer may
 /// be on its way. Returns how many were sent.
+#[track_caller]
 pub(crate) fn finish_pings(ping: &mut Process, least: usize) -> usize {
     until("pings have no answers", || ping.stdout().matches("icmp_seq=").count() >= least);
     ping.interrupt();
@@ -170,7 +171,7 @@ pub(crate) fn finish_pings(ping: &mut Process, least: usize) -> usize {
     let number = |line: &str| line.split_once("icmp_seq=")?.1.split(' ').next()?.parse().ok();
     let answered: Vec<usize> = said.lines().filter_map(number).collect();
     let sent = said.split(" packets transmitted").next().and_then(|it| it.lines().last());
-    let sent: usize = sent.unwrap().parse().unwrap();
+    let sent: usize = sent.unwrap().parse().unwrap_or_else(|_| panic!("{said}"));
     let received = format!("{sent} packets transmitted, {} received, ", answered.len());
     assert!(said.contains(&received) && answered.len() + 1 >= sent, "{said}");
     assert!(answered.iter().copied().eq(1..=answered.len()), "{said}");

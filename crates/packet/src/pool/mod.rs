@@ -35,8 +35,8 @@ pub struct PoolConfig {
     pub data_capacity: usize,
     /// Number of free bytes before the contents of a new packet.
     pub headroom: usize,
-    /// Whether to request huge pages, if the frames fill one. They are faster beyond about 1000
-    /// frames in use.
+    /// Whether to request huge pages, if the frames fill one. They are faster where some thousand frames
+    /// are in use.
     pub huge_pages: bool,
     /// The preferred NUMA node: that of the device.
     pub numa_node: Option<u8>,

@@ -228,9 +228,10 @@ impl Supervision {
         run.process.calls().end();
         let Run { process, told, fault, refusal, .. } = run;
         let end = process.wait(told);
-        match refusal {
-            Some(why) => RunEnd::Refused(why),
-            None => RunEnd::Ended(fault.unwrap_or(end)),
+        match (fault, refusal) {
+            (Some(why), _) => RunEnd::Ended(why),
+            (None, Some(why)) => RunEnd::Refused(why),
+            (None, None) => RunEnd::Ended(end),
         }
     }
 
@@ -302,7 +303,7 @@ impl Supervision {
     /// Takes messages of the process; returns whether it has not ended.
     fn take_messages(&self, run: &mut Run) -> bool {
         let Some(messages) = run.process.messages() else { return false };
-        // What is no message costs time, too.
+        // Lines that are no messages cost time, too.
         run.messages += messages.len().max(1);
         for message in messages {
             match message {

@@ -12,8 +12,8 @@ use std::time::Duration;
 #[command(
     long_about = "Bare forwarding and the whole router path, replayed from memory.
 
-The limit is the work of the path in a loop that was written by hand; it runs in
-turn with the path.
+The limit is the work of the path in a loop that was written by hand, over frames in
+pages of 4 KiB; it runs in turn with the path.
 
 With --built the program that `castanet build` makes of each path is measured,
 too, in turns with this one, in a process of its own with a limit of its own. All
