@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 /// Time after which a ring looks again whether packets have come back.
 const PAUSE: Duration = Duration::from_micros(1);
 
-/// Number of packets whose frames are fetched into the cache before as many others are filled. With fewer than twice
-/// as many flows none are.
+/// Number of packets whose frames are prefetched before as many others are filled. With fewer than twice as many
+/// flows none are.
 const AHEAD: usize = 4;
 
 /// Replays packets from memory and takes back what comes round.

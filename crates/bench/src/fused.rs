@@ -5,8 +5,8 @@
 //! Packets come in bursts, as from a device: code that reads a packet right after
 //! it was copied waits for the copy, which costs a third of the whole path.
 //!
-//! The frames lie in pages of 4 KiB, and nothing is fetched ahead. Where so many frames are in use that the
-//! processor's caches and its table of addresses do not hold them, a router may take less time.
+//! The frames lie in pages of 4 KiB, and nothing is prefetched. Where so many frames are in use that they
+//! miss the L1 cache and the TLB, a router may take less time.
 
 use super::traffic::{FRAME, Frames, Traffic, frames, routes};
 use castanet_kit::lpm::Lpm;

@@ -146,8 +146,7 @@ impl Frames {
     ) -> Result<Frames, String> {
         let PoolSizes { devices: frames, reserve, storage, .. } =
             PoolSizes::of(frames, memory, queues)?;
-        // Frames go round through all of the pool: with small pages the processor would look up the
-        // address of nearly each.
+        // Frames go round through all of the pool: with pages of 4 KiB nearly each would miss the TLB.
         let config = PoolConfig { frames, reserve, huge_pages: true, ..PoolConfig::default() };
         let pool = Pool::new(config);
         let (pool, storage) = (pool.map_err(said)?, Frames::storage(storage)?);

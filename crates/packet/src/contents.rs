@@ -166,8 +166,8 @@ impl Packet {
         }
     }
 
-    /// Has the processor fetch the cache line to which [`Packet::receive`] writes the first bytes. Callers fetch those of
-    /// some packets ahead, because a store whose line the cache lacks holds up all stores behind it.
+    /// Prefetches the cache line to which [`Packet::receive`] writes the first bytes. Callers prefetch those of some
+    /// packets ahead, because a store that misses the L1 cache holds up all stores behind it.
     #[inline]
     pub fn prefetch_contents(&self) {
         prefetch(self.frame.as_ptr().cast::<u8>().wrapping_add(HEADER + DEFAULT_HEADROOM));

@@ -119,7 +119,7 @@ impl ProcessCalls {
 /// services have a step afterwards.
 ///
 /// # Errors
-/// There is no call.
+/// The process is not called.
 pub(super) fn call_process(
     router: &mut Router,
     tenant: &str,
