@@ -24,10 +24,19 @@ impl Rng {
     }
 }
 
+/// The faults of frames.
+#[derive(Clone, Copy, PartialEq)]
+enum Faults {
+    /// Any.
+    Any,
+    /// Only hops that are used up: whole bursts then have what most packets have.
+    Hops,
+}
+
 /// A path, from `from` to its exits.
 struct Case {
     name: &'static str,
-    frame: fn(&mut Rng) -> Vec<u8>,
+    frame: fn(&mut Rng, Faults) -> Vec<u8>,
     exits: &'static [&'static str],
     elements: &'static str,
     /// The text of `castanet explain` about its chains.
@@ -74,14 +83,41 @@ const IP6: Case = Case {
 ",
 };
 
+/// The path of another device: bursts of packets that no element but the one for the TTL has to look at.
+const PLAIN_IP4: Case = Case {
+    name: "plain-ip4",
+    frame: frame4,
+    exits: &[
+        "out", "there", "options1", "options2", "ttl1", "ttl2", "large1", "large2", "bad", "arp", "other", "here",
+    ],
+    elements: "from -> types :: Classifier(12/0806, 12/0800, -);
+         types[0] -> arp; types[2] -> other;
+         types[1] -> paint :: Paint(1) -> strip :: Strip(14) -> check :: CheckIPHeader(BADSRC 10.255.255.255)
+            -> dst :: GetIPAddress(16) -> routes :: StaticIPLookup(10.0.0.0/16 0, 10.1.0.0/16 1, 10.2.0.0/16 2);
+         check[1] -> bad; routes[0] -> here;
+         routes[1] -> b :: DropBroadcasts -> p :: PaintTee(2) -> o :: IPGWOptions(10.0.0.1)
+            -> fix :: FixIPSrc(10.0.0.1) -> t :: DecIPTTL -> f :: IPFragmenter(300)
+            -> encap :: EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1) -> out;
+         routes[2] -> b2 :: DropBroadcasts -> p2 :: PaintTee(3) -> o2 :: IPGWOptions(10.0.0.1)
+            -> fix2 :: FixIPSrc(10.0.0.1) -> t2 :: DecIPTTL -> f2 :: IPFragmenter(300)
+            -> encap2 :: EtherEncap(0x0800, 2:0:0:0:2:2, 2:0:0:0:2:1) -> there;
+         p[1] -> out; o[1] -> options1; t[1] -> ttl1; f[1] -> large1;
+         p2[1] -> there; o2[1] -> options2; t2[1] -> ttl2; f2[1] -> large2;",
+    chains: "  types[1] -> paint -> strip -> check -> dst -> routes
+    routes[1] -> b -> p -> o -> fix -> t -> f -> encap
+    routes[2] -> b2 -> p2 -> o2 -> fix2 -> t2 -> f2 -> encap2
+",
+};
+
 /// A frame: mostly sound, with any of the faults and fates that a router knows.
-fn frame4(numbers: &mut Rng) -> Vec<u8> {
-    let payload = if numbers.below(8) == 0 { 700 } else { numbers.below(80) as usize };
+fn frame4(numbers: &mut Rng, faults: Faults) -> Vec<u8> {
+    let is_long = numbers.below(8) == 0 && faults == Faults::Any;
+    let payload = if is_long { 700 } else { numbers.below(80) as usize };
     let dst = Ipv4Addr::new(10, numbers.below(4) as u8, 0, 2);
     let src = if numbers.below(16) == 0 { 255 } else { 9 };
     let options: &[u8] = match numbers.below(10) {
-        0 => &[7, 7, 4, 0, 0, 0, 0, 0],
-        1 => &[7, 200, 4, 0],
+        0 if faults == Faults::Any => &[7, 7, 4, 0, 0, 0, 0, 0],
+        1 if faults == Faults::Any => &[7, 200, 4, 0],
         _ => &[],
     };
     let header_len = Ipv4Header::LEN + options.len();
@@ -91,26 +127,29 @@ fn frame4(numbers: &mut Rng) -> Vec<u8> {
     ip.set_ttl([64, 64, 64, 2, 1, 0][numbers.below(6) as usize]);
     ip.set_fragment_word([0, 0, Ipv4Header::DONT_FRAGMENT][numbers.below(3) as usize]);
     ip.update_checksum(options);
-    damaged(ether_type::IPV4, &[ip.bytes().as_slice(), options].concat(), payload, numbers)
+    let header = [ip.bytes().as_slice(), options].concat();
+    damaged(ether_type::IPV4, &header, payload, numbers, faults)
 }
 
 /// The same of IPv6.
-fn frame6(numbers: &mut Rng) -> Vec<u8> {
-    let payload = if numbers.below(8) == 0 { 700 } else { numbers.below(80) as usize };
+fn frame6(numbers: &mut Rng, faults: Faults) -> Vec<u8> {
+    let is_long = numbers.below(8) == 0 && faults == Faults::Any;
+    let payload = if is_long { 700 } else { numbers.below(80) as usize };
     let address = |net: u64| Ipv6Addr::new(0x2001, 0xdb8, net as u16, 0, 0, 0, 0, 1);
     let src = if numbers.below(16) == 0 { 0xff } else { 9 };
     let mut ip = Ipv6Header::new(17, address(src), address(numbers.below(4)), payload as u16);
     ip.set_hop_limit([64, 64, 64, 2, 1, 0][numbers.below(6) as usize]);
-    damaged(ether_type::IPV6, ip.bytes(), payload, numbers)
+    damaged(ether_type::IPV6, ip.bytes(), payload, numbers, faults)
 }
 
 /// A frame with this header and so many bytes behind it, of which some are not sound.
-fn damaged(kind: u16, header: &[u8], payload: usize, numbers: &mut Rng) -> Vec<u8> {
+fn damaged(kind: u16, header: &[u8], payload: usize, numbers: &mut Rng, faults: Faults) -> Vec<u8> {
     let kind = if numbers.below(10) == 0 { ether_type::ARP } else { kind };
     let ether = Ethernet::new(MacAddr([2, 0, 0, 0, 0, 1]), MacAddr([2, 0, 0, 0, 0, 2]), kind);
     let mut bytes = [ether.bytes().as_slice(), header].concat();
     bytes.resize(bytes.len() + payload, 7);
     match numbers.below(12) {
+        _ if faults == Faults::Hops => {}
         0 => bytes.truncate(numbers.below(60) as usize),
         1 => {
             let at = numbers.below(bytes.len() as u64) as usize;
@@ -182,7 +221,9 @@ fn compare(case: &Case) {
     let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     let mut numbers = Rng(0x1234_5678_9abc_def1);
-    let frames: Vec<_> = (0..5000).map(|_| (case.frame)(&mut numbers)).collect();
+    // Hundreds of packets of one kind, then of the other.
+    let faults = |n: usize| if n / 300 % 2 == 0 { Faults::Any } else { Faults::Hops };
+    let frames: Vec<_> = (0..8000).map(|n| (case.frame)(&mut numbers, faults(n))).collect();
     std::fs::write(folder.join("in.pcap"), capture(&frames)).unwrap();
     let (fused, apart) = (run(&folder, case, true, false), run(&folder, case, false, false));
     let timed = run(&folder, case, true, true);
@@ -206,4 +247,9 @@ fn fused_passes_act_as_their_elements() {
 #[test]
 fn fused_passes_of_an_ip6_router_act_as_their_elements() {
     compare(&IP6);
+}
+
+#[test]
+fn fused_passes_act_as_their_elements_on_bursts_that_most_of_them_pass() {
+    compare(&PLAIN_IP4);
 }

@@ -16,7 +16,7 @@ use crate::portable_state::StateField;
 use crate::setup::Setup;
 use crate::spec::Spec;
 use crate::time::Time;
-use castanet_packet::Batch;
+use castanet_packet::{Batch, BurstSummary, WordTest};
 
 /// The element's page in the manual; written by `#[derive(Element)]`.
 pub trait Describe: Sized + 'static {
@@ -40,6 +40,17 @@ pub trait Build: Sized {
     fn build(args: Self::Args, setup: &Setup) -> Result<Self, ArgError>;
 }
 
+/// Effect of an element on a burst of which a summary is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BurstEffect {
+    /// All packets go on to output 0 as they are, and the element counts none of them itself.
+    Passes,
+    /// The summary stays true of the packets that go on to output 0.
+    Keeps,
+    /// The summary may no longer be true of them.
+    Unknown,
+}
+
 /// An element that decides about one packet at a time.
 ///
 /// The runtime loops over batches, looks at the header once, calls [`PerPacket::packet`] for each packet
@@ -59,6 +70,9 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// ends in such an element has it decide in a loop of its own: the processor waits for the memory of
     /// several packets at once then, and for that of one or two beside the work of other elements.
     const IS_LOOKUP: bool = false;
+    /// Whether [`burst_effect`](PerPacket::burst_effect) is [`BurstEffect::Passes`] for usual bursts: a fused
+    /// chain then has code in which the element does not look at packets.
+    const CAN_PASS_BURST: bool = false;
     /// Called before each burst, for work that is the same for all its packets.
     #[inline]
     fn begin_burst(&self, _local: &mut Self::Local, _now: Time) {}
@@ -80,6 +94,19 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// are equal.
     fn can_take_state(&self, _before: &Self) -> bool {
         true
+    }
+    /// The element's effect on a burst of which this is true.
+    #[inline]
+    fn burst_effect(&self, _burst: &BurstSummary) -> BurstEffect {
+        BurstEffect::Unknown
+    }
+    /// Whether there may be a [`sufficient_test`](PerPacket::sufficient_test).
+    const HAS_SUFFICIENT_TESTS: bool = false;
+    /// A test of packets that all go to `output`, and about which [`packet`](PerPacket::packet) would do
+    /// nothing else: a fused chain asks it first.
+    #[inline]
+    fn sufficient_test(&self, _output: u8) -> WordTest {
+        WordTest::NONE
     }
     /// Decides about one packet.
     fn packet(&self, local: &mut Self::Local, packet: <Self::On as View>::Of<'_>) -> Self::Fate;
@@ -133,6 +160,13 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     #[inline]
     fn can_pass(&self, _local: &mut Self::Local, _packet: <Self::On as View>::Of<'_>) -> bool {
         false
+    }
+    /// As [`PerPacket::CAN_PASS_BURST`].
+    const CAN_PASS_BURST: bool = false;
+    /// As [`PerPacket::burst_effect`], for [`can_pass`](PerBatch::can_pass).
+    #[inline]
+    fn burst_effect(&self, _burst: &BurstSummary) -> BurstEffect {
+        BurstEffect::Unknown
     }
     /// As [`PerPacket::native`], for [`can_pass`](PerBatch::can_pass).
     fn native(&self) -> Option<String> {

@@ -48,7 +48,8 @@ pub mod prelude {
     pub use crate::declaration::ElementDeclarations;
     pub use crate::device::QueueShare;
     pub use crate::element::{
-        Build, Control, Describe, Facts, Info, Local, NextRun, PerBatch, PerPacket, Source, Store,
+        Build, BurstEffect, Control, Describe, Facts, Info, Local, NextRun, PerBatch, PerPacket,
+        Source, Store,
     };
     pub use crate::error::ArgError;
     pub use crate::fate::{Fate, Never, Port};
@@ -61,8 +62,8 @@ pub mod prelude {
     pub use crate::time::Time;
     pub use castanet_macros::{Args, Element, Fate, Local, handlers};
     pub use castanet_packet::{
-        ArpPacket, Batch, Ether, IcmpPacket, Ipv4, Ipv6, Packet, PacketType, PinnedIpv4, TcpPacket,
-        UdpPacket,
+        ArpPacket, Batch, BurstSummary, Ether, IcmpPacket, Ipv4, Ipv6, Packet, PacketType,
+        PinnedIpv4, TcpPacket, UdpPacket,
     };
     pub use castanet_wire::{MacAddr, Timestamp};
     pub use std::net::{Ipv4Addr, Ipv6Addr};

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 
 use crate::frame::{DEFAULT_HEADROOM, FrameHeader, HEADER, HEAP};
-use crate::packet::{COLD, IPV4, IPV4_LEN, Packet, PacketType, SHARED};
+use crate::packet::{COLD, IPV4_FLAGS, IPV4_LEN, Packet, PacketType, SHARED};
 use crate::pool::{self, Pool};
 use crate::prefetch::prefetch;
 use crate::raw::RawPacket;
@@ -26,7 +26,7 @@ impl Packet {
     #[inline]
     pub fn push_front(&mut self, n: usize) -> &mut [u8] {
         if self.network < self.data {
-            self.flags &= !IPV4; // the new bytes lie where the header was
+            self.flags &= !IPV4_FLAGS; // the new bytes lie where the header was
         }
         if n <= self.headroom() && !self.has(SHARED) {
             self.data -= n as u16;
@@ -115,7 +115,7 @@ impl Packet {
         if len < self.len() {
             self.len = len as u32;
             if usize::from(self.network) + IPV4_LEN > self.end() {
-                self.flags &= !IPV4;
+                self.flags &= !IPV4_FLAGS;
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Header offsets of a packet: they stay valid when bytes are pulled or pushed.
 
 use crate::frame::HEADER;
-use crate::packet::{IPV4, IPV4_LEN, Packet};
+use crate::packet::{IPV4, IPV4_FLAGS, IPV4_LEN, Packet};
 use castanet_wire::Ipv4Header;
 
 impl Packet {
@@ -37,7 +37,7 @@ impl Packet {
     pub fn set_network_header(&mut self, offset: isize, header_len: usize) {
         let network = self.absolute(offset);
         if network != self.network {
-            self.flags &= !IPV4;
+            self.flags &= !IPV4_FLAGS;
         }
         self.network = network;
         self.transport = match network {
@@ -62,10 +62,11 @@ impl Packet {
         }
         let network = u32::from(self.data) + u32::from(offset);
         let Ok(transport) = u16::try_from(network + u32::from(header_len)) else { return false };
+        let flags = if header_len == IPV4_LEN as u16 { IPV4_FLAGS } else { IPV4 };
         self.network = network as u16;
         self.transport = transport;
         self.len = u32::from(offset) + u32::from(total_len);
-        self.flags |= IPV4;
+        self.flags = self.flags & !IPV4_FLAGS | flags;
         true
     }
 
@@ -99,7 +100,7 @@ impl Packet {
     #[inline]
     pub fn clear_network_header(&mut self) {
         self.network = 0;
-        self.flags &= !IPV4;
+        self.flags &= !IPV4_FLAGS;
     }
 
     /// Clears the offset of the transport header.
@@ -112,7 +113,7 @@ impl Packet {
     #[inline]
     pub(crate) fn clear_headers(&mut self) {
         (self.mac, self.network, self.transport) = (0, 0, 0);
-        self.flags &= !IPV4;
+        self.flags &= !IPV4_FLAGS;
     }
 
     /// The bytes from the link-layer header, which may have been stripped, to the end; empty if there is none.
@@ -252,7 +253,7 @@ impl Packet {
         (self.mac, self.network, self.transport) =
             (moved(self.mac), moved(self.network), moved(self.transport));
         if self.network == 0 {
-            self.flags &= !IPV4;
+            self.flags &= !IPV4_FLAGS;
         }
         self.data = data as u16;
         self.len += grow as u32;

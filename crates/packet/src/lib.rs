@@ -11,6 +11,7 @@
 
 pub mod anno;
 mod batch;
+mod burst_summary;
 mod contents;
 mod division;
 mod frame;
@@ -22,8 +23,10 @@ mod prefetch;
 mod queue;
 mod raw;
 mod view;
+mod word_test;
 
 pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST};
+pub use burst_summary::BurstSummary;
 pub use division::Exits;
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};
 pub use heap_account::{AccountAllocator, HeapAccount, HeapPayment};
@@ -33,3 +36,4 @@ pub use prefetch::prefetch;
 pub use queue::PacketQueue;
 pub use raw::RawPacket;
 pub use view::{ArpPacket, Ether, IcmpPacket, Ipv4, Ipv6, PinnedIpv4, TcpPacket, UdpPacket};
+pub use word_test::WordTest;

@@ -40,6 +40,10 @@ pub(crate) const COLD: u8 = 8;
 pub(crate) const PARTIAL_IP: u8 = 16;
 /// The sender of the packet has to complete the checksum of TCP or UDP.
 pub(crate) const PARTIAL_TRANSPORT: u8 = 32;
+/// With `IPV4`: when the header was marked, it had no options.
+pub(crate) const NO_OPTIONS: u8 = 64;
+/// The flags of an IPv4 header that has been checked.
+pub(crate) const IPV4_FLAGS: u8 = IPV4 | NO_OPTIONS;
 
 /// Bits of `kind` that are the packet type; those above are the trace tag.
 const TYPE_BITS: u32 = 3;
@@ -122,6 +126,14 @@ impl PacketType {
     }
 }
 
+/// Whether a packet type is that of a link-level broadcast or multicast.
+#[inline]
+pub(crate) fn is_group(kind: u8) -> bool {
+    const FIRST: u8 = PacketType::Broadcast as u8;
+    // One comparison for both, whose numbers follow each other.
+    kind.wrapping_sub(FIRST) <= PacketType::Multicast as u8 - FIRST
+}
+
 /// The checksums of a packet that its sender has to complete, as `CHECKSUM_PARTIAL` in
 /// Linux. Until then the checksum of the IPv4 header is zero, and that of TCP or UDP is the
 /// sum of the pseudo header. The packet's header offsets locate them.
@@ -182,7 +194,7 @@ impl Packet {
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.make_exclusive();
-        self.flags &= !IPV4;
+        self.flags &= !IPV4_FLAGS;
         // SAFETY: invariants 1 and 2, and the packet is the frame's only owner.
         unsafe { std::slice::from_raw_parts_mut(self.at(self.data.into()), self.len()) }
     }
@@ -321,9 +333,7 @@ impl Packet {
     /// Whether the packet came as a link-level broadcast or multicast.
     #[inline]
     pub fn is_to_group(&self) -> bool {
-        const FIRST: u8 = PacketType::Broadcast as u8;
-        // One comparison for both, whose numbers follow each other.
-        (self.kind & TYPE_MASK).wrapping_sub(FIRST) <= PacketType::Multicast as u8 - FIRST
+        is_group(self.kind & TYPE_MASK)
     }
 
     /// Sets the packet type.

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 
 use crate::frame::FrameHeader;
-use crate::packet::{COLD, FIX_IP_SRC_FLAG, IPV4, Packet, PacketType, SHARED, TYPE_MASK};
+use crate::packet::{COLD, FIX_IP_SRC_FLAG, IPV4_FLAGS, Packet, PacketType, SHARED, TYPE_MASK};
 
 /// A packet as four words, for driver code in C, which accesses a
 /// [`Batch`](crate::Batch) as an array of them.
@@ -38,7 +38,7 @@ impl RawPacket {
     /// The bits of `marks` that elements set on a packet's way through a graph: paint, flags of headers and
     /// annotations, packet type.
     const GRAPH_MARKS: u64 =
-        u64::from_ne_bytes([u8::MAX, IPV4 | FIX_IP_SRC_FLAG, 0, TYPE_MASK, 0, 0, 0, 0]);
+        u64::from_ne_bytes([u8::MAX, IPV4_FLAGS | FIX_IP_SRC_FLAG, 0, TYPE_MASK, 0, 0, 0, 0]);
 
     /// The words of a packet, which stays the owner.
     #[inline]

@@ -11,6 +11,7 @@
 //! the elements before each next hop. A packet then goes on in its branch at once, without a batch for
 //! each output.
 
+mod code;
 mod fork;
 mod log;
 mod native;
@@ -21,12 +22,14 @@ mod stages;
 use super::{RoleNode, ThroughRole};
 use crate::exec::ExecState;
 use castanet_packet::{Batch, Packet};
+use code::{NativeCode, OwnCode, RemainderCode, ShortCode};
 use log::ExitLog;
-use stages::StageRun;
+use stages::{StageRun, summary};
 use std::cell::Cell;
 use std::mem::take;
 
 pub use crate::exec::{BranchCounts, MAX_BRANCHES, StagePlace};
+pub use code::Code;
 pub use fork::ForkStage;
 pub use native::{NativePacket, NativePass, NativeStage};
 pub use stage::{OptionalStage, Stage};
@@ -217,7 +220,7 @@ struct CompiledChain<S> {
 
 /// Runs packets through all stages; `false` if some are still to run, or to be decided about.
 #[inline(always)]
-fn run_all<S: Stages, const NATIVE: bool>(
+fn run_all<S: Stages, C: Code>(
     stages: &mut S::Borrowed<'_>,
     packets: &mut [Packet],
     fates: &mut [u8],
@@ -227,7 +230,7 @@ fn run_all<S: Stages, const NATIVE: bool>(
     let looks_up = <S::Borrowed<'_> as StageRun>::LOOKS_UP;
     if S::ENDS && !looks_up {
         for (packet, slot) in packets.iter_mut().zip(fates) {
-            *slot = stages.run::<false, NATIVE>(packet, first, log);
+            *slot = stages.run::<C>(packet, first, log);
             if *slot == EXITED && log.has_stopped() {
                 return false;
             }
@@ -235,7 +238,7 @@ fn run_all<S: Stages, const NATIVE: bool>(
         return true;
     }
     for packet in &mut *packets {
-        if stages.run::<false, NATIVE>(packet, first, log) == EXITED && log.has_stopped() {
+        if stages.run::<C>(packet, first, log) == EXITED && log.has_stopped() {
             return false;
         }
     }
@@ -245,7 +248,7 @@ fn run_all<S: Stages, const NATIVE: bool>(
     if !log.exits.is_empty() {
         return false;
     }
-    stages.look_up::<NATIVE>(packets, fates, first, log);
+    stages.look_up::<C>(packets, fates, first, log);
     true
 }
 
@@ -262,13 +265,13 @@ fn look_up_remaining<V: StageRun>(
         let index = usize::from(exit.index);
         let (packets, fates) = (&mut packets[start..index], &mut fates[start..=index]);
         if let Some((slot, fates)) = fates.split_last_mut() {
-            stages.look_up::<false>(packets, fates, StagePlace::default(), log);
+            stages.look_up::<OwnCode>(packets, fates, StagePlace::default(), log);
             *slot = EXITED;
         }
         start = index + 1;
     }
     let (packets, fates) = (&mut packets[start..], &mut fates[start..]);
-    stages.look_up::<false>(packets, fates, StagePlace::default(), log);
+    stages.look_up::<OwnCode>(packets, fates, StagePlace::default(), log);
 }
 
 /// Runs the packets behind one that its stage takes only as part of a batch up to that stage, so that
@@ -283,7 +286,7 @@ fn run_remaining<V: StageRun>(
 ) {
     let done = log.exits.last().map_or(0, |exit| usize::from(exit.index) + 1);
     for (index, packet) in packets.iter_mut().enumerate().skip(done) {
-        let fate = stages.run::<true, false>(packet, StagePlace::default(), log);
+        let fate = stages.run::<RemainderCode>(packet, StagePlace::default(), log);
         if let Some(slot) = fates.get_mut(index) {
             *slot = fate;
         }
@@ -303,9 +306,12 @@ impl<S: Stages> CompiledChain<S> {
     ) -> Option<bool> {
         let mut stages = self.stages.borrow(&self.next_ports)?;
         stages.before(exec.now);
-        let is_done = match stages.is_native() {
-            true => run_all::<S, true>(&mut stages, packets, fates, log),
-            false => run_all::<S, false>(&mut stages, packets, fates, log),
+        let burst = summary::<S::Borrowed<'_>>(packets);
+        let is_short = burst.is_some_and(|burst| stages.pass_burst(&burst));
+        let is_done = match (stages.is_native(), is_short) {
+            (true, true) => run_all::<S, ShortCode>(&mut stages, packets, fates, log),
+            (true, false) => run_all::<S, NativeCode>(&mut stages, packets, fates, log),
+            (false, _) => run_all::<S, OwnCode>(&mut stages, packets, fates, log),
         };
         if is_done {
             stages.after(&self.elements, exec);

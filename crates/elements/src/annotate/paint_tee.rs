@@ -44,6 +44,16 @@ impl PerBatch for PaintTee {
     type Local = ();
     type Fate = PaintTeeExit;
     const CAN_PASS: bool = true;
+    const CAN_PASS_BURST: bool = true;
+
+    #[inline(always)]
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        let is_other = burst.paint().is_some_and(|paint| paint != self.color);
+        match self.is_of_paint() && is_other {
+            true => BurstEffect::Passes,
+            false => BurstEffect::Keeps,
+        }
+    }
 
     #[inline]
     fn can_pass(&self, _: &mut (), packet: &mut Packet) -> bool {

@@ -1,5 +1,6 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
+use castanet_element::packet::WordTest;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
 
@@ -42,6 +43,8 @@ pub struct Classifier {
     /// The words of Click's program begin so many bytes before the packet.
     alignment: u8,
     program: Program,
+    /// By output: the test that decides alone.
+    sufficient: Vec<WordTest>,
 }
 
 #[derive(Args)]
@@ -77,7 +80,12 @@ impl Build for Classifier {
             Some((4.., remainder)) => (remainder as u8).wrapping_neg() % 4,
             _ => 0,
         };
-        Ok(Classifier { patterns: args.patterns, alignment, program })
+        let sufficient = (0..=u8::MAX).take(outputs).map(|output| {
+            let test = program.sufficient_test(output);
+            test.map_or(WordTest::NONE, |test| WordTest::new(test.offset, test.mask, test.lo))
+        });
+        let sufficient = sufficient.collect();
+        Ok(Classifier { patterns: args.patterns, alignment, program, sufficient })
     }
 }
 
@@ -109,6 +117,12 @@ impl PerPacket for Classifier {
     type On = on::Any;
     type Local = ();
     type Fate = Port;
+    const HAS_SUFFICIENT_TESTS: bool = true;
+
+    #[inline]
+    fn sufficient_test(&self, output: u8) -> WordTest {
+        self.sufficient.get(usize::from(output)).copied().unwrap_or(WordTest::NONE)
+    }
 
     #[inline(always)]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {

@@ -55,6 +55,15 @@ impl PerPacket for DropBroadcasts {
     type On = on::Any;
     type Local = DropBroadcastsState;
     type Fate = DropBroadcastsExit;
+    const CAN_PASS_BURST: bool = true;
+
+    #[inline(always)]
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        match burst.may_be_to_group() {
+            true => BurstEffect::Keeps,
+            false => BurstEffect::Passes,
+        }
+    }
 
     #[inline]
     fn packet(&self, state: &mut DropBroadcastsState, packet: &mut Packet) -> DropBroadcastsExit {

@@ -51,6 +51,15 @@ impl PerPacket for DecIPTTL {
     type Local = DecIPTTLState;
     type Fate = Hop;
 
+    #[inline(always)]
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        // A write to a frame with several owners moves the packet.
+        match burst.is_ipv4() && !burst.has_shared() {
+            true => BurstEffect::Keeps,
+            false => BurstEffect::Unknown,
+        }
+    }
+
     #[inline]
     fn begin_burst(&self, state: &mut DecIPTTLState, _: Time) {
         state.decrements_all = self.decrements_all();

@@ -36,6 +36,15 @@ impl PerPacket for FixIPSrc {
     type On = on::PinnedIpv4;
     type Local = ();
     type Fate = ();
+    const CAN_PASS_BURST: bool = true;
+
+    #[inline(always)]
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        match burst.is_ipv4() && !burst.has_fix_ip_src() {
+            true => BurstEffect::Passes,
+            false => BurstEffect::Unknown,
+        }
+    }
 
     #[inline(always)]
     fn packet(&self, _: &mut (), ip: PinnedIpv4) {

@@ -67,6 +67,16 @@ impl PerBatch for IPFragmenter {
     type Local = IPFragmenterState;
     type Fate = IPFragmenterExit;
     const CAN_PASS: bool = true;
+    const CAN_PASS_BURST: bool = true;
+
+    #[inline(always)]
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        let fits = burst.max_network_len().is_some_and(|len| len <= self.mtu.0);
+        match burst.is_ipv4() && fits {
+            true => BurstEffect::Passes,
+            false => BurstEffect::Keeps,
+        }
+    }
 
     #[inline]
     fn can_pass(&self, _: &mut IPFragmenterState, ip: PinnedIpv4) -> bool {

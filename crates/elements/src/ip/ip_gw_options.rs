@@ -98,6 +98,15 @@ impl PerPacket for IPGWOptions {
     type On = on::PinnedIpv4;
     type Local = IPGWOptionsState;
     type Fate = IPGWOptionsExit;
+    const CAN_PASS_BURST: bool = true;
+
+    #[inline(always)]
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        match burst.is_ipv4_without_options() {
+            true => BurstEffect::Passes,
+            false => BurstEffect::Unknown,
+        }
+    }
 
     #[inline]
     fn begin_burst(&self, state: &mut IPGWOptionsState, now: Time) {

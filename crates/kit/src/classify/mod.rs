@@ -34,6 +34,7 @@ mod primitive;
 mod program;
 mod runs;
 mod steps;
+mod sufficient;
 mod table;
 mod terms;
 

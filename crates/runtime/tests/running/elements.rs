@@ -421,6 +421,8 @@ pub(crate) static FUSIONS: &[Fusion] = &[
     fuse!(; Deal => packet CodeProbe, packet Order),
     fuse!(packet Order, packet Part; Spread => batch Weigh, packet Part, packet Count),
     fuse!(packet Order, packet Part; Spread => batch Weigh, packet Trip, packet Count),
+    fuse!(maybe Repaint, packet PaintProbe, packet PaintProbe, packet PaintProbe, packet Order),
+    fuse!(; Spread => maybe Repaint, packet PaintProbe, packet PaintProbe, packet PaintProbe),
 ];
 
 /// Counts packets by the code that saw them.
@@ -451,6 +453,58 @@ impl PerPacket for CodeProbe {
 }
 
 native!(CodeProbeSeven: packet CodeProbe, |it| it.number == 7, |element, local, packet| local.native += 1);
+
+/// Sets the paint annotation.
+#[derive(Element)]
+struct Repaint {
+    /// The colour.
+    #[arg]
+    color: u8,
+}
+
+impl PerPacket for Repaint {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        packet.set_paint(self.color);
+    }
+}
+
+/// Counts the packets that it looks at, and those of a colour. It need not look at a burst without such packets.
+#[derive(Clone, Element)]
+struct PaintProbe {
+    /// The colour.
+    #[arg(live)]
+    color: u8,
+}
+
+#[derive(Default, Local)]
+struct PaintProbeState {
+    /// Packets that it has looked at.
+    #[read]
+    seen: u64,
+    /// Packets of the colour.
+    #[read]
+    count: u64,
+}
+
+impl PerPacket for PaintProbe {
+    type On = on::Any;
+    type Local = PaintProbeState;
+    type Fate = ();
+    const CAN_PASS_BURST: bool = true;
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        match burst.paint() {
+            Some(paint) if paint != self.color => BurstEffect::Passes,
+            _ => BurstEffect::Keeps,
+        }
+    }
+    fn packet(&self, state: &mut PaintProbeState, packet: &mut Packet) {
+        state.seen += 1;
+        state.count += u64::from(packet.paint() == self.color);
+    }
+}
 
 /// Sends packets to its outputs in turn, each so many times as that output's number and one more.
 #[derive(Element)]
@@ -546,6 +600,8 @@ pub(crate) static CLASSES: &[Class] = &[
     per_packet::<Deal>(),
     per_packet::<Spread>(),
     per_packet::<CodeProbe>(),
+    per_packet::<Repaint>(),
+    per_packet::<PaintProbe>(),
     per_packet::<Order>(),
     per_batch::<Weigh>(),
     per_batch::<Copy>(),

@@ -221,3 +221,50 @@ fn a_chain_may_begin_where_it_divides() {
     assert_eq!(number(&mut router, "b.own"), 160);
     clean(router);
 }
+
+/// Packets that three probes have looked at.
+fn seen(router: &mut Router, name: &str) -> u64 {
+    (1..=3).map(|n| number(router, &format!("{name}{n}.seen"))).sum()
+}
+
+#[test]
+fn elements_that_pass_a_burst_see_no_packet_of_it() {
+    let probes = |name: &str| {
+        format!("{name}1 :: PaintProbe(1) -> {name}2 :: PaintProbe(2) -> {name}3 :: PaintProbe(3)")
+    };
+    let text = format!("Make(3200) -> {} -> Order(false) -> e :: End", probes("p"));
+    let mut router = build_fused(&text, 1);
+    router.settle(5);
+    let before = number(&mut router, "e.count");
+    assert!(before > 0 && before < 3200);
+    assert_eq!(seen(&mut router, "p"), 0);
+    // All packets are of the colour that one of them waits for now.
+    router.write("p2.color", "0").expect("a live argument");
+    router.settle(2000);
+    balance(&mut router);
+    assert_eq!(number(&mut router, "p2.count"), 3200 - before);
+    assert_eq!(number(&mut router, "e.count"), 3200);
+    clean(router);
+
+    let text = format!(
+        "Make(3200) -> s :: Spread; s[0] -> {} -> e :: End; s[1] -> Repaint(2) -> {} -> e",
+        probes("a"),
+        probes("b")
+    );
+    let mut router = same(&text);
+    assert_eq!(seen(&mut router, "a"), 0);
+    let painted = number(&mut router, "b2.count");
+    assert!(painted > 2000, "{painted}");
+    assert_eq!(seen(&mut router, "b"), 3 * painted);
+    clean(router);
+}
+
+#[test]
+fn what_changes_packets_ends_what_is_known_of_their_burst() {
+    let mut router = same(
+        "Make(3200) -> Repaint(2) -> PaintProbe(1) -> p :: PaintProbe(2) -> PaintProbe(3)
+            -> Order(false) -> End",
+    );
+    assert_eq!(number(&mut router, "p.count"), 3200);
+    clean(router);
+}

@@ -1,14 +1,15 @@
 //! The stage at which a chain divides into branches.
 
+use super::code::{Code, NativeCode, OwnCode, RemainderCode, ShortCode};
 use super::log::ExitLog;
-use super::selection::Selection;
-use super::stages::{FinalRun, FinalStage, StageRun, Stages};
+use super::selection::{AllPackets, PacketOrder, Selection};
+use super::stages::{FinalRun, FinalStage, StageRun, Stages, summary};
 use super::{
     ChainPart, ChainSpec, EXITED, Elements, MAX_BRANCHES, NextPorts, STOP, Stage, StagePlace,
 };
 use crate::exec::ExecState;
 use crate::node::{RoleNode, ThroughRole};
-use castanet_packet::Packet;
+use castanet_packet::{BurstSummary, Packet};
 
 /// A last stage that sends packets to several outputs, with branches of the same classes behind several of
 /// them. The fate of a packet that comes to the end of its branch is the output that leads there.
@@ -80,14 +81,16 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
         exec: &mut ExecState,
     ) {
         exec.branch_counts.fill(0);
+        let burst = summary::<T::Borrowed<'_>>(packets);
+        let burst = burst.as_ref();
         let mut branches = self.branches.iter_mut().zip(0u8..);
         if let Some(fate) = of_all {
             let its = branches.find(|(it, _)| it.port == fate);
             let index = its.as_ref().map_or(MAX_BRANCHES, |(_, branch)| usize::from(*branch));
             exec.branch_counts[index] = packets.len() as u16;
             if let Some((it, branch)) = its {
-                let mut run = BranchRun { number: branch + 1, packets, fates, log, exec };
-                run.run(it, |packets| 0..packets.len());
+                let mut run = BranchRun { number: branch + 1, packets, burst, fates, log, exec };
+                run.run(it, AllPackets::default());
             }
             return;
         }
@@ -97,8 +100,8 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
             exec.branch_counts[usize::from(branch)] = count;
             others -= count;
             if count > 0 {
-                let mut run = BranchRun { number: branch + 1, packets, fates, log, exec };
-                run.run(it, |_| self.selection.indices());
+                let mut run = BranchRun { number: branch + 1, packets, burst, fates, log, exec };
+                run.run(it, self.selection.packets());
             }
         }
         exec.branch_counts[MAX_BRANCHES] = others;
@@ -110,21 +113,17 @@ struct BranchRun<'a, 'l> {
     /// Its number.
     number: u8,
     packets: &'a mut [Packet],
+    /// What is true of all of these, if it is of use.
+    burst: Option<&'a BurstSummary>,
     fates: &'a mut [u8],
     log: &'a mut ExitLog<'l>,
     exec: &'a mut ExecState,
 }
 
 impl BranchRun<'_, '_> {
-    /// Runs the packets with these indices through a branch.
-    // The indices come by a closure: the compiler then sees which of them are all there are.
+    /// Runs packets through a branch.
     #[inline(never)]
-    fn run<T: Stages, I: Iterator<Item = usize>>(
-        &mut self,
-        branch: &mut Branch<T>,
-        indices: impl Fn(&[Packet]) -> I,
-    ) {
-        let mut order = indices(self.packets);
+    fn run<T: Stages>(&mut self, branch: &mut Branch<T>, mut order: impl PacketOrder) {
         if !self.run_first(branch, &mut order) {
             self.run_left(branch, order);
         }
@@ -135,20 +134,22 @@ impl BranchRun<'_, '_> {
     fn run_first<T: Stages>(
         &mut self,
         branch: &mut Branch<T>,
-        order: &mut impl Iterator<Item = usize>,
+        order: &mut impl PacketOrder,
     ) -> bool {
         let Some(mut stages) = branch.stages.borrow(&branch.next_ports) else {
             // Its first element takes them as a batch.
             let first = StagePlace { branch: self.number, stage: 0 };
-            order.for_each(|index| {
-                self.fates[index] = self.log.exit(&self.packets[index], first, STOP)
+            return order.visit(self.packets, |index, packet| {
+                self.fates[index] = self.log.exit(packet, first, STOP);
+                true
             });
-            return true;
         };
         stages.before(self.exec.now);
-        let is_done = match stages.is_native() {
-            true => self.run_all::<_, true>(&mut stages, order),
-            false => self.run_all::<_, false>(&mut stages, order),
+        let is_short = self.burst.is_some_and(|burst| stages.pass_burst(burst));
+        let is_done = match (stages.is_native(), is_short) {
+            (true, true) => self.run_all::<_, ShortCode>(&mut stages, order),
+            (true, false) => self.run_all::<_, NativeCode>(&mut stages, order),
+            (false, _) => self.run_all::<_, OwnCode>(&mut stages, order),
         };
         if is_done {
             stages.after(&branch.elements, self.exec);
@@ -158,35 +159,33 @@ impl BranchRun<'_, '_> {
 
     /// Runs packets through all stages; `false` if some are still to run.
     #[inline(always)]
-    fn run_all<V: StageRun, const NATIVE: bool>(
+    fn run_all<V: StageRun, C: Code>(
         &mut self,
         stages: &mut V,
-        order: &mut impl Iterator<Item = usize>,
+        order: &mut impl PacketOrder,
     ) -> bool {
         let first = StagePlace { branch: self.number, stage: 0 };
-        let packets = &mut *self.packets;
-        for index in order {
-            if stages.run::<false, NATIVE>(&mut packets[index], first, self.log) == EXITED {
+        order.visit(self.packets, |index, packet| {
+            if stages.run::<C>(packet, first, self.log) == EXITED {
                 self.fates[index] = EXITED;
-                if self.log.has_stopped() {
-                    return false;
-                }
+                return !self.log.has_stopped();
             }
-        }
-        true
+            true
+        })
     }
 
     /// Runs packets behind one that a stage has stopped, up to that stage.
     #[cold]
     #[inline(never)]
-    fn run_left<T: Stages>(&mut self, branch: &mut Branch<T>, order: impl Iterator<Item = usize>) {
+    fn run_left<T: Stages>(&mut self, branch: &mut Branch<T>, mut order: impl PacketOrder) {
         let Some(mut stages) = branch.stages.borrow(&branch.next_ports) else { return };
         let first = StagePlace { branch: self.number, stage: 0 };
-        for index in order {
-            if stages.run::<true, false>(&mut self.packets[index], first, self.log) == EXITED {
+        order.visit(self.packets, |index, packet| {
+            if stages.run::<RemainderCode>(packet, first, self.log) == EXITED {
                 self.fates[index] = EXITED;
             }
-        }
+            true
+        });
         stages.after(&branch.elements, self.exec);
     }
 }

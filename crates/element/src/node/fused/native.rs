@@ -8,15 +8,16 @@
 //! to lend. A chain uses the code only if that is so for each of its stages; else it goes by the elements'
 //! own.
 
+use super::code::Code;
 use super::stage::decide_each;
 use super::{STOP, Stage};
 use crate::cx::Cx;
-use crate::element::{PerBatch, PerPacket};
+use crate::element::{BurstEffect, PerBatch, PerPacket};
 use crate::fate::{Fate, NOT_TAKEN};
 use crate::node::{PerBatchNode, PerPacketNode, RoleNode, ThroughRole};
 use crate::on::View;
 use crate::time::Time;
-use castanet_packet::{Packet, PinnedIpv4};
+use castanet_packet::{BurstSummary, Packet, PinnedIpv4};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -158,35 +159,37 @@ macro_rules! native_stage {
         fn is_native((_, is_native): &Self::Borrowed<'_>) -> bool {
             *is_native
         }
+        const CAN_PASS_BURST: bool = E::CAN_PASS_BURST;
+        #[inline(always)]
+        fn burst_effect((stage, _): &Self::Borrowed<'_>, burst: &BurstSummary) -> BurstEffect {
+            <$node<E> as Stage>::burst_effect(stage, burst)
+        }
     };
 }
 
 impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N, E> {
     native_stage!(PerPacketNode);
     #[inline(always)]
-    fn decide_all<const NATIVE: bool>(
+    fn decide_all<C: Code>(
         ((config, local), is_native): &mut Self::Borrowed<'_>,
         packets: &mut [Packet],
         fates: &mut [u8],
     ) {
         let mut own = ((*config, &mut **local), *is_native);
-        decide_each(packets, fates, move |packet| Self::decide::<NATIVE>(&mut own, packet));
+        decide_each(packets, fates, move |packet| Self::decide::<C>(&mut own, packet));
     }
     #[inline(always)]
-    fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
-        if !NATIVE {
-            return PerPacketNode::<E>::decide::<NATIVE>(stage, packet);
+    fn decide<C: Code>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+        if !C::NATIVE {
+            return PerPacketNode::<E>::decide::<C>(stage, packet);
         }
         let (config, local) = stage;
         E::On::of(packet).map_or(NOT_TAKEN, |view| N::packet(config, local, view).index())
     }
     #[inline(always)]
-    fn decide_kept<const NATIVE: bool>(
-        (stage, _): &mut Self::Borrowed<'_>,
-        ip: &mut PinnedIpv4<'_>,
-    ) -> u8 {
-        if !NATIVE {
-            return PerPacketNode::<E>::decide_kept::<NATIVE>(stage, ip);
+    fn decide_kept<C: Code>((stage, _): &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+        if !C::NATIVE {
+            return PerPacketNode::<E>::decide_kept::<C>(stage, ip);
         }
         let (config, local) = stage;
         E::On::again(ip).map_or(NOT_TAKEN, |view| N::packet(config, local, view).index())
@@ -196,21 +199,18 @@ impl<E: PerPacket, N: NativePacket<E>> Stage for NativeStage<PerPacketNode<E>, N
 impl<E: PerBatch, N: NativePass<E>> Stage for NativeStage<PerBatchNode<E>, N, E> {
     native_stage!(PerBatchNode);
     #[inline(always)]
-    fn decide<const NATIVE: bool>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
-        if !NATIVE {
-            return PerBatchNode::<E>::decide::<NATIVE>(stage, packet);
+    fn decide<C: Code>((stage, _): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+        if !C::NATIVE {
+            return PerBatchNode::<E>::decide::<C>(stage, packet);
         }
         let (config, local) = stage;
         let passes = E::On::of(packet).is_some_and(|view| N::can_pass(config, local, view));
         if passes { 0 } else { STOP }
     }
     #[inline(always)]
-    fn decide_kept<const NATIVE: bool>(
-        (stage, _): &mut Self::Borrowed<'_>,
-        ip: &mut PinnedIpv4<'_>,
-    ) -> u8 {
-        if !NATIVE {
-            return PerBatchNode::<E>::decide_kept::<NATIVE>(stage, ip);
+    fn decide_kept<C: Code>((stage, _): &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
+        if !C::NATIVE {
+            return PerBatchNode::<E>::decide_kept::<C>(stage, ip);
         }
         let (config, local) = stage;
         let passes = E::On::again(ip).is_some_and(|view| N::can_pass(config, local, view));

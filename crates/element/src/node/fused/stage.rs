@@ -1,13 +1,14 @@
 //! One element as a stage of a chain.
 
 use super::STOP;
+use super::code::Code;
 use crate::cx::Cx;
-use crate::element::{PerBatch, PerPacket};
+use crate::element::{BurstEffect, PerBatch, PerPacket};
 use crate::fate::{Fate, NOT_TAKEN};
 use crate::node::{Instance, LocalState, PerBatchNode, PerPacketNode, RoleNode, ThroughRole};
 use crate::on::View;
 use crate::time::Time;
-use castanet_packet::{Packet, PinnedIpv4};
+use castanet_packet::{BurstSummary, Packet, PinnedIpv4, WordTest};
 use std::any::Any;
 
 /// One element as a stage of a chain.
@@ -51,25 +52,34 @@ pub trait Stage: Send + Sized + 'static {
     }
     /// As [`PerPacket::IS_LOOKUP`].
     const IS_LOOKUP: bool = false;
-    /// Decides about a packet: an output, a reason to drop, or `STOP`. `NATIVE` has the code for the
-    /// element's arguments do it.
-    fn decide<const NATIVE: bool>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8;
+    /// As [`PerPacket::HAS_SUFFICIENT_TESTS`].
+    const HAS_SUFFICIENT_TESTS: bool = false;
+    /// As [`PerPacket::sufficient_test`].
+    fn sufficient_test(_borrowed: &Self::Borrowed<'_>, _output: u8) -> WordTest {
+        WordTest::NONE
+    }
+    /// As [`PerPacket::CAN_PASS_BURST`].
+    const CAN_PASS_BURST: bool = false;
+    /// As [`PerPacket::burst_effect`].
+    fn burst_effect(_borrowed: &Self::Borrowed<'_>, _burst: &BurstSummary) -> BurstEffect {
+        BurstEffect::Unknown
+    }
+    /// Decides about a packet: an output, a reason to drop, or `STOP`. `C` says whether the code for
+    /// the element's arguments does it.
+    fn decide<C: Code>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8;
     /// The same about each of these packets; `fates` gets what is decided.
     #[inline(always)]
-    fn decide_all<const NATIVE: bool>(
+    fn decide_all<C: Code>(
         borrowed: &mut Self::Borrowed<'_>,
         packets: &mut [Packet],
         fates: &mut [u8],
     ) {
         for (packet, fate) in packets.iter_mut().zip(fates) {
-            *fate = Self::decide::<NATIVE>(borrowed, packet);
+            *fate = Self::decide::<C>(borrowed, packet);
         }
     }
     /// The same as [`Stage::decide`] about a packet that is known to be IPv4, if the view keeps that.
-    fn decide_kept<const NATIVE: bool>(
-        borrowed: &mut Self::Borrowed<'_>,
-        ip: &mut PinnedIpv4<'_>,
-    ) -> u8;
+    fn decide_kept<C: Code>(borrowed: &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8;
 }
 
 impl<E, L> Instance<E, L> {
@@ -103,6 +113,11 @@ macro_rules! stage_of_node {
         fn borrow(&mut self) -> Option<Self::Borrowed<'_>> {
             self.body.own()
         }
+        const CAN_PASS_BURST: bool = E::CAN_PASS_BURST;
+        #[inline(always)]
+        fn burst_effect((config, _): &Self::Borrowed<'_>, burst: &BurstSummary) -> BurstEffect {
+            config.burst_effect(burst)
+        }
     };
 }
 
@@ -124,15 +139,20 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
     const OPEN: bool = E::Fate::OPEN;
     const NOT_TAKEN: u8 = NOT_TAKEN;
     stage_of_node!();
+    const HAS_SUFFICIENT_TESTS: bool = E::HAS_SUFFICIENT_TESTS;
     #[inline(always)]
-    fn decide_all<const NATIVE: bool>(
+    fn sufficient_test((config, _): &Self::Borrowed<'_>, output: u8) -> WordTest {
+        config.sufficient_test(output)
+    }
+    #[inline(always)]
+    fn decide_all<C: Code>(
         (config, local): &mut Self::Borrowed<'_>,
         packets: &mut [Packet],
         fates: &mut [u8],
     ) {
         // A copy: what a function that is not inlined gets by reference has to lie in memory.
         let mut own = (*config, &mut **local);
-        decide_each(packets, fates, move |packet| Self::decide::<NATIVE>(&mut own, packet));
+        decide_each(packets, fates, move |packet| Self::decide::<C>(&mut own, packet));
     }
     #[inline(always)]
     fn before((config, local): &mut Self::Borrowed<'_>, now: Time) {
@@ -144,17 +164,14 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
     }
     const IS_LOOKUP: bool = E::IS_LOOKUP;
     #[inline(always)]
-    fn decide<const NATIVE: bool>(
-        (config, local): &mut Self::Borrowed<'_>,
-        packet: &mut Packet,
-    ) -> u8 {
+    fn decide<C: Code>((config, local): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
         match E::On::of(packet) {
             Some(view) => config.packet(local, view).index(),
             None => NOT_TAKEN,
         }
     }
     #[inline(always)]
-    fn decide_kept<const NATIVE: bool>(
+    fn decide_kept<C: Code>(
         (config, local): &mut Self::Borrowed<'_>,
         ip: &mut PinnedIpv4<'_>,
     ) -> u8 {
@@ -174,15 +191,12 @@ impl<E: PerBatch> Stage for PerBatchNode<E> {
     #[inline(always)]
     fn after(_: &mut Self::Borrowed<'_>, _: &mut Cx) {}
     #[inline(always)]
-    fn decide<const NATIVE: bool>(
-        (config, local): &mut Self::Borrowed<'_>,
-        packet: &mut Packet,
-    ) -> u8 {
+    fn decide<C: Code>((config, local): &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
         let Some(view) = E::On::of(packet) else { return Self::NOT_TAKEN };
         if config.can_pass(local, view) { 0 } else { STOP }
     }
     #[inline(always)]
-    fn decide_kept<const NATIVE: bool>(
+    fn decide_kept<C: Code>(
         (config, local): &mut Self::Borrowed<'_>,
         ip: &mut PinnedIpv4<'_>,
     ) -> u8 {
@@ -243,20 +257,27 @@ impl<S: Stage> Stage for OptionalStage<S> {
     fn is_native(borrowed: &Self::Borrowed<'_>) -> bool {
         borrowed.as_ref().is_none_or(S::is_native)
     }
+    const HAS_SUFFICIENT_TESTS: bool = S::HAS_SUFFICIENT_TESTS;
     #[inline(always)]
-    fn decide<const NATIVE: bool>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
+    fn sufficient_test(borrowed: &Self::Borrowed<'_>, output: u8) -> WordTest {
+        borrowed.as_ref().map_or(WordTest::NONE, |it| S::sufficient_test(it, output))
+    }
+    const CAN_PASS_BURST: bool = S::CAN_PASS_BURST;
+    #[inline(always)]
+    fn burst_effect(borrowed: &Self::Borrowed<'_>, burst: &BurstSummary) -> BurstEffect {
+        borrowed.as_ref().map_or(BurstEffect::Passes, |it| S::burst_effect(it, burst))
+    }
+    #[inline(always)]
+    fn decide<C: Code>(borrowed: &mut Self::Borrowed<'_>, packet: &mut Packet) -> u8 {
         match borrowed {
-            Some(borrowed) => S::decide::<NATIVE>(borrowed, packet),
+            Some(borrowed) => S::decide::<C>(borrowed, packet),
             None => 0,
         }
     }
     #[inline(always)]
-    fn decide_kept<const NATIVE: bool>(
-        borrowed: &mut Self::Borrowed<'_>,
-        ip: &mut PinnedIpv4<'_>,
-    ) -> u8 {
+    fn decide_kept<C: Code>(borrowed: &mut Self::Borrowed<'_>, ip: &mut PinnedIpv4<'_>) -> u8 {
         match borrowed {
-            Some(borrowed) => S::decide_kept::<NATIVE>(borrowed, ip),
+            Some(borrowed) => S::decide_kept::<C>(borrowed, ip),
             None => 0,
         }
     }

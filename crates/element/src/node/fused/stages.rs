@@ -1,12 +1,14 @@
 //! The stages of a chain, and the path of a packet through them.
 
+use super::code::Code;
 use super::log::{ExitLog, PanicGuard};
 use super::{ChainPart, ChainSpec, EXITED, STOP, Stage, StagePlace, StageSpec};
 use crate::cx::Cx;
+use crate::element::BurstEffect;
 use crate::exec::ExecState;
 use crate::node::{RoleNode, ThroughRole};
 use crate::time::Time;
-use castanet_packet::{Packet, PinnedIpv4};
+use castanet_packet::{BurstSummary, Packet, PinnedIpv4, WordTest};
 use std::marker::PhantomData;
 
 /// The stages of a chain: a nested pair of [`Stage`]s that ends in `()`, [`FinalStage`] or
@@ -42,9 +44,15 @@ pub trait Stages: Send + Sized + 'static {
     }
 }
 
-/// Stages that packets can go through. `NATIVE` says that stages use the code that was compiled for their
-/// arguments, and `HELD` that a stage has stopped a packet before ([`ExitLog`]).
+/// Stages that packets can go through.
 pub trait StageRun {
+    /// Number of stages that can pass a burst ([`Stage::CAN_PASS_BURST`]).
+    const PASSERS: usize = 0;
+    /// Whether all of these pass a burst of which this is true.
+    #[inline(always)]
+    fn pass_burst(&self, _burst: &BurstSummary) -> bool {
+        true
+    }
     /// Whether the last stage is a lookup: `run` ends before it, and `look_up` is to follow.
     const LOOKS_UP: bool = false;
     /// Whether the elements have the arguments for which code was compiled.
@@ -54,16 +62,11 @@ pub trait StageRun {
     /// After the burst; `elements` are those from these stages on.
     fn after(&mut self, elements: &[usize], exec: &mut ExecState);
     /// Runs a packet; returns its fate, or [`EXITED`] if it left before the end.
-    fn run<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8;
+    fn run<C: Code>(&mut self, packet: &mut Packet, place: StagePlace, log: &mut ExitLog) -> u8;
     /// Has the last stage decide about packets that have come to it, if it is a lookup; `fates` gets their
     /// fates.
     #[inline(always)]
-    fn look_up<const NATIVE: bool>(
+    fn look_up<C: Code>(
         &mut self,
         _packets: &mut [Packet],
         _fates: &mut [u8],
@@ -74,7 +77,7 @@ pub trait StageRun {
     /// Runs a packet that is known to be IPv4 through the next stages that keep it so; returns 0, or
     /// [`EXITED`]. A last stage is none of them: it checks for itself.
     #[inline(always)]
-    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
+    fn run_ipv4<C: Code>(
         &mut self,
         _ip: &mut PinnedIpv4<'_>,
         _place: StagePlace,
@@ -84,40 +87,54 @@ pub trait StageRun {
     }
     /// Runs a packet through the stages behind those.
     #[inline(always)]
-    fn run_rest<const HELD: bool, const NATIVE: bool>(
+    fn run_rest<C: Code>(
         &mut self,
         packet: &mut Packet,
         place: StagePlace,
         log: &mut ExitLog,
     ) -> u8 {
-        self.run::<HELD, NATIVE>(packet, place, log)
+        self.run::<C>(packet, place, log)
     }
+}
+
+/// The fewest stages that can pass a burst for which a summary of the burst is made: it takes as many instructions a packet
+/// as two of them.
+const LEAST_PASSERS: usize = 3;
+
+/// The fewest packets for which a summary is made.
+const LEAST_PACKETS: usize = 8;
+
+/// The summary of a burst, if it is of use to such stages.
+#[inline(always)]
+pub(super) fn summary<V: StageRun>(packets: &[Packet]) -> Option<BurstSummary> {
+    let is_of_use = V::PASSERS >= LEAST_PASSERS && packets.len() >= LEAST_PACKETS;
+    is_of_use.then(|| BurstSummary::of(packets))
 }
 
 /// Has a stage decide, under a guard.
 #[inline(always)]
-fn decide<S: Stage, const NATIVE: bool>(
+fn decide<S: Stage, C: Code>(
     element: &mut S::Borrowed<'_>,
     packet: &mut Packet,
     place: StagePlace,
     log: &ExitLog,
 ) -> u8 {
     let guard = PanicGuard::new(place, log);
-    let fate = S::decide::<NATIVE>(element, packet);
+    let fate = S::decide::<C>(element, packet);
     std::mem::forget(guard);
     fate
 }
 
 /// The same about a packet that is known to be IPv4.
 #[inline(always)]
-fn decide_kept<S: Stage, const NATIVE: bool>(
+fn decide_kept<S: Stage, C: Code>(
     element: &mut S::Borrowed<'_>,
     ip: &mut PinnedIpv4<'_>,
     place: StagePlace,
     log: &ExitLog,
 ) -> u8 {
     let guard = PanicGuard::new(place, log);
-    let fate = S::decide_kept::<NATIVE>(element, ip);
+    let fate = S::decide_kept::<C>(element, ip);
     std::mem::forget(guard);
     fate
 }
@@ -134,6 +151,8 @@ fn behind(place: StagePlace) -> StagePlace {
 pub struct StageList<'a, S: Stage, T> {
     stage: S::Borrowed<'a>,
     next_port: u8,
+    /// The test that is sufficient for the next stage.
+    test: WordTest,
     rest: T,
 }
 
@@ -168,7 +187,9 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
     #[inline(always)]
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>> {
         let (&next_port, next_ports) = next_ports.split_first()?;
-        Some(StageList { stage: self.0.borrow()?, next_port, rest: self.1.borrow(next_ports)? })
+        let stage = self.0.borrow()?;
+        let test = S::sufficient_test(&stage, next_port);
+        Some(StageList { stage, next_port, test, rest: self.1.borrow(next_ports)? })
     }
     #[inline(always)]
     fn run_branches(
@@ -185,6 +206,20 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
 
 impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     const LOOKS_UP: bool = T::LOOKS_UP;
+    const PASSERS: usize = S::CAN_PASS_BURST as usize + T::PASSERS;
+
+    #[inline(always)]
+    fn pass_burst(&self, burst: &BurstSummary) -> bool {
+        if Self::PASSERS == 0 {
+            return true;
+        }
+        match S::burst_effect(&self.stage, burst) {
+            BurstEffect::Passes => self.rest.pass_burst(burst),
+            _ if S::CAN_PASS_BURST => false,
+            BurstEffect::Keeps => self.rest.pass_burst(burst),
+            BurstEffect::Unknown => false,
+        }
+    }
 
     #[inline(always)]
     fn is_native(&self) -> bool {
@@ -206,27 +241,25 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     }
 
     #[inline(always)]
-    fn run<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8 {
+    fn run<C: Code>(&mut self, packet: &mut Packet, place: StagePlace, log: &mut ExitLog) -> u8 {
+        if C::SHORT && S::CAN_PASS_BURST {
+            return self.rest.run::<C>(packet, place.next(), log);
+        }
         if !S::KEEPS {
-            return self.run_one::<HELD, NATIVE>(packet, place, log);
+            return self.run_one::<C>(packet, place, log);
         }
         // Where several stages in a row see IPv4, one check is enough for all.
         let Some(mut ip) = packet.pinned_ipv4() else {
-            return self.refuse::<HELD, NATIVE>(packet, place, log);
+            return self.refuse::<C>(packet, place, log);
         };
-        match self.run_ipv4::<HELD, NATIVE>(&mut ip, place, log) {
+        match self.run_ipv4::<C>(&mut ip, place, log) {
             EXITED => EXITED,
-            _ => self.run_rest::<HELD, NATIVE>(packet, place, log),
+            _ => self.run_rest::<C>(packet, place, log),
         }
     }
 
     #[inline(always)]
-    fn run_ipv4<const HELD: bool, const NATIVE: bool>(
+    fn run_ipv4<C: Code>(
         &mut self,
         ip: &mut PinnedIpv4<'_>,
         place: StagePlace,
@@ -235,37 +268,40 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
         if !S::KEEPS {
             return 0;
         }
-        if HELD && log.stops_at(place) {
+        if C::SHORT && S::CAN_PASS_BURST {
+            return self.rest.run_ipv4::<C>(ip, place.next(), log);
+        }
+        if C::HELD && log.stops_at(place) {
             return log.exit(ip.packet(), place, STOP);
         }
-        let fate = decide_kept::<S, NATIVE>(&mut self.stage, ip, place, log);
+        let fate = decide_kept::<S, C>(&mut self.stage, ip, place, log);
         if fate != self.on() {
             return log.exit(ip.packet(), place, fate);
         }
-        self.rest.run_ipv4::<HELD, NATIVE>(ip, place.next(), log)
+        self.rest.run_ipv4::<C>(ip, place.next(), log)
     }
 
     #[inline(always)]
-    fn look_up<const NATIVE: bool>(
+    fn look_up<C: Code>(
         &mut self,
         packets: &mut [Packet],
         fates: &mut [u8],
         place: StagePlace,
         log: &ExitLog,
     ) {
-        self.rest.look_up::<NATIVE>(packets, fates, place.next(), log);
+        self.rest.look_up::<C>(packets, fates, place.next(), log);
     }
 
     #[inline(always)]
-    fn run_rest<const HELD: bool, const NATIVE: bool>(
+    fn run_rest<C: Code>(
         &mut self,
         packet: &mut Packet,
         place: StagePlace,
         log: &mut ExitLog,
     ) -> u8 {
         match S::KEEPS {
-            true => self.rest.run_rest::<HELD, NATIVE>(packet, place.next(), log),
-            false => self.run::<HELD, NATIVE>(packet, place, log),
+            true => self.rest.run_rest::<C>(packet, place.next(), log),
+            false => self.run::<C>(packet, place, log),
         }
     }
 }
@@ -279,36 +315,34 @@ impl<S: Stage, T: StageRun> StageList<'_, S, T> {
 
     /// Has a packet leave that is not IPv4, unless the stage is absent.
     #[inline(always)]
-    fn refuse<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8 {
+    fn refuse<C: Code>(&mut self, packet: &mut Packet, place: StagePlace, log: &mut ExitLog) -> u8 {
         // The constant spares the compiler the stages behind, once more for each stage.
         if S::OPTIONAL && S::is_absent(&self.stage) {
-            return self.rest.run::<HELD, NATIVE>(packet, place.next(), log);
+            return self.rest.run::<C>(packet, place.next(), log);
         }
-        let fate = if HELD && log.stops_at(place) { STOP } else { S::NOT_TAKEN };
+        let fate = if C::HELD && log.stops_at(place) { STOP } else { S::NOT_TAKEN };
         log.exit(packet, place, fate)
     }
 
     /// Runs a packet through this stage, and on.
     #[inline(always)]
-    fn run_one<const HELD: bool, const NATIVE: bool>(
+    fn run_one<C: Code>(
         &mut self,
         packet: &mut Packet,
         place: StagePlace,
         log: &mut ExitLog,
     ) -> u8 {
-        if HELD && log.stops_at(place) {
+        if C::HELD && log.stops_at(place) {
             return log.exit(packet, place, STOP);
         }
-        let fate = decide::<S, NATIVE>(&mut self.stage, packet, place, log);
+        let fate = match S::HAS_SUFFICIENT_TESTS && self.test.passes(packet) {
+            true => self.on(),
+            false => decide::<S, C>(&mut self.stage, packet, place, log),
+        };
         if fate != self.on() {
             return log.exit(packet, place, fate);
         }
-        self.rest.run::<HELD, NATIVE>(packet, place.next(), log)
+        self.rest.run::<C>(packet, place.next(), log)
     }
 }
 
@@ -344,12 +378,7 @@ impl StageRun for () {
     #[inline(always)]
     fn after(&mut self, _: &[usize], _: &mut ExecState) {}
     #[inline(always)]
-    fn run<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        _: &mut Packet,
-        _: StagePlace,
-        _: &mut ExitLog,
-    ) -> u8 {
+    fn run<C: Code>(&mut self, _: &mut Packet, _: StagePlace, _: &mut ExitLog) -> u8 {
         0
     }
 }
@@ -402,23 +431,18 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
         }
     }
     #[inline(always)]
-    fn run<const HELD: bool, const NATIVE: bool>(
-        &mut self,
-        packet: &mut Packet,
-        place: StagePlace,
-        log: &mut ExitLog,
-    ) -> u8 {
-        if HELD && log.stops_at(place) {
+    fn run<C: Code>(&mut self, packet: &mut Packet, place: StagePlace, log: &mut ExitLog) -> u8 {
+        if C::HELD && log.stops_at(place) {
             return log.exit(packet, place, STOP);
         }
         if S::IS_LOOKUP {
             return 0;
         }
-        decide::<S, NATIVE>(&mut self.0, packet, place, log)
+        decide::<S, C>(&mut self.0, packet, place, log)
     }
 
     #[inline(always)]
-    fn look_up<const NATIVE: bool>(
+    fn look_up<C: Code>(
         &mut self,
         packets: &mut [Packet],
         fates: &mut [u8],
@@ -426,7 +450,7 @@ impl<S: Stage> StageRun for FinalRun<'_, S> {
         log: &ExitLog,
     ) {
         let guard = PanicGuard::new(place, log);
-        S::decide_all::<NATIVE>(&mut self.0, packets, fates);
+        S::decide_all::<C>(&mut self.0, packets, fates);
         std::mem::forget(guard);
     }
 }
