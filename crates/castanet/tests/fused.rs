@@ -222,7 +222,10 @@ fn compare(case: &Case) {
     std::fs::create_dir_all(&folder).unwrap();
     let mut numbers = Rng(0x1234_5678_9abc_def1);
     // Hundreds of packets of one kind, then of the other.
-    let faults = |n: usize| if n / 300 % 2 == 0 { Faults::Any } else { Faults::Hops };
+    let faults = |n: usize| match n / 300 % 2 {
+        0 => Faults::Any,
+        _ => Faults::Hops,
+    };
     let frames: Vec<_> = (0..8000).map(|n| (case.frame)(&mut numbers, faults(n))).collect();
     std::fs::write(folder.join("in.pcap"), capture(&frames)).unwrap();
     let (fused, apart) = (run(&folder, case, true, false), run(&folder, case, false, false));

@@ -1,10 +1,10 @@
-//! What is true of all packets of a burst.
+//! Summaries of bursts: facts about all of their packets.
 
 use crate::packet::{FIX_IP_SRC_FLAG, IPV4, IPV4_FLAGS, Packet, SHARED, TYPE_MASK, is_group};
 use crate::raw::RawPacket;
 use wide::{i16x8, u64x2};
 
-/// What is true of all packets of a burst, by their descriptors: a question about each packet can then be asked
+/// Facts about all packets of a burst, by their descriptors: a question about each packet can then be asked
 /// once for all. It stays true of a part of the packets, and of packets that do not change.
 #[derive(Clone, Copy, Debug)]
 pub struct BurstSummary {
@@ -133,7 +133,7 @@ mod tests {
     /// An IPv4 packet of 40 bytes whose header has `header_len` bytes.
     fn ipv4(header_len: u8) -> Packet {
         let mut bytes = [0; 40];
-        bytes[0] = 0x40 | header_len / 4;
+        bytes[0] = 0x40 | (header_len / 4);
         let mut packet = Packet::from_bytes(&bytes);
         assert!(packet.mark_ipv4(0, header_len.into(), 40));
         packet
@@ -180,7 +180,7 @@ mod tests {
         let mut packet = ipv4(20);
         assert!(packet.mark_ipv4(0, 24, 40));
         assert!(!BurstSummary::of(std::slice::from_ref(&packet)).is_ipv4_without_options());
-        // Who has all bytes may change the header.
+        // A caller with all bytes may change the header.
         let mut packet = ipv4(20);
         packet.bytes_mut()[0] = 0x46;
         assert!(!BurstSummary::of(&[packet, ipv4(20)]).is_ipv4());

@@ -173,6 +173,17 @@ impl Packet {
         prefetch(self.frame.as_ptr().cast::<u8>().wrapping_add(HEADER + DEFAULT_HEADROOM));
     }
 
+    /// Prefetches the cache line of the first bytes, and that of annotations in the frame if there are any: for a packet that has
+    /// waited in a queue.
+    #[inline]
+    pub fn prefetch(&self) {
+        let frame = self.frame.as_ptr().cast::<u8>();
+        prefetch(frame.wrapping_add(self.data.into()));
+        if self.has(COLD) {
+            prefetch(frame);
+        }
+    }
+
     /// [`Packet::receive`] for a shared frame, or one that is too short for the usual headroom or for
     /// `bytes`.
     #[cold]

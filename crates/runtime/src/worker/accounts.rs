@@ -348,16 +348,17 @@ impl Accounts {
         shares.choose(self.mark, may_run)
     }
 
-    /// Whether the router's own tasks wait for others, for [`MOST_WAITS`] runs at most: because all accounts to which they bring
-    /// packets have full stores, or, for the time of a long run, as many packets as a run may take. More packets would be
-    /// dropped there, or would be out of the cache when they are processed.
+    /// Whether the router's own tasks wait for others: because all accounts to which they bring packets have full stores, or,
+    /// for the time of a long run of each, as many packets as a run may take. They wait for [`MOST_WAITS`] runs at most, or for one
+    /// of each account. More packets would be dropped there, or would be out of the cache when they are processed.
     #[inline]
     fn own_tasks_wait(&self, tasks: &Tasks, burst: usize) -> bool {
         let (runs, mark) = self.own_run;
-        if self.receivers.is_empty() || self.runs - runs >= MOST_WAITS {
+        let receivers = self.receivers.len() as u64;
+        if receivers == 0 || self.runs - runs >= MOST_WAITS.max(receivers) {
             return false;
         }
-        let is_soon = self.mark.saturating_sub(mark) < self.long_run;
+        let is_soon = self.mark.saturating_sub(mark) < self.long_run * receivers;
         self.receivers.iter().all(|&account| {
             let state = &self.states[account];
             let has_enough = state.is_full() || is_soon && state.has_whole_run(burst);

@@ -113,6 +113,9 @@ fn drop_short(batch: &mut Batch, cx: &mut Cx) {
     }
 }
 
+/// Packets that are prefetched before one is looked at: while they have waited, their memory may have left the caches.
+const PREFETCHED: usize = 8;
+
 impl Store for FromVirtualDevice {
     type Local = FromVirtualDeviceState;
     type Fate = FromVirtualDeviceExit;
@@ -133,7 +136,11 @@ impl Store for FromVirtualDevice {
         let (packets, bytes) = (into.len(), into.byte_count());
         state.waiting.take(n, into);
         // Headers are marked here, not in `enqueue`: they are then in the cache for the elements below.
-        into.as_mut_slice()[packets..].iter_mut().for_each(mark_ethernet);
+        let taken = &mut into.as_mut_slice()[packets..];
+        for n in 0..taken.len() {
+            taken.get(n + PREFETCHED).into_iter().for_each(Packet::prefetch);
+            mark_ethernet(&mut taken[n]);
+        }
         state.count += (into.len() - packets) as u64;
         state.byte_count += into.byte_count() - bytes;
     }

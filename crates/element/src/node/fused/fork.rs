@@ -113,7 +113,7 @@ struct BranchRun<'a, 'l> {
     /// Its number.
     number: u8,
     packets: &'a mut [Packet],
-    /// What is true of all of these, if it is of use.
+    /// The summary of these packets, if it is of use.
     burst: Option<&'a BurstSummary>,
     fates: &'a mut [u8],
     log: &'a mut ExitLog<'l>,
