@@ -6,7 +6,7 @@ use crate::exec::{
 use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
 use crate::time::Time;
-use castanet_packet::{Batch, Exits, Packet, Pool};
+use castanet_packet::{Batch, Exits, MAX_BURST, Packet, Pool};
 use std::any::Any;
 use std::slice;
 use std::time::Duration;
@@ -95,6 +95,13 @@ impl Cx<'_> {
     /// Packets that a source produces at once by default.
     pub fn burst(&self) -> usize {
         self.exec.burst
+    }
+
+    /// Packets that a device receives at once where a run takes `n`: two bursts, so that more packets share the worker's turn.
+    /// Where packets go one at a time, and where accounts bound what a run takes, it is `n`.
+    pub fn long_burst(&self, n: usize) -> usize {
+        let is_bounded = n == 1 || self.exec.store_inputs.is_some();
+        if is_bounded { n } else { (2 * n).min(MAX_BURST) }
     }
 
     /// Emits a packet to an output, or drops and counts it.

@@ -1,6 +1,6 @@
 //! Summaries of bursts: facts about all of their packets.
 
-use crate::packet::{FIX_IP_SRC_FLAG, IPV4, IPV4_FLAGS, Packet, SHARED, TYPE_MASK, is_group};
+use crate::packet::{FIX_IP_SRC_FLAG, IPV4, IPV4_FLAGS, Packet, TYPE_MASK, is_group};
 use crate::raw::RawPacket;
 use wide::{i16x8, u64x2};
 
@@ -46,7 +46,7 @@ impl Bits {
 impl BurstSummary {
     /// That of these packets.
     #[inline]
-    pub fn of(packets: &[Packet]) -> BurstSummary {
+    pub fn of<'p>(packets: impl IntoIterator<Item = &'p Packet>) -> BurstSummary {
         let (mut all, mut any) = ([u64x2::splat(u64::MAX); 2], [u64x2::splat(0); 2]);
         let mut max = i16x8::splat(0);
         for packet in packets {
@@ -84,12 +84,6 @@ impl BurstSummary {
     #[inline]
     pub fn is_ipv4_without_options(&self) -> bool {
         self.all.flags() & IPV4_FLAGS == IPV4_FLAGS
-    }
-
-    /// Whether a frame may have several owners.
-    #[inline]
-    pub fn has_shared(&self) -> bool {
-        self.any.flags() & SHARED != 0
     }
 
     /// Whether a packet has the `FIX_IP_SRC` annotation.
@@ -144,7 +138,7 @@ mod tests {
         let mut packets = [ipv4(20), ipv4(20), ipv4(20)];
         let summary = BurstSummary::of(&packets);
         assert!(summary.is_ipv4() && summary.is_ipv4_without_options());
-        assert!(!summary.has_shared() && !summary.has_fix_ip_src());
+        assert!(!summary.has_fix_ip_src());
         assert_eq!(summary.paint(), Some(0));
         assert!(!summary.may_be_to_group());
         assert_eq!(summary.max_network_len(), Some(40));
@@ -166,10 +160,6 @@ mod tests {
             packets[0].set_packet_type(kind);
             assert_eq!(BurstSummary::of(&packets[..1]).may_be_to_group(), is_group);
         }
-
-        let copy = packets[2].share();
-        assert!(BurstSummary::of(&packets).has_shared());
-        drop(copy);
     }
 
     #[test]

@@ -16,7 +16,9 @@
 //! 3. A header offset is 0 or at least `HEADER`. It may lie beyond the end
 //!    of the packet; its users check that.
 //! 4. If `IPV4` is set, 20 bytes from `network` on lie before `data + len`.
-//! 5. Without the flag `COLD`, timestamp and annotations read as zeros,
+//! 5. With `NO_OPTIONS`, the header had no options when `IPV4` was set with it. Code that
+//!    changes the length of a marked header clears both; the memory does not depend on it.
+//! 6. Without the flag `COLD`, timestamp and annotations read as zeros,
 //!    whatever the frame's header contains.
 
 use std::fmt;

@@ -96,6 +96,21 @@ fn a_port_takes_more_addresses_and_other_bursts() {
 }
 
 #[test]
+fn a_port_is_asked_for_two_bursts_where_no_account_bounds_runs() {
+    let account = "t :: { Idle -> Discard }; CPUAccount(t, GUARANTEE 10%);";
+    for (arguments, more, burst) in [("", "", 128), (", BURST 16", "", 16), ("", account, 64)] {
+        // The driver has as many packets as it is asked for.
+        let config = format!(
+            "DPDKInfo(4096); f :: FromDPDKDevice(0{arguments}) -> b :: AverageBatchCounter
+                 -> c :: Counter -> Discard; Idle -> ToDPDKDevice(0); {more}
+             Script(label l, wait 10ms, goto l $(lt $(c.count) 10000), stop)"
+        );
+        let output = run("--vdev net_null0", &config, &["b.average_total", "c.count"]);
+        assert_eq!(number(&output, "b.average_total"), burst, "{config}");
+    }
+}
+
+#[test]
 fn a_port_takes_another_address_and_fewer_queues_for_its_hash() {
     let output = run(
         "--vdev net_null0",

@@ -21,10 +21,10 @@ mod stages;
 
 use super::{RoleNode, ThroughRole};
 use crate::exec::ExecState;
-use castanet_packet::{Batch, Packet};
+use castanet_packet::{Batch, BurstSummary, Packet};
 use code::{NativeCode, OwnCode, RemainderCode, ShortCode};
 use log::ExitLog;
-use stages::{StageRun, summary};
+use stages::{StageRun, wants_summary};
 use std::cell::Cell;
 use std::mem::take;
 
@@ -304,9 +304,10 @@ impl<S: Stages> CompiledChain<S> {
         log: &mut ExitLog,
         exec: &mut ExecState,
     ) -> Option<bool> {
+        let is_wanted = wants_summary(&self.stages, packets.len());
+        let burst = is_wanted.then(|| BurstSummary::of(&*packets));
         let mut stages = self.stages.borrow(&self.next_ports)?;
         stages.before(exec.now);
-        let burst = summary::<S::Borrowed<'_>>(packets);
         let is_short = burst.is_some_and(|burst| stages.pass_burst(&burst));
         let is_done = match (stages.is_native(), is_short) {
             (true, true) => run_all::<S, ShortCode>(&mut stages, packets, fates, log),

@@ -53,8 +53,7 @@ impl PerPacket for DecIPTTL {
 
     #[inline(always)]
     fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
-        // A write to a frame with several owners moves the packet.
-        match burst.is_ipv4() && !burst.has_shared() {
+        match burst.is_ipv4() {
             true => BurstEffect::Keeps,
             false => BurstEffect::Unknown,
         }

@@ -20,7 +20,7 @@ pub struct FromDPDKDeviceArgs {
     /// Whether to receive packets for other hosts too.
     #[arg(keyword, default = false)]
     pub(super) promisc: bool,
-    /// Number of packets to receive at once; 0 for two of the engine's bursts.
+    /// Number of packets to receive at once; 0 for two of the engine's bursts, or one where accounts bound runs.
     #[arg(keyword, default = 0)]
     pub(super) burst: u32,
     /// Number of descriptors of each queue; 0 for 1024, or the driver's limit.

@@ -14,7 +14,6 @@ use crate::dpdk::{Dpdk, Options, RxQueues};
 use crate::error::IoError;
 use crate::sys::dpdk::PortStats;
 use castanet_element::device as devices;
-use castanet_element::packet::BURST;
 use castanet_element::prelude::*;
 use castanet_element::resource::from_args;
 use castanet_kit::flow_rules::FlowRule;
@@ -83,10 +82,6 @@ pub struct FromDPDKDevice {
 /// between them has to hold the packets, and the cost of a call is shared by more packets.
 const FORWARDED_BURSTS: usize = 8;
 
-/// Number of the engine's bursts that the element receives at once: a driver delivers them in one call, and the worker's
-/// turn is shared by more packets.
-const RECEIVED_BURSTS: usize = 2;
-
 /// The exit of received packets.
 #[derive(Fate)]
 pub enum FromDPDKDeviceExit {
@@ -117,7 +112,7 @@ pub struct FromDPDKDeviceState {
 
 #[handlers]
 impl FromDPDKDevice {
-    /// Number of packets to receive at once; 0 for two of the engine's bursts.
+    /// Number of packets to receive at once; 0 for two of the engine's bursts, or one where accounts bound runs.
     #[read]
     fn burst(&self) -> u32 {
         self.settings.burst
@@ -455,10 +450,9 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
 }
 
 impl FromDPDKDevice {
-    /// Number of packets to receive at once, where a run takes `n`. A worker that bounds its runs asks for fewer than a burst.
-    fn most(&self, n: usize) -> usize {
-        let is_bounded = self.settings.burst > 0 || n < BURST;
-        if is_bounded { n } else { RECEIVED_BURSTS * n }
+    /// Number of packets to receive at once, where a run takes `n`.
+    fn most(&self, n: usize, cx: &Cx) -> usize {
+        if self.settings.burst > 0 { n } else { cx.long_burst(n) }
     }
 
     /// The options with which `worker` opens the port.
@@ -546,7 +540,7 @@ impl Source for FromDPDKDevice {
         let mut interrupt = None;
         loop {
             let mut batch = Batch::new();
-            if let Err(error) = device.receive(cx.pool(), &mut batch, self.most(n)) {
+            if let Err(error) = device.receive(cx.pool(), &mut batch, self.most(n, cx)) {
                 cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
                 return NextRun::At(cx.now() + Duration::from_secs(1));
             }

@@ -145,7 +145,7 @@ impl HostState {
             cx.chatter(&format!("{}: {error}", device.name()));
             return NextRun::At(cx.now() + Duration::from_secs(1));
         }
-        if device.is_gone() {
+        if device.is_gone() || self.retry.is_some() {
             return NextRun::At(self.make_again(cx));
         }
         if batch.is_empty() {
@@ -173,7 +173,7 @@ impl HostState {
 
     /// Sends packets to the host; `refused` and `full` are the reasons to drop them.
     pub(super) fn send<F: Fate>(&mut self, batch: Batch, refused: F, full: F, cx: &mut Cx) {
-        if self.device.get().is_some_and(Tap::is_gone) {
+        if self.device.get().is_some_and(Tap::is_gone) || self.retry.is_some() {
             self.make_again(cx);
         }
         let Some(device) = self.device.get_mut().filter(|it| !it.is_gone()) else {
@@ -206,7 +206,8 @@ impl HostState {
             return retry;
         }
         let setup = self.setup.as_ref();
-        let made = device.make_again();
+        // It may be there already, and only not be set up yet.
+        let made = if device.is_gone() { device.make_again() } else { Ok(()) };
         match made.and_then(|()| setup.map_or(Ok(()), |setup| device.configure_host(setup))) {
             Ok(()) => {
                 cx.chatter(&format!("{}: the device is there again", device.name()));

@@ -423,6 +423,11 @@ pub(crate) static FUSIONS: &[Fusion] = &[
     fuse!(packet Order, packet Part; Spread => batch Weigh, packet Trip, packet Count),
     fuse!(maybe Repaint, packet PaintProbe, packet PaintProbe, packet PaintProbe, packet Order),
     fuse!(; Spread => maybe Repaint, packet PaintProbe, packet PaintProbe, packet PaintProbe),
+    fuse!(
+        packet HeaderFilter; Spread =>
+        packet HeaderProbe, packet HeaderProbe, packet HeaderProbe
+    ),
+    fuse!(packet HeaderProbe, packet HeaderProbe, packet HeaderProbe, packet Order),
 ];
 
 /// Counts packets by the code that saw them.
@@ -480,18 +485,18 @@ struct PaintProbe {
 }
 
 #[derive(Default, Local)]
-struct PaintProbeState {
+struct ProbeState {
     /// Packets that it has looked at.
     #[read]
     seen: u64,
-    /// Packets of the colour.
+    /// Packets for which it is there.
     #[read]
     count: u64,
 }
 
 impl PerPacket for PaintProbe {
     type On = on::Any;
-    type Local = PaintProbeState;
+    type Local = ProbeState;
     type Fate = ();
     const CAN_PASS_BURST: bool = true;
     fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
@@ -500,9 +505,74 @@ impl PerPacket for PaintProbe {
             _ => BurstEffect::Keeps,
         }
     }
-    fn packet(&self, state: &mut PaintProbeState, packet: &mut Packet) {
+    fn packet(&self, state: &mut ProbeState, packet: &mut Packet) {
         state.seen += 1;
         state.count += u64::from(packet.paint() == self.color);
+    }
+}
+
+/// Makes IPv4 headers of packets; some have options.
+#[derive(Element)]
+struct HeaderMaker {
+    /// How many packets there are to one with options; 0 for none.
+    #[arg]
+    every: u64,
+}
+
+impl PerPacket for HeaderMaker {
+    type On = on::Any;
+    type Local = CountState;
+    type Fate = ();
+    fn packet(&self, made: &mut CountState, packet: &mut Packet) {
+        made.count += 1;
+        let words = if self.every > 0 && made.count.is_multiple_of(self.every) { 6 } else { 5 };
+        packet.truncate(0);
+        let bytes = packet.put_back(40);
+        bytes.fill(0);
+        bytes[0] = 0x40 | words;
+        assert!(packet.mark_ipv4(0, u16::from(words) * 4, 40));
+    }
+}
+
+/// Sends packets whose header has options elsewhere.
+#[derive(Element)]
+struct HeaderFilter;
+
+impl PerPacket for HeaderFilter {
+    type On = on::PinnedIpv4;
+    type Local = ();
+    type Fate = HeaderFilterExit;
+    fn packet(&self, _: &mut (), ip: PinnedIpv4) -> HeaderFilterExit {
+        if ip.has_options() { HeaderFilterExit::Options } else { HeaderFilterExit::Plain }
+    }
+}
+
+#[derive(Fate)]
+enum HeaderFilterExit {
+    /// Packets without options.
+    Plain,
+    /// Packets with options.
+    Options,
+}
+
+/// Counts the packets that it looks at, and those whose header has options. It need not look at a burst without any.
+#[derive(Element)]
+struct HeaderProbe;
+
+impl PerPacket for HeaderProbe {
+    type On = on::PinnedIpv4;
+    type Local = ProbeState;
+    type Fate = ();
+    const CAN_PASS_BURST: bool = true;
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        match burst.is_ipv4_without_options() {
+            true => BurstEffect::Passes,
+            false => BurstEffect::Keeps,
+        }
+    }
+    fn packet(&self, state: &mut ProbeState, ip: PinnedIpv4) {
+        state.seen += 1;
+        state.count += u64::from(ip.has_options());
     }
 }
 
@@ -602,6 +672,9 @@ pub(crate) static CLASSES: &[Class] = &[
     per_packet::<CodeProbe>(),
     per_packet::<Repaint>(),
     per_packet::<PaintProbe>(),
+    per_packet::<HeaderMaker>(),
+    per_packet::<HeaderFilter>(),
+    per_packet::<HeaderProbe>(),
     per_packet::<Order>(),
     per_batch::<Weigh>(),
     per_batch::<Copy>(),

@@ -268,3 +268,32 @@ fn what_changes_packets_ends_what_is_known_of_their_burst() {
     assert_eq!(number(&mut router, "p.count"), 3200);
     clean(router);
 }
+
+#[test]
+fn packets_that_have_left_a_chain_do_not_count_in_its_bursts() {
+    let probes = |name: &str| {
+        format!("{name}1 :: HeaderProbe -> {name}2 :: HeaderProbe -> {name}3 :: HeaderProbe")
+    };
+    // None has options, one in twenty has, and those leave before the branches.
+    let text = |every: u64| {
+        format!("Make(3200) -> HeaderMaker({every}) -> {} -> Order(false) -> End", probes("p"))
+    };
+    let mut router = same(&text(0));
+    assert_eq!(seen(&mut router, "p"), 0);
+    clean(router);
+    let mut router = same(&text(20));
+    assert_eq!(number(&mut router, "p1.count"), 160);
+    assert!(seen(&mut router, "p") > 3 * 3000);
+    clean(router);
+    let text = format!(
+        "Make(3200) -> HeaderMaker(20) -> f :: HeaderFilter -> s :: Spread; f[1] -> aside :: End;
+         s[0] -> {} -> e :: End; s[1] -> {} -> e",
+        probes("a"),
+        probes("b")
+    );
+    let mut router = same(&text);
+    assert_eq!((seen(&mut router, "a"), seen(&mut router, "b")), (0, 0));
+    assert_eq!(number(&mut router, "aside.count"), 160);
+    assert_eq!(number(&mut router, "e.count"), 3040);
+    clean(router);
+}

@@ -137,9 +137,9 @@ impl Store for FromVirtualDevice {
         state.waiting.take(n, into);
         // Headers are marked here, not in `enqueue`: they are then in the cache for the elements below.
         let taken = &mut into.as_mut_slice()[packets..];
-        for n in 0..taken.len() {
-            taken.get(n + PREFETCHED).into_iter().for_each(Packet::prefetch);
-            mark_ethernet(&mut taken[n]);
+        for index in 0..taken.len() {
+            taken.get(index + PREFETCHED).into_iter().for_each(Packet::prefetch);
+            mark_ethernet(&mut taken[index]);
         }
         state.count += (into.len() - packets) as u64;
         state.byte_count += into.byte_count() - bytes;

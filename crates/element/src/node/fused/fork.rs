@@ -3,7 +3,7 @@
 use super::code::{Code, NativeCode, OwnCode, RemainderCode, ShortCode};
 use super::log::ExitLog;
 use super::selection::{AllPackets, PacketOrder, Selection};
-use super::stages::{FinalRun, FinalStage, StageRun, Stages, summary};
+use super::stages::{FinalRun, FinalStage, StageRun, Stages, wants_summary};
 use super::{
     ChainPart, ChainSpec, EXITED, Elements, MAX_BRANCHES, NextPorts, STOP, Stage, StagePlace,
 };
@@ -81,7 +81,8 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
         exec: &mut ExecState,
     ) {
         exec.branch_counts.fill(0);
-        let burst = summary::<T::Borrowed<'_>>(packets);
+        let is_wanted = self.branches.iter().any(|it| wants_summary(&it.stages, packets.len()));
+        let burst = is_wanted.then(|| summary(packets, fates, log));
         let burst = burst.as_ref();
         let mut branches = self.branches.iter_mut().zip(0u8..);
         if let Some(fate) = of_all {
@@ -106,6 +107,16 @@ impl<S: Stage, T: Stages> Stages for ForkStage<S, T> {
         }
         exec.branch_counts[MAX_BRANCHES] = others;
     }
+}
+
+/// The summary of the packets that have not left the chain.
+#[inline(always)]
+fn summary(packets: &[Packet], fates: &[u8], log: &ExitLog) -> BurstSummary {
+    if log.exits.is_empty() {
+        return BurstSummary::of(packets);
+    }
+    let stayed = packets.iter().zip(fates).filter(|(_, fate)| **fate != EXITED);
+    BurstSummary::of(stayed.map(|(packet, _)| packet))
 }
 
 /// A branch and the packets of a burst.

@@ -161,6 +161,10 @@ macro_rules! native_stage {
         }
         const CAN_PASS_BURST: bool = E::CAN_PASS_BURST;
         #[inline(always)]
+        fn may_be_native(&self) -> bool {
+            self.answer.is_native || self.answer.was_lent
+        }
+        #[inline(always)]
         fn burst_effect((stage, _): &Self::Borrowed<'_>, burst: &BurstSummary) -> BurstEffect {
             <$node<E> as Stage>::burst_effect(stage, burst)
         }

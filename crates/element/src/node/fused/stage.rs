@@ -60,6 +60,14 @@ pub trait Stage: Send + Sized + 'static {
     }
     /// As [`PerPacket::CAN_PASS_BURST`].
     const CAN_PASS_BURST: bool = false;
+    /// Whether there is an element that can pass bursts.
+    fn can_pass_burst(&self) -> bool {
+        Self::CAN_PASS_BURST
+    }
+    /// Whether the element may have the arguments for which code was compiled; `false` if it is known not to.
+    fn may_be_native(&self) -> bool {
+        true
+    }
     /// As [`PerPacket::burst_effect`].
     fn burst_effect(_borrowed: &Self::Borrowed<'_>, _burst: &BurstSummary) -> BurstEffect {
         BurstEffect::Unknown
@@ -263,6 +271,14 @@ impl<S: Stage> Stage for OptionalStage<S> {
         borrowed.as_ref().map_or(WordTest::NONE, |it| S::sufficient_test(it, output))
     }
     const CAN_PASS_BURST: bool = S::CAN_PASS_BURST;
+    #[inline(always)]
+    fn can_pass_burst(&self) -> bool {
+        S::CAN_PASS_BURST && self.0.is_some()
+    }
+    #[inline(always)]
+    fn may_be_native(&self) -> bool {
+        self.0.as_ref().is_none_or(S::may_be_native)
+    }
     #[inline(always)]
     fn burst_effect(borrowed: &Self::Borrowed<'_>, burst: &BurstSummary) -> BurstEffect {
         borrowed.as_ref().map_or(BurstEffect::Passes, |it| S::burst_effect(it, burst))

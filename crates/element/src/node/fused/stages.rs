@@ -28,6 +28,11 @@ pub trait Stages: Send + Sized + 'static {
     fn node(&mut self, place: StagePlace) -> Option<&mut dyn ThroughRole>;
     /// The node at a place, to look at.
     fn peek(&self, place: StagePlace) -> Option<&dyn ThroughRole>;
+    /// Number of elements that can pass a burst; `None` if one has arguments for which no code was compiled.
+    #[inline(always)]
+    fn passers(&self) -> Option<usize> {
+        None
+    }
     /// Borrows configurations and states for a burst; `None` if workers share one of the states.
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>>;
     /// Runs packets that have come to a fork on through their branches; `fates` has those of the fork, and
@@ -46,7 +51,7 @@ pub trait Stages: Send + Sized + 'static {
 
 /// Stages that packets can go through.
 pub trait StageRun {
-    /// Number of stages that can pass a burst ([`Stage::CAN_PASS_BURST`]).
+    /// The most stages that can pass a burst ([`Stage::CAN_PASS_BURST`]).
     const PASSERS: usize = 0;
     /// Whether all of these pass a burst of which this is true.
     #[inline(always)]
@@ -104,11 +109,12 @@ const LEAST_PASSERS: usize = 3;
 /// The fewest packets for which a summary is made.
 const LEAST_PACKETS: usize = 8;
 
-/// The summary of a burst, if it is of use to such stages.
+/// Whether a summary of a burst of so many packets is of use to these stages.
 #[inline(always)]
-pub(super) fn summary<V: StageRun>(packets: &[Packet]) -> Option<BurstSummary> {
-    let is_of_use = V::PASSERS >= LEAST_PASSERS && packets.len() >= LEAST_PACKETS;
-    is_of_use.then(|| BurstSummary::of(packets))
+pub(super) fn wants_summary<S: Stages>(stages: &S, packets: usize) -> bool {
+    <S::Borrowed<'_> as StageRun>::PASSERS >= LEAST_PASSERS
+        && packets >= LEAST_PACKETS
+        && stages.passers().is_some_and(|passers| passers >= LEAST_PASSERS)
 }
 
 /// Has a stage decide, under a guard.
@@ -183,6 +189,11 @@ impl<S: Stage, T: Stages> Stages for (S, T) {
             StagePlace { branch: 0, stage: 0 } => self.0.peek(),
             place => self.1.peek(behind(place)),
         }
+    }
+    #[inline(always)]
+    fn passers(&self) -> Option<usize> {
+        let rest = self.1.passers().filter(|_| self.0.may_be_native())?;
+        Some(usize::from(self.0.can_pass_burst()) + rest)
     }
     #[inline(always)]
     fn borrow(&mut self, next_ports: &[u8]) -> Option<Self::Borrowed<'_>> {
@@ -361,6 +372,10 @@ impl Stages for () {
     }
     fn peek(&self, _: StagePlace) -> Option<&dyn ThroughRole> {
         None
+    }
+    #[inline(always)]
+    fn passers(&self) -> Option<usize> {
+        Some(0)
     }
     #[inline(always)]
     fn borrow(&mut self, _: &[u8]) -> Option<()> {
