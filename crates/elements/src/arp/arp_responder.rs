@@ -145,6 +145,8 @@ impl PerPacket for ARPResponder {
 impl ARPResponder {
     /// The configured Ethernet address and the reply to `packet`, if it is an ARP request for an
     /// address of `entries`.
+    // A call would copy the reply once more.
+    #[inline(always)]
     fn reply_to(&self, packet: &Packet) -> Option<(MacAddr, Arp)> {
         let (ether, rest) = Ethernet::from_prefix(packet.bytes())?;
         let (message, _) = Arp::from_prefix(rest)?;

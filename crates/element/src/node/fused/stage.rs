@@ -52,7 +52,7 @@ pub trait Stage: Send + Sized + 'static {
     }
     /// As [`PerPacket::IS_LOOKUP`].
     const IS_LOOKUP: bool = false;
-    /// As [`PerPacket::HAS_SUFFICIENT_TESTS`].
+    /// As [`PerPacket::HAS_SUFFICIENT_TESTS`]. A stage that may be absent has none: packets would pay for the question where it is.
     const HAS_SUFFICIENT_TESTS: bool = false;
     /// As [`PerPacket::sufficient_test`].
     fn sufficient_test(_borrowed: &Self::Borrowed<'_>, _output: u8) -> WordTest {
@@ -264,11 +264,6 @@ impl<S: Stage> Stage for OptionalStage<S> {
     #[inline(always)]
     fn is_native(borrowed: &Self::Borrowed<'_>) -> bool {
         borrowed.as_ref().is_none_or(S::is_native)
-    }
-    const HAS_SUFFICIENT_TESTS: bool = S::HAS_SUFFICIENT_TESTS;
-    #[inline(always)]
-    fn sufficient_test(borrowed: &Self::Borrowed<'_>, output: u8) -> WordTest {
-        borrowed.as_ref().map_or(WordTest::NONE, |it| S::sufficient_test(it, output))
     }
     const CAN_PASS_BURST: bool = S::CAN_PASS_BURST;
     #[inline(always)]

@@ -8,7 +8,7 @@ use crate::graph::assign::AccountPlan;
 use castanet_packet::{HeapPayment, MAX_BURST};
 
 /// Runs of others for which an account with fewer packets than a run may take waits for more, and for which the router's
-/// own tasks wait while accounts have enough.
+/// own tasks wait at least while accounts have enough.
 pub(super) const MOST_WAITS: u64 = 16;
 
 /// An account on one worker: its plan, its use and its runs.
