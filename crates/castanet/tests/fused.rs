@@ -29,7 +29,8 @@ impl Rng {
 enum Faults {
     /// Any.
     Any,
-    /// Only hops that are used up: whole bursts then have what most packets have.
+    /// Those by which packets leave before the routing table, and hops that are used up: all packets of a burst that come to
+    /// its branches are then alike.
     Hops,
 }
 

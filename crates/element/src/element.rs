@@ -73,6 +73,8 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// Whether [`burst_effect`](PerPacket::burst_effect) is [`BurstEffect::Passes`] for usual bursts: a fused
     /// chain then has code in which the element does not look at packets.
     const CAN_PASS_BURST: bool = false;
+    /// Whether there may be a [`sufficient_test`](PerPacket::sufficient_test).
+    const HAS_SUFFICIENT_TESTS: bool = false;
     /// Called before each burst, for work that is the same for all its packets.
     #[inline]
     fn begin_burst(&self, _local: &mut Self::Local, _now: Time) {}
@@ -100,8 +102,6 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     fn burst_effect(&self, _burst: &BurstSummary) -> BurstEffect {
         BurstEffect::Unknown
     }
-    /// Whether there may be a [`sufficient_test`](PerPacket::sufficient_test).
-    const HAS_SUFFICIENT_TESTS: bool = false;
     /// A test of packets that all go to `output`, and about which [`packet`](PerPacket::packet) would do
     /// nothing else: a fused chain asks it first.
     #[inline]
@@ -134,6 +134,8 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     const PER_WORKER: bool = false;
     /// Whether [`PerBatch::can_pass`] lets any packet pass, so that the class can be in a fused chain.
     const CAN_PASS: bool = false;
+    /// As [`PerPacket::CAN_PASS_BURST`].
+    const CAN_PASS_BURST: bool = false;
     /// Opens files and devices and sets the first timer, before any packet flows and without an effect
     /// that others notice: the configuration may still be refused, and another one still run. Files
     /// and devices that this method opens close when the state is dropped.
@@ -161,8 +163,6 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn can_pass(&self, _local: &mut Self::Local, _packet: <Self::On as View>::Of<'_>) -> bool {
         false
     }
-    /// As [`PerPacket::CAN_PASS_BURST`].
-    const CAN_PASS_BURST: bool = false;
     /// As [`PerPacket::burst_effect`], for [`can_pass`](PerBatch::can_pass).
     #[inline]
     fn burst_effect(&self, _burst: &BurstSummary) -> BurstEffect {

@@ -5,7 +5,7 @@ use crate::raw::RawPacket;
 use wide::{i16x8, u64x2};
 
 /// Facts about all packets of a burst, by their descriptors: a question about each packet can then be asked
-/// once for all. It stays true of a part of the packets, and of packets that do not change.
+/// once for all. They stay true of a part of the packets, and while packets do not change.
 #[derive(Clone, Copy, Debug)]
 pub struct BurstSummary {
     /// Bits that are set in all packets.

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::testbed::{LATER, SOON, program, until};
+use crate::testbed::{LATER, SOON, program, until, until_or};
 
 /// The ways to receive and send.
 const METHODS: [&str; 2] = ["AF_XDP", "AF_PACKET"];
@@ -521,14 +521,11 @@ fn a_device_that_the_router_made_is_made_again() {
         for times in 1..=2 {
             namespace.ip("link del tap0").unwrap();
             let again = "tap0: the device is there again";
-            let began = std::time::Instant::now();
-            loop {
+            let complaint = || format!("it is not made again: {}", router.stderr());
+            until_or(complaint, || {
                 answered();
-                if router.stderr().contains(again) && answered() {
-                    break;
-                }
-                assert!(began.elapsed() < LATER, "it is not made again: {}", router.stderr());
-            }
+                router.stderr().contains(again) && answered()
+            });
             let removed = router.stderr().matches("tap0: the device was removed").count();
             // Each element says so for itself, unless it finds the device there again.
             assert!((times..=2 * times).contains(&removed), "{}", router.stderr());

@@ -141,10 +141,15 @@ impl Drop for TestNetwork {
 }
 
 /// Repeats until a condition is met.
-pub(crate) fn until(complaint: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) fn until(complaint: &str, condition: impl FnMut() -> bool) {
+    until_or(|| complaint.to_owned(), condition);
+}
+
+/// The same, with a complaint that is made when it is needed.
+pub(crate) fn until_or(complaint: impl Fn() -> String, mut condition: impl FnMut() -> bool) {
     let began = Instant::now();
     while !condition() {
-        assert!(began.elapsed() < LATER, "{complaint}");
+        assert!(began.elapsed() < LATER, "{}", complaint());
         std::thread::sleep(Duration::from_millis(20));
     }
 }

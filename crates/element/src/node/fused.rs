@@ -308,7 +308,7 @@ impl<S: Stages> CompiledChain<S> {
         let burst = is_wanted.then(|| BurstSummary::of(&*packets));
         let mut stages = self.stages.borrow(&self.next_ports)?;
         stages.before(exec.now);
-        let is_short = burst.is_some_and(|burst| stages.pass_burst(&burst));
+        let is_short = burst.is_some_and(|burst| stages.passes_burst(&burst));
         let is_done = match (stages.is_native(), is_short) {
             (true, true) => run_all::<S, ShortCode>(&mut stages, packets, fates, log),
             (true, false) => run_all::<S, NativeCode>(&mut stages, packets, fates, log),

@@ -82,7 +82,7 @@ impl Build for Classifier {
         };
         let sufficient = (0..=u8::MAX).take(outputs).map(|output| {
             let test = program.sufficient_test(output);
-            test.map_or(WordTest::NONE, |test| WordTest::new(test.offset, test.mask, test.lo))
+            test.map_or(WordTest::NONE, |test| WordTest::new(test.offset, test.mask, test.value))
         });
         let sufficient = sufficient.collect();
         Ok(Classifier { patterns: args.patterns, alignment, program, sufficient })

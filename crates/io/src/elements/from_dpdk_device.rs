@@ -451,7 +451,7 @@ pub(super) fn device(config: &str, names: &Names) -> Option<devices::Device> {
 
 impl FromDPDKDevice {
     /// Number of packets to receive at once, where a run takes `n`.
-    fn most(&self, n: usize, cx: &Cx) -> usize {
+    fn receive_burst(&self, n: usize, cx: &Cx) -> usize {
         if self.settings.burst > 0 { n } else { cx.long_burst(n) }
     }
 
@@ -540,7 +540,7 @@ impl Source for FromDPDKDevice {
         let mut interrupt = None;
         loop {
             let mut batch = Batch::new();
-            if let Err(error) = device.receive(cx.pool(), &mut batch, self.most(n, cx)) {
+            if let Err(error) = device.receive(cx.pool(), &mut batch, self.receive_burst(n, cx)) {
                 cx.chatter(&format!("FromDPDKDevice({}): {error}", self.settings.port));
                 return NextRun::At(cx.now() + Duration::from_secs(1));
             }

@@ -40,7 +40,7 @@ pub struct HostState {
     waiting: TxQueue,
     /// The host's side, as it is made again if somebody removes it.
     setup: Option<HostSide>,
-    /// While the device is gone, the time of the next attempt to make it again.
+    /// While the device is gone or not set up, the time of the next attempt to make it again.
     retry: Option<Time>,
     /// The error of the last attempt; the same is not reported twice.
     obstacle: String,
@@ -139,13 +139,16 @@ impl HostState {
 
     /// Emits up to `n` packets that the host has sent.
     pub(super) fn receive(&mut self, n: usize, cx: &mut Cx) -> NextRun {
+        if self.retry.is_some() {
+            return NextRun::At(self.make_again(cx));
+        }
         let Some(device) = self.device.get_mut() else { return NextRun::Done };
         let mut batch = Batch::new();
         if let Err(error) = device.receive(cx.pool(), &mut batch, n) {
             cx.chatter(&format!("{}: {error}", device.name()));
             return NextRun::At(cx.now() + Duration::from_secs(1));
         }
-        if device.is_gone() || self.retry.is_some() {
+        if device.is_gone() {
             return NextRun::At(self.make_again(cx));
         }
         if batch.is_empty() {

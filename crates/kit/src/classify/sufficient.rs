@@ -1,5 +1,6 @@
 //! Tests that decide alone to which output a packet goes.
 
+use super::conjunctions::MaskedWord;
 use super::facts::Facts;
 use super::graph::{Graph, OUT, Target};
 use super::pattern::{Base, Test};
@@ -9,14 +10,16 @@ use super::program::Program;
 const MOST: usize = 64;
 
 impl Program {
-    /// A comparison of a word of the packet with a value: packets that have the whole word and pass go to `output`,
+    /// A word of the packet that decides alone: packets that have all four bytes, and this value under the mask, go to `output`,
     /// whatever the other tests are. `None` if there is no such test, if the program has more than 64 tests, or if a table has
     /// replaced them.
-    pub fn sufficient_test(&self, output: u8) -> Option<Test> {
+    pub fn sufficient_test(&self, output: u8) -> Option<MaskedWord> {
         let graph = self.test_graph().filter(|graph| graph.nodes.len() <= MOST)?;
         let tests = graph.nodes.iter().map(|node| node.test);
         let mut tests = tests.filter(|test| test.base == Base::Packet && test.is_equality());
-        tests.find(|test| is_sufficient(graph, test, OUT + Target::from(output)))
+        let Test { base, offset, mask, lo: value, .. } =
+            tests.find(|test| is_sufficient(graph, test, OUT + Target::from(output)))?;
+        Some(MaskedWord { base, offset, mask, value })
     }
 }
 
@@ -49,7 +52,7 @@ mod tests {
     /// Offset, mask and value of the test for an output.
     fn sufficient(patterns: &[&str], output: u8) -> Option<(u16, u32, u32)> {
         let test = program(patterns).sufficient_test(output)?;
-        Some((test.offset, test.mask, test.lo))
+        Some((test.offset, test.mask, test.value))
     }
 
     #[test]
@@ -91,7 +94,7 @@ mod tests {
                 let Some(test) = program.sufficient_test(output) else { continue };
                 for packet in &packets {
                     let word = packet.get(usize::from(test.offset)..).and_then(<[u8]>::first_chunk);
-                    let passes = word.is_some_and(|it| u32::from_be_bytes(*it) & test.mask == test.lo);
+                    let passes = word.is_some_and(|it| u32::from_be_bytes(*it) & test.mask == test.value);
                     prop_assert!(!passes || program.run_bytes(packet) == Some(output));
                 }
             }

@@ -1,6 +1,6 @@
 //! The bed that the tests lie in: a router of small elements, and its balance.
 
-use crate::{calls, deferred, drops, elements, moving, queues, replaced, straight};
+use crate::{calls, deferred, drops, elements, moving, probes, queues, replaced, straight};
 use castanet_element::class::Library;
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{HotSwapSource, Options, Router};
@@ -15,6 +15,7 @@ pub(crate) fn library() -> Library {
         drops::CLASSES,
         elements::CLASSES,
         moving::CLASSES,
+        probes::CLASSES,
         queues::CLASSES,
         replaced::CLASSES,
         straight::CLASSES,

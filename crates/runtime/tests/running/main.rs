@@ -13,6 +13,7 @@ mod elements;
 mod faults;
 mod fused;
 mod moving;
+mod probes;
 mod queues;
 mod replaced;
 mod straight;

@@ -156,7 +156,7 @@ impl BranchRun<'_, '_> {
             });
         };
         stages.before(self.exec.now);
-        let is_short = self.burst.is_some_and(|burst| stages.pass_burst(burst));
+        let is_short = self.burst.is_some_and(|burst| stages.passes_burst(burst));
         let is_done = match (stages.is_native(), is_short) {
             (true, true) => self.run_all::<_, ShortCode>(&mut stages, order),
             (true, false) => self.run_all::<_, NativeCode>(&mut stages, order),

@@ -55,7 +55,7 @@ pub trait StageRun {
     const PASSERS: usize = 0;
     /// Whether all of these pass a burst of which this is true.
     #[inline(always)]
-    fn pass_burst(&self, _burst: &BurstSummary) -> bool {
+    fn passes_burst(&self, _burst: &BurstSummary) -> bool {
         true
     }
     /// Whether the last stage is a lookup: `run` ends before it, and `look_up` is to follow.
@@ -220,14 +220,14 @@ impl<S: Stage, T: StageRun> StageRun for StageList<'_, S, T> {
     const PASSERS: usize = S::CAN_PASS_BURST as usize + T::PASSERS;
 
     #[inline(always)]
-    fn pass_burst(&self, burst: &BurstSummary) -> bool {
+    fn passes_burst(&self, burst: &BurstSummary) -> bool {
         if Self::PASSERS == 0 {
             return true;
         }
         match S::burst_effect(&self.stage, burst) {
-            BurstEffect::Passes => self.rest.pass_burst(burst),
+            BurstEffect::Passes => self.rest.passes_burst(burst),
             _ if S::CAN_PASS_BURST => false,
-            BurstEffect::Keeps => self.rest.pass_burst(burst),
+            BurstEffect::Keeps => self.rest.passes_burst(burst),
             BurstEffect::Unknown => false,
         }
     }

@@ -7,8 +7,8 @@ use super::run_bound::RunBound;
 use crate::graph::assign::AccountPlan;
 use castanet_packet::{HeapPayment, MAX_BURST};
 
-/// Runs of others for which an account with fewer packets than a run may take waits for more, and for which the router's
-/// own tasks wait at least while accounts have enough.
+/// The most runs of others for which an account with fewer packets than a run may take waits for more. The router's own tasks wait
+/// for as many while accounts have enough, or for one of each account.
 pub(super) const MOST_WAITS: u64 = 16;
 
 /// An account on one worker: its plan, its use and its runs.
