@@ -37,7 +37,7 @@ pub(crate) struct BenchRing {
     /// Number of flows.
     #[arg(keyword, default = FLOWS, range = 1..)]
     flows: usize,
-    /// Number of packets to send at once; 0 for the engine's burst.
+    /// Number of packets to send at once; 0 for what a device receives at once.
     #[arg(keyword, default = 0, range = 0..=256)]
     burst: usize,
 }
@@ -60,7 +60,7 @@ pub(crate) struct Ring {
 
 impl BenchRing {
     fn burst(&self, cx: &Cx) -> usize {
-        if self.burst > 0 { self.burst } else { cx.burst() }
+        if self.burst > 0 { self.burst } else { cx.long_burst(cx.burst()) }
     }
 }
 

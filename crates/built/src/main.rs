@@ -4,10 +4,15 @@
 //! it this is `castanet` itself.
 #![forbid(unsafe_code)]
 
+mod processor;
+
 use std::process::ExitCode;
 
 include!(concat!(env!("OUT_DIR"), "/program.rs"));
 
 fn main() -> ExitCode {
-    castanet::main(PROGRAM)
+    match processor::reason_against() {
+        Some(why) => castanet::refuse(&why),
+        None => castanet::main(PROGRAM),
+    }
 }

@@ -55,6 +55,12 @@ pub(crate) mod exit {
     pub(crate) const INTERRUPTED: i32 = 130;
 }
 
+/// Says why the program cannot run here.
+pub fn refuse(why: &str) -> ExitCode {
+    terminal::complain(format_args!("castanet: {why}"));
+    ExitCode::FAILURE
+}
+
 /// Runs the command line of this process, for a program with these parts built in.
 pub fn main(program: Program) -> ExitCode {
     program::set(program);

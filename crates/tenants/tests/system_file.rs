@@ -78,6 +78,44 @@ fn devices_that_the_wire_cannot_tell_apart_are_errors() {
 }
 
 #[test]
+fn devices_of_one_interface_are_an_error() {
+    let text = ONE.to_owned() + "[device.lan]\ninterface = \"wan\"\n";
+    let (_, errors) = system(&text, &[""]);
+    let wanted = "system.toml:8: `wan` is the interface of another device, too\n\
+                  system.toml:1: device `wan` is here\n";
+    assert_eq!(errors, wanted);
+}
+
+#[test]
+fn an_installed_configuration_takes_no_place_of_a_file() {
+    for store in [".", "./", "./."] {
+        let text = format!("store = \"{store}\"\n{ONE}");
+        let (_, errors) = system(&text, &[""]);
+        let wanted = "system.toml:5: `a.click` is the place of installed configurations of tenant `a`, too\n";
+        assert_eq!(errors, wanted, "{store}");
+    }
+    let (_, errors) = system(&format!("store = \"installed\"\n{ONE}"), &[""]);
+    assert_eq!(errors, "");
+}
+
+#[test]
+fn a_bandwidth_lets_something_pass() {
+    for (bandwidth, is_right) in [
+        ("0", false),
+        ("0bps", false),
+        ("7bps", false),
+        ("fast", false),
+        ("8bps", true),
+        ("1Gbps", true),
+    ] {
+        let (_, errors) = system(&format!("{ONE}bandwidth_in = \"{bandwidth}\"\n"), &[""]);
+        let wanted = "system.toml:8: `bandwidth_in` of device `eth1` of tenant `a` is not a bandwidth such as \
+                      \"100Mbps\", at least 8 bits a second\n";
+        assert_eq!(errors, if is_right { "" } else { wanted }, "{bandwidth}");
+    }
+}
+
+#[test]
 fn a_tenant_keeps_to_its_bounds() {
     let text = "\
 FromDevice(eth2) -> ToDump(/tmp/x);

@@ -291,7 +291,10 @@ impl InstanceService {
             return Err("it has a process of its own here, whose state cannot be set".to_owned());
         }
         if !tenants.configurations.graph_of(number).elements.is_empty() {
-            return Err("it runs here; `castanet tenants remove` makes room".to_owned());
+            return Err(
+                "it runs there already; `castanet tenants remove` on that machine makes room"
+                    .to_owned(),
+            );
         }
         tenants.check_stays(tenant).map_err(|error| error.to_string())?;
         tenants.put_arrival(router, &reader, number, text)?;

@@ -167,7 +167,7 @@ impl DepartureRun {
         channel.send(&DepartureMessage::Commit)?;
         let report = match channel.receive() {
             Ok(ArrivalMessage::Running(report)) => report,
-            Ok(ArrivalMessage::Refused(reason)) => return Err(Failure::Here(reason)),
+            Ok(ArrivalMessage::Refused(reason)) => return Err(Failure::Here(refusal(&reason))),
             Ok(ArrivalMessage::Ready) => return Err(Failure::Here(OUT_OF_ORDER.to_owned())),
             Err(error) => return Err(Failure::Unknown(error)),
         };
@@ -272,10 +272,15 @@ impl DepartureRun {
 /// A message that does not belong here.
 const OUT_OF_ORDER: &str = "the other instance answers out of order";
 
+/// A reason of the other instance, for which it takes no tenant.
+fn refusal(reason: &str) -> String {
+    format!("the other instance refuses: {reason}")
+}
+
 fn ready(channel: &mut SecureChannel) -> Result<(), String> {
     match channel.receive()? {
         ArrivalMessage::Ready => Ok(()),
-        ArrivalMessage::Refused(reason) => Err(reason),
+        ArrivalMessage::Refused(reason) => Err(refusal(&reason)),
         ArrivalMessage::Running(_) => Err(OUT_OF_ORDER.to_owned()),
     }
 }

@@ -19,7 +19,9 @@ const TEXT: &str = "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> Strip(14) 
 const CARGO: &str = r#"#!/bin/sh
 case "$1" in
     -vV) echo "release: VERSION"; echo "host: none"; exit;;
-    --version|--print) echo none; exit;;
+    --print) [ "$2" = target-cpus ] && echo "    native  - this one" && echo "    old"; echo none; exit;;
+    --version) echo none; exit;;
+    -C) echo "target_feature=\"$2\""; exit;;
     vendor) mkdir -p vendor; exit;;
 esac
 echo "$@" >> "$0.calls"
@@ -148,6 +150,16 @@ fn a_program_is_built_once_and_then_copied() {
         assert!(words.len() < 3 || result.err.is_empty(), "{}", result.err);
     }
     assert!(place.text("n").contains("(\"n\", \"5\"),"), "{}", place.text("n"));
+    // And another processor.
+    let old = place.build(&["five.click", "-o", "old", "--target-cpu", "old", "--json"]);
+    let record: Value = serde_json::from_str(&old.out).unwrap();
+    assert_eq!((&record["cached"], &record["target_cpu"]), (&false.into(), &"old".into()));
+    let call = place.text("bin/cargo.calls");
+    assert!(call.lines().last().unwrap().contains(" -C target-cpu=old"), "{call}");
+    let calls = place.calls();
+    let err = place.complaint(2, &["five.click", "-o", "older", "--target-cpu", "older"]);
+    assert!(err.contains("`older` is no processor that "), "{err}");
+    assert_eq!(place.calls(), calls);
     assert!(!place.files().iter().any(|name| name.ends_with(".part")), "{:?}", place.files());
 }
 

@@ -31,6 +31,8 @@ fn passive_scripts_have_arguments_and_values() {
     let sum = "s :: Script(TYPE PASSIVE, init n 0, goto done $(eq $# 0), label more,
                  set n $(add $n $(shift)), goto more $(gt $# 0), label done, return $n/$0);";
     prints(&format!("{sum} Script(print s.run 1 2 3, print $(s.run 4), stop)"), "6/run\n10/run\n");
+    // An error without words fails the call, and says nothing.
+    prints("s :: Script(TYPE PASSIVE, error); Script(write s.run, print $?, stop)", "-1\n");
     let hears = "s :: Script(TYPE PASSIVE, print \"$write $args $2\");";
     prints(
         &format!("{hears} Script(write s.run a b, print s.run c, stop)"),

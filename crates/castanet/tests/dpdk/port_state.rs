@@ -42,6 +42,21 @@ fn ports_tell_which_checksums_are_wrong_and_drop_nothing_for_it() {
     assert_eq!(counts("said2", ""), [100, 0, 0]);
 }
 
+/// A port of which there are always packets.
+#[test]
+fn receiving_can_be_stopped_and_started() {
+    let config = "DPDKInfo(2048); f :: FromDPDKDevice(0) -> c :: Counter -> Discard;
+        Script(label first, wait 10ms, goto first $(eq $(c.count) 0),
+            write f.active false, wait 50ms, set n $(c.count), wait 50ms,
+            print $(f.active) $(eq $n $(c.count)), write f.active true,
+            label again, wait 10ms, goto again $(eq $n $(c.count)), print $(f.active), stop)";
+    let output = run("--vdev net_null0", config, &[]);
+    assert_eq!(output, "false true\ntrue\n");
+    let config = "f :: FromDPDKDevice(0, ACTIVE false) -> c :: Counter -> Discard;
+        Script(wait 50ms, print $(f.active) $(c.count), stop)";
+    assert_eq!(run("--vdev net_null0", config, &[]), "false 0\n");
+}
+
 #[test]
 fn a_port_has_handlers_for_its_link_and_counters() {
     let (from, _) = capture("told", (0..300).map(|n| 60 + n % 900));

@@ -210,6 +210,30 @@ fn tenants_come_and_go_while_a_neighbour_pings() {
     it.stop();
 }
 
+/// By a reply that nobody has asked for, and else when it is asked again.
+#[test]
+fn a_neighbour_with_another_ethernet_address_is_found_again() {
+    let it = TenantsNetwork::new("tenants-neighbour");
+    it.ping(0, "192.168.7.1", 2);
+    let answers = || {
+        let ping = it.hosts[0].command("ping").args(["-n", "-c", "1", "-W", "1", "192.168.7.1"]);
+        ping.output().unwrap().success()
+    };
+    it.peer.ip("link set eth0 address 02:00:00:00:00:22").unwrap();
+    let tell = "import sys
+from scapy.all import ARP, Ether, sendp
+mac, ip = '02:00:00:00:00:22', '10.9.0.2'
+sendp(Ether(src=mac, dst='ff:ff:ff:ff:ff:ff') / ARP(op=2, hwsrc=mac, psrc=ip, hwdst=mac, pdst=ip), iface='eth0')";
+    it.peer.command("/usr/bin/python3").args(["-c", tell]).check().unwrap();
+    let table = || it.client(&["ctl", "read", "wan/querier.table"]);
+    until("the reply is heard", || table().contains("02-00-00-00-00-22"));
+    assert!(answers(), "{}", table());
+    it.peer.ip("link set eth0 address 02:00:00:00:00:33").unwrap();
+    until("the neighbour is asked again", answers);
+    assert!(table().contains("02-00-00-00-00-33"), "{}", table());
+    it.stop();
+}
+
 #[test]
 fn the_example_is_right() {
     let example = Path::new(HOST).with_file_name("system.toml");

@@ -264,7 +264,7 @@ fn a_move_that_fails_leaves_the_tenant_where_it_is() {
         command.timeout(LATER).check().unwrap();
     }
     it.tenants(1, &["install", "red", HOST]).check().unwrap();
-    expect(&it, &listen(1), "it runs here; `castanet tenants remove` makes room");
+    expect(&it, &listen(1), "the other instance refuses: it runs there already");
     it.tenants(1, &["remove", "red"]).check().unwrap();
     let unknown = it.tenants(0, &["move", "rde", &listen(1)]).output().unwrap();
     let said = unknown.printed();

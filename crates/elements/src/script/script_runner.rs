@@ -461,6 +461,10 @@ impl Environment for ScriptEnvironment<'_> {
     }
     fn report_error(&mut self, message: &str) {
         self.errors.count += 1;
+        // A script that ends by `error` alone says nothing.
+        if message.is_empty() {
+            return;
+        }
         match &mut self.errors.destination {
             Destination::Collected(messages) => messages.push(message.to_owned()),
             Destination::Console { context: None } => self.desk.chatter(&format!("{message}\n")),

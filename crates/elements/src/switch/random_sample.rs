@@ -2,6 +2,7 @@
 
 use castanet_element::args::Names;
 use castanet_element::prelude::*;
+use castanet_kit::units::fixed_point;
 
 /// Samples packets at random, each with the same probability.
 ///
@@ -19,6 +20,12 @@ use castanet_element::prelude::*;
 /// > in  1.0.0.2 > 2.0.0.2 udp len 60
 /// < out 1.0.0.2 > 2.0.0.2 udp len 60
 /// = none.drops 1
+/// ```
+///
+/// ```click
+/// Idle -> rare :: RandomSample(DROP 0.9) -> Discard
+/// = rare.sampling_prob 0.1
+/// = rare.drop_prob 0.9
 /// ```
 ///
 /// ```click
@@ -53,11 +60,22 @@ pub struct RandomSampleArgs {
     active: bool,
 }
 
-/// Returns `p`. Fails unless it is a probability.
-fn check_probability(p: f64) -> Result<f64, ArgError> {
+/// Bits behind the point that Click's draws and probabilities have.
+const FRACTION_BITS: u32 = 28;
+/// The probability 1.
+const ONE: u32 = 1 << FRACTION_BITS;
+
+/// Returns `p`. Fails, in Click with these words, unless it is a probability.
+fn check_probability(p: f64, click: &str) -> Result<f64, ArgError> {
     let valid = (0.0..=1.0).contains(&p).then_some(p);
-    valid.ok_or_else(|| ArgError::new(format!("{p} is no probability: it wants 0 to 1")))
+    let error = || ArgError::new(format!("{p} is no probability: it wants 0 to 1"));
+    valid.ok_or_else(|| error().click(click))
 }
+
+/// Click's words about an argument that is no probability.
+const WRONG_ARGUMENT: &str = "sampling probability must be between 0 and 1";
+/// The same about a value that a handler is to set.
+const WRONG_VALUE: &str = "Must be given a number between 0.0 and 1.0";
 
 impl Build for RandomSample {
     type Args = RandomSampleArgs;
@@ -65,15 +83,22 @@ impl Build for RandomSample {
     fn build(args: RandomSampleArgs, _: &Setup) -> Result<Self, ArgError> {
         let both = "give at most one of SAMPLE and DROP";
         let sample = match (args.sample.or(args.p), args.drop) {
-            (Some(p), None) => check_probability(p)?,
-            (None, Some(q)) => 1.0 - check_probability(q)?,
+            (Some(p), None) => check_probability(p, WRONG_ARGUMENT)?,
+            (None, Some(q)) => 1.0 - check_probability(q, WRONG_ARGUMENT)?,
             (Some(_), Some(_)) => return Err(ArgError::new(both)),
             (None, None) => {
                 let error = ArgError::new("no probability").help("give P or DROP");
-                return Err(error.click("sampling probability must be between 0 and 1"));
+                return Err(error.click(WRONG_ARGUMENT));
             }
         };
         Ok(RandomSample { sample, active: args.active })
+    }
+}
+
+impl RandomSample {
+    /// The probability that a packet passes, in units of 1 / [`ONE`].
+    fn limit(&self) -> u32 {
+        (self.sample * f64::from(ONE)).round() as u32
     }
 }
 
@@ -82,28 +107,31 @@ impl RandomSample {
     /// The arguments as they are in effect.
     #[read]
     fn config(&self) -> String {
-        format!("SAMPLE {}, ACTIVE {}", self.sample, self.active)
+        format!("SAMPLE {}, ACTIVE {}", self.sampling_prob(), self.active)
     }
     /// Probability that a packet passes, from 0 to 1.
     #[read]
-    fn sampling_prob(&self) -> f64 {
-        self.sample
+    fn sampling_prob(&self) -> String {
+        fixed_point(self.limit().into(), FRACTION_BITS)
     }
     /// Probability that a packet does not pass, from 0 to 1.
     #[read]
-    fn drop_prob(&self) -> f64 {
-        1.0 - self.sample
+    fn drop_prob(&self) -> String {
+        fixed_point((ONE - self.limit()).into(), FRACTION_BITS)
     }
     /// Sets the probability that a packet passes.
     #[write(sampling_prob)]
     fn set_sampling_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
-        Ok(RandomSample { sample: check_probability(f64::from_arg(text, names)?)?, ..self.clone() })
+        Ok(RandomSample {
+            sample: check_probability(f64::from_arg(text, names)?, WRONG_VALUE)?,
+            ..self.clone()
+        })
     }
     /// Sets the probability that a packet does not pass.
     #[write(drop_prob)]
     fn set_drop_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(RandomSample {
-            sample: 1.0 - check_probability(f64::from_arg(text, names)?)?,
+            sample: 1.0 - check_probability(f64::from_arg(text, names)?, WRONG_VALUE)?,
             ..self.clone()
         })
     }
@@ -133,12 +161,10 @@ impl PerBatch for RandomSample {
     type Fate = RandomSampleExit;
 
     fn batch(&self, state: &mut RandomSampleState, _: usize, batch: Batch, cx: &mut Cx) {
-        /// One, with the 28 fraction bits that Click's draws and probabilities have.
-        const ONE: u32 = 1 << 28;
         if !self.active {
             return cx.emit_batch(RandomSampleExit::Sampled, batch);
         }
-        let limit = (self.sample * f64::from(ONE)).round() as u32;
+        let limit = self.limit();
         for packet in batch {
             let passes = cx.random_numbers().number() % ONE < limit;
             state.drops += u64::from(!passes);

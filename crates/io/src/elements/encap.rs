@@ -1,6 +1,6 @@
 //! The link types of captures, by Click's names.
 
-use super::ip_mark;
+use super::{ip_mark, link_header};
 use crate::offload;
 use castanet_element::prelude::*;
 use castanet_wire::pcap::link_type;
@@ -16,20 +16,28 @@ impl Encap {
 
 /// Click's names. The first name of a number is the one to print.
 const NAMES: &[(&str, u32)] = &[
+    ("NULL", link_type::NULL),
     ("IP", link_type::RAW),
     ("ETHER", link_type::ETHERNET),
     ("FDDI", link_type::FDDI),
+    ("ATM", link_type::ATM_RFC1483),
+    ("RFC1483", link_type::ATM_RFC1483),
     ("ATM_RFC1483", link_type::ATM_RFC1483),
     ("802_11", link_type::IEEE802_11),
+    ("802.11", link_type::IEEE802_11),
+    ("802_11_RADIO", link_type::RADIOTAP),
+    ("802.11_RADIO", link_type::RADIOTAP),
     ("SLL", link_type::LINUX_SLL),
-    ("AIRONET", link_type::PRISM),
+    ("AIRONET", link_type::AIRONET),
     ("HDLC", link_type::C_HDLC),
     ("PPP_HDLC", link_type::PPP_HDLC),
     ("PPP", link_type::PPP),
-    ("NULL", link_type::NULL),
-    ("RADIOTAP", link_type::RADIOTAP),
+    ("SUNATM", link_type::SUNATM),
+    ("PRISM", link_type::PRISM),
     ("IP", link_type::IPV4),
     ("IP", link_type::IPV6),
+    // Not Click's.
+    ("RADIOTAP", link_type::RADIOTAP),
     ("ETHERNET", link_type::ETHERNET),
 ];
 
@@ -38,25 +46,23 @@ impl std::fmt::Display for Encap {
         match NAMES.iter().find(|(_, number)| *number == self.0) {
             Some((name, _)) => f.write_str(name),
             None if link_type::RAW_OLD.contains(&self.0) => f.write_str("IP"),
-            None => write!(f, "##{}", self.0),
+            None => write!(f, "#{}", self.0),
         }
     }
 }
 
 impl FromArg for Encap {
-    const SYNTAX: &'static str = "IP, ETHER, FDDI or another link type";
+    const SYNTAX: &'static str = "IP, ETHER, FDDI or another link type, or its number as in #105";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         let known = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);
-        known.or_else(|| text.parse().ok()).map(Encap).ok_or_else(|| {
+        let number = || text.strip_prefix('#').unwrap_or(text).parse().ok();
+        known.or_else(number).map(Encap).ok_or_else(|| {
             ArgError::new(format!("`{text}` is not {}", Self::SYNTAX))
                 .click("bad encapsulation type")
         })
     }
 }
-
-/// Length of a Linux "cooked" header in bytes; its EtherType is the last two.
-const SLL_LEN: usize = 16;
 
 /// Marks a packet's link header and its IP header; whether it is an IP packet.
 pub(super) fn mark(packet: &mut Packet, encap: u32) -> bool {
@@ -66,11 +72,21 @@ pub(super) fn mark(packet: &mut Packet, encap: u32) -> bool {
     ip_offset(packet.bytes(), encap).is_some_and(|offset| ip_mark::mark_at(packet, offset))
 }
 
-/// The offset of the IP header of a packet, if it has one.
+/// The offset of the IP header of a packet, if it has one: for all link types in which Click finds it.
 pub(super) fn ip_offset(bytes: &[u8], encap: u32) -> Option<usize> {
     match encap {
         link_type::ETHERNET => offload::ip_offset(bytes),
-        link_type::LINUX_SLL => Some(SLL_LEN),
+        link_type::LINUX_SLL => link_header::after_ether_type(bytes, 14),
+        link_type::FDDI => link_header::after_fddi(bytes, 0),
+        link_type::ATM_RFC1483 => link_header::after_llc(bytes, 0),
+        link_type::SUNATM => link_header::after_llc(bytes, 4),
+        link_type::C_HDLC => link_header::after_ether_type(bytes, 2),
+        link_type::PPP_HDLC => link_header::after_ppp_hdlc(bytes),
+        link_type::PPP => link_header::after_ppp(bytes),
+        link_type::IEEE802_11 => link_header::after_wifi(bytes, 0),
+        link_type::PRISM => link_header::after_wifi(bytes, link_header::PRISM_LEN),
+        link_type::RADIOTAP => link_header::after_radiotap(bytes),
+        link_type::NULL => link_header::after_null(bytes),
         link if is_raw(link) => Some(0),
         _ => None,
     }
@@ -80,4 +96,27 @@ pub(super) fn ip_offset(bytes: &[u8], encap: u32) -> Option<usize> {
 pub(super) fn is_raw(encap: u32) -> bool {
     matches!(encap, link_type::RAW | link_type::IPV4 | link_type::IPV6)
         || link_type::RAW_OLD.contains(&encap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn link_types_have_the_names_of_click() {
+        let encap = |text: &str| Encap::from_arg(text, &Names::default()).ok();
+        for (text, number, name) in [
+            ("AIRONET", 120, "AIRONET"),
+            ("PRISM", 119, "PRISM"),
+            ("802.11_RADIO", 127, "802_11_RADIO"),
+            ("RFC1483", 100, "ATM"),
+            ("#777", 777, "#777"),
+            ("#1", 1, "ETHER"),
+            ("99", 99, "#99"),
+        ] {
+            assert_eq!(encap(text), Some(Encap(number)), "{text}");
+            assert_eq!(Encap(number).to_string(), name);
+        }
+        assert_eq!((encap("#"), encap("#x"), encap("ether")), (None, None, None));
+    }
 }

@@ -103,6 +103,8 @@ pub struct FromDPDKDeviceState {
     is_leader: bool,
     /// Number of workers that receive.
     workers: usize,
+    /// Whether packets are to be received.
+    is_on: bool,
     backoff: PollBackoff,
     /// Whether the port's interrupts have failed, so that the worker polls.
     interrupts_failed: bool,
@@ -169,10 +171,17 @@ impl FromDPDKDeviceState {
         }
     }
 
-    /// Whether the port is open.
+    /// Whether the port is open and packets are received.
     #[read]
     fn active(&self) -> bool {
-        self.device.get().is_some()
+        self.is_on && self.device.get().is_some()
+    }
+
+    /// Starts or stops receiving.
+    #[write(active)]
+    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
+        self.is_on = bool::from_arg(text.trim(), &Names::default())?;
+        Ok(())
     }
 
     /// The port's Ethernet address.
@@ -502,6 +511,7 @@ impl Source for FromDPDKDevice {
 
     fn init(&self, local: &mut FromDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         (local.is_leader, local.workers) = (cx.is_home(), self.shares.len());
+        local.is_on = self.settings.active;
         let options = self.options(cx.worker());
         let port = &self.settings.port;
         if let Some(device) = open(port, options, self.settings.allow_nonexistent)? {
@@ -520,10 +530,12 @@ impl Source for FromDPDKDevice {
         local.device.get().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
+    fn is_active(&self, local: &FromDPDKDeviceState) -> bool {
+        local.is_on
+    }
+
     fn produce(&self, local: &mut FromDPDKDeviceState, n: usize, cx: &mut Cx) -> NextRun {
-        let Some(device) = local.device.get_mut().filter(|_| self.settings.active) else {
-            return NextRun::Done;
-        };
+        let Some(device) = local.device.get_mut() else { return NextRun::Done };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if device.disarm() {
             // A driver may deliver packets a moment after its interrupt: keeps polling.

@@ -152,7 +152,7 @@ pub struct FromDumpState {
 impl FromDump {
     /// The probability with which each packet is emitted.
     #[read]
-    fn sampling_prob(&self) -> f64 {
+    fn sampling_prob(&self) -> String {
         self.sample_rate.probability()
     }
 

@@ -35,6 +35,7 @@ pub mod kernel_handler_proxy;
 pub mod kernel_tap;
 pub mod kernel_tun;
 mod link_handlers;
+mod link_header;
 pub mod mcast_socket;
 mod method;
 mod metrics;

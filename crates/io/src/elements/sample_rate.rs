@@ -1,13 +1,16 @@
 //! The probability with which each packet of a file is emitted.
 
 use castanet_element::prelude::*;
+use castanet_kit::units::fixed_point;
 
 /// A probability, in units of 1 / [`ONE`].
 #[derive(Clone, Copy)]
 pub(super) struct SampleRate(u32);
 
+/// Bits of a probability behind the point.
+const FRACTION_BITS: u32 = 28;
 /// The probability 1.
-const ONE: u32 = 1 << 28;
+const ONE: u32 = 1 << FRACTION_BITS;
 
 impl SampleRate {
     /// The rate of the argument SAMPLE, which counts as 1 if it is more.
@@ -17,11 +20,12 @@ impl SampleRate {
         } else if probability == 0.0 {
             (setup.warn)("SAMPLE probability is 0; emitting no packets".into());
         }
-        SampleRate((probability.min(1.0) * f64::from(ONE)) as u32)
+        SampleRate((probability.min(1.0) * f64::from(ONE)).round() as u32)
     }
 
-    pub(super) fn probability(self) -> f64 {
-        f64::from(self.0) / f64::from(ONE)
+    /// The fewest digits that mean this probability.
+    pub(super) fn probability(self) -> String {
+        fixed_point(self.0.into(), FRACTION_BITS)
     }
 
     /// Draws a random number; whether the next packet is emitted.

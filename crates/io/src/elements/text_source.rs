@@ -58,7 +58,7 @@ impl TextSource {
 impl TextSource {
     /// The probability with which each packet is emitted.
     #[read]
-    fn sampling_prob(&self) -> f64 {
+    fn sampling_prob(&self) -> String {
         self.sample_rate.probability()
     }
 

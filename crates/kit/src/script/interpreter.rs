@@ -157,18 +157,15 @@ impl Interpreter {
         self.variables.get(variable).map(String::as_str)
     }
 
-    /// The value of a variable, or the arguments.
+    /// The value of a variable, or the arguments, which a variable `args` hides.
     pub(super) fn value(&self, variable: &str) -> Option<&str> {
-        match variable {
-            "args" => Some(&self.arguments),
-            _ => self.get(variable),
-        }
+        self.get(variable).or((variable == "args").then_some(&self.arguments))
     }
 
-    /// Sets a variable, or the arguments.
+    /// Sets a variable, or the arguments unless a variable `args` hides them.
     pub(super) fn assign(&mut self, variable: &str, value: &str) -> Result<(), String> {
         match variable {
-            "args" => {
+            "args" if self.get(variable).is_none() => {
                 value.clone_into(&mut self.arguments);
                 Ok(())
             }

@@ -366,6 +366,13 @@ fn arguments_can_be_shifted() {
     let value = State::Done(ExitReason::Return("4 5".into()));
     assert_eq!(interp.run(&program, &mut env), &value);
     assert_eq!((env.out.as_str(), env.err.as_str()), ("1/\"2 3\"/4 5/2\n'a b'/c\n", ""));
+    // A variable of that name hides them from all.
+    let program = parse(&["set args x y z", "print $(shift)/$args", "return $(get args)/$#/$1"]);
+    let (mut env, mut interp) = (environment(), Interpreter::default());
+    interp.call("run", "1 2", false);
+    let value = State::Done(ExitReason::Return("y z/2/1".into()));
+    assert_eq!(interp.run(&program, &mut env), &value);
+    assert_eq!((env.out.as_str(), env.err.as_str()), ("x/y z\n", ""));
 }
 
 #[test]

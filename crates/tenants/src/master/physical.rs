@@ -96,7 +96,8 @@ fn add_shared(
     if let Some((address, _)) = on.address.filter(|_| has_tunnels) {
         let own = hex(address);
         patterns.push(format!("12/0806 20/0001 38/{own}"));
-        patterns.push(format!("12/0806 20/0002 38/{own}"));
+        // Replies to all, too: with those a neighbour tells that its Ethernet address is another one now.
+        patterns.push("12/0806 20/0002".to_owned());
         patterns.push(format!("12/0800 30/{own}"));
     }
     let rest = patterns.len();

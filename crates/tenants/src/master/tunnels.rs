@@ -64,6 +64,10 @@ impl Kind {
     }
 }
 
+/// Time in seconds after which the end of a tunnel is asked for its Ethernet address again, by broadcast: another machine
+/// may have taken over its address.
+const POLL_SECONDS: u32 = 10;
+
 /// The tunnels of one kind to one end.
 type Group<'a> = ((Kind, Ipv4Addr), Vec<&'a Attachment<'a>>);
 
@@ -87,7 +91,8 @@ pub(super) fn add(builder: &mut Builder, underlay: &Underlay<'_>, attachments: &
     let answers = builder.add(&name("answers"), "ARPResponder", &format!("{address} {mac}"), span);
     builder.connect((frames, first), (answers, 0), span);
     builder.connect((answers, 0), (to, 0), span);
-    let querier = format!("{address}/{length}, {mac}");
+    let querier =
+        format!("{address}/{length}, {mac}, POLL_TIMEOUT {POLL_SECONDS}, BROADCAST_POLL true");
     let querier = builder.add(&name("querier"), "ARPQuerier", &querier, span);
     builder.connect((frames, first + 1), (querier, 1), span);
     builder.connect((querier, 0), (to, 0), span);

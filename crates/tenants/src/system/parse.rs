@@ -3,12 +3,13 @@
 use super::section::{Reader, Section, UnsupportedKey};
 use super::{Cpu, Entry, Memory, PhysicalDevice, System, Tenant, Transport, VirtualDevice};
 use crate::sandbox::MOST_CHANNELS;
+use castanet_element::args::{Bandwidth, FromArg, Names};
 use castanet_lang::{Diagnostic, Diagnostics, FileId, Span, nearest};
 use castanet_wire::{Geneve, MacAddr, Vxlan};
 use std::collections::{HashMap, HashSet};
 use std::mem::discriminant;
 use std::net::Ipv4Addr;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -86,6 +87,8 @@ pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System
         let end = reader.span(text.len()..text.len());
         reader.error(end, "the system has no tenant", "write a table `[tenant.NAME]`");
     }
+    reader.check_store(&system);
+    reader.check_interfaces(&system);
     reader.check_conflicts(&system);
     reader.check_tunnels(&system);
     reader.check_sockets(&system);
@@ -239,9 +242,18 @@ impl Reader<'_> {
         }
         self.check_underlay(&it, &devices[on], &transport);
         let mtu = mtu.map_or(largest, |it| it.value);
-        let bandwidth_in = self.text(&it, "bandwidth_in");
-        let bandwidth_out = self.text(&it, "bandwidth_out");
+        let [bandwidth_in, bandwidth_out] =
+            ["bandwidth_in", "bandwidth_out"].map(|key| self.bandwidth(&it, key));
         Some(VirtualDevice { name, span, on, transport, queue, mtu, bandwidth_in, bandwidth_out })
+    }
+
+    /// A bandwidth of at least a byte a second.
+    fn bandwidth(&mut self, it: &Section<'_>, key: &str) -> Option<Entry<String>> {
+        let wants = "a bandwidth such as \"100Mbps\", at least 8 bits a second";
+        self.text_by(it, key, wants, |text| {
+            let bandwidth = Bandwidth::from_arg(text, &Names::default());
+            bandwidth.is_ok_and(|it| it.0 > 0).then(|| text.to_owned())
+        })
     }
 
     /// The physical device that a key names.
@@ -371,6 +383,41 @@ impl Reader<'_> {
         }
     }
 
+    /// Reports a store in which an installed configuration would take the place of a file that the system names.
+    fn check_store(&mut self, system: &System) {
+        let Some(store) = &system.store else { return };
+        for tenant in &system.tenants {
+            let installed = store.join(format!("{}.click", tenant.name));
+            let file = tenant.file.as_ref().filter(|it| is_same_path(&it.value, &installed));
+            if let Some(file) = file {
+                let message = format!(
+                    "`{}` is the place of installed configurations of tenant `{}`, too",
+                    file.value.display(),
+                    tenant.name
+                );
+                let help = "give `store` a folder of its own";
+                self.error(file.span, message, help);
+            }
+        }
+    }
+
+    /// Reports interfaces of several devices, one of which would get all frames.
+    fn check_interfaces(&mut self, system: &System) {
+        let mut owners: HashMap<&str, &PhysicalDevice> = HashMap::new();
+        let mut devices: Vec<&PhysicalDevice> = system.devices.iter().collect();
+        devices.sort_by_key(|it| it.span.start);
+        for device in devices {
+            let owner = *owners.entry(&device.interface).or_insert(device);
+            if !std::ptr::eq(owner, device) {
+                let message =
+                    format!("`{}` is the interface of another device, too", device.interface);
+                let diagnostic = Diagnostic::error(device.span, message);
+                let note = format!("device `{}` is here", owner.name);
+                self.found.push(diagnostic.with_note(owner.span, note));
+            }
+        }
+    }
+
     /// Reports virtual devices that cannot be told apart on the wire.
     fn check_conflicts(&mut self, system: &System) {
         let mut users: HashMap<(usize, String), (&Tenant, &VirtualDevice)> = HashMap::new();
@@ -404,6 +451,14 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// Whether two relative or absolute paths are the same but for `.`.
+fn is_same_path(a: &Path, b: &Path) -> bool {
+    let plain = |path: &Path| -> PathBuf {
+        path.components().filter(|it| *it != Component::CurDir).collect()
+    };
+    plain(a) == plain(b)
 }
 
 /// An address and the length of its prefix.

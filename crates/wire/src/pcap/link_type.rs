@@ -28,6 +28,10 @@ pub const LOOP: u32 = 108;
 pub const LINUX_SLL: u32 = 113;
 /// IEEE 802.11 after a Prism header.
 pub const PRISM: u32 = 119;
+/// IEEE 802.11 after an Aironet header.
+pub const AIRONET: u32 = 120;
+/// ATM of SunATM, with a header of its own before LLC.
+pub const SUNATM: u32 = 123;
 /// IEEE 802.11 after a radiotap header.
 pub const RADIOTAP: u32 = 127;
 /// IPv4.

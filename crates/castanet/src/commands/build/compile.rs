@@ -1,5 +1,6 @@
 //! Has cargo compile a program.
 
+use super::Compilation;
 use super::cache::Cache;
 use super::sources::SourceTree;
 use super::toolchain::{Toolchain, unusable};
@@ -34,17 +35,12 @@ pub(super) struct Job<'a> {
     pub(super) program: &'a str,
     pub(super) sources: &'a SourceTree,
     pub(super) toolchain: &'a Toolchain,
+    pub(super) compilation: &'a Compilation,
 }
 
 impl Job<'_> {
     /// Compiles the program and keeps it in the cache; returns its place there.
-    pub(super) fn run(
-        &self,
-        cache: &Cache,
-        key: &str,
-        profile: &str,
-        quiet: bool,
-    ) -> Result<PathBuf, CommandError> {
+    pub(super) fn run(&self, cache: &Cache, key: &str) -> Result<PathBuf, CommandError> {
         let own = std::env::var_os("CARGO_TARGET_DIR").filter(|it| !it.is_empty());
         let target = own.map(PathBuf::from).or_else(|| self.sources.target());
         let target = target.unwrap_or_else(|| cache.folder("target"));
@@ -58,27 +54,20 @@ impl Job<'_> {
         let source = cache.folder(&format!("program-{}.rs", std::process::id()));
         let written = fs::write(&source, self.program);
         let compiled = written.map_err(|e| cannot_write(&source, &e)).and_then(|()| {
-            let command = self.command(cache, &source, &target, profile, quiet);
-            compile(command, quiet, &interruption)
+            compile(self.command(cache, &source, &target), self.compilation.quiet, &interruption)
         });
         _ = fs::remove_file(&source);
         compiled?;
-        let folder = if matches!(profile, "dev" | "test") { "debug" } else { profile };
+        let Compilation { profile, .. } = self.compilation;
+        let folder = if self.compilation.is_plain() { "debug" } else { profile };
         cache.keep(key, &target.join(folder).join(PACKAGE))
     }
 
     /// The call of cargo.
-    fn command(
-        &self,
-        cache: &Cache,
-        source: &Path,
-        target: &Path,
-        profile: &str,
-        quiet: bool,
-    ) -> Command {
+    fn command(&self, cache: &Cache, source: &Path, target: &Path) -> Command {
         let mut command = self.toolchain.cargo(self.sources.root());
-        // For these two `cargo rustc` means other things, and they want no further arguments.
-        let is_plain = matches!(profile, "dev" | "test");
+        let Compilation { profile, target_cpu, quiet, .. } = self.compilation;
+        let is_plain = self.compilation.is_plain();
         command.arg(if is_plain { "build" } else { "rustc" });
         command.args(["--package", PACKAGE, "--bin", PACKAGE, "--locked"]);
         if cfg!(feature = "wasm") {
@@ -90,14 +79,16 @@ impl Job<'_> {
             command.args(["--config", "source.crates-io.replace-with='vendored'", "--config"]);
             command.arg(format!("source.vendored.directory={:?}", vendored.display().to_string()));
         }
-        if quiet {
+        if *quiet {
             command.arg("--quiet");
         }
         command.env("CASTANET_PROGRAM", source);
         if is_plain {
             return command;
         }
-        command.args(["--", "-C", "strip=debuginfo"]);
+        // For this package alone: the chains are code of its own, and all other crates stay as they are.
+        let target_cpu = format!("target-cpu={target_cpu}");
+        command.args(["--", "-C", "strip=debuginfo", "-C", &target_cpu]);
         if profile == "release" && self.toolchain.has_linker() {
             // Crates are compiled for optimization at the end, which takes a minute. This linker keeps
             // the results, so that the next build does it for the changed code alone.

@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+/// The processor of this machine.
+const NATIVE: &str = "native";
+
 /// How programs are compiled.
 #[derive(Args)]
 pub(crate) struct Compilation {
@@ -65,6 +68,10 @@ pub(crate) struct Compilation {
     /// The profile of cargo to compile with
     #[arg(long, value_name = "NAME", default_value = "release")]
     profile: String,
+    /// The processor to compile for: `native` for one like this machine's, `x86-64` for any of 64 bits, or
+    /// another one of `rustc --print target-cpus`. Programs of the profiles `dev` and `test` are for any
+    #[arg(long, value_name = "NAME", default_value = NATIVE)]
+    target_cpu: String,
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
@@ -78,7 +85,13 @@ impl Compilation {
 
     /// Of these sources, with a profile of cargo.
     pub(crate) fn of(source: Option<PathBuf>, profile: String, quiet: bool) -> Compilation {
-        Compilation { source, profile, quiet }
+        Compilation { source, profile, target_cpu: NATIVE.to_owned(), quiet }
+    }
+
+    /// Whether `cargo build` compiles. For these profiles `cargo rustc` means other things, and they want no
+    /// further arguments.
+    fn is_plain(&self) -> bool {
+        matches!(self.profile.as_str(), "dev" | "test")
     }
 
     /// Writes a message, unless only errors are wanted.
@@ -104,6 +117,7 @@ struct BuildRecord<'a> {
     /// The classes of elements that are in no chain, each with the reason.
     unchanged: &'a BTreeMap<&'static str, &'static str>,
     toolchain: &'a str,
+    target_cpu: &'a str,
     sources: String,
 }
 
@@ -136,6 +150,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
             chains: &program.chains,
             unchanged: &program.unchanged,
             toolchain: built.toolchain.version(),
+            target_cpu: &arguments.compilation.target_cpu,
             sources: built.sources.root().display().to_string(),
         })?;
     }
@@ -186,16 +201,20 @@ fn compiled(
     let toolchain = Toolchain::find()?;
     compilation.say(|| summary(program));
     let cache = Cache::open()?;
-    let profile = &compilation.profile;
-    let key = cache.key(&[&program.text, sources.hash(), toolchain.version(), profile]);
+    let features = match compilation.is_plain() {
+        true => String::new(),
+        false => toolchain.features(&compilation.target_cpu)?,
+    };
+    let parts =
+        [&program.text, sources.hash(), toolchain.version(), &compilation.profile, &features];
+    let key = cache.key(&parts);
     let built = cache.find(&key);
     let cached = built.is_some();
     let built = match built {
         Some(built) => built,
         None => {
             let (program, sources, toolchain) = (&program.text, &sources, &toolchain);
-            let job = compile::Job { program, sources, toolchain };
-            job.run(&cache, &key, profile, compilation.quiet)?
+            compile::Job { program, sources, toolchain, compilation }.run(&cache, &key)?
         }
     };
     Ok((built, Build { cached, toolchain, sources }))

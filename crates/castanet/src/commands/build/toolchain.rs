@@ -15,6 +15,8 @@ const GET: &str = "install Rust from https://rustup.rs, or set CARGO to the path
 /// Cargo, and the compiler that it calls.
 pub(super) struct Toolchain {
     cargo: PathBuf,
+    /// The compiler that cargo calls.
+    rustc: PathBuf,
     /// Text of `rustc -vV`.
     version: String,
     /// Whether the compiler comes with a linker that optimizes over crates and keeps what it has done.
@@ -37,7 +39,6 @@ impl Toolchain {
             let tried = names.join(" nor ");
             return Err(unusable(format!("cannot run {tried}: {GET}")));
         };
-        // The compiler that cargo calls.
         let rustc = std::env::var_os("RUSTC").map_or_else(|| beside(cargo), PathBuf::from);
         let version = answer(&rustc, &["-vV"])
             .map_err(|why| unusable(format!("cannot run {}: {why}; {GET}", rustc.display())))?;
@@ -55,7 +56,22 @@ impl Toolchain {
         let linker = format!("lib/rustlib/{host}/bin/rust-lld");
         let has_linker =
             Path::new(root.trim()).join(linker).is_file() && host == "x86_64-unknown-linux-gnu";
-        Ok(Toolchain { cargo: cargo.clone(), version, has_linker })
+        Ok(Toolchain { cargo: cargo.clone(), rustc, version, has_linker })
+    }
+
+    /// Instruction sets and the like that a processor has, as the compiler prints them.
+    pub(super) fn features(&self, processor: &str) -> Result<String, CommandError> {
+        let cannot = |why| unusable(format!("cannot run {}: {why}; {GET}", self.rustc.display()));
+        let known = answer(&self.rustc, &["--print", "target-cpus"]).map_err(cannot)?;
+        if !known.lines().any(|line| line.split_whitespace().next() == Some(processor)) {
+            return Err(CommandError::usage(format!(
+                "`{processor}` is no processor that {0} knows; `{0} --print target-cpus` lists them",
+                self.rustc.display()
+            )));
+        }
+        let named = format!("target-cpu={processor}");
+        let printed = answer(&self.rustc, &["-C", &named, "--print", "cfg"]).map_err(cannot)?;
+        Ok(printed.lines().filter(|line| line.starts_with("target_feature")).collect())
     }
 
     /// The version of the compiler, as it prints it.
