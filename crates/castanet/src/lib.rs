@@ -19,6 +19,7 @@ mod metrics;
 mod migration;
 mod observe;
 mod privileges;
+mod processor;
 mod program;
 mod replace;
 mod signals;
@@ -39,6 +40,7 @@ static ALLOCATOR: AccountAllocator = AccountAllocator;
 
 pub use castanet_element::node::fused::Fusion;
 pub use castanet_element::{fuse, native};
+pub use processor::reason_against;
 pub use program::{BuiltConfiguration, Program};
 
 /// Exit statuses.

@@ -275,6 +275,8 @@ pub trait Source: Describe + Build + Send + Sync {
     fn start(&self, _local: &mut Self::Local, _cx: &mut Cx) -> Result<(), ArgError> {
         Ok(())
     }
+    /// As [`PerBatch::apply_config`].
+    fn apply_config(&self, _local: &mut Self::Local) {}
     /// Emits up to `n` packets; returns when to run again.
     fn produce(&self, local: &mut Self::Local, n: usize, cx: &mut Cx) -> NextRun;
     /// Whether its task runs at all; asked again after each handler write.

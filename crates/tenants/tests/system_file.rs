@@ -88,7 +88,7 @@ fn devices_of_one_interface_are_an_error() {
 
 #[test]
 fn an_installed_configuration_takes_no_place_of_a_file() {
-    for store in [".", "./", "./."] {
+    for store in [".", "./", "./.", "x/.."] {
         let text = format!("store = \"{store}\"\n{ONE}");
         let (_, errors) = system(&text, &[""]);
         let wanted = "system.toml:5: `a.click` is the place of installed configurations of tenant `a`, too\n";
@@ -96,6 +96,14 @@ fn an_installed_configuration_takes_no_place_of_a_file() {
     }
     let (_, errors) = system(&format!("store = \"installed\"\n{ONE}"), &[""]);
     assert_eq!(errors, "");
+    // Another tenant's.
+    let text = format!(
+        "store = \".\"\n{}[tenant.b]\nstandby = true\n",
+        ONE.replace("a.click", "x/../b.click")
+    );
+    let (_, errors) = system(&text, &["", ""]);
+    let wanted = "system.toml:5: `x/../b.click` is the place of installed configurations of tenant `b`, too\n";
+    assert!(errors.contains(wanted), "{errors}");
 }
 
 #[test]

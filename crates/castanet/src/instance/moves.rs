@@ -292,8 +292,7 @@ impl InstanceService {
         }
         if !tenants.configurations.graph_of(number).elements.is_empty() {
             return Err(
-                "it runs there already; `castanet tenants remove` on that machine makes room"
-                    .to_owned(),
+                "it runs here already; `castanet tenants remove` makes room here".to_owned()
             );
         }
         tenants.check_stays(tenant).map_err(|error| error.to_string())?;

@@ -274,7 +274,7 @@ const OUT_OF_ORDER: &str = "the other instance answers out of order";
 
 /// A reason of the other instance, for which it takes no tenant.
 fn refusal(reason: &str) -> String {
-    format!("the other instance refuses: {reason}")
+    format!("the other instance says: {reason}")
 }
 
 fn ready(channel: &mut SecureChannel) -> Result<(), String> {

@@ -19,7 +19,7 @@ const TEXT: &str = "InfiniteSource(LIMIT 5, STOP true) -> Paint(1) -> Strip(14) 
 const CARGO: &str = r#"#!/bin/sh
 case "$1" in
     -vV) echo "release: VERSION"; echo "host: none"; exit;;
-    --print) [ "$2" = target-cpus ] && echo "    native  - this one" && echo "    old"; echo none; exit;;
+    --print) [ "$2" = target-cpus ] && echo "    native  - this one" && echo "    generic" && echo "    old"; echo none; exit;;
     --version) echo none; exit;;
     -C) echo "target_feature=\"$2\""; exit;;
     vendor) mkdir -p vendor; exit;;

@@ -264,7 +264,11 @@ fn a_move_that_fails_leaves_the_tenant_where_it_is() {
         command.timeout(LATER).check().unwrap();
     }
     it.tenants(1, &["install", "red", HOST]).check().unwrap();
-    expect(&it, &listen(1), "the other instance refuses: it runs there already");
+    expect(
+        &it,
+        &listen(1),
+        "the other instance says: it runs here already; `castanet tenants remove` makes room here",
+    );
     it.tenants(1, &["remove", "red"]).check().unwrap();
     let unknown = it.tenants(0, &["move", "rde", &listen(1)]).output().unwrap();
     let said = unknown.printed();

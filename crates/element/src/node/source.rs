@@ -18,7 +18,8 @@ pub struct SourceNode<E: Source> {
 }
 
 impl<E: Source> SourceNode<E> {
-    pub(crate) fn new(body: Instance<E, E::Local>) -> Self {
+    pub(crate) fn new(mut body: Instance<E, E::Local>) -> Self {
+        body.lend(E::apply_config);
         SourceNode { body }
     }
 }
@@ -37,7 +38,12 @@ impl<E: Source> SourceRole for SourceNode<E> {
 
 impl<E: Source> Node for SourceNode<E> {
     life_of_body!();
-    handlers_of_body!(|config, local| config.held(local), E::can_take_state, |_, _| (), E::shrink);
+    handlers_of_body!(
+        |config, local| config.held(local),
+        E::can_take_state,
+        E::apply_config,
+        E::shrink
+    );
 }
 
 /// An element that is both `PerBatch` and `Source`, with one state.
@@ -54,7 +60,7 @@ where
     E: PerBatch + Source<Local = <E as PerBatch>::Local>,
 {
     pub(crate) fn new(mut body: Instance<E, <E as PerBatch>::Local>) -> Self {
-        body.lend(E::apply_config);
+        body.lend(<E as PerBatch>::apply_config);
         DuplexNode { body }
     }
 }
@@ -149,6 +155,6 @@ where
         |now: &E, before: &E| {
             PerBatch::can_take_state(now, before) && Source::can_take_state(now, before)
         },
-        E::apply_config
+        <E as PerBatch>::apply_config
     );
 }

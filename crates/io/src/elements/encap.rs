@@ -52,7 +52,7 @@ impl std::fmt::Display for Encap {
 }
 
 impl FromArg for Encap {
-    const SYNTAX: &'static str = "IP, ETHER, FDDI or another link type, or its number as in #105";
+    const SYNTAX: &'static str = "IP, ETHER, FDDI or another link type, as #105 is";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         let known = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);

@@ -319,7 +319,6 @@ impl Source for FromDevice {
     fn init(&self, local: &mut FromDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         local.is_leader = cx.is_home();
         let request = self.request(cx.worker(), local.is_leader)?;
-        local.switch.is_on = self.settings.active;
         local.device.set(AttachedDevice::open(&self.settings.devname, &request, cx.pool())?);
         Ok(())
     }
@@ -334,6 +333,10 @@ impl Source for FromDevice {
 
     fn exchange_device(&self, local: &mut FromDeviceState, _: &mut Cx) {
         local.device.get_mut().into_iter().for_each(|device| _ = device.exchange());
+    }
+
+    fn apply_config(&self, local: &mut FromDeviceState) {
+        local.switch.follow(self.settings.active);
     }
 
     fn is_active(&self, local: &FromDeviceState) -> bool {

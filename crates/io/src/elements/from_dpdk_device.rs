@@ -4,6 +4,7 @@ use super::device_slot::{DeviceSlot, Rx};
 use super::dpdk::{PortInfo, count, open, start};
 use super::dpdk_args::{FromDPDKDeviceArgs, Mode};
 use super::dpdk_flow_rules::{self, FlowRules};
+use super::emit_switch::EmitSwitch;
 use super::metrics;
 use super::poll_backoff::PollBackoff;
 use super::rss_table;
@@ -103,8 +104,8 @@ pub struct FromDPDKDeviceState {
     is_leader: bool,
     /// Number of workers that receive.
     workers: usize,
-    /// Whether packets are to be received.
-    is_on: bool,
+    #[flatten]
+    switch: EmitSwitch,
     backoff: PollBackoff,
     /// Whether the port's interrupts have failed, so that the worker polls.
     interrupts_failed: bool,
@@ -169,19 +170,6 @@ impl FromDPDKDeviceState {
             (text, 0 | 1) => text,
             (text, workers) => format!("{text}; {workers} workers receive"),
         }
-    }
-
-    /// Whether the port is open and packets are received.
-    #[read]
-    fn active(&self) -> bool {
-        self.is_on && self.device.get().is_some()
-    }
-
-    /// Starts or stops receiving.
-    #[write(active)]
-    fn set_active(&mut self, text: &str) -> Result<(), ArgError> {
-        self.is_on = bool::from_arg(text.trim(), &Names::default())?;
-        Ok(())
     }
 
     /// The port's Ethernet address.
@@ -511,11 +499,12 @@ impl Source for FromDPDKDevice {
 
     fn init(&self, local: &mut FromDPDKDeviceState, cx: &mut Cx) -> Result<(), ArgError> {
         (local.is_leader, local.workers) = (cx.is_home(), self.shares.len());
-        local.is_on = self.settings.active;
         let options = self.options(cx.worker());
         let port = &self.settings.port;
         if let Some(device) = open(port, options, self.settings.allow_nonexistent)? {
             local.device.set(device);
+        } else {
+            local.switch.is_on = false;
         }
         Ok(())
     }
@@ -530,8 +519,12 @@ impl Source for FromDPDKDevice {
         local.device.get().into_iter().for_each(|device| device.set_retiring(leaving));
     }
 
+    fn apply_config(&self, local: &mut FromDPDKDeviceState) {
+        local.switch.follow(self.settings.active);
+    }
+
     fn is_active(&self, local: &FromDPDKDeviceState) -> bool {
-        local.is_on
+        local.switch.is_on
     }
 
     fn produce(&self, local: &mut FromDPDKDeviceState, n: usize, cx: &mut Cx) -> NextRun {

@@ -150,7 +150,7 @@ mod tests {
         for (number, (after, bytes)) in cases.iter().enumerate() {
             assert_eq!(after(bytes), Some(bytes.len() - 20), "case {number}");
             // Cut anywhere in the header, it is none.
-            for length in 0..bytes.len() - 21 {
+            for length in 0..bytes.len() - 20 {
                 assert_eq!(after(&bytes[..length]), None, "case {number}, {length} bytes");
             }
         }
@@ -163,8 +163,11 @@ mod tests {
         assert_eq!(after_radiotap(&[0; 60]), None);
         assert_eq!(after_ppp(&[0xff, 3, 0xc0, 0x21]), None);
         assert_eq!(after_null(&[7, 0, 0, 0]), None);
-        // FDDI in LLC in FDDI, and so on, without an end.
+        // FDDI in LLC in FDDI, and so on: a few times, and more often.
         let one = [&[0x50; 13][..], &[0xaa, 0xaa, 3, 0, 0x80, 0xc2, 0, 4, 0]].concat();
-        assert_eq!(after_fddi(&one.repeat(2000), 0), None);
+        let nested = |times| [one.repeat(times), [0x50; 13].into(), SNAP.into()].concat();
+        let most = MOST_NESTED as usize - 1;
+        assert_eq!(after_fddi(&nested(most), 0), Some(nested(most).len()));
+        assert_eq!(after_fddi(&nested(most + 1), 0), None);
     }
 }

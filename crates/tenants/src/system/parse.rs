@@ -386,14 +386,17 @@ impl Reader<'_> {
     /// Reports a store in which an installed configuration would take the place of a file that the system names.
     fn check_store(&mut self, system: &System) {
         let Some(store) = &system.store else { return };
-        for tenant in &system.tenants {
-            let installed = store.join(format!("{}.click", tenant.name));
-            let file = tenant.file.as_ref().filter(|it| is_same_path(&it.value, &installed));
-            if let Some(file) = file {
+        let places: Vec<_> = system
+            .tenants
+            .iter()
+            .map(|it| (plain(&store.join(format!("{}.click", it.name))), &it.name))
+            .collect();
+        for file in system.tenants.iter().filter_map(|it| it.file.as_ref()) {
+            let here = plain(&file.value);
+            if let Some((_, name)) = places.iter().find(|(place, _)| *place == here) {
                 let message = format!(
-                    "`{}` is the place of installed configurations of tenant `{}`, too",
+                    "`{}` is the place of installed configurations of tenant `{name}`, too",
                     file.value.display(),
-                    tenant.name
                 );
                 let help = "give `store` a folder of its own";
                 self.error(file.span, message, help);
@@ -453,12 +456,19 @@ impl Reader<'_> {
     }
 }
 
-/// Whether two relative or absolute paths are the same but for `.`.
-fn is_same_path(a: &Path, b: &Path) -> bool {
-    let plain = |path: &Path| -> PathBuf {
-        path.components().filter(|it| *it != Component::CurDir).collect()
-    };
-    plain(a) == plain(b)
+/// A path without `.`, and without `..` behind a folder.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        let is_back = part == Component::ParentDir
+            && matches!(plain.components().next_back(), Some(Component::Normal(_)));
+        match part {
+            Component::CurDir => {}
+            _ if is_back => _ = plain.pop(),
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// An address and the length of its prefix.

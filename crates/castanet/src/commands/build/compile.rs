@@ -36,6 +36,8 @@ pub(super) struct Job<'a> {
     pub(super) sources: &'a SourceTree,
     pub(super) toolchain: &'a Toolchain,
     pub(super) compilation: &'a Compilation,
+    /// The processor.
+    pub(super) target_cpu: &'a str,
 }
 
 impl Job<'_> {
@@ -66,7 +68,7 @@ impl Job<'_> {
     /// The call of cargo.
     fn command(&self, cache: &Cache, source: &Path, target: &Path) -> Command {
         let mut command = self.toolchain.cargo(self.sources.root());
-        let Compilation { profile, target_cpu, quiet, .. } = self.compilation;
+        let Compilation { profile, quiet, .. } = self.compilation;
         let is_plain = self.compilation.is_plain();
         command.arg(if is_plain { "build" } else { "rustc" });
         command.args(["--package", PACKAGE, "--bin", PACKAGE, "--locked"]);
@@ -87,7 +89,7 @@ impl Job<'_> {
             return command;
         }
         // For this package alone: the chains are code of its own, and all other crates stay as they are.
-        let target_cpu = format!("target-cpu={target_cpu}");
+        let target_cpu = format!("target-cpu={}", self.target_cpu);
         command.args(["--", "-C", "strip=debuginfo", "-C", &target_cpu]);
         if profile == "release" && self.toolchain.has_linker() {
             // Crates are compiled for optimization at the end, which takes a minute. This linker keeps

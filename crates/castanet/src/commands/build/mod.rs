@@ -58,6 +58,8 @@ pub(crate) struct Arguments {
 
 /// The processor of this machine.
 const NATIVE: &str = "native";
+/// Any processor.
+const GENERIC: &str = "generic";
 
 /// How programs are compiled.
 #[derive(Args)]
@@ -68,30 +70,48 @@ pub(crate) struct Compilation {
     /// The profile of cargo to compile with
     #[arg(long, value_name = "NAME", default_value = "release")]
     profile: String,
-    /// The processor to compile for: `native` for one like this machine's, `x86-64` for any of 64 bits, or
-    /// another one of `rustc --print target-cpus`. Programs of the profiles `dev` and `test` are for any
-    #[arg(long, value_name = "NAME", default_value = NATIVE)]
-    target_cpu: String,
+    /// The processor to compile for: `native` for one like this machine's, `generic` for any, or another
+    /// one of `rustc --print target-cpus` [default: native; profiles `dev` and `test`: generic]
+    #[arg(long, value_name = "NAME")]
+    target_cpu: Option<String>,
     /// Print errors only
     #[arg(short, long)]
     quiet: bool,
 }
 
 impl Compilation {
-    /// For programs that run fast, of the sources that are found.
+    /// For programs that run fast on any machine, of the sources that are found.
     pub(crate) fn release(quiet: bool) -> Compilation {
-        Compilation::of(None, "release".to_owned(), quiet)
+        let target_cpu = Some(GENERIC.to_owned());
+        Compilation { target_cpu, ..Compilation::of(None, "release".to_owned(), quiet) }
     }
 
     /// Of these sources, with a profile of cargo.
     pub(crate) fn of(source: Option<PathBuf>, profile: String, quiet: bool) -> Compilation {
-        Compilation { source, profile, target_cpu: NATIVE.to_owned(), quiet }
+        Compilation { source, profile, target_cpu: None, quiet }
     }
 
     /// Whether `cargo build` compiles. For these profiles `cargo rustc` means other things, and they want no
     /// further arguments.
     fn is_plain(&self) -> bool {
         matches!(self.profile.as_str(), "dev" | "test")
+    }
+
+    /// The processor to compile for.
+    ///
+    /// # Errors
+    /// One is named, and `cargo build` compiles.
+    fn target_cpu(&self) -> Result<&str, CommandError> {
+        match (&self.target_cpu, self.is_plain()) {
+            (None, true) => Ok(GENERIC),
+            (None, false) => Ok(NATIVE),
+            (Some(name), false) => Ok(name),
+            (Some(_), true) => {
+                let profile = &self.profile;
+                let why = format!("programs of the profile `{profile}` are for any processor");
+                Err(CommandError::usage(format!("--target-cpu: {why}")))
+            }
+        }
     }
 
     /// Writes a message, unless only errors are wanted.
@@ -150,7 +170,7 @@ pub(crate) fn main(arguments: &Arguments) -> CommandResult {
             chains: &program.chains,
             unchanged: &program.unchanged,
             toolchain: built.toolchain.version(),
-            target_cpu: &arguments.compilation.target_cpu,
+            target_cpu: arguments.compilation.target_cpu()?,
             sources: built.sources.root().display().to_string(),
         })?;
     }
@@ -201,20 +221,20 @@ fn compiled(
     let toolchain = Toolchain::find()?;
     compilation.say(|| summary(program));
     let cache = Cache::open()?;
-    let features = match compilation.is_plain() {
-        true => String::new(),
-        false => toolchain.features(&compilation.target_cpu)?,
-    };
-    let parts =
-        [&program.text, sources.hash(), toolchain.version(), &compilation.profile, &features];
-    let key = cache.key(&parts);
+    let profile = &compilation.profile;
+    let target_cpu = compilation.target_cpu()?;
+    // A name may mean another processor elsewhere, and several have the same features.
+    let features = toolchain.features(target_cpu)?;
+    let (text, version) = (&program.text, toolchain.version());
+    let key = cache.key(&[text, sources.hash(), version, profile, target_cpu, &features]);
     let built = cache.find(&key);
     let cached = built.is_some();
     let built = match built {
         Some(built) => built,
         None => {
             let (program, sources, toolchain) = (&program.text, &sources, &toolchain);
-            compile::Job { program, sources, toolchain, compilation }.run(&cache, &key)?
+            let job = compile::Job { program, sources, toolchain, compilation, target_cpu };
+            job.run(&cache, &key)?
         }
     };
     Ok((built, Build { cached, toolchain, sources }))

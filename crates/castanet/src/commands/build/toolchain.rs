@@ -63,7 +63,8 @@ impl Toolchain {
     pub(super) fn features(&self, processor: &str) -> Result<String, CommandError> {
         let cannot = |why| unusable(format!("cannot run {}: {why}; {GET}", self.rustc.display()));
         let known = answer(&self.rustc, &["--print", "target-cpus"]).map_err(cannot)?;
-        if !known.lines().any(|line| line.split_whitespace().next() == Some(processor)) {
+        let mut names = known.lines().filter(|line| line.starts_with(' '));
+        if !names.any(|line| line.split_whitespace().next() == Some(processor)) {
             return Err(CommandError::usage(format!(
                 "`{processor}` is no processor that {0} knows; `{0} --print target-cpus` lists them",
                 self.rustc.display()
