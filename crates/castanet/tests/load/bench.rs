@@ -84,7 +84,9 @@ fn dpdk_s_devices_are_measured_with_and_without_another_process() {
 const CARGO: &str = r#"#!/bin/sh
 case "$1" in
     -vV) echo "release: 1.95.0"; exit;;
-    --version|--print) echo none; exit;;
+    --version) echo none; exit;;
+    --print) echo "    native"; exit;;
+    -C) exit;;
 esac
 while [ "$1" != --target-dir ]; do shift; done
 mkdir -p "$2/release"
