@@ -36,7 +36,7 @@ const NAMES: &[(&str, u32)] = &[
     ("PRISM", link_type::PRISM),
     ("IP", link_type::IPV4),
     ("IP", link_type::IPV6),
-    // Not Click's.
+    // Names that Click does not have.
     ("RADIOTAP", link_type::RADIOTAP),
     ("ETHERNET", link_type::ETHERNET),
 ];
@@ -52,7 +52,7 @@ impl std::fmt::Display for Encap {
 }
 
 impl FromArg for Encap {
-    const SYNTAX: &'static str = "IP, ETHER, FDDI or another link type, as #105 is";
+    const SYNTAX: &'static str = "a link type such as IP, ETHER, FDDI or #105";
 
     fn from_arg(text: &str, _: &Names) -> Result<Self, ArgError> {
         let known = NAMES.iter().find(|(name, _)| *name == text).map(|(_, number)| *number);

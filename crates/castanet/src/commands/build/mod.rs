@@ -137,6 +137,7 @@ struct BuildRecord<'a> {
     /// The classes of elements that are in no chain, each with the reason.
     unchanged: &'a BTreeMap<&'static str, &'static str>,
     toolchain: &'a str,
+    /// The processor for which it is compiled, as `--target-cpu` names it.
     target_cpu: &'a str,
     sources: String,
 }
