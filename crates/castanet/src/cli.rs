@@ -20,7 +20,8 @@ use std::path::PathBuf;
   castanet element DecIPTTL
 
 Exit status: 0 done, 1 the configuration is wrong or could not be started,
-2 the command line is wrong, 70 a bug of Castanet, 130 ended by Ctrl-C.
+2 the command line is wrong, 70 a bug of Castanet, 130 ended by a second Ctrl-C:
+the first one ends a router in good order, with 0.
 Called by the name `click`, or by that of one of Click's tools, it takes their
 options instead; `castanet install-links DIR` makes these names."
 )]
@@ -128,7 +129,11 @@ Files of the entry, of each processor and of the client are for one party each; 
   castanet tenants explain system.toml
   castanet tenants run system.toml --name box
   castanet ctl box reload               # the system file again; unchanged tenants go on
-docs/tenants.md describes the system file.")]
+docs/tenants.md describes the system file.
+
+Exit status: 0 done, 1 the system file or a configuration is wrong, or the instance refuses the command,
+2 the command line is wrong, 70 a bug of Castanet, 130 ended by a second Ctrl-C: the first one ends
+`castanet tenants run` in good order, with 0.")]
     Tenants(commands::tenants::Arguments),
     /// Measure; each benchmark prints its limit beside it
     Bench(commands::bench::Arguments),

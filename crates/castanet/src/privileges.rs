@@ -54,7 +54,7 @@ impl Privileges {
     pub(crate) fn with_tenants(mut self, tenants: &TenantConfigurations) -> Privileges {
         for tenant in &tenants.system().tenants {
             let Some(control) = &tenant.control else { continue };
-            let name = format!("UNIX {}", tenants.path(&control.value.socket).display());
+            let name = format!("UNIX {}", tenants.path(&control.value.socket.value).display());
             let why = format!("answers clients of tenant {} there", tenant.name);
             self.add(Resource::new(ResourceKind::Socket, name, why), "castanet".into());
         }

@@ -26,8 +26,8 @@ pub use master::{
     MasterGraph, ProcessGraph, TenantGraph, account_of, master_graph, process_element,
 };
 pub use system::{
-    Cpu, DeviceIndex, Entry, Memory, Migration, OwnProcess, PhysicalDevice, System, Tenant,
-    TenantControl, Transport, VirtualDevice,
+    ControlQuotas, Cpu, DeviceIndex, Entry, Memory, Migration, OwnProcess, PhysicalDevice, System,
+    Tenant, TenantControl, Transport, VirtualDevice,
 };
 pub use table::{DeviceRow, SystemTable, TenantRow};
 pub use validity::check_write;

@@ -109,6 +109,9 @@ impl Check<'_> {
         let name = args::unquote(&arguments.next().unwrap_or_default());
         let devices = &self.tenant.devices;
         let Some(device) = devices.iter().position(|device| device.name == name) else {
+            if self.tenant.wrong_devices.contains(&name) {
+                return None;
+            }
             let names = devices.iter().map(|device| device.name.as_str());
             let help = match nearest(&name, names.clone()) {
                 Some(near) => format!("did you mean `{near}`?"),

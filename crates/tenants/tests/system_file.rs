@@ -52,13 +52,13 @@ system.toml:2: device `wan` has no key `adress`
 system.toml:3: `mac` of device `wan` is not an Ethernet address such as \"02:00:00:00:00:01\"
 system.toml:4: the gateway of device `wan` is not in the network of its address
 system.toml:8: `table_entries` of tenant `a` is not supported yet: `memory = { heap = … }` limits tables
-system.toml:7: `heap` of `memory` of tenant `a` is not a text such as \"NAME\"
+system.toml:7: `heap` of `memory` of tenant `a` is a number, and has to be a size such as \"64M\", at least 64K
 system.toml:7: `packets` of `memory` of tenant `a` is not a number from 1 to 1073741824
 system.toml:10: there is no physical device `wann`
 system.toml:11: `vlan` of device `eth1` of tenant `a` is not a number from 1 to 4094
 system.toml:12: device `eth2` of tenant `a` is a tunnel on `wan`, which has no address
 system.toml:15: device `eth3` of tenant `a` has gre, vlan, which exclude each other
-system.toml:6: `file` of tenant `a` is not a text such as \"NAME\"
+system.toml:6: `file` of tenant `a` is a number, and has to be a path in quotation marks, and not empty
 system.toml:19: a tenant and a device are both called `wan`
 system.toml:19: tenant `wan` has no configuration
 "
@@ -96,6 +96,18 @@ fn an_installed_configuration_takes_no_place_of_a_file() {
     }
     let (_, errors) = system(&format!("store = \"installed\"\n{ONE}"), &[""]);
     assert_eq!(errors, "");
+    // One of both is absolute.
+    let folder = std::env::current_dir().unwrap_or_default().display().to_string();
+    let absolute = ONE.replace("a.click", &format!("{folder}/a.click"));
+    for (store, text, file) in
+        [(&*folder, ONE, "a.click"), ("x/..", &*absolute, &*format!("{folder}/a.click"))]
+    {
+        let (_, errors) = system(&format!("store = \"{store}\"\n{text}"), &[""]);
+        let wanted = format!(
+            "system.toml:5: `{file}` is the place of installed configurations of tenant `a`, too\n"
+        );
+        assert_eq!(errors, wanted, "{store}");
+    }
     // Another tenant's.
     let text = format!(
         "store = \".\"\n{}[tenant.b]\nstandby = true\n",
@@ -120,6 +132,104 @@ fn a_bandwidth_lets_something_pass() {
         let wanted = "system.toml:8: `bandwidth_in` of device `eth1` of tenant `a` is not a bandwidth such as \
                       \"100Mbps\", at least 8 bits a second\n";
         assert_eq!(errors, if is_right { "" } else { wanted }, "{bandwidth}");
+    }
+}
+
+#[test]
+fn a_limit_leaves_something() {
+    let part = "a part of a processor such as \"30%\", at least 0.01%";
+    let time = "a time such as \"100us\", at least 1 us";
+    let size = "a size such as \"64M\", at least 64K";
+    for (table, key, wants, wrong, right) in [
+        ("cpu", "limit", part, &["0%", "1e-9%", "0", "2", "all"][..], "0.01%"),
+        ("cpu", "guarantee", part, &["1e-9%", "-1%"], "20%"),
+        ("cpu", "delay", time, &["0us", "0.4us", "0", "soon"], "1us"),
+        ("memory", "heap", size, &["1", "0", "63K", "much"], "64K"),
+    ] {
+        for value in wrong.iter().chain([&right]) {
+            let keys = format!("{table} = {{ {key} = \"{value}\" }}\nfile =");
+            let (_, errors) = system(&ONE.replace("file =", &keys), &[""]);
+            let wanted =
+                format!("system.toml:4: `{key}` of `{table}` of tenant `a` is not {wants}\n");
+            assert_eq!(errors, if *value == right { "" } else { &wanted }, "{key} {value}");
+        }
+    }
+}
+
+#[test]
+fn a_device_and_the_end_of_a_tunnel_have_addresses_of_their_own() {
+    for (mac, is_right) in [
+        ("ff:ff:ff:ff:ff:ff", false),
+        ("01:00:5e:00:00:01", false),
+        ("00:00:00:00:00:00", false),
+        ("02:00:00:00:00:01", true),
+    ] {
+        let (_, errors) =
+            system(&ONE.replace("address", &format!("mac = \"{mac}\"\naddress")), &[""]);
+        let wanted =
+            format!("system.toml:2: `mac` of device `wan`: {mac} is the address of no device\n");
+        assert_eq!(errors, if is_right { "" } else { &wanted });
+    }
+    let (_, errors) = system(&ONE.replace("10.9.0.2", "10.9.0.1"), &[""]);
+    let wanted =
+        "system.toml:5: device `eth1` of tenant `a` is a tunnel from `wan` to its own address\n";
+    assert_eq!(errors, wanted);
+}
+
+/// The tenant uses the device, and none of its errors is about that.
+#[test]
+fn a_mistake_is_one_error() {
+    let tenant = "FromDevice(eth1) -> ToDevice(eth1);";
+    for (before, after, wanted) in [
+        (
+            "vni = 7",
+            "vni = \"7\"",
+            "7: `vni` of `vxlan` of device `eth1` of tenant `a` is a text, and has to be a number from 0 to 16777215",
+        ),
+        (
+            "vni = 7",
+            "vni = -7",
+            "7: `vni` of `vxlan` of device `eth1` of tenant `a` is not a number from 0 to 16777215",
+        ),
+        (
+            "on = \"wan\"",
+            "on = 5",
+            "6: `on` of device `eth1` of tenant `a` is a number, and has to be a text in quotation marks",
+        ),
+        ("on = \"wan\"", "on = \"wna\"", "6: there is no physical device `wna`"),
+        (
+            "10.9.0.1/24",
+            "10.9.0.1/33",
+            "2: `address` of device `wan` is not an address such as \"10.0.0.1/24\"",
+        ),
+        (
+            "address = \"10.9.0.1/24\"",
+            "address = 10",
+            "2: `address` of device `wan` is a number, and has to be an address such as \"10.0.0.1/24\"",
+        ),
+        (
+            "address =",
+            "mtu = 9\naddress =",
+            "2: `mtu` of device `wan` is not a number from 68 to 65535",
+        ),
+        (
+            "\"a.click\"",
+            "\"\"",
+            "4: `file` of tenant `a` is not a path in quotation marks, and not empty",
+        ),
+        (
+            "[device.wan]",
+            "store = \"\"\n[device.wan]",
+            "1: `store` of the system file is not a path in quotation marks, and not empty",
+        ),
+        (
+            "file =",
+            "control = { socket = \"\" }\nfile =",
+            "4: `socket` of `control` of tenant `a` is not a path in quotation marks, and not empty",
+        ),
+    ] {
+        let (_, errors) = system(&ONE.replace(before, after), &[tenant]);
+        assert_eq!(errors, format!("system.toml:{wanted}\n"), "{after}");
     }
 }
 
@@ -306,6 +416,23 @@ fn plain_frames_come_out_of_all_tunnels_in_one_step() {
 }
 
 #[test]
+fn neighbours_that_ask_for_their_own_addresses_are_heard() {
+    let two =
+        ONE.to_owned() + "[tenant.a.device.eth2]\non = \"wan\"\ngre = { remote = \"10.77.0.2\" }\n";
+    let two = two.replace("address =", "gateway = \"10.9.0.254\"\naddress =");
+    let shown = shared_part(&two, "Idle -> ToDevice(eth1);");
+    for wanted in [
+        "12/0806 20/0001 38/0a090001, 12/0806 20/0002, 12/0800 30/0a090001, 12/0806 20/0001, -);",
+        "wan/announcements :: Classifier(28/0a090002 38/0a090002, 28/0a0900fe 38/0a0900fe, -);",
+        "wan/announced :: StoreData(20, \\<0002>);",
+        "wan/announcements [2] -> wan/other_frames;",
+        "wan/other_frames :: TenantDrop(other_frames);",
+    ] {
+        assert!(shown.contains(wanted), "{wanted} not in {shown}");
+    }
+}
+
+#[test]
 fn the_gateway_leads_to_ends_behind_it() {
     let text = ONE.replace("remote = \"10.9.0.2\"", "remote = \"10.77.0.2\"");
     let (_, errors) = system(&text, &[""]);
@@ -401,7 +528,7 @@ fn a_tenant_on_standby_needs_no_file_and_a_migration_needs_a_key() {
 system.toml:3: `migration` has no key `port`
 system.toml:2: `listen` of `migration` is not an address such as \"192.0.2.1:4790\"
 system.toml:1: `migration` has no key
-system.toml:5: `standby` of tenant `b` is not true or false
+system.toml:5: `standby` of tenant `b` is a number, and has to be true or false
 system.toml:4: tenant `b` has no configuration
 "
     );

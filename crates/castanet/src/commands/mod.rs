@@ -27,6 +27,7 @@ use serde::Serialize;
 use std::path::Path;
 
 /// Why a command has failed: the exit status, and the message unless it is printed already.
+#[derive(Debug)]
 pub(crate) struct CommandError(pub(crate) i32, pub(crate) Option<String>);
 
 pub(crate) type CommandResult = Result<(), CommandError>;

@@ -16,7 +16,7 @@ pub(crate) use directory::{RuntimeDirectory, is_name};
 pub(crate) use handlers::{CONTROL_VERSION, INSTANCE, InstanceDescription, METRICS, observation};
 pub(crate) use http_arguments::{HttpAccess, HttpArguments};
 pub(crate) use moves::TenantExport;
-pub(crate) use service::{InstanceService, default_name};
+pub(crate) use service::{InstanceService, default_name, is_socket};
 pub(crate) use tenants::tenant_handlers;
 
 use clap::Args;

@@ -13,7 +13,7 @@ use crate::load::{Origin, io_error_text};
 use crate::metrics::{InstanceCounts, MetricsCache, MetricsReport, Reloads};
 use crate::replace::{Reloader, ReplacementReader};
 use crate::signals::Hangup;
-use crate::tenants::ProcessCalls;
+use crate::tenants::{PreparedSockets, ProcessCalls};
 use crate::terminal::{complain, inform};
 use crate::web::{GraphDescription, HistoryColumns, LiveRates, WebView};
 use castanet_element::error::ArgError;
@@ -284,10 +284,16 @@ impl InstanceService {
         }
         crate::systemd::reloading();
         let installed = self.tenants.as_ref().map(|it| it.configurations.installed());
-        let mut configurations = None;
+        let (waker, now) = (router.service_waker(), router.clock().now());
+        let (mut configurations, mut sockets) = (None, PreparedSockets::default());
         let prepared = router.replace_with(|build| {
             let mut loaded = self.reloader.load(file, &installed.unwrap_or_default())?;
             configurations = loaded.tenants.take();
+            if let (Some(tenants), Some(next)) = (&self.tenants, &configurations)
+                && !loaded.found.has_errors()
+            {
+                sockets = tenants.prepare_sockets(next, &waker, now, &mut loaded.found);
+            }
             self.reloader.reader.build(loaded, None, build)
         });
         self.reloads.record(prepared.is_ok());
@@ -297,7 +303,7 @@ impl InstanceService {
         }
         prepared.map_err(crate::confine::explained)?;
         if let (Some(tenants), Some(configurations)) = (&mut self.tenants, configurations) {
-            tenants.reloaded(router, *configurations);
+            tenants.reloaded(router, *configurations, sockets);
         }
         let own = || self.reloader.origin.clone();
         self.loaded = Some(file.map_or_else(own, |file| Origin::File(file.to_owned())));
@@ -454,7 +460,7 @@ impl Service for InstanceService {
 }
 
 /// Whether a path is that of a socket.
-fn is_socket(path: &Path) -> bool {
+pub(crate) fn is_socket(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|it| it.file_type().is_socket())
 }
 

@@ -5,18 +5,22 @@ use super::handlers::{self, INSTANCE, InstanceDescription};
 use super::moves::TenantMoves;
 use super::process_reports::ElementReports;
 use super::service::{InstanceService, MOST_OF_A_STEP};
+use crate::commands::CommandError;
 use crate::load::LoadedConfiguration;
 use crate::replace::ReplacementReader;
 use crate::tenants::{
-    InstallCounts, LoadedSystem, StoredText, TenantConfigurations, TenantFaults, TenantReport,
-    TenantSockets, TenantView, is_of_process, tenant_drops, tenant_reports, tenant_snapshot,
+    InstallCounts, LoadedSystem, PreparedSockets, StoredText, TenantConfigurations, TenantFaults,
+    TenantReport, TenantSockets, TenantView, is_of_process, tenant_drops, tenant_reports,
+    tenant_snapshot,
 };
 use crate::terminal::{complain, inform};
 use castanet_element::class::Library;
+use castanet_element::control::ControlWaker;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, RequestKind};
-use castanet_runtime::router::Router;
+use castanet_lang::Diagnostics;
+use castanet_runtime::router::{ErrorStyle, Router};
 use castanet_tenants::check_write;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -65,38 +69,53 @@ pub(super) enum TenantChange<'a> {
 }
 
 impl InstanceTenants {
-    /// Tenants with these configurations, whose sockets are open.
+    /// Tenants with these configurations, whose sockets are open. Sockets that cannot be opened are errors in `found`.
     ///
     /// # Errors
-    /// A socket or the address for tenants that come cannot be opened.
+    /// The address for tenants that come cannot be opened.
     pub(super) fn new(
         router: &Router,
         configurations: TenantConfigurations,
+        found: &mut Diagnostics,
     ) -> Result<InstanceTenants, String> {
-        let now = router.clock().now();
-        let mut tenants = InstanceTenants {
+        let (waker, now) = (router.service_waker(), router.clock().now());
+        let mut sockets = TenantSockets::default();
+        let prepared = sockets.prepare(&configurations, &waker, now, found);
+        sockets.exchange(prepared, now)?;
+        Ok(InstanceTenants {
             moves: TenantMoves::new(router, &configurations)?,
             configurations,
             faults: TenantFaults::default(),
             reports: ElementReports::default(),
-            sockets: TenantSockets::default(),
+            sockets,
             counts: BTreeMap::new(),
             budget: ClientBudget::new(now),
-        };
-        tenants.adapt(router)?;
-        Ok(tenants)
+        })
     }
 
-    fn adapt(&mut self, router: &Router) -> Result<(), String> {
-        let (waker, now) = (router.service_waker(), router.clock().now());
-        self.sockets.adapt(&self.configurations, &waker, now)
+    /// Opens the sockets of a system file that was read again, beside those that are open. Sockets that cannot be
+    /// opened are errors in `found`.
+    pub(super) fn prepare_sockets(
+        &self,
+        configurations: &TenantConfigurations,
+        waker: &ControlWaker,
+        now: Time,
+        found: &mut Diagnostics,
+    ) -> PreparedSockets {
+        self.sockets.prepare(configurations, waker, now, found)
     }
 
-    /// Goes on with the configurations of a system file that was read again.
-    pub(super) fn reloaded(&mut self, router: &Router, configurations: TenantConfigurations) {
+    /// Goes on with the configurations of a system file that was read again, and with its sockets.
+    pub(super) fn reloaded(
+        &mut self,
+        router: &Router,
+        configurations: TenantConfigurations,
+        sockets: PreparedSockets,
+    ) {
         self.configurations = configurations;
-        self.faults.all_started(router.clock().now());
-        if let Err(errors) = self.adapt(router) {
+        let now = router.clock().now();
+        self.faults.all_started(now);
+        if let Err(errors) = self.sockets.exchange(sockets, now) {
             complain(format_args!("castanet: {errors}"));
         }
     }
@@ -412,9 +431,14 @@ impl InstanceService {
         &mut self,
         router: &Router,
         loaded: &mut LoadedConfiguration,
-    ) -> Result<(), String> {
-        if let Some(configurations) = loaded.tenants.take() {
-            self.tenants = Some(InstanceTenants::new(router, *configurations)?);
+    ) -> Result<(), CommandError> {
+        let Some(configurations) = loaded.tenants.take() else { return Ok(()) };
+        let mut found = Diagnostics::new();
+        self.tenants = Some(InstanceTenants::new(router, *configurations, &mut found)?);
+        if found.has_errors() {
+            loaded.found = found;
+            loaded.report(ErrorStyle::Castanet);
+            return Err(CommandError::REPORTED);
         }
         Ok(())
     }

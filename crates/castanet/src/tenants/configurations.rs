@@ -79,7 +79,7 @@ impl TenantConfigurations {
     /// The folder in which installed configurations outlive the process, if there is one.
     pub(crate) fn store(&self) -> Option<TenantStore> {
         let folder = self.system.store.as_ref()?;
-        Some(TenantStore::new(self.folder.join(folder)))
+        Some(TenantStore::new(self.folder.join(&folder.value)))
     }
 
     /// The text that was installed for a tenant, if one was.

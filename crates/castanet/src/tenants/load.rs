@@ -1,6 +1,7 @@
 //! Loads a system file of tenants, and the configuration of each tenant.
 
 use super::configurations::{InstalledTexts, TenantConfigurations, TenantText, TenantTexts};
+use super::places;
 use crate::console::Terminal;
 use crate::load::{LibraryClasses, LoadedConfiguration, Origin, open_in};
 use castanet_element::class::Library;
@@ -67,6 +68,10 @@ pub(crate) fn load_with(
         all.found.error(None, message);
     }
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    // A reload opens what is new itself; under --confine it could not look for the rest.
+    if installed.is_none() {
+        places::check(&system, &folder, &mut all.found);
+    }
     let mut tenants = Vec::new();
     for tenant in &system.tenants {
         let (next, file) = load_tenant(all, &folder, tenant, library, clickpath);
@@ -76,7 +81,7 @@ pub(crate) fn load_with(
     let LoadedConfiguration { sources, mut found, .. } = all;
     let (text, system) = (system_text.into(), Arc::new(system));
     let mut configurations = TenantConfigurations { sources, folder, text, system, tenants };
-    let stored = match (installed, configurations.store()) {
+    let stored = match (installed, configurations.store().filter(|it| it.folder().is_dir())) {
         (None, Some(store)) => store.read(configurations.system()),
         _ => Ok(InstalledTexts::new()),
     };

@@ -3,6 +3,7 @@
 mod configurations;
 mod faults;
 mod load;
+mod places;
 mod process_calls;
 mod process_records;
 mod process_reports;
@@ -19,6 +20,6 @@ pub(crate) use process_calls::ProcessCalls;
 pub(crate) use process_reports::{OmittedReport, ProcessReports};
 pub(crate) use report::{InstallCounts, TenantReport, tenant_reports};
 pub(crate) use sent_text::sent_text;
-pub(crate) use sockets::TenantSockets;
+pub(crate) use sockets::{PreparedSockets, TenantSockets};
 pub(crate) use store::{StoredText, TenantStore};
 pub(crate) use view::{TenantView, is_of_process, tenant_drops, tenant_snapshot};

@@ -16,6 +16,7 @@ pub(crate) fn sent_text(
     wording: ErrorStyle,
 ) -> Option<String> {
     let mut loaded = open(origin, clickpath);
+    loaded.check_settings(vars, wording);
     let mut text = loaded.text.clone().unwrap_or_default();
     if let Some(tree) = &loaded.tree
         && (loaded.sources.texts().count() > 1 || !vars.is_empty())

@@ -2,14 +2,19 @@
 
 use super::configurations::TenantConfigurations;
 use super::process_calls::ProcessCalls;
+use crate::load::io_error_text;
 use castanet_element::control::ControlWaker;
 use castanet_element::error::ArgError;
 use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket};
 use castanet_kit::rate::TokenBucket;
-use castanet_tenants::{Tenant, TenantControl};
-use std::io::ErrorKind;
-use std::path::PathBuf;
+use castanet_lang::{Diagnostic, Diagnostics};
+use castanet_tenants::{ControlQuotas, Tenant, TenantControl};
+use nix::errno::Errno;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 /// Tokens of one installation, so that a rate of installations in a minute is one of tokens in a second.
 const INSTALL: u64 = 60;
@@ -27,55 +32,160 @@ pub(crate) struct TenantSocket {
     /// The tenant.
     pub(crate) tenant: String,
     pub(crate) socket: InstanceSocket,
-    control: TenantControl,
     path: PathBuf,
-    commands: TokenBucket,
-    installs: TokenBucket,
+    /// The group whose members may connect, as the system file names it.
+    group: Option<String>,
+    quotas: QuotaBuckets,
     /// Answers that wait until the new configuration runs.
     pub(crate) deferred: Vec<DeferredAnswer>,
     /// Commands that the tenant's process answers.
     pub(crate) calls: ProcessCalls,
 }
 
+/// Sockets that are open for a system file, before it runs; dropping them closes those that are new.
+#[derive(Default)]
+pub(crate) struct PreparedSockets {
+    /// The tenants whose sockets stay open, and their quotas.
+    kept: Vec<(String, ControlQuotas)>,
+    new: Vec<TenantSocket>,
+}
+
+/// The quotas of a tenant's clients, and how much of them is left.
+struct QuotaBuckets {
+    most: ControlQuotas,
+    commands: TokenBucket,
+    installs: TokenBucket,
+}
+
+impl QuotaBuckets {
+    fn new(most: ControlQuotas, now: Time) -> QuotaBuckets {
+        let (commands, installs) =
+            (u64::from(most.commands_per_second), u64::from(most.installs_per_minute));
+        QuotaBuckets {
+            most,
+            commands: TokenBucket::new(commands, commands, now.nanos()),
+            installs: TokenBucket::new(installs, installs * INSTALL, now.nanos()),
+        }
+    }
+}
+
+/// The number of the group whose members may connect, if there is one. A group that does not exist is an error in
+/// `found`, and the result `None`.
+pub(super) fn group_of(control: &TenantControl, found: &mut Diagnostics) -> Option<Option<u32>> {
+    let Some(group) = &control.group else { return Some(None) };
+    let number = crate::instance::group(&group.value);
+    let help = "`group` is the name or the number of a group of this machine";
+    let wrong = |error: &String| Diagnostic::error(group.span, error.clone()).with_help(help);
+    number.inspect_err(|error| found.push(wrong(error))).ok().map(Some)
+}
+
+/// The error about a control socket that cannot be made.
+pub(super) fn unusable(
+    tenant: &Tenant,
+    control: &TenantControl,
+    path: &Path,
+    error: &io::Error,
+) -> Diagnostic {
+    let (why, help) = match error.kind() {
+        ErrorKind::AddrInUse => (
+            "another program listens there, or a file has this name".to_owned(),
+            "name another path, or remove that file",
+        ),
+        ErrorKind::NotFound => (io_error_text(error), "make its folder, or name one that is there"),
+        ErrorKind::InvalidInput => (io_error_text(error), "name a shorter path"),
+        _ if error.raw_os_error() == Some(Errno::EPERM as i32) && control.group.is_some() => {
+            (io_error_text(error), "name a group to which the coordinator's user may give a file")
+        }
+        ErrorKind::PermissionDenied => {
+            (io_error_text(error), "name a folder that the coordinator's user may write")
+        }
+        _ => (io_error_text(error), "name another path"),
+    };
+    let message =
+        format!("the control socket of tenant `{}`: {}: {why}", tenant.name, path.display());
+    Diagnostic::error(control.socket.span, message).with_help(help)
+}
+
+/// Whether two paths lead to one file that is there.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
+}
+
+/// The path of a new socket whose own path is that of one that is still open: as long as it, in the same folder.
+fn interim(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().as_bytes().to_vec();
+    if let Some(last) = name.last_mut() {
+        *last = if *last == b'~' { b'-' } else { b'~' };
+    }
+    PathBuf::from(OsString::from_vec(name))
+}
+
 impl TenantSockets {
-    /// Opens the sockets that the system file names, and closes those that it does not name any more.
-    /// `waker` is called for each command of a client.
-    ///
-    /// # Errors
-    /// Sockets that cannot be opened, each with the reason; all others are open.
-    pub(crate) fn adapt(
-        &mut self,
+    /// Opens the sockets that the system file names and that are not open; none of those that are open changes before
+    /// [`TenantSockets::exchange`]. Sockets that cannot be opened are errors in `found`. `waker` is called for each
+    /// command of a client.
+    pub(crate) fn prepare(
+        &self,
         configurations: &TenantConfigurations,
         waker: &ControlWaker,
         now: Time,
-    ) -> Result<(), String> {
-        let system = configurations.system();
-        let wanted = |tenant: &Tenant| {
-            let control = tenant.control.as_ref()?.value.clone();
-            Some((tenant.name.clone(), configurations.path(&control.socket), control))
-        };
-        let wanted: Vec<_> = system.tenants.iter().filter_map(wanted).collect();
-        self.all.retain(|it| {
-            wanted.iter().any(|(tenant, path, control)| {
-                (tenant, path, control) == (&it.tenant, &it.path, &it.control)
-            })
-        });
-        let mut errors = Vec::new();
-        for (tenant, path, control) in wanted {
-            if self.all.iter().any(|it| it.tenant == tenant) {
+        found: &mut Diagnostics,
+    ) -> PreparedSockets {
+        let mut prepared = PreparedSockets::default();
+        for tenant in &configurations.system().tenants {
+            let Some(control) = &tenant.control else { continue };
+            let path = configurations.path(&control.value.socket.value);
+            let group = control.value.group.as_ref().map(|it| it.value.clone());
+            let is_same = |it: &TenantSocket| {
+                (&it.tenant, &it.path, &it.group) == (&tenant.name, &path, &group)
+            };
+            if self.all.iter().any(is_same) {
+                prepared.kept.push((tenant.name.clone(), control.value.quotas));
                 continue;
             }
-            match TenantSocket::open(tenant.clone(), path, control, waker, now) {
-                Ok(socket) => self.all.push(socket),
-                Err(error) => {
-                    errors.push(format!("the control socket of tenant {tenant}: {error}"))
+            let Some(members) = group_of(&control.value, found) else { continue };
+            let is_taken = self.all.iter().any(|it| is_same_file(&it.path, &path));
+            let place = if is_taken { interim(&path) } else { path.clone() };
+            match InstanceSocket::open(place, members, waker.clone()) {
+                Ok(socket) => {
+                    let quotas = QuotaBuckets::new(control.value.quotas, now);
+                    prepared.new.push(TenantSocket {
+                        tenant: tenant.name.clone(),
+                        socket,
+                        path,
+                        group,
+                        quotas,
+                        deferred: Vec::new(),
+                        calls: ProcessCalls::default(),
+                    });
                 }
+                Err(error) => found.push(unusable(tenant, &control.value, &path, &error)),
             }
         }
-        match errors.is_empty() {
-            true => Ok(()),
-            false => Err(errors.join("\n")),
+        prepared
+    }
+
+    /// Goes on with sockets that were prepared, and closes all that were not wanted any more.
+    ///
+    /// # Errors
+    /// Sockets that are not found by their names, each with the reason.
+    pub(crate) fn exchange(&mut self, prepared: PreparedSockets, now: Time) -> Result<(), String> {
+        let PreparedSockets { kept, new } = prepared;
+        self.all.retain_mut(|it| {
+            let quotas = kept.iter().find(|(tenant, _)| *tenant == it.tenant).map(|(_, it)| *it);
+            let changed = quotas.filter(|quotas| *quotas != it.quotas.most);
+            changed.iter().for_each(|&quotas| it.quotas = QuotaBuckets::new(quotas, now));
+            quotas.is_some()
+        });
+        let mut errors = Vec::new();
+        for mut it in new {
+            if let Err(error) = it.socket.rename(it.path.clone()) {
+                let (path, why) = (it.path.display(), io_error_text(&error));
+                errors.push(format!("the control socket of tenant {}: {path}: {why}", it.tenant));
+            }
+            self.all.push(it);
         }
+        if errors.is_empty() { Ok(()) } else { Err(errors.join("\n")) }
     }
 
     /// The next command of a client of some tenant, with the index of the socket. Tenants take turns. A command
@@ -89,13 +199,13 @@ impl TenantSockets {
             let at = self.next % self.all.len();
             self.next = at + 1;
             let it = &mut self.all[at];
-            it.commands.fill(now.nanos());
-            if !it.commands.contains(1) {
+            it.quotas.commands.fill(now.nanos());
+            if !it.quotas.commands.contains(1) {
                 *is_waiting = true;
                 continue;
             }
             if let Some(request) = it.socket.next() {
-                it.commands.remove(1);
+                it.quotas.commands.remove(1);
                 return Some((at, request));
             }
         }
@@ -119,44 +229,9 @@ impl TenantSockets {
 }
 
 impl TenantSocket {
-    fn open(
-        tenant: String,
-        path: PathBuf,
-        control: TenantControl,
-        waker: &ControlWaker,
-        now: Time,
-    ) -> Result<TenantSocket, String> {
-        let failed = |error: std::io::Error| {
-            let why = match error.kind() {
-                ErrorKind::AddrInUse => {
-                    "another program listens there, or a file has this name".into()
-                }
-                _ => crate::load::io_error_text(&error),
-            };
-            format!("{}: {why}", path.display())
-        };
-        let group = control.group.as_deref().map(crate::instance::group).transpose()?;
-        let socket = InstanceSocket::open(path.clone(), group, waker.clone()).map_err(failed)?;
-        let now = now.nanos();
-        let rate = u64::from(control.commands_per_second);
-        let commands = TokenBucket::new(rate, rate, now);
-        let rate = u64::from(control.installs_per_minute);
-        let installs = TokenBucket::new(rate, rate * INSTALL, now);
-        Ok(TenantSocket {
-            tenant,
-            socket,
-            control,
-            path,
-            commands,
-            installs,
-            deferred: Vec::new(),
-            calls: ProcessCalls::default(),
-        })
-    }
-
     /// As many elements as a configuration may have.
     pub(crate) fn most_elements(&self) -> u32 {
-        self.control.elements
+        self.quotas.most.elements
     }
 
     /// Takes the right to install a text of this length.
@@ -164,21 +239,21 @@ impl TenantSocket {
     /// # Errors
     /// The quota of the tenant does not allow it.
     pub(crate) fn take_install(&mut self, length: usize, now: Time) -> Result<(), ArgError> {
-        if length as u64 > self.control.text {
-            let most = self.control.text;
+        if length as u64 > self.quotas.most.text {
+            let most = self.quotas.most.text;
             let message = format!("the configuration has {length} bytes, of {most} allowed");
             return Err(ArgError::new(message));
         }
-        self.installs.fill(now.nanos());
-        if !self.installs.contains(INSTALL) {
-            let rate = self.control.installs_per_minute;
-            let lacking = INSTALL - self.installs.tokens();
+        self.quotas.installs.fill(now.nanos());
+        if !self.quotas.installs.contains(INSTALL) {
+            let rate = self.quotas.most.installs_per_minute;
+            let lacking = INSTALL - self.quotas.installs.tokens();
             let wait = lacking.div_ceil(u64::from(rate));
             let message =
                 format!("{rate} installations in a minute are allowed; the next one in {wait} s");
             return Err(ArgError::new(message));
         }
-        self.installs.remove(INSTALL);
+        self.quotas.installs.remove(INSTALL);
         Ok(())
     }
 }

@@ -338,6 +338,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_about_tenants_has_every_handler_of_their_sockets() {
+        let page = include_str!("../../../../docs/tenants.md");
+        let (_, section) = page.split_once("### A tenant's control socket").unwrap_or_default();
+        let (section, _) = section.split_once("\n## ").unwrap_or_default();
+        let rows: String = section.lines().filter(|line| line.starts_with('|')).collect();
+        for line in handler_list().lines() {
+            let name = line.split('\t').next().unwrap_or_default();
+            assert!(rows.contains(&format!("`{name}`")), "{name} is not in {rows}");
+        }
+    }
+
+    #[test]
     fn ports_name_a_tenant_s_elements_only() {
         let text = "1 input\npush\t-\twan/red/eth1/decap [0], red/a [2]\n1 output\npush~\t-\t[0] red/x/y\n";
         let own = "1 input\npush\t-\t(outside) [0], a [2]\n1 output\npush~\t-\t[0] x/y\n";

@@ -171,6 +171,7 @@ fn hostile_frames_are_dropped_by_name() {
     send.timeout(LATER).check().unwrap();
     for (handler, count) in [
         ("wan/vxlan0/truncated.count", 2),
+        ("wan/vxlan0/truncated.drops.truncated", 2),
         ("wan/vxlan0/unknown_network.count", 1),
         ("wan/fragments.count", 2),
         ("wan/red/eth1/decap.drops.no_frame_inside", 1),
@@ -179,6 +180,26 @@ fn hostile_frames_are_dropped_by_name() {
     ] {
         until(handler, || it.read(handler) == count);
     }
+    // They are among the drops, with the reason and an example.
+    let drops: serde_json::Value = serde_json::from_str(&it.client(&["drops", "--json"])).unwrap();
+    for (element, reason, packets) in [
+        ("wan/vxlan0/unknown_network", "unknown_network", 1),
+        ("wan/fragments", "fragments", 2),
+        ("wan/other_packets", "other_packets", 1),
+    ] {
+        let is_it = |it: &&serde_json::Value| it["element"] == element && it["reason"] == reason;
+        let found = drops.as_array().unwrap().iter().find(is_it);
+        assert!(found.is_some_and(|it| it["packets"] == packets), "{element}: {drops}");
+    }
+    let capture = it.wan.command(program()).args(["capture", "--dropped=fragments", "-n", "1"]);
+    let capture = capture.env("RUNTIME_DIRECTORY", it.lab.directory()).timeout(LATER);
+    let mut capture = capture.spawn().unwrap();
+    until("a fragment is captured", || {
+        let send = it.peer.command("/usr/bin/python3").args(["-c", HOSTILE_FRAMES, "eth0"]);
+        send.timeout(LATER).check().unwrap();
+        !capture.is_running()
+    });
+    assert!(capture.wait(SOON).unwrap().success(), "{}", capture.stderr());
     it.ping(0, "192.168.7.1", 3);
     it.ping(1, "192.168.7.1", 3);
     it.stop();
@@ -210,7 +231,7 @@ fn tenants_come_and_go_while_a_neighbour_pings() {
     it.stop();
 }
 
-/// By a reply that nobody has asked for, and else when it is asked again.
+/// By a reply that nobody has asked for, by a request for its own address, and else when it is asked again.
 #[test]
 fn a_neighbour_with_another_ethernet_address_is_found_again() {
     let it = TenantsNetwork::new("tenants-neighbour");
@@ -228,6 +249,25 @@ sendp(Ether(src=mac, dst='ff:ff:ff:ff:ff:ff') / ARP(op=2, hwsrc=mac, psrc=ip, hw
     let table = || it.client(&["ctl", "read", "wan/querier.table"]);
     until("the reply is heard", || table().contains("02-00-00-00-00-22"));
     assert!(answers(), "{}", table());
+    // By a request of the neighbour for its own address.
+    it.peer.ip("link set eth0 address 02:00:00:00:00:44").unwrap();
+    let ask = tell.replace(":22", ":44").replace("op=2", "op=1");
+    it.peer.command("/usr/bin/python3").args(["-c", &ask]).check().unwrap();
+    until("the request is heard", || table().contains("02-00-00-00-00-44"));
+    assert!(answers(), "{}", table());
+    // Requests of others for their own addresses, and those for others, are not.
+    let drops = || it.read("wan/other_frames.drops.other_frames");
+    let before = drops();
+    for strange in [ask.replace("10.9.0.2", "10.9.0.77"), ask.replace("pdst=ip", "pdst='10.9.0.9'")]
+    {
+        it.peer
+            .command("/usr/bin/python3")
+            .args(["-c", &strange.replace(":44", ":55")])
+            .check()
+            .unwrap();
+    }
+    until("the requests are dropped", || drops() >= before + 2);
+    assert!(!table().contains("02-00-00-00-00-55"), "{}", table());
     it.peer.ip("link set eth0 address 02:00:00:00:00:33").unwrap();
     until("the neighbour is asked again", answers);
     assert!(table().contains("02-00-00-00-00-33"), "{}", table());

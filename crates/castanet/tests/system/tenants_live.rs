@@ -246,14 +246,16 @@ fn the_operator_installs_and_removes_tenants() {
 
 #[test]
 fn installed_configurations_outlive_a_killed_coordinator() {
-    let text = "store = \"kept\"\n".to_owned()
+    let kept = std::env::temp_dir().join(format!("castanet-kept-{}", std::process::id()));
+    std::fs::create_dir(&kept).unwrap();
+    let text = format!("store = {kept:?}\n")
         + &system_text(&[RED, BLUE, GREEN])
         + "[tenant.red.control]\nsocket = \"red.sock\"\n";
     let mut it = TenantsNetwork::of_system("tenants-store", &text);
     let socket = it.lab.directory().join("red.sock");
+    std::fs::remove_dir(&kept).unwrap();
     let refused = it.tool("click-install", &["-e", OTHER], &socket);
     assert!(refused.stderr.contains("red.click.new: No such file"), "{}", refused.printed());
-    let kept = it.lab.directory().join("kept");
     std::fs::create_dir(&kept).unwrap();
     it.client(&["tenants", "remove", "blue"]);
     for options in [&[] as &[&str], &["--confine", "--keep-capabilities"]] {
@@ -274,6 +276,7 @@ fn installed_configurations_outlive_a_killed_coordinator() {
     names.sort();
     assert_eq!(names, ["blue.click", "green.click"]);
     it.stop();
+    std::fs::remove_dir_all(&kept).unwrap();
 }
 
 #[test]

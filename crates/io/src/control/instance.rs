@@ -8,7 +8,7 @@ use super::server::{CONTROL, Server, ServerEvent, ServerPolicy};
 use castanet_element::control::{ControlContext, ControlWaker};
 use castanet_element::error::ArgError;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Serves clients of Click's control protocol at a socket file. The caller answers reads and writes
 /// of handlers that it has itself; all others are those of the router.
@@ -68,15 +68,36 @@ impl InstanceSocket {
         group: Option<u32>,
         waker: ControlWaker,
     ) -> io::Result<InstanceSocket> {
-        if path.as_os_str().len() >= MAX_PATH {
-            let most = MAX_PATH - 1;
-            let text = format!("the name of a socket may have {most} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
+        InstanceSocket::check_path(&path)?;
         let policy = ServerPolicy { thread: "instance socket", ..CONTROL };
         let mut server = Server::open(&Endpoint::Restricted { path, group }, policy, waker)?;
         server.serve()?;
         Ok(InstanceSocket(server))
+    }
+
+    /// Checks that a socket can have this path.
+    ///
+    /// # Errors
+    /// `InvalidInput` if it is too long.
+    pub fn check_path(path: &Path) -> io::Result<()> {
+        let (length, most) = (path.as_os_str().len(), MAX_PATH - 1);
+        if length <= most {
+            return Ok(());
+        }
+        let text = format!("the name of a socket may have {most} bytes, and this one has {length}");
+        Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+    }
+
+    /// Gives the socket another path of the same folder, in place of any file there.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn rename(&mut self, path: PathBuf) -> io::Result<()> {
+        if let Some(before) = self.0.path.as_ref().filter(|before| **before != path) {
+            std::fs::rename(before, &path)?;
+        }
+        self.0.path = Some(path);
+        Ok(())
     }
 
     /// Returns the next request, if there is one; never waits.

@@ -67,9 +67,12 @@ impl Builder {
         element
     }
 
-    /// Adds a `Discard` of this name at an output.
-    pub(crate) fn discard(&mut self, from: (usize, usize), name: &str, span: Span) {
-        let element = self.add(name, "Discard", "", span);
+    /// Connects an output to the `TenantDrop` of this name, and adds that if it is not there. The last part of the
+    /// name is its reason.
+    pub(crate) fn drop_at(&mut self, from: (usize, usize), name: &str, span: Span) {
+        let reason = name.rsplit('/').next().unwrap_or_default();
+        let there = self.graph.find(name);
+        let element = there.unwrap_or_else(|| self.add(name, "TenantDrop", reason, span));
         self.connect(from, (element, 0), span);
     }
 }
@@ -195,7 +198,7 @@ impl Builder {
             let name = format!("{prefix}/bandwidth_{direction}");
             let config = format!("{}, BURST_DURATION 20ms", bandwidth.value);
             let limit = self.add(&name, "BandwidthRatedSplitter", &config, bandwidth.span);
-            self.discard((limit, 1), &format!("{prefix}/over_{direction}"), bandwidth.span);
+            self.drop_at((limit, 1), &format!("{prefix}/over_{direction}"), bandwidth.span);
             limit
         };
         let before = device.bandwidth_in.as_ref().filter(|_| ends.receive.is_some());

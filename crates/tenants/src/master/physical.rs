@@ -61,7 +61,7 @@ fn is_divided(system: &System, attachments: &[Attachment<'_>]) -> bool {
 }
 
 /// The pattern of `Classifier` for the bytes of an address.
-fn hex(address: Ipv4Addr) -> String {
+pub(super) fn hex(address: Ipv4Addr) -> String {
     format!("{:08x}", address.to_bits())
 }
 
@@ -99,6 +99,7 @@ fn add_shared(
         // Replies to all, too: with those a neighbour tells that its Ethernet address is another one now.
         patterns.push("12/0806 20/0002".to_owned());
         patterns.push(format!("12/0800 30/{own}"));
+        patterns.push("12/0806 20/0001".to_owned());
     }
     let rest = patterns.len();
     patterns.push("-".to_owned());
@@ -109,7 +110,7 @@ fn add_shared(
     for (exit, it) in exits {
         builder.admit(frames, exit, it);
     }
-    builder.discard((frames, rest), &name("other_frames"), on.span);
+    builder.drop_at((frames, rest), &name("other_frames"), on.span);
     for it in attachments {
         builder.send_untunnelled(it, to);
     }
@@ -120,13 +121,12 @@ fn add_shared(
 }
 
 impl Builder {
-    /// Connects an output to the tenant, or to a `Discard` if the tenant does not receive.
+    /// Connects an output to the tenant, or to a `TenantDrop` if the tenant does not receive.
     pub(super) fn deliver(&mut self, from: (usize, usize), it: &Attachment<'_>) {
         let (name, span) = (format!("{}/unread", it.prefix), it.device.span);
-        // Several outputs may lead to one device.
-        match it.ends.receive.or_else(|| self.graph.find(&name)) {
+        match it.ends.receive {
             Some(to) => self.connect(from, (to, 0), span),
-            None => self.discard(from, &name, span),
+            None => self.drop_at(from, &name, span),
         }
     }
 
@@ -170,7 +170,7 @@ impl Builder {
                 let source = self.add(&name, "Classifier", &patterns.join(", "), span);
                 it.ends.send.iter().for_each(|&from| self.connect((from, 0), (source, 0), span));
                 (0..foreign).for_each(|exit| self.connect((source, exit), (to, 0), span));
-                self.discard((source, foreign), &format!("{}/spoofed", it.prefix), span);
+                self.drop_at((source, foreign), &format!("{}/spoofed", it.prefix), span);
             }
             _ => {}
         }

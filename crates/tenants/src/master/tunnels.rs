@@ -1,9 +1,9 @@
 //! Tunnels of tenants over the IPv4 network of a physical device.
 
 use super::Builder;
-use super::physical::Attachment;
+use super::physical::{Attachment, hex};
 use crate::system::{PhysicalDevice, Transport};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 
 /// Tunnels of one `TunnelDecap`, which has an output for each, and one more.
@@ -12,8 +12,8 @@ const MOST_TUNNELS: usize = 200;
 /// The IPv4 network of a physical device, which carries tunnels.
 pub(super) struct Underlay<'a> {
     pub(super) on: &'a PhysicalDevice,
-    /// The classifier of frames, whose outputs from `first` carry ARP requests, ARP replies and
-    /// IPv4 packets to the device's address.
+    /// The classifier of frames, whose outputs from `first` carry ARP requests to the device's address, ARP replies,
+    /// IPv4 packets to that address, and all other ARP requests.
     pub(super) frames: usize,
     pub(super) first: usize,
     /// The `ToDevice`.
@@ -68,6 +68,13 @@ impl Kind {
 /// may have taken over its address.
 const POLL_SECONDS: u32 = 10;
 
+/// The neighbours by which a device reaches the ends of its tunnels.
+fn neighbours(on: &PhysicalDevice, attachments: &[Attachment<'_>]) -> BTreeSet<Ipv4Addr> {
+    let remotes = attachments.iter().filter_map(|it| it.device.transport.remote());
+    let next_hop = |remote| if on.is_on_link(remote) { Some(remote) } else { on.gateway };
+    remotes.filter_map(next_hop).collect()
+}
+
 /// The tunnels of one kind to one end.
 type Group<'a> = ((Kind, Ipv4Addr), Vec<&'a Attachment<'a>>);
 
@@ -95,6 +102,7 @@ pub(super) fn add(builder: &mut Builder, underlay: &Underlay<'_>, attachments: &
         format!("{address}/{length}, {mac}, POLL_TIMEOUT {POLL_SECONDS}, BROADCAST_POLL true");
     let querier = builder.add(&name("querier"), "ARPQuerier", &querier, span);
     builder.connect((frames, first + 1), (querier, 1), span);
+    add_announcements(builder, on, attachments, (frames, first + 3), querier);
     builder.connect((querier, 0), (to, 0), span);
 
     let own = builder.add(&name("own"), "HostEtherFilter", &mac, span);
@@ -111,7 +119,7 @@ pub(super) fn add(builder: &mut Builder, underlay: &Underlay<'_>, attachments: &
     patterns.extend(["icmp type echo".to_owned(), "-".to_owned()]);
     let tunnels = (&*name("tunnels"), "IPClassifier", &*patterns.join(", "));
     let tunnels = builder.append(check, tunnels, span);
-    builder.discard((tunnels, 0), &name("fragments"), span);
+    builder.drop_at((tunnels, 0), &name("fragments"), span);
     for (number, (_, group)) in groups.iter().enumerate() {
         let id = format!("{}/{}{number}", on.name, groups[number].0.0.name());
         builder.add_group((tunnels, number + 1), groups[number].0.0, group, &id);
@@ -120,10 +128,34 @@ pub(super) fn add(builder: &mut Builder, underlay: &Underlay<'_>, attachments: &
     let pings = builder.add(&name("pings"), "ICMPPingResponder", "", span);
     builder.connect((tunnels, echo), (pings, 0), span);
     builder.route(pings, on, None, querier, &name("ping"));
-    builder.discard((tunnels, echo + 1), &name("other_packets"), span);
+    builder.drop_at((tunnels, echo + 1), &name("other_packets"), span);
     for it in groups.iter().flat_map(|(_, group)| group) {
         builder.encapsulate(it, on, address, querier);
     }
+}
+
+/// Adds the elements by which ARP requests of neighbours for their own addresses (RFC 5227, 3) count as replies.
+fn add_announcements(
+    builder: &mut Builder,
+    on: &PhysicalDevice,
+    attachments: &[Attachment<'_>],
+    requests: (usize, usize),
+    querier: usize,
+) {
+    let (span, name) = (on.span, |part: &str| format!("{}/{part}", on.name));
+    let neighbours = neighbours(on, attachments);
+    let own = neighbours.iter().map(|&it| format!("28/{0} 38/{0}", hex(it)));
+    let patterns: Vec<String> = own.chain(["-".to_owned()]).collect();
+    let config = patterns.join(", ");
+    let announcements = builder.add(&name("announcements"), "Classifier", &config, span);
+    builder.connect(requests, (announcements, 0), span);
+    // The querier takes replies only.
+    let reply = builder.add(&name("announced"), "StoreData", "20, \\<0002>", span);
+    for output in 0..neighbours.len() {
+        builder.connect((announcements, output), (reply, 0), span);
+    }
+    builder.connect((reply, 0), (querier, 1), span);
+    builder.drop_at((announcements, neighbours.len()), &name("other_frames"), span);
 }
 
 impl Builder {
@@ -144,7 +176,7 @@ impl Builder {
         }
         let shortest = (kind.header_length() - 1).to_string();
         let length = self.append(last, (&name("length"), "CheckLength", &shortest), span);
-        self.discard((length, 0), &name("truncated"), span);
+        self.drop_at((length, 0), &name("truncated"), span);
         let mut patterns = Vec::new();
         let mut exits = Vec::new();
         for it in group {
@@ -157,7 +189,7 @@ impl Builder {
         patterns.push("-".to_owned());
         let networks = self.add(&name("networks"), "Classifier", &patterns.join(", "), span);
         self.connect((length, 1), (networks, 0), span);
-        self.discard((networks, rest), &name("unknown_network"), span);
+        self.drop_at((networks, rest), &name("unknown_network"), span);
         for (exit, it) in exits {
             let decap = self.decapsulator(it);
             self.connect((networks, exit), (decap, 0), it.device.span);
@@ -179,7 +211,7 @@ impl Builder {
         };
         let decap = self.add(&name, class, &config, span);
         if frames == 2 {
-            self.discard((decap, 0), &format!("{}/no_ethernet", it.prefix), span);
+            self.drop_at((decap, 0), &format!("{}/no_ethernet", it.prefix), span);
         }
         self.deliver((decap, frames), it);
         decap

@@ -2,11 +2,11 @@
 
 use super::process::size;
 use super::section::{Reader, Section};
-use super::{Entry, System, TenantControl};
+use super::{ControlQuotas, Entry, System, TenantControl};
 use castanet_lang::Diagnostic;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const CONTROL_KEYS: &[&str] =
     &["socket", "group", "installs_per_minute", "elements", "text", "commands_per_second"];
@@ -26,7 +26,7 @@ impl Reader<'_> {
     pub(super) fn control(&mut self, it: &Section<'_>) -> Option<Entry<TenantControl>> {
         let title = format!("`control` of {}", it.title);
         let control = self.section(title, Reader::inner(it, "control")?, CONTROL_KEYS, &[])?;
-        let socket = self.text(&control, "socket");
+        let socket = self.path(&control, "socket");
         if socket.is_none() && !Reader::has(&control, "socket") {
             let help = "write `control = { socket = \"NAME.sock\" }`";
             self.error(control.span, format!("{} has no socket", control.title), help);
@@ -42,14 +42,10 @@ impl Reader<'_> {
         let text = self.text_by(&control, "text", &wants, |text| {
             size(text).filter(|size| TEXTS.contains(size))
         });
-        let value = TenantControl {
-            socket: PathBuf::from(socket?.value),
-            group: self.text(&control, "group").map(|it| it.value),
-            installs_per_minute,
-            elements,
-            text: text.map_or(TEXT, |it| it.value),
-            commands_per_second,
-        };
+        let text = text.map_or(TEXT, |it| it.value);
+        let quotas = ControlQuotas { installs_per_minute, elements, text, commands_per_second };
+        let group = self.text(&control, "group");
+        let value = TenantControl { socket: socket?, group, quotas };
         Some(Entry { value, span: control.span })
     }
 
@@ -59,9 +55,9 @@ impl Reader<'_> {
         for tenant in &system.tenants {
             let Some(control) = &tenant.control else { continue };
             let own = (tenant.name.as_str(), control.span);
-            let owner = *owners.entry(&control.value.socket).or_insert(own);
+            let owner = *owners.entry(&control.value.socket.value).or_insert(own);
             if owner.0 != tenant.name {
-                let socket = control.value.socket.display();
+                let socket = control.value.socket.value.display();
                 let message = format!("`{socket}` is the control socket of another tenant, too");
                 let diagnostic = Diagnostic::error(control.span, message);
                 let note = format!("that of tenant `{}` is here", owner.0);

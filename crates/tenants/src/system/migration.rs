@@ -1,10 +1,8 @@
 //! Parses the table `migration` of a system file.
 
-use super::Entry;
 use super::Migration;
 use super::section::{Reader, Section};
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 const MIGRATION_KEYS: &[&str] = &["listen", "key"];
 
@@ -15,12 +13,11 @@ impl Reader<'_> {
         let it = self.section("`migration`".to_owned(), value, MIGRATION_KEYS, &[])?;
         let listen =
             self.parsed::<SocketAddr>(&it, "listen", "an address such as \"192.0.2.1:4790\"");
-        let key = self.text(&it, "key");
+        let key = self.path(&it, "key");
         if key.is_none() && !Reader::has(&it, "key") {
             let help = "write `key = \"FILE\"`; `castanet tenants key FILE` makes one";
             self.error(it.span, "`migration` has no key", help);
         }
-        let key = key.map(|it| Entry { value: PathBuf::from(it.value), span: it.span })?;
-        Some(Migration { listen, key })
+        Some(Migration { listen, key: key? })
     }
 }

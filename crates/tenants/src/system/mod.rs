@@ -9,7 +9,7 @@ mod section;
 use crate::sandbox::Protection;
 use castanet_lang::{Diagnostics, FileId, SourceMap, Span};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A value of the system file, and its place there.
@@ -30,7 +30,7 @@ pub struct System {
     pub tenants: Vec<Tenant>,
     /// The folder in which configurations that are installed outlive the process, if there is one; relative
     /// to the folder of the system file.
-    pub store: Option<PathBuf>,
+    pub store: Option<Entry<PathBuf>>,
     /// How tenants move to other instances and come from them, if they may.
     pub migration: Option<Migration>,
 }
@@ -66,6 +66,8 @@ pub struct PhysicalDevice {
     pub gateway: Option<Ipv4Addr>,
     /// Maximum length of a packet on the wire, in bytes.
     pub mtu: u32,
+    /// Whether its address, gateway and MTU are those of the file, or defaults, and not in the place of wrong values.
+    pub is_understood: bool,
 }
 
 impl PhysicalDevice {
@@ -103,6 +105,8 @@ pub struct Tenant {
     pub memory: Option<Entry<Memory>>,
     /// Its virtual devices.
     pub devices: Vec<VirtualDevice>,
+    /// The names of others, whose tables are wrong.
+    pub wrong_devices: Vec<String>,
     /// Its process, if it has one of its own.
     pub process: Option<Entry<OwnProcess>>,
     /// Its control socket, if it has one.
@@ -117,12 +121,19 @@ impl Tenant {
 }
 
 /// A tenant's control socket, and the quotas of its clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct TenantControl {
     /// The socket; relative to the folder of the system file.
-    pub socket: PathBuf,
+    pub socket: Entry<PathBuf>,
     /// The group whose members may connect, beside the coordinator's user: a name or a number.
-    pub group: Option<String>,
+    pub group: Option<Entry<String>>,
+    /// The quotas of its clients.
+    pub quotas: ControlQuotas,
+}
+
+/// The quotas of the clients of a tenant's control socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlQuotas {
     /// Configurations that may be installed in a minute.
     pub installs_per_minute: u32,
     /// Elements that a configuration may have, without those of the virtual devices.
@@ -268,7 +279,8 @@ impl std::fmt::Display for Transport {
 impl System {
     /// Parses the system file with this text among the sources; all errors are in `found`.
     pub fn parse(sources: &SourceMap, file: FileId, found: &mut Diagnostics) -> System {
-        parse::parse(&sources.text(file), file, found)
+        let folder = Path::new(sources.name(file)).parent().unwrap_or(Path::new(""));
+        parse::parse(&sources.text(file), (file, folder), found)
     }
 
     /// The physical device of a virtual one.

@@ -3,13 +3,15 @@
 use super::section::{Reader, Section, UnsupportedKey};
 use super::{Cpu, Entry, Memory, PhysicalDevice, System, Tenant, Transport, VirtualDevice};
 use crate::sandbox::MOST_CHANNELS;
-use castanet_element::args::{Bandwidth, FromArg, Names};
+use castanet_element::account::{CpuPart, HeapSize};
+use castanet_element::args::Bandwidth;
 use castanet_lang::{Diagnostic, Diagnostics, FileId, Span, nearest};
 use castanet_wire::{Geneve, MacAddr, Vxlan};
 use std::collections::{HashMap, HashSet};
 use std::mem::discriminant;
 use std::net::Ipv4Addr;
 use std::path::{Component, Path, PathBuf};
+use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -45,6 +47,11 @@ const VIRTUAL_DEVICE_KEYS: &[&str] = &[
     "device",
 ];
 
+/// The least part of a processor, delay and heap of a tenant that are of use to it.
+const LEAST_PART: CpuPart = CpuPart(0.0001);
+const LEAST_DELAY: Duration = Duration::from_micros(1);
+const LEAST_HEAP: u64 = 64 << 10;
+
 /// The largest limit of kept packets.
 const MAX_PACKETS: u32 = 1 << 30;
 
@@ -58,8 +65,12 @@ const MTU: u32 = 1500;
 /// Default length of the queue in front of a tenant.
 const QUEUE: u32 = 1024;
 
-/// Parses a system file; all errors are in `found`.
-pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System {
+/// Parses a system file in this folder; all errors are in `found`.
+pub(super) fn parse(
+    text: &str,
+    (file, folder): (FileId, &Path),
+    found: &mut Diagnostics,
+) -> System {
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut reader = Reader { file, found };
     for error in errors {
@@ -68,7 +79,7 @@ pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System
     }
     let table = document.get_ref();
     let whole = reader.whole(table, text.len(), &["store", "migration", "device", "tenant"]);
-    let store = reader.text(&whole, "store").map(|it| PathBuf::from(it.value));
+    let store = reader.path(&whole, "store");
     let migration = reader.migration(&whole);
     let mut system = System { store, migration, ..System::default() };
     for (name, span, value) in reader.members(table, "device") {
@@ -87,7 +98,7 @@ pub(super) fn parse(text: &str, file: FileId, found: &mut Diagnostics) -> System
         let end = reader.span(text.len()..text.len());
         reader.error(end, "the system has no tenant", "write a table `[tenant.NAME]`");
     }
-    reader.check_store(&system);
+    reader.check_store(&system, folder);
     reader.check_interfaces(&system);
     reader.check_conflicts(&system);
     reader.check_tunnels(&system);
@@ -113,19 +124,32 @@ impl Reader<'_> {
         let gateway = self.parsed::<Ipv4Addr>(&it, "gateway", "an address such as \"10.0.0.254\"");
         let wants = "an Ethernet address such as \"02:00:00:00:00:01\"";
         let mac = self.text_by(&it, "mac", wants, |text| {
-            text.parse::<MacAddr>().ok().map(|_| text.to_owned())
+            text.parse::<MacAddr>().ok().map(|mac| (mac, text.to_owned()))
         });
+        if let Some(Entry { value: (address, text), span }) = &mac
+            && (address.is_multicast() || address.is_zero())
+        {
+            let message = format!("`mac` of {}: {text} is the address of no device", it.title);
+            let help = "write one such as \"02:00:00:00:00:01\": its first byte is even";
+            self.error(*span, message, help);
+        }
+        let mtu = self.number(&it, "mtu", 68..=65535);
+        let is_read = |key, is_there| is_there || !Reader::has(&it, key);
+        let has_address = is_read("address", address.is_some());
         let device = PhysicalDevice {
             interface: interface.map_or_else(|| name.clone(), |it| it.value),
             method: self.text(&it, "method").map(|it| it.value),
-            mac: mac.map(|it| it.value),
+            mac: mac.map(|it| it.value.1),
+            is_understood: has_address
+                && is_read("gateway", gateway.is_some())
+                && is_read("mtu", mtu.is_some()),
             address: address.map(|it| it.value),
             gateway: gateway.as_ref().map(|it| it.value),
-            mtu: self.number(&it, "mtu", 68..=65535).map_or(MTU, |it| it.value),
+            mtu: mtu.map_or(MTU, |it| it.value),
             span: it.span,
             name,
         };
-        if let Some(gateway) = gateway.filter(|it| !device.is_on_link(it.value)) {
+        if let Some(gateway) = gateway.filter(|it| has_address && !device.is_on_link(it.value)) {
             let message =
                 format!("the gateway of {} is not in the network of its address", it.title);
             self.error(gateway.span, message, "give `address` with the length of its prefix");
@@ -141,18 +165,13 @@ impl Reader<'_> {
     ) -> Option<Tenant> {
         let title = format!("tenant `{name}`");
         let it = self.section(title, value, TENANT_KEYS, UNSUPPORTED_TENANT_KEYS)?;
-        let cpu = Reader::inner(&it, "cpu").and_then(|value| {
-            let title = format!("`cpu` of {}", it.title);
-            let cpu = self.section(title, value, CPU_KEYS, &[])?;
-            let mut text = |key| self.text(&cpu, key).map(|it| it.value);
-            let value =
-                Cpu { guarantee: text("guarantee"), limit: text("limit"), delay: text("delay") };
-            Some(Entry { value, span: cpu.span })
-        });
-        let memory = self.memory(&it);
-        let mut virtual_devices = Vec::new();
+        let (cpu, memory) = (self.cpu(&it), self.memory(&it));
+        let (mut virtual_devices, mut wrong_devices) = (Vec::new(), Vec::new());
         for (name, span, value) in self.members(Reader::table(&it), "device") {
-            virtual_devices.extend(self.virtual_device(&it.title, name, span, value, devices));
+            match self.virtual_device(&it.title, name.clone(), span, value, devices) {
+                Some(device) => virtual_devices.push(device),
+                None => wrong_devices.push(name),
+            }
         }
         let process = self.process(&it, memory.as_ref());
         if process.is_some() && virtual_devices.len() > MOST_CHANNELS {
@@ -177,6 +196,7 @@ impl Reader<'_> {
             cpu,
             memory,
             devices,
+            wrong_devices,
             process,
             control,
         })
@@ -185,20 +205,34 @@ impl Reader<'_> {
     /// The file of a tenant's configuration, and whether the tenant is on standby; `None` if it has neither.
     fn configuration(&mut self, it: &Section<'_>) -> Option<(Option<Entry<PathBuf>>, bool)> {
         let standby = self.flag(it, "standby").is_some_and(|it| it.value);
-        let file = self.text(it, "file");
+        let file = self.path(it, "file");
         let is_missing = file.is_none() && !standby;
         if is_missing && !Reader::has(it, "file") {
             let help = "write `file = \"NAME.click\"`";
             self.error(it.span, format!("{} has no configuration", it.title), help);
         }
-        let file = file.map(|it| Entry { value: PathBuf::from(it.value), span: it.span });
         (!is_missing).then_some((file, standby))
+    }
+
+    fn cpu(&mut self, it: &Section<'_>) -> Option<Entry<Cpu>> {
+        let title = format!("`cpu` of {}", it.title);
+        let cpu = self.section(title, Reader::inner(it, "cpu")?, CPU_KEYS, &[])?;
+        let least = LEAST_PART.0 * 100.0;
+        let wants = format!("a part of a processor such as \"30%\", at least {least}%");
+        let mut part = |key| self.argument::<CpuPart>(&cpu, key, &wants, |it| it >= LEAST_PART);
+        let (guarantee, limit) = (part("guarantee"), part("limit"));
+        let wants = "a time such as \"100us\", at least 1 us";
+        let delay = self.argument::<Duration>(&cpu, "delay", wants, |it| it >= LEAST_DELAY);
+        let [guarantee, limit, delay] = [guarantee, limit, delay].map(|it| it.map(|it| it.value));
+        Some(Entry { value: Cpu { guarantee, limit, delay }, span: cpu.span })
     }
 
     fn memory(&mut self, it: &Section<'_>) -> Option<Entry<Memory>> {
         let title = format!("`memory` of {}", it.title);
         let memory = self.section(title, Reader::inner(it, "memory")?, MEMORY_KEYS, &[])?;
-        let heap = self.text(&memory, "heap").map(|it| it.value);
+        let wants = format!("a size such as \"64M\", at least {}K", LEAST_HEAP >> 10);
+        let heap = self.argument::<HeapSize>(&memory, "heap", &wants, |it| it.0 >= LEAST_HEAP);
+        let heap = heap.map(|it| it.value);
         let packets = self.number(&memory, "packets", 1..=MAX_PACKETS).map(|it| it.value);
         let process = self.process_memory(&memory);
         Some(Entry { value: Memory { heap, packets, process }, span: memory.span })
@@ -231,7 +265,8 @@ impl Reader<'_> {
         let queue = self.number(&it, "queue", 1..=1 << 20).map_or(QUEUE, |it| it.value);
         let (on, transport) = (on?, transport?);
         let largest = devices[on].mtu.saturating_sub(transport.overhead());
-        if let Some(mtu) = mtu.as_ref().filter(|mtu| mtu.value > largest) {
+        let is_known = devices[on].is_understood;
+        if let Some(mtu) = mtu.as_ref().filter(|mtu| is_known && mtu.value > largest) {
             let message = format!("`mtu` of {} does not fit the physical device", it.title);
             let help = format!(
                 "at most {largest}: the MTU of {} less {} bytes of headers",
@@ -240,7 +275,9 @@ impl Reader<'_> {
             );
             self.error(mtu.span, message, help);
         }
-        self.check_underlay(&it, &devices[on], &transport);
+        if is_known {
+            self.check_underlay(&it, &devices[on], &transport);
+        }
         let mtu = mtu.map_or(largest, |it| it.value);
         let [bandwidth_in, bandwidth_out] =
             ["bandwidth_in", "bandwidth_out"].map(|key| self.bandwidth(&it, key));
@@ -250,10 +287,7 @@ impl Reader<'_> {
     /// A bandwidth of at least a byte a second.
     fn bandwidth(&mut self, it: &Section<'_>, key: &str) -> Option<Entry<String>> {
         let wants = "a bandwidth such as \"100Mbps\", at least 8 bits a second";
-        self.text_by(it, key, wants, |text| {
-            let bandwidth = Bandwidth::from_arg(text, &Names::default());
-            bandwidth.is_ok_and(|it| it.0 > 0).then(|| text.to_owned())
-        })
+        self.argument::<Bandwidth>(it, key, wants, |it| it.0 > 0)
     }
 
     /// The physical device that a key names.
@@ -341,6 +375,9 @@ impl Reader<'_> {
                 format!("{} is a tunnel on `{}`, which has no address", it.title, on.name);
             let help = format!("write `address = \"10.0.0.1/24\"` in `[device.{}]`", on.name);
             self.error(it.span, message, help);
+        } else if on.address.is_some_and(|(own, _)| own == remote) {
+            let message = format!("{} is a tunnel from `{}` to its own address", it.title, on.name);
+            self.error(it.span, message, "`remote` is the address of the other end");
         } else if !on.is_on_link(remote) && on.gateway.is_none() {
             let message = format!("{remote} is not in the network of `{}`", on.name);
             let help = format!("write `gateway = …` in `[device.{}]`", on.name);
@@ -384,15 +421,12 @@ impl Reader<'_> {
     }
 
     /// Reports a store in which an installed configuration would take the place of a file that the system names.
-    fn check_store(&mut self, system: &System) {
+    fn check_store(&mut self, system: &System, folder: &Path) {
         let Some(store) = &system.store else { return };
-        let places: Vec<_> = system
-            .tenants
-            .iter()
-            .map(|it| (plain(&store.join(format!("{}.click", it.name))), &it.name))
-            .collect();
+        let place = |name: &str| plain(&folder.join(&store.value).join(format!("{name}.click")));
+        let places: Vec<_> = system.tenants.iter().map(|it| (place(&it.name), &it.name)).collect();
         for file in system.tenants.iter().filter_map(|it| it.file.as_ref()) {
-            let here = plain(&file.value);
+            let here = plain(&folder.join(&file.value));
             if let Some((_, name)) = places.iter().find(|(place, _)| *place == here) {
                 let message = format!(
                     "`{}` is the place of installed configurations of tenant `{name}`, too",
@@ -456,19 +490,19 @@ impl Reader<'_> {
     }
 }
 
-/// A path without `.`, and without `..` behind a folder.
+/// The absolute path of a file, without `.`, and without `..` and links as far as its folder is there.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
-    for part in path.components() {
-        let is_back = part == Component::ParentDir
-            && matches!(plain.components().next_back(), Some(Component::Normal(_)));
+    for part in std::path::absolute(path).as_deref().unwrap_or(path).components() {
         match part {
-            Component::CurDir => {}
-            _ if is_back => _ = plain.pop(),
+            Component::ParentDir => _ = plain.pop(),
             part => plain.push(part),
         }
     }
-    plain
+    match (plain.parent().map(Path::canonicalize), plain.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => plain,
+    }
 }
 
 /// An address and the length of its prefix.

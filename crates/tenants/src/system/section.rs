@@ -1,9 +1,11 @@
 //! Reads values out of tables of TOML, and reports all that is wrong with them.
 
 use super::Entry;
+use castanet_element::args::{FromArg, Names};
 use castanet_lang::{Diagnostic, Diagnostics, FileId, Span, nearest};
 use std::fmt::Display;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::str::FromStr;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -19,6 +21,50 @@ pub(super) struct Section<'a> {
     table: &'a DeTable<'a>,
     pub(super) title: String,
     pub(super) span: Span,
+}
+
+/// The kind of a value of TOML.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ValueKind {
+    Text,
+    Number,
+    Flag,
+    List,
+    Table,
+    Time,
+}
+
+impl ValueKind {
+    fn of(value: &DeValue<'_>) -> ValueKind {
+        match value {
+            DeValue::String(_) => ValueKind::Text,
+            DeValue::Integer(_) | DeValue::Float(_) => ValueKind::Number,
+            DeValue::Boolean(_) => ValueKind::Flag,
+            DeValue::Array(_) => ValueKind::List,
+            DeValue::Table(_) => ValueKind::Table,
+            DeValue::Datetime(_) => ValueKind::Time,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            ValueKind::Text => "a text",
+            ValueKind::Number => "a number",
+            ValueKind::Flag => "true or false",
+            ValueKind::List => "a list",
+            ValueKind::Table => "a table",
+            ValueKind::Time => "a time",
+        }
+    }
+
+    /// A text as a value of this kind, which has no quotation marks.
+    fn written(self, value: &DeValue<'_>) -> Option<String> {
+        match (self, value) {
+            (ValueKind::Number, DeValue::String(it)) => it.parse::<u32>().ok().map(shown),
+            (ValueKind::Flag, DeValue::String(it)) => it.parse::<bool>().ok().map(shown),
+            _ => None,
+        }
+    }
 }
 
 /// A key that has a meaning, but no effect yet.
@@ -122,27 +168,39 @@ impl<'a> Reader<'a> {
         &mut self,
         section: &Section<'_>,
         key: &str,
-        wants: &str,
+        (kind, wants): (ValueKind, &str),
         take: impl FnOnce(&DeValue<'_>) -> Option<T>,
     ) -> Option<Entry<T>> {
         let value = section.table.get(key)?;
         let span = self.span(value.span());
         let taken = take(value.get_ref());
         if taken.is_none() {
-            let message = format!("`{key}` of {} is not {wants}", section.title);
-            self.found.push(Diagnostic::error(span, message));
+            let (given, title) = (ValueKind::of(value.get_ref()), &section.title);
+            let message = match given == kind {
+                true => format!("`{key}` of {title} is not {wants}"),
+                false => format!("`{key}` of {title} is {}, and has to be {wants}", given.name()),
+            };
+            let help = kind.written(value.get_ref()).map(|it| format!("write `{key} = {it}`"));
+            self.found.push(Diagnostic::error(span, message).with_maybe_help(help));
         }
         taken.map(|value| Entry { value, span })
     }
 
     /// `true` or `false`.
     pub(super) fn flag(&mut self, section: &Section<'_>, key: &str) -> Option<Entry<bool>> {
-        self.value(section, key, "true or false", |it| it.as_bool())
+        self.value(section, key, (ValueKind::Flag, "true or false"), |it| it.as_bool())
     }
 
     /// A text.
     pub(super) fn text(&mut self, section: &Section<'_>, key: &str) -> Option<Entry<String>> {
-        self.value(section, key, "a text such as \"NAME\"", |it| it.as_str().map(str::to_owned))
+        self.text_by(section, key, "a text in quotation marks", |it| Some(it.to_owned()))
+    }
+
+    /// The path of a file, a folder or a socket.
+    pub(super) fn path(&mut self, section: &Section<'_>, key: &str) -> Option<Entry<PathBuf>> {
+        self.text_by(section, key, "a path in quotation marks, and not empty", |it| {
+            (!it.is_empty()).then(|| PathBuf::from(it))
+        })
     }
 
     /// A text that is parsed.
@@ -152,7 +210,21 @@ impl<'a> Reader<'a> {
         key: &str,
         wants: &str,
     ) -> Option<Entry<T>> {
-        self.value(section, key, wants, |it| it.as_str()?.parse().ok())
+        self.text_by(section, key, wants, |it| it.parse().ok())
+    }
+
+    /// A text that is kept as it is, if `is_right` says so of the value of an argument that it is.
+    pub(super) fn argument<T: FromArg>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        wants: &str,
+        is_right: impl FnOnce(T) -> bool,
+    ) -> Option<Entry<String>> {
+        self.text_by(section, key, wants, |text| {
+            let value = T::from_arg(text, &Names::default());
+            value.is_ok_and(is_right).then(|| text.to_owned())
+        })
     }
 
     /// A text that `parse` understands.
@@ -163,7 +235,7 @@ impl<'a> Reader<'a> {
         wants: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<Entry<T>> {
-        self.value(section, key, wants, |it| parse(it.as_str()?))
+        self.value(section, key, (ValueKind::Text, wants), |it| parse(it.as_str()?))
     }
 
     /// A number from a range.
@@ -174,7 +246,9 @@ impl<'a> Reader<'a> {
         range: std::ops::RangeInclusive<u32>,
     ) -> Option<Entry<u32>> {
         let wants = format!("a number from {} to {}", range.start(), range.end());
-        self.value(section, key, &wants, |it| number(it).filter(|it| range.contains(it)))
+        self.value(section, key, (ValueKind::Number, &wants), |it| {
+            number(it).filter(|it| range.contains(it))
+        })
     }
 
     /// One text, or an array of texts, each parsed.

@@ -2,7 +2,9 @@
 
 use super::format;
 use crate::commands::{CommandError, CommandResult, write_json, write_out};
-use crate::instance::{CONTROL_VERSION, INSTANCE, InstanceDescription, RuntimeDirectory, is_name};
+use crate::instance::{
+    CONTROL_VERSION, INSTANCE, InstanceDescription, RuntimeDirectory, is_name, is_socket,
+};
 use castanet_io::control::ControlClient;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -99,6 +101,7 @@ pub(crate) fn find(target: Option<&str>) -> Result<Attachment, CommandError> {
     if let Some(name) = target {
         return match sockets.iter().find(|(other, _)| other == name) {
             Some((_, path)) => Ok(Attachment::to(path)?),
+            None if is_socket(Path::new(name)) => Ok(Attachment::to(Path::new(name))?),
             None => Err(missing(name, &names)),
         };
     }

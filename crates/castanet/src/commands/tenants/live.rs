@@ -32,9 +32,9 @@ pub(super) struct ListArguments {
 pub(super) struct InstallArguments {
     /// The tenant
     tenant: String,
-    /// The configuration (`-`: standard input)
+    /// The file of the tenant's new configuration, in the Click language (`-`: standard input)
     file: PathBuf,
-    /// Values of variables of the configuration
+    /// Values of variables that the configuration has
     #[arg(value_name = "VAR=value")]
     vars: Vec<String>,
     #[command(flatten)]

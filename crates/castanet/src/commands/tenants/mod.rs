@@ -16,7 +16,7 @@ use crate::terminal::{bold, colours_on_stdout};
 use castanet_runtime::router::ErrorStyle;
 use castanet_tenants::sandbox::CgroupPlaces;
 use castanet_tenants::{ProcessGraph, SystemTable};
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -30,10 +30,28 @@ pub(crate) struct Arguments {
 #[derive(Subcommand)]
 enum TenantsCommand {
     /// Say whether a system file and the configurations of its tenants are right, and everything that is wrong
+    #[command(
+        mut_arg("words", system_file),
+        mut_arg("expression", hidden),
+        override_usage = "castanet tenants check [OPTIONS] SYSTEM.toml"
+    )]
     Check(check::Arguments),
     /// Show the devices and tenants, the graph that is made of them, and each step to running workers
+    #[command(
+        mut_arg("words", system_file),
+        mut_arg("expression", hidden),
+        override_usage = "castanet tenants explain [OPTIONS] SYSTEM.toml"
+    )]
     Explain(Box<explain::Arguments>),
     /// Run all tenants of a system file
+    #[command(
+        mut_arg("words", system_file),
+        mut_arg("expression", hidden),
+        override_usage = "castanet tenants run [OPTIONS] SYSTEM.toml",
+        after_help = "Exit status: 0 ended in good order, as by Ctrl-C, 1 the system file or a configuration is wrong \
+                      or could not be started, 2 the command line is wrong, 70 a bug of Castanet, 130 ended by a \
+                      second Ctrl-C before that."
+    )]
     Run(Box<run::Arguments>),
     /// List the tenants of a running system
     List(live::ListArguments),
@@ -52,6 +70,16 @@ enum TenantsCommand {
     /// Be the process of a tenant; `castanet tenants run` starts it
     #[command(hide = true)]
     Process(process::Arguments),
+}
+
+/// The argument that names a system file, where other commands take a configuration.
+fn system_file(argument: Arg) -> Arg {
+    let help = "The system file (TOML): devices, tenants, and the files of their configurations";
+    argument.value_name("SYSTEM.toml").help(help)
+}
+
+fn hidden(argument: Arg) -> Arg {
+    argument.hide(true)
 }
 
 /// The JSON form of a system.

@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 /// Arguments of `castanet tenants key`.
 #[derive(Args)]
 pub(super) struct KeyArguments {
-    /// The file, which must not exist
+    /// The file for the key, which must not exist yet
     file: PathBuf,
 }
 
