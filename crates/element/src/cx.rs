@@ -1,7 +1,7 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
 use crate::exec::{
-    AfterCall, Destination, ExecState, HandlerCall, RandomNumbers, is_default_channel,
+    AfterCall, ChannelLine, Destination, ExecState, HandlerCall, RandomNumbers, is_default_channel,
 };
 use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
@@ -525,7 +525,9 @@ impl Cx<'_> {
     }
 
     /// Has the element's own program decide by which output a packet leaves; without an output the packet
-    /// is dropped under the element's first reason. For elements whose outputs push.
+    /// is dropped under the element's first reason. A packet for an output that is pulled comes back to the
+    /// element, to the input behind its last one, and leaves by
+    /// [`emit_decided`](crate::element::PerBatch::emit_decided) when that output is pulled again.
     pub fn call_for_output(&mut self, handler: &str, value: &str, packet: Packet) {
         self.emit_call(HandlerCall::new(handler, value, AfterCall::Leave), Batch::from(packet));
     }
@@ -570,7 +572,11 @@ impl Cx<'_> {
     pub fn chatter_on(&mut self, channel: &str, line: &str) {
         match is_default_channel(channel) {
             true => self.chatter(line),
-            false => self.exec.channel_lines.push((channel.to_owned(), format!("{line}\n"))),
+            false => self.exec.channel_lines.push(ChannelLine {
+                channel: channel.to_owned(),
+                line: format!("{line}\n"),
+                after: self.exec.chatter.len(),
+            }),
         }
     }
 

@@ -214,6 +214,9 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn pull_input(&self, output: usize) -> Option<usize> {
         Some(output)
     }
+    /// Emits up to `n` of the packets that its program has sent to the pulled output: they came back to the
+    /// input behind its last one ([`Cx::call_for_output`]). Called before its inputs are pulled.
+    fn emit_decided(&self, _local: &mut Self::Local, _n: usize, _cx: &mut Cx) {}
     /// Whether workers share one `Local`, where that depends on arguments.
     fn is_shared(&self) -> bool {
         Self::SHARED
@@ -386,6 +389,8 @@ pub struct Facts {
     pub interfaces: Vec<String>,
     /// By worker: the NUMA node of its core.
     pub nodes: Vec<usize>,
+    /// Whether there will be as many workers: a configuration may be checked before anybody says how many.
+    pub knows_workers: bool,
     /// Names of elements or compounds, each with the worker of its tasks.
     pub homes: Vec<(String, usize)>,
     /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.

@@ -9,7 +9,9 @@ pub struct ArgError {
     place: Box<str>,
     write: Option<Box<WriteContext>>,
     message: String,
-    click: Option<String>,
+    click: Option<Box<str>>,
+    /// Whether Click says its words without the place.
+    click_omits_place: bool,
     /// Help: a way to put it right.
     pub hint: Option<String>,
     /// Byte offset and length within the configuration text.
@@ -39,6 +41,7 @@ impl ArgError {
             write: None,
             message: message.into(),
             click: None,
+            click_omits_place: false,
             hint: None,
             range: None,
         }
@@ -59,7 +62,9 @@ impl ArgError {
                 let messages: Vec<String> = errors.iter().map(ArgError::message).collect();
                 let clicks: Vec<String> =
                     errors.iter().filter_map(ArgError::in_click_words).collect();
-                Err(ArgError::new(messages.join("; ")).click(clicks.join("\n")))
+                let omits_place = errors.iter().all(|error| error.click_omits_place);
+                let error = ArgError::new(messages.join("; ")).click(clicks.join("\n"));
+                Err(ArgError { click_omits_place: omits_place, ..error })
             }
         }
     }
@@ -69,13 +74,19 @@ impl ArgError {
     }
     /// Click's words for it, where they differ; empty if Click says nothing.
     pub fn click(mut self, words: impl Into<String>) -> Self {
-        self.click.get_or_insert(words.into());
+        self.click.get_or_insert_with(|| words.into().into_boxed_str());
         self
     }
     /// The same error, in Click's words for this place rather than in those
     /// for its type.
     pub fn reworded(mut self, words: impl Into<String>) -> Self {
-        self.click = Some(words.into());
+        self.click = Some(words.into().into_boxed_str());
+        self
+    }
+    /// The same error, which Click finds in the configuration as a whole: its words do not name the
+    /// argument.
+    pub fn unplaced(mut self) -> Self {
+        self.click_omits_place = true;
         self
     }
     /// Adds help: a way to put it right.
@@ -117,9 +128,10 @@ impl ArgError {
     }
     /// The message in Click's words; `None` if Click stays silent.
     pub fn in_click_words(&self) -> Option<String> {
-        let words = self.click.as_ref().unwrap_or(&self.message);
-        let colon = if self.place.is_empty() { "" } else { ": " };
-        (!words.is_empty()).then(|| format!("{}{colon}{words}", self.place))
+        let words = self.click.as_deref().unwrap_or(&self.message);
+        let place = if self.click_omits_place { "" } else { &*self.place };
+        let colon = if place.is_empty() { "" } else { ": " };
+        (!words.is_empty()).then(|| format!("{place}{colon}{words}"))
     }
     /// The message in Castanet's words, without the hint.
     pub fn message(&self) -> String {
@@ -161,5 +173,19 @@ mod tests {
         let error = ArgError::all([wrong("a"), ok(2), wrong("b")]).map(drop).expect_err("is wrong");
         assert_eq!(error.message(), "a; b");
         assert_eq!(error.in_click_words().as_deref(), Some("bad a\nbad b"));
+    }
+
+    #[test]
+    fn click_names_no_argument_for_errors_of_the_whole_configuration() {
+        let small = || ArgError::new("N is too small").unplaced();
+        let error = small().at("N");
+        assert_eq!(error.message(), "N: N is too small");
+        assert_eq!(error.in_click_words().as_deref(), Some("N is too small"));
+        let all =
+            |errors: [ArgError; 2]| ArgError::all::<u8>(errors.map(Err)).expect_err("is wrong");
+        let words = |errors| all(errors).at("N").in_click_words();
+        assert_eq!(words([small(), small()]).as_deref(), Some("N is too small\nN is too small"));
+        let mixed = words([small(), ArgError::new("b")]);
+        assert_eq!(mixed.as_deref(), Some("N: N is too small\nb"));
     }
 }

@@ -35,7 +35,12 @@ fn switches() {
     golden(
         "Idle -> Switch(2) -> Discard",
         "OUTPUT: there is no output 2 | OUTPUT is less than 1, or -1 to drop",
-        "OUTPUT: output must be < 1",
+        "output must be < 1",
+    );
+    golden(
+        "Idle -> IPFragmenter(7) -> Discard",
+        "MTU: MTU must be at least 8",
+        "MTU must be at least 8",
     );
     golden(
         "Idle -> StaticSwitch -> Discard",

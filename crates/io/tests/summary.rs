@@ -151,6 +151,10 @@ fn bad_configurations_are_refused() {
             "unknown content type 'x'",
         ),
         (
+            "FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/dev/null, FIELDS x timestamp 'ip Y' \"z z\")",
+            "unknown content type 'x'; unknown content type 'ip Y'; unknown content type 'z z'",
+        ),
+        (
             "FromIPSummaryDump(DATA x) -> ToIPSummaryDump(/dev/null, FIELDS payload, BINARY true)",
             "payload has no place in a binary summary dump",
         ),

@@ -39,6 +39,7 @@ pub mod options;
 pub mod parallel;
 pub mod ping;
 pub mod prefixes;
+pub mod probability;
 pub mod ranges;
 pub mod rate;
 pub mod reassembly;

@@ -17,6 +17,8 @@ pub struct CpuCore {
 #[derive(Clone, Debug)]
 pub struct Cores {
     cores: Vec<CpuCore>,
+    /// Whether nobody has said how many workers there will be.
+    are_assumed: bool,
 }
 
 impl Cores {
@@ -31,13 +33,23 @@ impl Cores {
             let node = node_of(number).map_or(0, |(node, _)| *node);
             CpuCore { number, node }
         };
-        Cores { cores: cores.map(with_node).collect() }
+        Cores { cores: cores.map(with_node).collect(), are_assumed: false }
     }
 
     /// Workers on cores of these NUMA nodes, to plan for another machine.
     pub fn on_nodes(nodes: &[usize]) -> Cores {
         let core = |(number, &node)| CpuCore { number, node };
-        Cores { cores: nodes.iter().enumerate().map(core).collect() }
+        Cores { cores: nodes.iter().enumerate().map(core).collect(), are_assumed: false }
+    }
+
+    /// The same, to check a configuration of which nobody has said how many workers it will have.
+    pub(crate) fn assumed(self) -> Cores {
+        Cores { are_assumed: true, ..self }
+    }
+
+    /// Whether nobody has said how many workers there will be.
+    pub(crate) fn are_assumed(&self) -> bool {
+        self.are_assumed
     }
 
     /// Number of workers.

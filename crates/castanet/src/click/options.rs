@@ -3,6 +3,7 @@
 use crate::cli::{Frames, as_setting, told};
 use crate::load::{Origin, OriginAndVariables};
 use crate::terminal::complain;
+use castanet_element::args::{FromArg, Names, TcpPort};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Parser};
 use std::ffi::OsString;
@@ -51,7 +52,7 @@ pub(super) struct Click {
     /// Use the value of a read handler as exit status
     #[arg(short = 'x', long, value_name = "ELEMENT.H")]
     exit_handler: Vec<String>,
-    /// Listen for control commands at TCP port PORT; `PORT+`: or the next free one
+    /// Listen for control commands at TCP port PORT; `PORT+`: or the next free one; `0`: any free one
     #[arg(short, long, value_name = "PORT")]
     pub(super) port: Vec<String>,
     /// Listen for control commands at a Unix socket called FILE
@@ -107,18 +108,20 @@ impl Click {
     /// nothing but help.
     pub(super) fn read(words: Vec<OsString>) -> Result<Click, i32> {
         let words: Vec<OsString> = words.into_iter().map(spelled_out).collect();
-        let click = match Click::try_parse_from(&words) {
+        let mut click = match Click::try_parse_from(&words) {
             Ok(click) => click,
             Err(e) if !e.use_stderr() => return Err(told(&e, "click").unwrap_or(0)),
             Err(e) => return Err(refuse(&said(&e, &words))),
         };
-        match click.port.iter().find(|port| !is_port(port)) {
-            Some(port) => {
+        for port in &mut click.port {
+            let Some(number) = port_number(port) else {
                 let option = as_given("--port", &words);
-                Err(refuse(&format!("click: '{option}' expects a TCP port number, not '{port}'")))
-            }
-            None => Ok(click),
+                let message = format!("click: '{option}' expects a TCP port number, not '{port}'");
+                return Err(refuse(&message));
+            };
+            *port = number;
         }
+        Ok(click)
     }
 
     /// The configuration and the variables; or what was said twice.
@@ -180,10 +183,15 @@ fn spelled_out(word: OsString) -> OsString {
     }
 }
 
-/// A port, or the first of several that would do.
-fn is_port(text: &str) -> bool {
-    let number = text.strip_suffix('+').unwrap_or(text);
-    number.parse::<u16>().is_ok_and(|port| port > 0)
+/// The number of a port, or of the service that a text names; with `+` behind it, the first of several that
+/// would do.
+fn port_number(text: &str) -> Option<String> {
+    let number = |text: &str| TcpPort::from_arg(text, &Names::default()).ok().map(|port| port.0);
+    let first = || {
+        let port: u16 = text.strip_suffix('+')?.parse().ok()?;
+        (port > 0).then(|| format!("{port}+"))
+    };
+    number(text).map(|port| port.to_string()).or_else(first)
 }
 
 /// An option as the user has written it.

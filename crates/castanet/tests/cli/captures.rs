@@ -90,6 +90,28 @@ fn packets_get_the_length_that_is_wanted() {
 }
 
 #[test]
+fn ip_packets_are_not_searched_in_frames_of_an_unknown_kind() {
+    let file = folder("captures").join("unknown-link-type.pcap");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let file = file.display();
+    let written = format!("InfiniteSource(LIMIT 2, STOP true) -> ToDump({file}, ENCAP #777)");
+    assert_eq!(click(&["-e", &written], b"").err, "");
+    let read = |arguments: &str| {
+        let config =
+            format!("f :: FromDump({file}, STOP true{arguments}) -> c :: Counter -> Discard");
+        click(&["-e", &config, "-h", "c.count"], b"")
+    };
+    assert_eq!(read("").out, "2\n");
+    let refused = read(", FORCE_IP true");
+    assert_eq!(refused.status, Some(1));
+    let words = format!(
+        "While initializing 'f :: FromDump':\n  {file}: unknown linktype 777; can't force IP packets\n\
+         Router could not be initialized!\n"
+    );
+    assert!(refused.err.ends_with(&words), "{}", refused.err);
+}
+
+#[test]
 fn a_capture_is_replayed_faster_or_slower() {
     let file = capture("timed.pcap", &[100; 11], 2000);
     for (speed, seconds) in [("", "10"), (", ACCELERATION 200", "5"), (", ACCELERATION 50", "20")] {

@@ -213,6 +213,7 @@ fn each_lint_finds_what_it_is_for() {
         ("FromDevice(eth0, FORCE_IP true) -> IPPrint -> Discard", &[]),
         ("FromDevice(eth0) -> Strip(14) -> x :: DecIPTTL -> IPPrint -> Discard", &[("header-not-marked", "x")]),
         ("FromDevice(eth0) -> Strip(14) -> x :: CheckUDPHeader -> Discard", &[("header-not-marked", "x")]),
+        ("FromDevice(eth0) -> Strip(14) -> x :: CheckTCPHeader -> IPPrint -> Discard", &[("header-not-marked", "x")]),
         ("FromDevice(eth0) -> Strip(14) -> x :: DecIP6HLIM -> Discard", &[("header-not-marked", "x")]),
         ("InfiniteSource -> Queue -> Unqueue -> x :: IPClassifier(-) -> Discard", &[("header-not-marked", "x")]),
         ("FromDump(a.pcap) -> IPPrint -> CheckIPHeader -> Discard", &[]),
@@ -235,6 +236,13 @@ fn each_lint_finds_what_it_is_for() {
     ] {
         expect(&text.replace("ENCAP", encap), wanted);
     }
+}
+
+#[test]
+fn any_thread_may_be_there() {
+    let text = "i :: InfiniteSource -> Discard; StaticThreadSched(i 7)";
+    let result = castanet(&["check", "-e", text], b"");
+    assert_eq!((result.status, &*result.err), (Some(0), ""));
 }
 
 #[test]

@@ -229,6 +229,7 @@ fn wrong_options_are_told_in_clicks_words() {
         (&["--handler"], "click: '--handler' requires an argument"),
         (&["--quit=now"], "click: '--quit' can't take an argument"),
         (&["-p", "99999"], "click: '-p' expects a TCP port number, not '99999'"),
+        (&["-p", "nosuchservice"], "click: '-p' expects a TCP port number, not 'nosuchservice'"),
         (&["--port=0+"], "click: '--port' expects a TCP port number, not '0+'"),
         (&["-o", "a", "--output", "b"], "output file specified twice"),
         (&["-xa", "-xb"], "--exit-handler specified twice"),

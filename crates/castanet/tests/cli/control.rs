@@ -1,6 +1,6 @@
 //! The control socket from outside: bytes in, bytes out.
 
-use crate::program::{click, folder, root, wait_until};
+use crate::program::{castanet, click, folder, root, wait_until};
 use castanet_lab::{Command, Process};
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -316,10 +316,49 @@ fn the_options_of_click_open_sockets() {
 }
 
 #[test]
+fn a_port_is_a_number_or_the_name_of_a_service() {
+    // Any free one; and the port of a service, which the test may not have for itself.
+    let config =
+        "p :: PortInfo(control 0); ControlSocket(TCP, 0); cs :: ControlSocket(TCP, control);
+                  DriverManager(print $(ControlSocket@2.port), print $(cs.port),
+                    print $(click_driver@@ControlSocket.port), stop)";
+    let result = click(&["-p0", "-e", config], b"");
+    let ports: Vec<u16> = result.out.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!((result.err.as_str(), ports.len()), ("", 3), "{}", result.out);
+    assert!(ports.iter().all(|port| *port > 1023), "{ports:?}");
+    let http = ["-p", "http", "-e", "ControlSocket(TCP, http); DriverManager(stop)"];
+    let result = click(&http, b"");
+    // The second one of the two finds the port in use.
+    assert!(result.err.contains("bind: "), "{}", result.err);
+    let result = castanet(&["explain", "--privileges", "-e", "ControlSocket(TCP, http)"], b"");
+    assert!(result.out.contains("TCP 0.0.0.0:80"), "{}{}", result.out, result.err);
+}
+
+#[test]
+fn lines_of_all_channels_keep_their_order() {
+    let file = socket("order-of-channels");
+    let config = format!(
+        "ChatterSocket(UNIX, {}, CHANNEL verbose, QUIET_CHANNEL false);
+         InfiniteSource(LIMIT 2, DATA abcd, STOP true) -> UDPIPEncap(1.0.0.1, 1, 2.0.0.2, 2)
+            -> Print(a, 0) -> IPPrint(b, TIMESTAMP false, CHANNEL verbose) -> Print(c, 0)
+            -> IPPrint(d, TIMESTAMP false, CHANNEL verbose) -> Discard",
+        file.display()
+    );
+    for words in [&["--simtime"][..], &[]] {
+        let result = click(&[words, &["-e", &config]].concat(), b"");
+        let letters: String = result.err.lines().filter_map(|line| line.chars().next()).collect();
+        assert_eq!(letters, "abcdabcd", "{}", result.err);
+    }
+}
+
+#[test]
 fn wrong_arguments_are_told() {
     for (arguments, words) in [
         ("UDP, 7", "unknown socket type 'UDP'"),
-        ("TCP, 0", "PORT requires TCP port"),
+        ("TCP, 0+", "PORT requires TCP port"),
+        ("TCP, 65536", "PORT requires TCP port"),
+        ("TCP, nosuchservice", "PORT requires TCP port"),
+        ("TCP, http+", "PORT requires TCP port"),
         ("TCP, 7++", "PORT requires TCP port"),
         ("TCP", "PORT: required argument missing"),
         ("UNIX", "FILENAME: required argument missing"),

@@ -83,6 +83,9 @@ fn handlers_that_elements_call_take_effect_at_once() {
     let script = "InfiniteSource(LIMIT 2, STOP true) -> Script(TYPE PACKET, write sw.switch 1) -> sw :: Switch
                   -> Print(a, 0) -> Discard; sw[1] -> Print(b, 0) -> Discard";
     assert_eq!(letters(&printed(script)), "bb");
+    let pulled_script = "InfiniteSource(LIMIT 4) -> Queue -> s :: Script(init n 0, set n $(add $n 1), return $(mod $n 3))
+                  -> Unqueue -> Print(a, 0) -> Discard; s[1] -> Print(b, 0) -> Discard; Script(wait 0.05, stop)";
+    assert_eq!(letters(&printed(pulled_script)), "bab");
     let pulled = "InfiniteSource(LIMIT 10) -> Queue -> ps :: PullSwitch; Idle -> [1] ps;
                   ps -> c :: Counter(COUNT_CALL 2 ps.switch 1) -> Discard; Script(wait 0.05, print c.count, stop)";
     assert_eq!(printed(pulled), "2\n");

@@ -332,6 +332,52 @@ fn a_script_loses_no_packet_when_the_router_stops() {
 }
 
 #[test]
+fn a_sleeping_task_ends_the_router() {
+    let config = "i :: InfiniteSource(LIMIT 5) -> c :: Counter -> Discard;
+                  j :: InfiniteSource(BURST 1) -> Discard; QuitWatcher(j, i)";
+    let result = click(&["-e", config, "-h", "c.count"], b"");
+    assert_eq!((result.status, &*result.out, &*result.err), (Some(0), "5\n", ""));
+    let refused = castanet(&["check", "-e", "q :: Queue; Idle -> q -> Idle; QuitWatcher(q)"], b"");
+    assert!(
+        refused.err.contains("'q :: Queue' has no read handler 'scheduled'"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn scripts_are_pulled() {
+    let counts = |pulled: &str| {
+        let config = format!(
+            "InfiniteSource(LIMIT 300, BURST 7) -> q :: Queue(300)
+                -> s :: Script(init n 0, set n $(add $n 1), return $(mod $n 3)) -> {pulled}
+             s[1] -> o :: Counter -> Discard;
+             Script(label again, wait 10ms, goto again $(lt $(add $(c.count) $(o.count)) 200),
+                print $(q.length) $(c.count) $(o.count) $(s.drops.unmatched), stop)"
+        );
+        let run = |words: &[&str]| {
+            let result = click(&[words, &["-e", &config]].concat(), b"");
+            assert_eq!((result.status, &*result.err), (Some(0), ""), "{pulled} {words:?}");
+            result.out
+        };
+        [&["--simtime"][..], &["-j2"], &[]].map(run)
+    };
+    for pulled in [
+        "c :: Counter -> Discard;",
+        "Unqueue(BURST 5) -> c :: Counter -> Discard;",
+        "Script(return 0) -> c :: Counter -> RatedUnqueue(1000000) -> Discard;",
+        "r :: RoundRobinSched -> Unqueue -> c :: Counter -> Discard; Idle -> [1] r;",
+        "Shaper(1000000) -> Unqueue -> c :: Counter -> Discard;",
+    ] {
+        // One of three has no output.
+        assert_eq!(counts(pulled), ["0 100 100 100\n"; 3], "{pulled}");
+    }
+    let mixed = "Idle -> Queue -> s :: Script(TYPE PACKET) -> Queue -> Discard";
+    let result = click(&["-e", mixed], b"");
+    assert!(result.err.contains("'s :: Script' in mixed context: "), "{}", result.err);
+}
+
+#[test]
 fn handlers_that_are_to_be_called_are_there() {
     let refused = |config: &str, want: &str| {
         let result = click(&["-e", config], b"");

@@ -307,7 +307,16 @@ fn queues_workers_and_ports() {
                   StaticThreadSched(a 0, b 1);
                   Script(label again, wait 10ms, goto again $(lt $(b.count) 10000),
                          goto again $(lt $(a.count) 10000), stop)";
-    let handlers = ["a.device", "b.device", "a.nb_rx_queues", "a.how", "t.how", "a.carrier"];
+    let handlers = [
+        "a.device",
+        "b.device",
+        "a.nb_rx_queues",
+        "a.how",
+        "t.how",
+        "a.carrier",
+        "a.vendor",
+        "a.type",
+    ];
     let mut words = vec!["run", "-j", "2", "--quiet", "--dpdk", &options, "-e", config];
     handlers.iter().for_each(|handler| words.extend(["--handler", handler]));
     let RunResult { status, out, err } = castanet(&words, b"");
@@ -315,6 +324,7 @@ fn queues_workers_and_ports() {
     assert_eq!((number(&out, "a.device"), number(&out, "b.device")), (0, 1));
     assert_eq!((number(&out, "a.nb_rx_queues"), number(&out, "a.carrier")), (1, 1));
     assert!(out.contains("net_null0: DPDK port 0, driver net_null, "), "{out}");
+    assert!(out.contains("a.vendor:\nUnknown\n") && out.contains("a.type:\nfiber\n"), "{out}");
 }
 
 #[test]

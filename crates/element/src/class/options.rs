@@ -42,7 +42,8 @@ impl Class {
         self
     }
 
-    /// The same class, for elements that act on packets of a view alone, and let others pass.
+    /// The same class, for elements that act on packets of a view alone, and let others pass, or have an
+    /// output for them if they give the view.
     pub const fn acts_on(mut self, view: &'static str) -> Class {
         self.description.acts_on = view;
         self

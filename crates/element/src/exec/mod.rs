@@ -105,8 +105,8 @@ pub struct ExecState {
     pub new_panics: Vec<(usize, u64)>,
     /// Lines that elements have written and the console has not been sent yet.
     pub chatter: String,
-    /// Lines for other channels: the channel and the line.
-    pub channel_lines: Vec<(String, String)>,
+    /// Lines for other channels, in order.
+    pub channel_lines: Vec<ChannelLine>,
     /// By element: `name :: Class`, for messages.
     pub labels: Arc<[String]>,
     /// By element: its outputs that lead to the same input, if there are such.
@@ -115,6 +115,17 @@ pub struct ExecState {
     pub random: RandomNumbers,
     /// Cycles of each element, while they are counted.
     pub cycles: Option<Box<CycleAccounting>>,
+}
+
+/// A line for another channel than the default one.
+#[derive(Clone, Debug)]
+pub struct ChannelLine {
+    /// The channel.
+    pub channel: String,
+    /// The line, with its end.
+    pub line: String,
+    /// Number of bytes of the default channel's lines ([`ExecState::chatter`]) that come before it.
+    pub after: usize,
 }
 
 /// Packets that came into a store.

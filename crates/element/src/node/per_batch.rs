@@ -43,6 +43,9 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
     fn pull_input(&self, output: usize) -> Option<usize> {
         self.body.config.pull_input(output)
     }
+    fn emit_decided(&mut self, n: usize, cx: &mut Cx) {
+        self.body.lend(|config, local| config.emit_decided(local, n, cx));
+    }
     fn is_pulling(&self) -> bool {
         self.body.peek(E::is_pulling)
     }

@@ -20,6 +20,8 @@ pub trait ThroughRole: PushRole {
     fn pull_input(&self, output: usize) -> Option<usize> {
         Some(output)
     }
+    /// As [`PerBatch::emit_decided`](crate::element::PerBatch::emit_decided).
+    fn emit_decided(&mut self, _n: usize, _cx: &mut Cx) {}
     /// Whether its task pulls its inputs.
     fn is_pulling(&self) -> bool {
         true
@@ -116,6 +118,15 @@ impl RoleNode {
         match self {
             RoleNode::Through(node) => Some(&**node),
             RoleNode::Duplex(node) => Some(&**node),
+            RoleNode::Source(_) | RoleNode::Store(_) => None,
+        }
+    }
+
+    /// The same, to run.
+    pub fn through_mut(&mut self) -> Option<&mut dyn ThroughRole> {
+        match self {
+            RoleNode::Through(node) => Some(&mut **node),
+            RoleNode::Duplex(node) => Some(&mut **node),
             RoleNode::Source(_) | RoleNode::Store(_) => None,
         }
     }

@@ -61,14 +61,20 @@ impl PerPacket for Truncate {
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
-        let max = self.length as usize;
-        if packet.len() <= max {
-            return;
-        }
-        if self.extra_length {
-            let extra = packet.anno_u32(EXTRA_LENGTH).saturating_add((packet.len() - max) as u32);
-            packet.set_anno_u32(EXTRA_LENGTH, extra);
-        }
-        packet.cut(max);
+        shorten(packet, self.length as usize, self.extra_length);
     }
+}
+
+/// Cuts a packet to `max` bytes, and adds the bytes removed to the extra length annotation if
+/// `counts_rest` says so.
+#[inline]
+pub(crate) fn shorten(packet: &mut Packet, max: usize, counts_rest: bool) {
+    if packet.len() <= max {
+        return;
+    }
+    if counts_rest {
+        let extra = packet.anno_u32(EXTRA_LENGTH).saturating_add((packet.len() - max) as u32);
+        packet.set_anno_u32(EXTRA_LENGTH, extra);
+    }
+    packet.cut(max);
 }

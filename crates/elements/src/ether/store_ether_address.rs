@@ -1,8 +1,8 @@
 //! `StoreEtherAddress`: writes an Ethernet address into packets.
 
+use super::address_offset::AddressOffset;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
-use castanet_element::wire::Ethernet;
 
 /// Writes an Ethernet address into each packet.
 ///
@@ -48,7 +48,7 @@ pub struct StoreEtherAddressArgs {
     addr: Option<MacAddr>,
     /// Offset in the packet, in bytes, or `src` or `dst`.
     #[arg]
-    offset: String,
+    offset: AddressOffset,
     /// Annotation to write instead of ADDR.
     #[arg(keyword)]
     anno: Option<AnnoAt<6>>,
@@ -56,21 +56,12 @@ pub struct StoreEtherAddressArgs {
 
 impl Build for StoreEtherAddress {
     type Args = StoreEtherAddressArgs;
-    fn build(args: StoreEtherAddressArgs, setup: &Setup) -> Result<Self, ArgError> {
+    fn build(args: StoreEtherAddressArgs, _: &Setup) -> Result<Self, ArgError> {
         if args.addr.is_some() == args.anno.is_some() {
             return Err(ArgError::new("must specify exactly one of ADDR/ANNO"));
         }
-        let text = args.offset;
-        let offset = match text.to_ascii_lowercase().as_str() {
-            "src" => Ethernet::SRC,
-            "dst" => Ethernet::DST,
-            _ => u32::from_arg(&text, setup.names).map_err(|_| {
-                let error = format!("OFFSET: `{text}` is not an offset in bytes, src or dst");
-                ArgError::new(error).click("type mismatch: bad OFFSET")
-            })? as usize,
-        };
         let (address, anno) = (args.addr.unwrap_or_default(), args.anno.map(|anno| anno.0));
-        Ok(StoreEtherAddress { address, offset, anno })
+        Ok(StoreEtherAddress { address, offset: args.offset.0, anno })
     }
 }
 

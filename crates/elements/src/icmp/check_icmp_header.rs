@@ -14,6 +14,7 @@ use castanet_element::wire::{Icmp, ip_proto};
 ///
 /// ```click
 /// in -> c :: CheckICMPHeader -> out
+/// > in  hex 00010203
 /// > in  1.0.0.1 > 2.0.0.2 icmp type echo "data"
 /// > in  1.0.0.1 > 2.0.0.2 udp
 /// > in  1.0.0.1 > 2.0.0.2 icmp type unreachable
@@ -21,19 +22,21 @@ use castanet_element::wire::{Icmp, ip_proto};
 /// < out 1.0.0.1 > 2.0.0.2 icmp type echo "data"
 /// ~ c :: CheckICMPHeader: ICMP header check failed: not ICMP
 /// = c.count 1
-/// = c.drops 3
-/// = c.drops.bad_protocol 1
+/// = c.drops 4
+/// = c.drops.bad_protocol 2
 /// = c.drops.bad_length 1
 /// = c.drops.bad_checksum 1
-/// = c.drop_details 1\tnot ICMP\n1\tbad packet length\n1\tbad ICMP checksum
+/// = c.drop_details 2\tnot ICMP\n1\tbad packet length\n1\tbad ICMP checksum
 /// ```
 /// ```click
 /// in -> c :: CheckICMPHeader(VERBOSE true) -> out;  c[1] -> bad
+/// > in  hex 00010203
 /// > in  1.0.0.1 > 2.0.0.2 udp
+/// < bad hex 00010203
 /// < bad 1.0.0.1 > 2.0.0.2 udp
 /// ```
 #[derive(Element)]
-#[element(room = "icmp", args = CheckICMPHeaderArgs, by = TransportCheck<CheckICMPHeader>, headers = Pass)]
+#[element(room = "icmp", args = CheckICMPHeaderArgs, by = TransportCheck<CheckICMPHeader>, headers = Pass, gives = "ip")]
 pub struct CheckICMPHeader;
 
 #[derive(Args)]

@@ -14,7 +14,7 @@ use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    per_packet::<TransportCheck<check_icmp_header::CheckICMPHeader>>(),
+    per_packet::<TransportCheck<check_icmp_header::CheckICMPHeader>>().acts_on("ip"),
     per_packet::<icmp_error::ICMPError>(),
     per_packet::<icmp_ip_encap::ICMPIPEncap>(),
     per_packet::<icmp_ping_encap::ICMPPingEncap>(),

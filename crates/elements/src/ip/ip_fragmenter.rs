@@ -49,7 +49,7 @@ impl FromArg for Mtu {
     const SYNTAX: &'static str = "a number from 8";
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let mtu = u32::from_arg(text, names)? as usize;
-        (mtu >= 8).then_some(Mtu(mtu)).ok_or_else(|| ArgError::new("MTU must be at least 8"))
+        (mtu >= 8).then_some(Mtu(mtu)).ok_or(ArgError::new("MTU must be at least 8").unplaced())
     }
 }
 

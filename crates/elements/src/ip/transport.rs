@@ -112,7 +112,8 @@ pub enum TransportExit {
     /// All other packets, if output 1 is connected.
     #[optional]
     Bad,
-    /// Packets of another protocol. Sort them out with an IPClassifier before.
+    /// Packets of another protocol, or without a marked IPv4 header. Sort them out with an IPClassifier
+    /// before, or put a CheckIPHeader before this element.
     #[drop]
     BadProtocol,
     /// Packets shorter than the transport header, or than its length field says.
@@ -163,12 +164,14 @@ impl<P: TransportProtocol> PerPacket for TransportCheck<P>
 where
     Self: Describe,
 {
-    type On = on::Ipv4;
+    // Packets that are not IPv4 are invalid like others.
+    type On = on::Any;
     type Local = TransportCheckState<P>;
     type Fate = TransportExit;
 
     #[inline]
-    fn packet(&self, state: &mut TransportCheckState<P>, ip: Ipv4) -> TransportExit {
+    fn packet(&self, state: &mut TransportCheckState<P>, packet: &mut Packet) -> TransportExit {
+        let Some(ip) = packet.ipv4() else { return self.reject(state, Fault::Protocol) };
         match check::<P>(&ip, self.checksum) {
             Ok(()) => {
                 state.count += 1;

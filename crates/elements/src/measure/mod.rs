@@ -20,6 +20,7 @@ pub mod timestamp_diff;
 mod timestamp_diff_state;
 mod timestamp_table;
 pub mod work_package;
+mod work_package_state;
 
 use castanet_element::class::*;
 
@@ -38,5 +39,5 @@ pub static CLASSES: &[Class] = &[
     per_packet::<number_packet::NumberPacket>(),
     per_batch::<record_timestamp::RecordTimestamp>(),
     per_batch::<timestamp_diff::TimestampDiff>(),
-    per_packet::<work_package::WorkPackage>().with_checksums(Checksums::Pass).with_unbounded_time(),
+    per_batch::<work_package::WorkPackage>().with_checksums(Checksums::Pass).with_unbounded_time(),
 ];

@@ -17,7 +17,8 @@ use castanet_element::prelude::*;
 /// input, and the packet goes to the output whose number the program returns, or to output 0 if the
 /// program reaches its `end`; otherwise it is dropped. The packet waits for the program, so
 /// handlers that the program writes take effect for this packet further downstream and for the next
-/// packet. The program runs on the control thread: use it for rare packets only.
+/// packet. Output 0 may be pulled: then packets that the program sends to another output, or nowhere, are
+/// not pulled. The program runs on the control thread: use it for rare packets only.
 ///
 /// ```click
 /// in -> c :: Counter -> out

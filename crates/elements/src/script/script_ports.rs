@@ -8,8 +8,10 @@ use castanet_element::prelude::*;
 /// Lets the script choose the output of each packet. The packet goes on before the script decides
 /// about the next one.
 #[derive(Element)]
-#[element(args = ScriptArgs, ports = "1-/-", processing = "a/h", headers = Pass)]
-pub(super) struct ScriptPorts;
+#[element(args = ScriptArgs, ports = "1-/-", processing = "ah/ah", headers = Pass)]
+pub(super) struct ScriptPorts {
+    inputs: usize,
+}
 
 /// The class of scripts with ports. The handlers that they write are known only at run time.
 pub(super) static SCRIPT_PORTS: Class =
@@ -19,19 +21,40 @@ pub(super) static SCRIPT_PORTS: Class =
 impl Build for ScriptPorts {
     type Args = ScriptArgs;
 
-    fn build(_: ScriptArgs, _: &Setup) -> Result<Self, ArgError> {
-        Ok(ScriptPorts)
+    fn build(_: ScriptArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(ScriptPorts { inputs: setup.inputs })
     }
+}
+
+/// Packets of one worker.
+#[derive(Default, Local)]
+pub(super) struct ScriptPortsState {
+    /// Packets that were pulled and that the script has sent to output 0, until that is pulled again.
+    #[portable]
+    decided: Batch,
 }
 
 impl PerBatch for ScriptPorts {
     type On = on::Any;
-    type Local = ();
+    type Local = ScriptPortsState;
     type Fate = Port;
 
-    fn batch(&self, _: &mut (), port: usize, batch: Batch, cx: &mut Cx) {
+    fn batch(&self, state: &mut ScriptPortsState, port: usize, mut batch: Batch, cx: &mut Cx) {
+        if port == self.inputs {
+            return state.decided.append(&mut batch);
+        }
         for packet in batch {
             cx.call_for_output("packet", &port.to_string(), packet);
         }
+    }
+
+    fn emit_decided(&self, state: &mut ScriptPortsState, n: usize, cx: &mut Cx) {
+        let mut first = std::mem::take(&mut state.decided);
+        state.decided = first.split_off(n.min(first.len()));
+        cx.emit_batch(Port::nth(0), first);
+    }
+
+    fn held(&self, state: &ScriptPortsState) -> usize {
+        state.decided.len()
     }
 }

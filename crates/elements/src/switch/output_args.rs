@@ -56,6 +56,7 @@ pub(super) fn output(number: i32, outputs: usize) -> Result<Port, ArgError> {
     Port::new(number).filter(|_| number < outputs).ok_or_else(|| {
         ArgError::new(format!("there is no output {number}"))
             .click(format!("output must be < {outputs}"))
+            .unplaced()
             .help(format!("OUTPUT is less than {outputs}, or -1 to drop"))
     })
 }

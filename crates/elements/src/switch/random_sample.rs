@@ -2,7 +2,7 @@
 
 use castanet_element::args::Names;
 use castanet_element::prelude::*;
-use castanet_kit::units::fixed_point;
+use castanet_kit::probability::Probability;
 
 /// Samples packets at random, each with the same probability.
 ///
@@ -38,7 +38,7 @@ use castanet_kit::units::fixed_point;
 #[derive(Clone, Element)]
 #[element(room = "switch", args = RandomSampleArgs, methods)]
 pub struct RandomSample {
-    sample: f64,
+    sample: Probability,
     /// Whether to sample; all packets pass otherwise.
     #[arg(live)]
     active: bool,
@@ -60,14 +60,9 @@ pub struct RandomSampleArgs {
     active: bool,
 }
 
-/// Bits behind the point that Click's draws and probabilities have.
-const FRACTION_BITS: u32 = 28;
-/// The probability 1.
-const ONE: u32 = 1 << FRACTION_BITS;
-
-/// Returns `p`. Fails, in Click with these words, unless it is a probability.
-fn check_probability(p: f64, click: &str) -> Result<f64, ArgError> {
-    let valid = (0.0..=1.0).contains(&p).then_some(p);
+/// The probability `p`. Fails, in Click with these words, unless it is one.
+fn probability(p: f64, click: &str) -> Result<Probability, ArgError> {
+    let valid = (0.0..=1.0).contains(&p).then(|| Probability::nearest(p));
     let error = || ArgError::new(format!("{p} is no probability: it wants 0 to 1"));
     valid.ok_or_else(|| error().click(click))
 }
@@ -83,8 +78,8 @@ impl Build for RandomSample {
     fn build(args: RandomSampleArgs, _: &Setup) -> Result<Self, ArgError> {
         let both = "give at most one of SAMPLE and DROP";
         let sample = match (args.sample.or(args.p), args.drop) {
-            (Some(p), None) => check_probability(p, WRONG_ARGUMENT)?,
-            (None, Some(q)) => 1.0 - check_probability(q, WRONG_ARGUMENT)?,
+            (Some(p), None) => probability(p, WRONG_ARGUMENT)?,
+            (None, Some(q)) => probability(q, WRONG_ARGUMENT)?.complement(),
             (Some(_), Some(_)) => return Err(ArgError::new(both)),
             (None, None) => {
                 let error = ArgError::new("no probability").help("give P or DROP");
@@ -92,13 +87,6 @@ impl Build for RandomSample {
             }
         };
         Ok(RandomSample { sample, active: args.active })
-    }
-}
-
-impl RandomSample {
-    /// The probability that a packet passes, in units of 1 / [`ONE`].
-    fn limit(&self) -> u32 {
-        (self.sample * f64::from(ONE)).round() as u32
     }
 }
 
@@ -112,18 +100,18 @@ impl RandomSample {
     /// Probability that a packet passes, from 0 to 1.
     #[read]
     fn sampling_prob(&self) -> String {
-        fixed_point(self.limit().into(), FRACTION_BITS)
+        self.sample.to_string()
     }
     /// Probability that a packet does not pass, from 0 to 1.
     #[read]
     fn drop_prob(&self) -> String {
-        fixed_point((ONE - self.limit()).into(), FRACTION_BITS)
+        self.sample.complement().to_string()
     }
     /// Sets the probability that a packet passes.
     #[write(sampling_prob)]
     fn set_sampling_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(RandomSample {
-            sample: check_probability(f64::from_arg(text, names)?, WRONG_VALUE)?,
+            sample: probability(f64::from_arg(text, names)?, WRONG_VALUE)?,
             ..self.clone()
         })
     }
@@ -131,7 +119,7 @@ impl RandomSample {
     #[write(drop_prob)]
     fn set_drop_prob(&self, text: &str, names: &Names) -> Result<Self, ArgError> {
         Ok(RandomSample {
-            sample: 1.0 - check_probability(f64::from_arg(text, names)?, WRONG_VALUE)?,
+            sample: probability(f64::from_arg(text, names)?, WRONG_VALUE)?.complement(),
             ..self.clone()
         })
     }
@@ -164,9 +152,8 @@ impl PerBatch for RandomSample {
         if !self.active {
             return cx.emit_batch(RandomSampleExit::Sampled, batch);
         }
-        let limit = self.limit();
         for packet in batch {
-            let passes = cx.random_numbers().number() % ONE < limit;
+            let passes = self.sample.occurs(cx.random_numbers().number());
             state.drops += u64::from(!passes);
             cx.emit(
                 if passes { RandomSampleExit::Sampled } else { RandomSampleExit::Other },

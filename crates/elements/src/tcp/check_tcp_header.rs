@@ -12,6 +12,7 @@ use castanet_element::wire::{Tcp, ip_proto};
 ///
 /// ```click
 /// in -> c :: CheckTCPHeader -> out
+/// > in  hex 00010203
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp "data"
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp off 60
@@ -19,15 +20,17 @@ use castanet_element::wire::{Tcp, ip_proto};
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp "data"
 /// ~ c :: CheckTCPHeader: TCP header check failed: not TCP
 /// = c.count 1
-/// = c.drops 3
-/// = c.drops.bad_protocol 1
+/// = c.drops 4
+/// = c.drops.bad_protocol 2
 /// = c.drops.bad_length 1
 /// = c.drops.bad_checksum 1
-/// = c.drop_details 1\tnot TCP\n1\tbad packet length\n1\tbad TCP checksum
+/// = c.drop_details 2\tnot TCP\n1\tbad packet length\n1\tbad TCP checksum
 /// ```
 /// ```click
 /// in -> c :: CheckTCPHeader(VERBOSE true) -> out;  c[1] -> bad
+/// > in  hex 00010203
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp
+/// < bad hex 00010203
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 udp
 /// ```
 /// ```click
@@ -37,7 +40,7 @@ use castanet_element::wire::{Tcp, ip_proto};
 /// < out 1.0.0.1:1 > 2.0.0.2:2 tcp badcheck
 /// ```
 #[derive(Element)]
-#[element(room = "tcp", args = TransportCheckArgs, by = TransportCheck<CheckTCPHeader>, headers = Pass)]
+#[element(room = "tcp", args = TransportCheckArgs, by = TransportCheck<CheckTCPHeader>, headers = Pass, gives = "ip")]
 pub struct CheckTCPHeader;
 
 impl TransportProtocol for CheckTCPHeader {

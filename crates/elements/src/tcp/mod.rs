@@ -25,7 +25,7 @@ use castanet_element::class::*;
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     duplex::<buffer_converter::BufferConverter>(),
-    per_packet::<TransportCheck<check_tcp_header::CheckTCPHeader>>(),
+    per_packet::<TransportCheck<check_tcp_header::CheckTCPHeader>>().acts_on("ip"),
     per_batch::<copy_flow_id::CopyFlowID>(),
     per_batch::<copy_tcp_seq::CopyTCPSeq>(),
     per_packet::<set_tcp_checksum::SetTCPChecksum>(),

@@ -13,6 +13,7 @@ use castanet_element::wire::{Udp, ip_proto};
 ///
 /// ```click
 /// in -> c :: CheckUDPHeader -> out
+/// > in  hex 00010203
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp "data"
 /// > in  1.0.0.1:1 > 2.0.0.2:2 udp "data" nocheck
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp
@@ -22,15 +23,17 @@ use castanet_element::wire::{Udp, ip_proto};
 /// < out 1.0.0.1:1 > 2.0.0.2:2 udp "data" nocheck
 /// ~ c :: CheckUDPHeader: UDP header check failed: not UDP
 /// = c.count 2
-/// = c.drops 3
-/// = c.drops.bad_protocol 1
+/// = c.drops 4
+/// = c.drops.bad_protocol 2
 /// = c.drops.bad_length 1
 /// = c.drops.bad_checksum 1
-/// = c.drop_details 1\tnot UDP\n1\tbad packet length\n1\tbad UDP checksum
+/// = c.drop_details 2\tnot UDP\n1\tbad packet length\n1\tbad UDP checksum
 /// ```
 /// ```click
 /// in -> c :: CheckUDPHeader(VERBOSE true) -> out;  c[1] -> bad
+/// > in  hex 00010203
 /// > in  1.0.0.1:1 > 2.0.0.2:2 tcp
+/// < bad hex 00010203
 /// < bad 1.0.0.1:1 > 2.0.0.2:2 tcp
 /// ```
 /// ```click
@@ -40,7 +43,7 @@ use castanet_element::wire::{Udp, ip_proto};
 /// < out 1.0.0.1:1 > 2.0.0.2:2 udp badcheck
 /// ```
 #[derive(Element)]
-#[element(room = "udp", args = TransportCheckArgs, by = TransportCheck<CheckUDPHeader>, headers = Pass)]
+#[element(room = "udp", args = TransportCheckArgs, by = TransportCheck<CheckUDPHeader>, headers = Pass, gives = "ip")]
 pub struct CheckUDPHeader;
 
 impl TransportProtocol for CheckUDPHeader {

@@ -12,7 +12,7 @@ use castanet_element::class::*;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
-    per_packet::<TransportCheck<check_udp_header::CheckUDPHeader>>(),
+    per_packet::<TransportCheck<check_udp_header::CheckUDPHeader>>().acts_on("ip"),
     per_packet::<dynamic_udp_ip_encap::DynamicUDPIPEncap>(),
     per_packet::<set_udp_checksum::SetUDPChecksum>(),
     per_packet::<udp_ip6_encap::UDPIP6Encap>(),

@@ -1,5 +1,6 @@
 //! Addresses at which sockets for other programs listen, as arguments write them.
 
+use castanet_element::args::{FromArg, Names, TcpPort};
 use castanet_element::error::ArgError;
 use castanet_element::resource::{Resource, ResourceKind};
 use std::fmt;
@@ -9,8 +10,8 @@ use std::path::PathBuf;
 /// The address at which a server listens, or the connection that it serves.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Endpoint {
-    /// A TCP port, or with `or_next` the first free one from there on. With `local`, only this
-    /// machine can connect.
+    /// A TCP port, any free one if it is 0, or with `or_next` the first free one from there on. With
+    /// `local`, only this machine can connect.
     Tcp { port: u16, or_next: bool, local: bool },
     /// A socket in the file system.
     Unix(PathBuf),
@@ -46,11 +47,12 @@ impl Endpoint {
         places: &[&Option<String>],
         local: bool,
         allow_descriptor: bool,
+        names: &Names,
     ) -> Result<Endpoint, ArgError> {
         let mut given = places.iter().filter_map(|place| place.as_deref());
         let place = given.next();
         match given.next() {
-            None => Endpoint::parse(kind, place, local, allow_descriptor),
+            None => Endpoint::parse(kind, place, local, allow_descriptor, names),
             Some(_) => Err(ArgError::new("too many arguments")),
         }
     }
@@ -62,11 +64,12 @@ impl Endpoint {
         place: Option<&str>,
         local: bool,
         allow_descriptor: bool,
+        names: &Names,
     ) -> Result<Endpoint, ArgError> {
         let needed =
             |name| place.ok_or_else(|| ArgError::new("required argument missing").at(name));
         match kind.to_ascii_uppercase().as_str() {
-            "TCP" => tcp(needed("PORT")?, local),
+            "TCP" => tcp(needed("PORT")?, local, names),
             "UNIX" => {
                 let file = needed("FILENAME")?;
                 if file.len() >= MAX_PATH {
@@ -113,11 +116,20 @@ impl Endpoint {
     }
 }
 
-fn tcp(text: &str, local: bool) -> Result<Endpoint, ArgError> {
-    let (number, or_next) = text.strip_suffix('+').map_or((text, false), |number| (number, true));
-    let port = number.parse().ok().filter(|&port: &u16| port > 0);
-    let wrong = || ArgError::new("PORT requires TCP port").help("a number from 1 to 65535");
-    Ok(Endpoint::Tcp { port: port.ok_or_else(wrong)?, or_next, local })
+/// The endpoint of a port, or with `+` behind its number of the first free one from there on.
+fn tcp(text: &str, local: bool, names: &Names) -> Result<Endpoint, ArgError> {
+    let one = || TcpPort::from_arg(text, names).ok().map(|port| (port.0, false));
+    let first = || {
+        let port = u16::from_arg(text.strip_suffix('+')?, names).ok()?;
+        (port > 0).then_some((port, true))
+    };
+    let (port, or_next) = one().or_else(first).ok_or_else(|| {
+        ArgError::new("PORT requires TCP port").help(
+            "a number, or the name of a service; 0 is any free port, and `7777+` the first free \
+             one from 7777 on",
+        )
+    })?;
+    Ok(Endpoint::Tcp { port, or_next, local })
 }
 
 impl fmt::Display for Endpoint {

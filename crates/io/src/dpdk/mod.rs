@@ -13,6 +13,7 @@ mod options;
 mod port_clock;
 mod ring;
 mod transmitter;
+mod vendor;
 
 use crate::device::{Device, DeviceStats};
 use crate::error::IoError;
@@ -102,6 +103,8 @@ pub struct Dpdk {
     /// Receive interrupts, if the options ask for them.
     interrupts: Option<Interrupts>,
     claim: Claim,
+    /// The vendor of the card.
+    vendor: &'static str,
     options: Options,
     /// The clock of the port's timestamps, if the options ask for them.
     clock: Option<PortClock>,
@@ -140,12 +143,14 @@ impl Dpdk {
     pub fn prepare(port: &str, options: Options) -> Result<Dpdk, IoError> {
         let claim = Claim::new(port, &options)?;
         let tx_queue = claim.tx_queue(&options);
+        let vendor = vendor::of_port(&claim.info.name());
         let (stats, segments) = (DeviceStats::default(), Batch::new());
         let (next, polls_until_check, bad_checksums) = (0, LOW_CHECK_INTERVAL, (0, 0));
         let (interrupts, revive_at, clock) = (None, None, None);
         Ok(Dpdk {
             interrupts,
             claim,
+            vendor,
             options,
             clock,
             next,
@@ -274,6 +279,11 @@ impl Dpdk {
     /// The port's driver.
     pub fn driver(&self) -> String {
         self.claim.info.driver()
+    }
+
+    /// The vendor of the port's card, `Unknown` for virtual devices and others that are not known.
+    pub fn vendor(&self) -> &'static str {
+        self.vendor
     }
 
     /// Longest packet without its Ethernet header.

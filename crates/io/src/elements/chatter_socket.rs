@@ -10,8 +10,8 @@ use castanet_element::resource::from_args;
 
 /// Sends the messages that elements write to standard error to other programs.
 ///
-/// `TCP, PORT` listens on a TCP port; a port such as `41900+` is the first free one
-/// from that number. `UNIX, FILENAME` listens on a socket in the file system, which
+/// `TCP, PORT` listens on a TCP port: a number, or the name of a service. 0 is any free port, and
+/// a port such as `41900+` the first free one from that number. `UNIX, FILENAME` listens on a socket in the file system, which
 /// the element makes and removes again. A client that connects receives a line
 /// `Click::ChatterSocket/1.0`, and then every line that elements write from then
 /// on. The element disconnects a client that is 500 000 bytes behind.
@@ -57,9 +57,9 @@ pub struct ChatterSocketArgs {
 
 impl ChatterSocketArgs {
     /// The address to listen on.
-    fn endpoint(&self) -> Result<Endpoint, ArgError> {
+    fn endpoint(&self, names: &Names) -> Result<Endpoint, ArgError> {
         let places = [&self.place, &self.port, &self.filename];
-        Endpoint::parse_one_of(&self.r#type, &places, false, false)
+        Endpoint::parse_one_of(&self.r#type, &places, false, false, names)
     }
 }
 
@@ -72,7 +72,7 @@ pub struct ChatterSocketState {
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &ChatterSocketArgs| {
-        it.endpoint()
+        it.endpoint(names)
             .map_or_else(|_| Vec::new(), |place| place.resources("sends lines to clients there"))
     })
 }
@@ -80,8 +80,8 @@ pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
 impl Build for ChatterSocket {
     type Args = ChatterSocketArgs;
 
-    fn build(settings: ChatterSocketArgs, _: &Setup) -> Result<Self, ArgError> {
-        let place = settings.endpoint()?;
+    fn build(settings: ChatterSocketArgs, setup: &Setup) -> Result<Self, ArgError> {
+        let place = settings.endpoint(setup.names)?;
         Ok(ChatterSocket { place, settings })
     }
 }

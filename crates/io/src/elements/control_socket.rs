@@ -11,8 +11,8 @@ use castanet_element::resource::from_args;
 
 /// Lets other programs call the router's handlers over a socket.
 ///
-/// `TCP, PORT` listens on a TCP port; a port such as `41900+` is the first free one
-/// from that number. `UNIX, FILENAME` listens on a socket in the file system, which
+/// `TCP, PORT` listens on a TCP port: a number, or the name of a service. 0 is any free port, and
+/// a port such as `41900+` the first free one from that number. `UNIX, FILENAME` listens on a socket in the file system, which
 /// the element makes and removes again. Commands are lines: `READ HANDLER
 /// [PARAMETERS]`, `WRITE HANDLER [VALUE]`, `READDATA HANDLER N`, `WRITEDATA
 /// HANDLER N`, `READUNTIL HANDLER END`, `WRITEUNTIL HANDLER END`, `CHECKREAD
@@ -116,24 +116,25 @@ impl ControlSocketState {
 
 impl ControlSocketArgs {
     /// The address to listen on.
-    fn endpoint(&self) -> Result<Endpoint, ArgError> {
+    fn endpoint(&self, names: &Names) -> Result<Endpoint, ArgError> {
         let places = [&self.place, &self.port, &self.filename, &self.fd];
-        Endpoint::parse_one_of(&self.r#type, &places, self.localhost, true)
+        Endpoint::parse_one_of(&self.r#type, &places, self.localhost, true, names)
     }
 }
 
 /// The resources that the arguments name.
 pub(super) fn resources(config: &str, names: &Names) -> Vec<Resource> {
     from_args(config, names, |it: &ControlSocketArgs| {
-        it.endpoint().map_or_else(|_| Vec::new(), |place| place.resources("takes commands there"))
+        it.endpoint(names)
+            .map_or_else(|_| Vec::new(), |place| place.resources("takes commands there"))
     })
 }
 
 impl Build for ControlSocket {
     type Args = ControlSocketArgs;
 
-    fn build(settings: ControlSocketArgs, _: &Setup) -> Result<Self, ArgError> {
-        Ok(ControlSocket { place: settings.endpoint()?, settings })
+    fn build(settings: ControlSocketArgs, setup: &Setup) -> Result<Self, ArgError> {
+        Ok(ControlSocket { place: settings.endpoint(setup.names)?, settings })
     }
 }
 
@@ -171,7 +172,7 @@ impl Control for ControlSocket {
             return ProgramWait::Ended;
         }
         if !std::mem::replace(&mut local.warned, true) {
-            self.warn(control);
+            self.warn(local, control);
         }
         let Some(server) = &mut local.slot.server else { return local.slot.wait(control) };
         if let Err(error) = server.serve() {
@@ -228,10 +229,10 @@ impl ControlSocket {
 
     /// Warns that other machines can call handlers; prints nothing where messages are Click's,
     /// because Click has no such warning.
-    fn warn(&self, control: &mut dyn ControlContext) {
+    fn warn(&self, state: &ControlSocketState, control: &mut dyn ControlContext) {
         let Endpoint::Tcp { local: false, .. } = self.place else { return };
         let what = if self.settings.readonly { "read" } else { "write" };
-        let text = format!("everybody who reaches {} can {what} handlers", self.place);
+        let text = format!("everybody who reaches TCP port {} can {what} handlers", state.port());
         let help = "LOCALHOST true keeps the port to this machine, UNIX makes a file of it";
         let said = control.words(&ArgError::new(text).help(help).click(""));
         if !said.is_empty() {

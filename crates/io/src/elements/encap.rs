@@ -74,22 +74,35 @@ pub(super) fn mark(packet: &mut Packet, encap: u32) -> bool {
 
 /// The offset of the IP header of a packet, if it has one: for all link types in which Click finds it.
 pub(super) fn ip_offset(bytes: &[u8], encap: u32) -> Option<usize> {
-    match encap {
-        link_type::ETHERNET => offload::ip_offset(bytes),
-        link_type::LINUX_SLL => link_header::after_ether_type(bytes, 14),
-        link_type::FDDI => link_header::after_fddi(bytes, 0),
-        link_type::ATM_RFC1483 => link_header::after_llc(bytes, 0),
-        link_type::SUNATM => link_header::after_llc(bytes, 4),
-        link_type::C_HDLC => link_header::after_ether_type(bytes, 2),
-        link_type::PPP_HDLC => link_header::after_ppp_hdlc(bytes),
-        link_type::PPP => link_header::after_ppp(bytes),
-        link_type::IEEE802_11 => link_header::after_wifi(bytes, 0),
-        link_type::PRISM => link_header::after_wifi(bytes, link_header::PRISM_LEN),
-        link_type::RADIOTAP => link_header::after_radiotap(bytes),
-        link_type::NULL => link_header::after_null(bytes),
-        link if is_raw(link) => Some(0),
-        _ => None,
-    }
+    ip_finder(encap)?(bytes)
+}
+
+/// Whether the IP header of packets of a link type can be found.
+pub(super) fn may_be_ip(encap: u32) -> bool {
+    ip_finder(encap).is_some()
+}
+
+/// Finds the offset of the IP header in a packet.
+type IpFinder = fn(&[u8]) -> Option<usize>;
+
+/// The function that finds the IP header of packets of a link type.
+fn ip_finder(encap: u32) -> Option<IpFinder> {
+    Some(match encap {
+        link_type::ETHERNET => offload::ip_offset,
+        link_type::LINUX_SLL => |bytes| link_header::after_ether_type(bytes, 14),
+        link_type::FDDI => |bytes| link_header::after_fddi(bytes, 0),
+        link_type::ATM_RFC1483 => |bytes| link_header::after_llc(bytes, 0),
+        link_type::SUNATM => |bytes| link_header::after_llc(bytes, 4),
+        link_type::C_HDLC => |bytes| link_header::after_ether_type(bytes, 2),
+        link_type::PPP_HDLC => link_header::after_ppp_hdlc,
+        link_type::PPP => link_header::after_ppp,
+        link_type::IEEE802_11 => |bytes| link_header::after_wifi(bytes, 0),
+        link_type::PRISM => |bytes| link_header::after_wifi(bytes, link_header::PRISM_LEN),
+        link_type::RADIOTAP => link_header::after_radiotap,
+        link_type::NULL => link_header::after_null,
+        link if is_raw(link) => |_| Some(0),
+        _ => return None,
+    })
 }
 
 /// Whether packets of a link type begin with their IP header.

@@ -227,6 +227,18 @@ impl FromDPDKDeviceState {
         self.device.get().map_or_else(String::new, Dpdk::driver)
     }
 
+    /// The vendor of the port's card; `Unknown` for virtual devices.
+    #[read]
+    fn vendor(&self) -> &'static str {
+        self.device.get().map_or("", Dpdk::vendor)
+    }
+
+    /// The link's medium: `fiber` whatever it is, as in FastClick.
+    #[read]
+    fn r#type(&self) -> &'static str {
+        self.device.get().map_or("", |_| "fiber")
+    }
+
     /// Number of the port's pools for virtual machines.
     #[read]
     fn nb_vf_pools(&self) -> usize {

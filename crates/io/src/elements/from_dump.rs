@@ -418,6 +418,12 @@ impl FromDump {
                 return Err(ArgError::new(format!("packets begin at {before}")).at("FILEPOS"));
             }
         }
+        if let Some(link) = file.link_type().filter(|&link| !encap::may_be_ip(link))
+            && self.settings.force_ip
+        {
+            let error = format!("unknown linktype {link}; can't force IP packets");
+            return Err(ArgError::new(error).at(&self.settings.filename));
+        }
         (local.encap, local.position) = (file.link_type(), file.offset());
         local.file = Some(file);
         Ok(())

@@ -20,10 +20,12 @@ impl FromArg for Fields {
     const SYNTAX: &'static str = "names of fields";
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         let words = Words::from_arg(text, names)?.words;
-        let fields: Result<Vec<Field>, _> = words.iter().map(|word| word.parse()).collect();
-        let fields = fields.map_err(|error| ArgError::new(error.to_string()))?;
+        let field = |word: &String| {
+            word.parse::<Field>().map_err(|error| ArgError::new(error.to_string()).unplaced())
+        };
+        let fields = ArgError::all(words.iter().map(field))?;
         match fields.is_empty() {
-            true => Err(ArgError::new("no contents specified")),
+            true => Err(ArgError::new("no contents specified").unplaced()),
             false => Ok(Fields(fields)),
         }
     }

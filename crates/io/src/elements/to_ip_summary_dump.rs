@@ -147,10 +147,15 @@ impl Build for ToIPSummaryDump {
         let older = it.data.take().or(it.contents.take());
         let mut writer = Writer::new(older.unwrap_or_else(|| it.fields.clone()).0);
         (writer.careful, writer.extra_length) = (it.careful_trunc, it.extra_length);
-        if let Some(field) = writer.fields().iter().find(|field| it.binary && !field.is_binary()) {
-            let error = format!("{field} has no place in a binary summary dump");
-            return Err(ArgError::new(error).click(format!("cannot use FIELD {field} with BINARY")));
-        }
+        ArgError::all(writer.fields().iter().map(|field| {
+            match it.binary && !field.is_binary() {
+                true => {
+                    Err(ArgError::new(format!("{field} has no place in a binary summary dump"))
+                        .click(format!("cannot use field {field} with BINARY")))
+                }
+                false => Ok(()),
+            }
+        }))?;
         it.multipacket &= !writer.fields().contains(&Field::Count);
         Ok(ToIPSummaryDump { settings: it, writer, has_output: setup.outputs > 0 })
     }

@@ -55,7 +55,7 @@ fn leaves(it: &Element, port: usize, inputs: &[Option<PacketHeaders>]) -> Option
             PacketHeaders { first: checked(it, came.first, marked), marked }
         }
         (HeaderEffect::Mark(_), _) => PacketHeaders { marked: MarkedHeader::Unknown, ..came },
-        (HeaderEffect::Pass, _) => PacketHeaders { marked: kept(it, came.marked), ..came },
+        (HeaderEffect::Pass, _) => PacketHeaders { marked: kept(it, port, came.marked), ..came },
         _ => came,
     })
 }
@@ -110,9 +110,10 @@ fn checked(it: &Element, first: FirstHeader, marked: MarkedHeader) -> FirstHeade
     }
 }
 
-/// The marked header of packets that an element has not dropped.
-fn kept(it: &Element, marked: MarkedHeader) -> MarkedHeader {
-    header_of_view(it.class.on).unwrap_or(marked)
+/// The marked header of packets that an element has passed to an output.
+fn kept(it: &Element, port: usize, marked: MarkedHeader) -> MarkedHeader {
+    let given = it.class.spec.gives.filter(|_| port == 0);
+    header_of_view(given.unwrap_or(it.class.on)).unwrap_or(marked)
 }
 
 /// The network header that must be marked in packets that an element acts on.
@@ -120,9 +121,10 @@ pub(super) fn needed(it: &Element) -> Option<MarkedHeader> {
     header_of_view(it.class.acts_on)
 }
 
-/// Whether an element drops the packets that it does not act on.
+/// Whether an element drops the packets that it does not act on, or has an output for them.
 pub(super) fn drops_others(it: &Element) -> bool {
-    it.class.on == it.class.acts_on
+    let acts_on = it.class.acts_on;
+    it.class.on == acts_on || it.class.spec.gives == Some(acts_on)
 }
 
 /// The network header that must be marked in packets of a view.

@@ -581,6 +581,7 @@ fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::El
         watched: plan.watched.clone(),
         single: plan.single,
         one_a_turn: plan.one_a_turn,
+        decides: it.class.role == Role::Through && it.class.factory.program.is_some(),
         captured: false,
         apart: false,
     }

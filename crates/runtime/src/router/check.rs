@@ -33,7 +33,7 @@ impl Router {
         options: &Options,
         found: &mut Diagnostics,
     ) -> CheckedConfig {
-        let planned = plan(flat, library, &options.cores(), options.error_style, found);
+        let planned = plan(flat, library, &options.cores().assumed(), options.error_style, found);
         let names = planned.names(options.interfaces);
         let shared = SharedState::default();
         let parts = make_all(&planned, &names, &shared, Time::default(), options, found);

@@ -134,7 +134,8 @@ fn declared(
         false => Vec::new(),
     };
     let nodes = (0..cores.workers()).map(|worker| cores.of(worker).node).collect();
-    let mut facts = Facts { names, interfaces, nodes, ..Facts::default() };
+    let knows_workers = !cores.are_assumed();
+    let mut facts = Facts { names, interfaces, nodes, knows_workers, ..Facts::default() };
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.factory.declare else { continue };
         facts.names.enter(&it.name);

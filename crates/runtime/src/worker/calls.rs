@@ -90,6 +90,12 @@ fn resume(graph: &mut WorkerGraph, exec: &mut ExecState, hop: PendingBatch, outp
             let output = output
                 .filter(|&it| usize::from(it) < graph.slots[me].outputs.len().min(MAX_OUTPUTS));
             match output {
+                Some(0) if !graph.slots[me].pullers.is_empty() => {
+                    exec.counters[me].input -= count;
+                    graph.woken.extend_from_slice(&graph.slots[me].pullers);
+                    let decided = graph.slots[me].upstream.len();
+                    graph.stack.push(PendingBatch::new(me, decided, depth, batch));
+                }
                 Some(output) => leave(graph, exec, me, depth, output, batch),
                 None => exec.drop_packets(me, DROP, batch.as_slice()),
             }

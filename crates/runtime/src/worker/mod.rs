@@ -8,7 +8,7 @@ use crate::console::Console;
 use crate::graph::assign::accounts::OWN;
 use crate::graph::task::TaskKind;
 use crate::worker::slot::{PendingBatch, WorkerGraph};
-use castanet_element::exec::{ExecState, RunKind};
+use castanet_element::exec::{ChannelLine, ExecState, RunKind};
 
 mod accounts;
 pub(crate) mod calls;
@@ -342,14 +342,8 @@ impl Worker {
     /// Sends on what elements have left after a call: wake-ups, stop requests, lines.
     fn after(&mut self) {
         self.wake_tasks();
-        if !self.exec.chatter.is_empty() {
-            self.console.chatter(&self.exec.chatter);
-            self.exec.chatter.clear();
-        }
-        if !self.exec.channel_lines.is_empty() {
-            for (channel, line) in self.exec.channel_lines.drain(..) {
-                self.console.chatter_on(&channel, &line);
-            }
+        if !self.exec.chatter.is_empty() || !self.exec.channel_lines.is_empty() {
+            self.send_lines();
         }
         if !self.exec.new_panics.is_empty() {
             self.send_panics();
@@ -360,6 +354,23 @@ impl Worker {
         for _ in 0..stops {
             _ = self.driver.send(DriverEvent::StopRequested);
         }
+    }
+
+    /// Sends the console the lines of all channels, in the order in which elements wrote them.
+    #[cold]
+    fn send_lines(&mut self) {
+        let mut sent = 0;
+        for ChannelLine { channel, line, after } in self.exec.channel_lines.drain(..) {
+            if after > sent {
+                self.console.chatter(&self.exec.chatter[sent..after]);
+                sent = after;
+            }
+            self.console.chatter_on(&channel, &line);
+        }
+        if self.exec.chatter.len() > sent {
+            self.console.chatter(&self.exec.chatter[sent..]);
+        }
+        self.exec.chatter.clear();
     }
 
     /// Wakes tasks for which packets or room are there.

@@ -46,6 +46,8 @@ pub struct Slot {
     pub single: bool,
     /// Whether its task handles one packet in a turn.
     pub one_a_turn: bool,
+    /// Whether its program decides by which output packets leave.
+    pub decides: bool,
     /// Whether a capture is about its packets.
     pub captured: bool,
     /// Whether the elements of its chain run one by one, because a capture is about one of them.

@@ -64,7 +64,8 @@ fn pull<const TIMED: bool>(
             let side =
                 behind.map_or(usize::MAX, |it| it.min(graph.slots[me].upstream.len().max(1) - 1));
             let mut batch = Batch::new();
-            if let Some(&Some(up)) = graph.slots[me].upstream.get(side) {
+            let has_decided = graph.slots[me].decides && emit_decided(graph, exec, me, n);
+            if !has_decided && let Some(&Some(up)) = graph.slots[me].upstream.get(side) {
                 pull::<TIMED>(graph, exec, up, n, &mut batch);
             }
             if !batch.is_empty() {
@@ -84,6 +85,19 @@ fn pull<const TIMED: bool>(
     exec.outputs.set_mark(outer);
     exec.requested_output = requested;
     exec.pulls -= 1;
+}
+
+/// Has an element emit packets about which its program has decided since the last pull; returns whether
+/// there were any.
+#[cold]
+fn emit_decided(graph: &mut WorkerGraph, exec: &mut ExecState, me: usize, n: usize) -> bool {
+    let node = graph.slots[me].node.as_mut().and_then(RoleNode::through_mut);
+    let Some(node) = node.filter(|node| node.held() > 0) else { return false };
+    let mut cx = Cx { exec: &mut *exec, me, peers: None };
+    if catch_unwind(AssertUnwindSafe(|| node.emit_decided(n, &mut cx))).is_err() {
+        exec.count_panic(me);
+    }
+    true
 }
 
 /// Takes up to `n` packets out of a store.
