@@ -34,11 +34,10 @@ fn warn_of_repeated(repeated: usize, setup: &Setup) {
     }
 }
 
-/// The routes of an element with so many outputs.
+/// The routes of an element.
 #[derive(Clone)]
 pub(crate) struct RouteTable<A> {
     routes: Routes<A>,
-    outputs: u32,
 }
 
 impl<A: Address> RouteTable<A> {
@@ -48,7 +47,7 @@ impl<A: Address> RouteTable<A> {
         arguments: impl Iterator<Item = Option<Route<A>>>,
         setup: &Setup,
     ) -> Result<Self, ArgError> {
-        let (mut routes, outputs) = (Routes::new(), setup.outputs as u32);
+        let mut routes = Routes::new(setup.outputs as u32);
         let (mut list, mut numbers, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for (number, route) in (1..).zip(arguments) {
             match route {
@@ -59,20 +58,20 @@ impl<A: Address> RouteTable<A> {
                 None => errors.push((number, RouteError::Syntax)),
             }
         }
-        match routes.configure(&list, outputs) {
+        match routes.configure(&list) {
             Ok(repeated) => warn_of_repeated(repeated, setup),
             Err(more) => errors.extend(more.into_iter().map(|(n, error)| (numbers[n], error))),
         }
         errors.sort_by_key(|&(number, _)| number);
         let errors = errors.into_iter().map(|(number, error)| Err(argument_error(number, error)));
         ArgError::all::<()>(errors)?;
-        Ok(RouteTable { routes, outputs })
+        Ok(RouteTable { routes })
     }
 
     /// The next hop of a packet to `address`.
     #[inline]
-    pub(super) fn next_hop(&self, address: A) -> Option<&NextHop<A>> {
-        self.routes.table().lookup(address)
+    pub(super) fn next_hop(&self, address: A) -> Option<NextHop<A>> {
+        self.routes.next_hop(address)
     }
 }
 
@@ -118,13 +117,13 @@ impl<A: Address> RouteTable<A> {
     #[write]
     fn ctrl(&self, text: &str, _: &Names) -> Result<Self, ArgError> {
         let mut new = self.clone();
-        new.routes.ctrl(text, self.outputs).map_err(route_error)?;
+        new.routes.ctrl(text).map_err(route_error)?;
         Ok(new)
     }
     /// Removes all routes.
     #[write]
     fn flush(&self, _: &str, _: &Names) -> Result<Self, ArgError> {
-        Ok(RouteTable { routes: Routes::new(), outputs: self.outputs })
+        Ok(RouteTable { routes: Routes::new(self.routes.outputs()) })
     }
 
     /// Runs one command of `ctrl`.

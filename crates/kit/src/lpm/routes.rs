@@ -147,18 +147,14 @@ impl<A: Address> std::error::Error for RouteError<A> {}
 /// The routes of a routing element: in Click's order, with Click's commands.
 #[derive(Clone, Debug)]
 pub struct Routes<A = u32> {
+    /// An output without a gateway has its own number as that of its value.
     table: Table<NextHop<A>, A>,
+    /// How many outputs the element has.
+    outputs: u32,
     /// In the order of `table` listings. The slot of a replaced route is reused first.
     slots: Vec<Option<Route<A>>>,
     free: Vec<usize>,
     slot_by_prefix: HashMap<(A, u32), usize>,
-}
-
-impl<A: Address> Default for Routes<A> {
-    fn default() -> Self {
-        let (slots, free, slot_by_prefix) = Default::default();
-        Routes { table: Table::default(), slots, free, slot_by_prefix }
-    }
 }
 
 /// The inverse of a command.
@@ -168,14 +164,29 @@ enum Undo<A> {
 }
 
 impl<A: Address> Routes<A> {
-    /// An empty list.
-    pub fn new() -> Self {
-        Routes::default()
+    /// An empty list, for an element with so many outputs.
+    pub fn new(outputs: u32) -> Self {
+        let (slots, free, slot_by_prefix) = Default::default();
+        Routes { table: Self::empty_table(outputs), outputs, slots, free, slot_by_prefix }
     }
 
-    /// The table for lookups; its clones are cheap and do not see later changes.
-    pub fn table(&self) -> &Table<NextHop<A>, A> {
-        &self.table
+    fn empty_table(outputs: u32) -> Table<NextHop<A>, A> {
+        Table::with_first((0..outputs).map(|port| NextHop { gateway: A::ZERO, port }))
+    }
+
+    /// The next hop of a packet to `address`, if there is a route.
+    #[inline]
+    pub fn next_hop(&self, address: A) -> Option<NextHop<A>> {
+        let number = self.table.lpm().number(address);
+        if number < self.outputs {
+            return Some(NextHop { gateway: A::ZERO, port: number });
+        }
+        self.table.value(number).copied()
+    }
+
+    /// How many outputs the element has.
+    pub fn outputs(&self) -> u32 {
+        self.outputs
     }
 
     /// How many routes there are.
@@ -195,13 +206,12 @@ impl<A: Address> Routes<A> {
     pub fn configure(
         &mut self,
         arguments: &[Route<A>],
-        outputs: u32,
     ) -> Result<usize, Vec<(usize, RouteError<A>)>> {
         let mut errors = Vec::new();
         let mut bulk = Vec::with_capacity(arguments.len());
         let before = self.len() + arguments.len();
         for (i, route) in arguments.iter().enumerate() {
-            if route.port.is_none_or(|port| port >= outputs) {
+            if route.port.is_none_or(|port| port >= self.outputs) {
                 errors.push((i, RouteError::BadOutput));
             } else if !self.slot_by_prefix.contains_key(&(route.address, route.length)) {
                 self.slot_by_prefix.insert((route.address, route.length), self.slots.len());
@@ -211,7 +221,8 @@ impl<A: Address> Routes<A> {
         }
         let present = self.table.iter().map(|(a, l, hop)| (a, l, *hop));
         let added = bulk.iter().map(|r| (r.address, r.length, r.next_hop()));
-        self.table = Table::build(present.chain(added).collect::<Vec<_>>());
+        let routes: Vec<_> = present.chain(added).collect();
+        self.table = Self::empty_table(self.outputs).filled(routes);
         if errors.is_empty() { Ok(before - self.len()) } else { Err(errors) }
     }
 
@@ -245,10 +256,10 @@ impl<A: Address> Routes<A> {
 
     /// Runs the lines of a `ctrl` handler, each `add`, `set` or `remove` and a route. If one fails,
     /// the previous ones are undone.
-    pub fn ctrl(&mut self, text: &str, outputs: u32) -> Result<(), RouteError<A>> {
+    pub fn ctrl(&mut self, text: &str) -> Result<(), RouteError<A>> {
         let mut done = Vec::new();
         for line in text.lines() {
-            match self.command(line, outputs) {
+            match self.command(line) {
                 Ok(undo) => done.extend(undo),
                 Err(error) => {
                     for undo in done.into_iter().rev() {
@@ -265,23 +276,23 @@ impl<A: Address> Routes<A> {
     }
 
     /// Runs one line of `ctrl`; blank lines do nothing.
-    fn command(&mut self, line: &str, outputs: u32) -> Result<Option<Undo<A>>, RouteError<A>> {
+    fn command(&mut self, line: &str) -> Result<Option<Undo<A>>, RouteError<A>> {
         let line = line.trim_start();
         let (word, rest) = line.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((line, ""));
         match word {
             "" => Ok(None),
             "add" => {
-                let route = check_output(Route::parse(rest), outputs)?;
+                let route = self.with_output(Route::parse(rest))?;
                 self.add(route)?;
                 Ok(Some(Undo::Remove(route)))
             }
             "set" => {
-                let route = check_output(Route::parse(rest), outputs)?;
+                let route = self.with_output(Route::parse(rest))?;
                 Ok(Some(self.set(route).map_or(Undo::Remove(route), Undo::Restore)))
             }
             "remove" => {
                 let route = Route::parse_removal(rest).ok_or(RouteError::RemovalSyntax)?;
-                if route.port.is_some_and(|port| port >= outputs) {
+                if route.port.is_some_and(|port| port >= self.outputs) {
                     return Err(RouteError::BadOutput);
                 }
                 Ok(Some(Undo::Restore(self.remove(&route)?)))
@@ -292,10 +303,10 @@ impl<A: Address> Routes<A> {
 
     /// The text of the `lookup` handler: the output, -1 for none, and the gateway if any.
     pub fn lookup_text(&self, address: A) -> String {
-        match self.table.lookup(address) {
+        match self.next_hop(address) {
             None => "-1".into(),
-            Some(&NextHop { gateway, port }) if gateway == A::ZERO => port.to_string(),
-            Some(&NextHop { gateway, port }) => format!("{port} {}", gateway.shown()),
+            Some(NextHop { gateway, port }) if gateway == A::ZERO => port.to_string(),
+            Some(NextHop { gateway, port }) => format!("{port} {}", gateway.shown()),
         }
     }
 
@@ -315,6 +326,15 @@ impl<A: Address> Routes<A> {
         self.slot_by_prefix.get(&prefix).and_then(|&slot| self.slots[slot])
     }
 
+    /// A parsed route, if its output exists.
+    fn with_output(&self, route: Option<Route<A>>) -> Result<Route<A>, RouteError<A>> {
+        let route = route.ok_or(RouteError::Syntax)?;
+        match route.port {
+            Some(port) if port < self.outputs => Ok(route),
+            _ => Err(RouteError::BadOutput),
+        }
+    }
+
     fn store(&mut self, mut route: Route<A>) -> Option<Route<A>> {
         route.address = route.address.prefix(route.length);
         let slot = self.free.pop().unwrap_or(self.slots.len());
@@ -326,17 +346,5 @@ impl<A: Address> Routes<A> {
         let old = self.slot_by_prefix.insert((route.address, route.length), slot)?;
         self.free.push(old);
         self.slots[old].take()
-    }
-}
-
-/// Checks that a route's output exists.
-fn check_output<A: Address>(
-    route: Option<Route<A>>,
-    outputs: u32,
-) -> Result<Route<A>, RouteError<A>> {
-    let route = route.ok_or(RouteError::Syntax)?;
-    match route.port {
-        Some(port) if port < outputs => Ok(route),
-        _ => Err(RouteError::BadOutput),
     }
 }

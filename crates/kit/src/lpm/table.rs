@@ -145,7 +145,9 @@ pub struct Table<V, A = u32> {
 #[derive(Clone, Debug)]
 struct Values<V> {
     slots: Vec<V>,
-    /// How many prefixes have each value.
+    /// How many of these, the first ones, always have their numbers.
+    first: usize,
+    /// How many prefixes have each value, and one more for the first ones.
     counts: Vec<usize>,
     numbers: HashMap<V, u32>,
     free: Vec<u32>,
@@ -155,6 +157,7 @@ impl<V, A: Address> Default for Table<V, A> {
     fn default() -> Self {
         let values = Values {
             slots: Vec::new(),
+            first: 0,
             counts: Vec::new(),
             numbers: HashMap::new(),
             free: Vec::new(),
@@ -205,18 +208,33 @@ impl<V, A: Address> Table<V, A> {
 impl<V: Clone + Eq + Hash, A: Address> Table<V, A> {
     /// A table of these `(address, length, value)`; of equal prefixes the last counts.
     pub fn build(prefixes: impl IntoIterator<Item = (A, u32, V)>) -> Self {
+        Table::default().filled(prefixes)
+    }
+
+    /// An empty table in which these values, all different, have the numbers from 0 on, whether a prefix has
+    /// them or not.
+    pub fn with_first(first: impl IntoIterator<Item = V>) -> Self {
         let mut table = Table::default();
         let values = Arc::make_mut(&mut table.values);
+        first.into_iter().for_each(|value| _ = values.acquire(value));
+        values.first = values.slots.len();
+        table
+    }
+
+    /// The table with these `(address, length, value)` instead of its own; of equal prefixes the last counts.
+    pub fn filled(mut self, prefixes: impl IntoIterator<Item = (A, u32, V)>) -> Self {
+        let values = Arc::make_mut(&mut self.values);
         let numbered = prefixes.into_iter().map(|(a, l, v)| (a, l, values.acquire(v)));
-        table.lpm = Lpm::build(numbered);
+        self.lpm = Lpm::build(numbered);
         let mut counts = vec![0; values.slots.len()];
-        table.lpm.iter().for_each(|(_, _, number)| counts[number as usize] += 1);
+        counts[..values.first].fill(1);
+        self.lpm.iter().for_each(|(_, _, number)| counts[number as usize] += 1);
         // A replaced duplicate may have been the only prefix with its value.
         let unused = (0..counts.len()).filter(|&n| counts[n] == 0);
         let unused: Vec<u32> = unused.map(|n| n as u32).collect();
         values.counts = counts;
         unused.into_iter().for_each(|number| values.free_number(number));
-        table
+        self
     }
 
     /// Adds or replaces a prefix and returns its previous value.

@@ -84,6 +84,43 @@ proptest! {
             }
         }
     }
+
+    #[test]
+    fn next_hops_are_those_of_the_longest_prefix(
+        start in prop::collection::vec((prefix(), 0u32..3, 0u32..3), 0..40),
+        steps in prop::collection::vec((any::<bool>(), prefix(), 0u32..3, 0u32..3), 0..60),
+        probes in prop::collection::vec(any::<u32>(), 1..20),
+    ) {
+        let route = |(address, length): (u32, u32), gateway, port| {
+            Route { address: address.prefix(length), length, gateway, port: Some(port) }
+        };
+        let start: Vec<_> = start.into_iter().map(|(a, g, p)| route(a, g, p)).collect();
+        let mut routes = Routes::new(3);
+        routes.configure(&start).unwrap();
+        let mut list: Vec<Route> = Vec::new();
+        for it in start {
+            if !list.iter().any(|e| (e.address, e.length) == (it.address, it.length)) {
+                list.push(it);
+            }
+        }
+        for (insert, prefix, gateway, port) in steps {
+            let it = route(prefix, gateway, port);
+            list.retain(|e| (e.address, e.length) != (it.address, it.length));
+            if insert {
+                routes.set(it);
+                list.push(it);
+            } else {
+                _ = routes.remove(&Route { port: None, ..it });
+            }
+            for address in probes.iter().copied().chain(list.iter().map(|it| it.address)) {
+                let covers = list.iter().filter(|e| address.prefix(e.length) == e.address);
+                let longest = covers.max_by_key(|e| e.length);
+                let expected = longest.map(|e| (e.gateway, e.port));
+                let found = routes.next_hop(address).map(|hop| (hop.gateway, Some(hop.port)));
+                prop_assert_eq!(found, expected);
+            }
+        }
+    }
 }
 
 proptest! {
@@ -139,10 +176,10 @@ fn prefix6() -> impl Strategy<Value = (u128, u32)> {
 
 #[test]
 fn ipv6_routes_have_clicks_text_form() {
-    let mut routes: Routes<u128> = Routes::new();
+    let mut routes: Routes<u128> = Routes::new(2);
     let arguments = ["2001:db8::1/32 0", "::/0 fe80::1 1", "::1 ::0 0"];
     let arguments = arguments.map(|text| Route::parse(text).expect(text));
-    assert_eq!(routes.configure(&arguments, 2), Ok(0));
+    assert_eq!(routes.configure(&arguments), Ok(0));
     let listing = "2001:db8::/32\t\t-\t\t0\n::/0\t\tfe80::1\t\t1\n::0.0.0.1/128\t\t-\t\t0\n";
     assert_eq!(routes.listing(), listing);
     assert_eq!(routes.lookup_text(0x2001_0db8 << 96 | 9), "0");
@@ -226,9 +263,9 @@ fn routes_have_clicks_text_form() {
 
 #[test]
 fn listings_are_aligned_and_reuse_slots() {
-    let mut routes = Routes::new();
+    let mut routes = Routes::new(2);
     let arguments = ["1.0.0.0/8 0", "192.168.100.0/24 192.168.100.1 1", "1.0.0.0/8 1"].map(route);
-    assert_eq!(routes.configure(&arguments, 2), Ok(1));
+    assert_eq!(routes.configure(&arguments), Ok(1));
     assert_eq!(routes.listing(), "1.0.0.0/8\t\t-\t\t0\n192.168.100.0/24\t192.168.100.1\t1\n");
     assert_eq!(routes.lookup_text(0x0102_0304), "0");
     assert_eq!(routes.lookup_text(0xc0a8_6407), "1 192.168.100.1");
@@ -241,13 +278,13 @@ fn listings_are_aligned_and_reuse_slots() {
     assert_eq!(order, [2, 192, 1]);
     let error = routes.remove(&route("1.0.0.0/8 0")).unwrap_err();
     assert_eq!(error.to_string(), "route '1.0.0.0/8 - 0' not found");
-    assert_eq!(routes.configure(&[route("9.0.0.0/8 7")], 2), Err(vec![(0, RouteError::BadOutput)]));
+    assert_eq!(routes.configure(&[route("9.0.0.0/8 7")]), Err(vec![(0, RouteError::BadOutput)]));
 }
 
 #[test]
 fn ctrl_undoes_the_lines_before_a_failure() {
-    let mut routes = Routes::new();
-    routes.ctrl("add 1.0.0.0/8 0\nadd 2.0.0.0/8 1\n\n", 2).unwrap();
+    let mut routes = Routes::new(2);
+    routes.ctrl("add 1.0.0.0/8 0\nadd 2.0.0.0/8 1\n\n").unwrap();
     let before: Vec<Route> = routes.iter().copied().collect();
     let text = "remove 1.0.0.0/8\nset 2.0.0.0/8 0\nadd 3.0.0.0/8 0\n";
     for (line, error) in [
@@ -257,13 +294,13 @@ fn ctrl_undoes_the_lines_before_a_failure() {
         ("remove", "expected 'ADDR/MASK [GATEWAY OUTPUT]'"),
         ("remove 7.0.0.0/8", "route '7.0.0.0/8 - -1' not found"),
     ] {
-        let failed = routes.ctrl(&format!("{text}{line}"), 2).unwrap_err();
+        let failed = routes.ctrl(&format!("{text}{line}")).unwrap_err();
         assert_eq!(failed.to_string(), error);
         let mut after: Vec<Route> = routes.iter().copied().collect();
         after.sort_by_key(|r| r.address);
         assert_eq!(after, before);
         assert_eq!(routes.lookup_text(0x0200_0001), "1");
     }
-    routes.ctrl(text, 2).unwrap();
+    routes.ctrl(text).unwrap();
     assert_eq!(routes.len(), 2);
 }
