@@ -6,7 +6,7 @@ use crate::exec::{
 use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
 use crate::time::Time;
-use castanet_packet::{Batch, Exits, MAX_BURST, Packet, Pool};
+use castanet_packet::{Batch, Exits, Packet, PacketTotals, Pool};
 use std::any::Any;
 use std::slice;
 use std::time::Duration;
@@ -27,8 +27,10 @@ pub trait Peers {
     /// Pulls up to `n` packets from input `input` into `into`.
     fn pull(&mut self, exec: &mut ExecState, me: usize, input: usize, n: usize, into: &mut Batch);
     /// The element to which packets of this source may go without a look at them, and its index;
-    /// `None` where the graph does not allow it.
+    /// `None` where the graph does not allow it, or an element between the two does more now than to count them.
     fn bypass(&mut self, me: usize) -> Option<(usize, &mut dyn Any)>;
+    /// Has the elements past which packets of this source have gone count them.
+    fn count_past(&mut self, exec: &mut ExecState, me: usize, totals: PacketTotals);
     /// Room in the stores below: as many packets as the emptiest takes; `usize::MAX` if a path leads elsewhere.
     fn room_below(&self, me: usize) -> usize;
     /// Packets in the emptiest of the stores below; `None` if a path leads elsewhere.
@@ -97,11 +99,9 @@ impl Cx<'_> {
         self.exec.burst
     }
 
-    /// Packets that a device receives at once where a run takes `n`: two bursts, so that more packets share the worker's turn.
-    /// Where packets go one at a time, and where accounts bound what a run takes, it is `n`.
+    /// As [`ExecState::long_burst`].
     pub fn long_burst(&self, n: usize) -> usize {
-        let is_bounded = n == 1 || self.exec.store_inputs.is_some();
-        if is_bounded { n } else { (2 * n).min(MAX_BURST) }
+        self.exec.long_burst(n)
     }
 
     /// Emits a packet to an output, or drops and counts it.

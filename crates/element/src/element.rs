@@ -16,7 +16,7 @@ use crate::portable_state::StateField;
 use crate::setup::Setup;
 use crate::spec::Spec;
 use crate::time::Time;
-use castanet_packet::{Batch, BurstSummary, WordTest};
+use castanet_packet::{Batch, BurstSummary, PacketTotals, WordTest};
 
 /// The element's page in the manual; written by `#[derive(Element)]`.
 pub trait Describe: Sized + 'static {
@@ -136,6 +136,8 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     const CAN_PASS: bool = false;
     /// As [`PerPacket::CAN_PASS_BURST`].
     const CAN_PASS_BURST: bool = false;
+    /// Whether [`PerBatch::counts_only`] can be true.
+    const COUNTS_ONLY: bool = false;
     /// Opens files and devices and sets the first timer, before any packet flows and without an effect
     /// that others notice: the configuration may still be refused, and another one still run. Files
     /// and devices that this method opens close when the state is dropped.
@@ -172,6 +174,14 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn native(&self) -> Option<String> {
         None
     }
+    /// Whether the element does nothing to packets but to count them and their bytes, and emits them all by
+    /// output 0: then a source may hand packets past it ([`Cx::bypass`]). Asked before each burst; always `false`
+    /// unless [`COUNTS_ONLY`](PerBatch::COUNTS_ONLY).
+    fn counts_only(&self) -> bool {
+        Self::COUNTS_ONLY
+    }
+    /// Counts packets that were handed past the element.
+    fn count(&self, _local: &mut Self::Local, _totals: PacketTotals, _cx: &mut Cx) {}
     /// Called on the home worker when the time set by [`Cx::set_timer`] has come.
     fn run_timer(&self, _local: &mut Self::Local, _cx: &mut Cx) {}
     /// Says whether elements of a pending configuration may claim the queues that this element has open,

@@ -62,8 +62,8 @@ pub mod prelude {
     pub use crate::time::Time;
     pub use castanet_macros::{Args, Element, Fate, Local, handlers};
     pub use castanet_packet::{
-        ArpPacket, Batch, BurstSummary, Ether, IcmpPacket, Ipv4, Ipv6, Packet, PacketType,
-        PinnedIpv4, TcpPacket, UdpPacket,
+        ArpPacket, Batch, BurstSummary, Ether, IcmpPacket, Ipv4, Ipv6, Packet, PacketTotals,
+        PacketType, PinnedIpv4, TcpPacket, UdpPacket,
     };
     pub use castanet_wire::{MacAddr, Timestamp};
     pub use std::net::{Ipv4Addr, Ipv6Addr};

@@ -14,6 +14,15 @@ pub const BURST: usize = 64;
 /// Maximum number of packets in a burst.
 pub const MAX_BURST: usize = 256;
 
+/// Numbers of packets and of their bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct PacketTotals {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
 /// An array of packets that elements process together.
 ///
 /// An empty batch has no buffer. The first packet gets one, from the buffers
@@ -78,6 +87,12 @@ impl Batch {
         // By eight, so that the loop itself is a small part of the work.
         let (eights, rest) = self.packets.as_chunks::<8>();
         eights.iter().map(|eight| bytes(eight)).sum::<u64>() + bytes(rest)
+    }
+
+    /// Numbers of the packets and of their bytes.
+    #[inline]
+    pub fn totals(&self) -> PacketTotals {
+        PacketTotals { packets: self.len() as u64, bytes: self.byte_count() }
     }
 
     /// The packets as a slice.

@@ -25,7 +25,7 @@ mod raw;
 mod view;
 mod word_test;
 
-pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST};
+pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST, PacketTotals};
 pub use burst_summary::BurstSummary;
 pub use division::Exits;
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};

@@ -1,7 +1,7 @@
-//! Bursts that pass directly from one port to the next count as if an element lay between.
+//! Bursts that pass from one port to the next, directly or by a queue, count as if other elements lay between.
 
 use super::{capture, number, packets, pcap, run, save};
-use crate::program::folder;
+use crate::program::{castanet, folder};
 
 /// Handlers of each port that are read at the end.
 const HANDLERS: [&str; 9] = [
@@ -69,4 +69,45 @@ fn packets_without_room_behind_others_wait_or_are_dropped() {
     let [received, sent, dropped] = [0, 3, 7].map(|at| straight[at]);
     assert_eq!((received, sent + 100 + dropped, dropped), (3000, 3000, straight[5]));
     assert!(sent > 0 && dropped > 0, "{straight:?}");
+}
+
+#[test]
+fn counters_between_ports_count_packets_that_pass_directly() {
+    // Some are longer than this port sends, or come in several mbufs.
+    let lengths = (0..2500).map(|n| if n % 100 == 75 { 3000 } else { 14 + n * 37 % 1700 });
+    let (from, sent) = capture("counted", lengths);
+    let to = folder("dpdk").join("counted-there.pcap");
+    let count = |counters: &str| {
+        let config = format!(
+            "f :: FromDPDKDevice(0) {counters} -> t :: ToDPDKDevice(0);
+             Script(label again, wait 10ms, goto again $(lt $(f.count) 2500), wait 20ms, stop)"
+        );
+        let handlers = ["c.count", "c.byte_count", "a.count", "a.byte_count", "t.count"];
+        let output = run(&pcap(&from, &to), &config, &handlers);
+        handlers.map(|it| number(&output, it))
+    };
+    let bytes = sent.iter().map(Vec::len).sum::<usize>() as u64;
+    let expected = [2500, bytes, 2500, bytes, 2475];
+    assert_eq!(count("-> c :: Counter -> a :: AverageCounter"), expected);
+    // The element with which packets are looked at makes no difference.
+    assert_eq!(count("-> c :: Counter -> Null -> a :: AverageCounter"), expected);
+    let config = "FromDPDKDevice(0) -> Counter -> AverageCounter -> ToDPDKDevice(1)";
+    let explanation = castanet(&["explain", "-e", config], b"").out;
+    let line =
+        "FromDPDKDevice@1 -> Counter@2 -> AverageCounter@3 -> ToDPDKDevice@4, without a look";
+    assert!(explanation.contains(line), "{explanation}");
+}
+
+#[test]
+fn a_queue_between_ports_is_emptied_as_fast_as_it_is_filled() {
+    let (from, _) = capture("queued", (0..4000).map(|n| 60 + n % 100));
+    let to = folder("dpdk").join("queued-there.pcap");
+    for reader in ["-> Unqueue", ""] {
+        let config = format!(
+            "f :: FromDPDKDevice(0) -> q :: Queue(500) {reader} -> t :: ToDPDKDevice(0);
+             Script(label again, wait 10ms, goto again $(lt $(f.count) 4000), wait 20ms, stop)"
+        );
+        let output = run(&pcap(&from, &to), &config, &["t.count", "q.drops"]);
+        assert_eq!(["t.count", "q.drops"].map(|it| number(&output, it)), [4000, 0], "{reader}");
+    }
 }

@@ -168,6 +168,8 @@ pub struct Description {
     /// Classes of elements without outputs to which a source can hand packets that no element has to
     /// look at.
     pub bypass: &'static [&'static str],
+    /// Whether its elements can be ones that only count packets, so that these can be handed past them.
+    pub counts_only: bool,
     /// The class of the element nearest to each of its elements that it works with, and where that is.
     pub partner: Option<Partner>,
     /// The class of elements of this name that have ports.
@@ -328,6 +330,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             shows_signal: false,
             checksums: Checksums::Right,
             bypass: &[],
+            counts_only: false,
             partner: None,
             ported: None,
             stage: None,
@@ -378,6 +381,7 @@ pub const fn per_batch<E: PerBatch>() -> Class {
     })
     .on_each(E::PER_WORKER)
     .locked_if(<E as PerBatch>::SHARED)
+    .counting_only(E::COUNTS_ONLY)
     .in_chains::<E>(if E::CAN_PASS { Some(StageKind::Batch) } else { None })
 }
 

@@ -97,7 +97,7 @@ impl Class {
     }
 
     /// The same class, for sources that hand packets straight to elements of these classes, by
-    /// [`Cx::bypass`](crate::cx::Cx::bypass), where those come next.
+    /// [`Cx::bypass`](crate::cx::Cx::bypass), where those come next or behind elements that only count packets.
     pub const fn with_bypass(mut self, classes: &'static [&'static str]) -> Class {
         self.description.bypass = classes;
         self
@@ -106,6 +106,11 @@ impl Class {
     /// The same class, for elements whose state is an [`RwShared`](crate::shared::RwShared).
     pub const fn with_rw_shared_state(mut self) -> Class {
         self.description.sharing = StateSharing::ReadShared;
+        self
+    }
+
+    pub(super) const fn counting_only(mut self, counts_only: bool) -> Class {
+        self.description.counts_only = counts_only;
         self
     }
 

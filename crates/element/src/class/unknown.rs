@@ -43,6 +43,7 @@ pub static UNKNOWN: Class = Class {
         shows_signal: false,
         checksums: Checksums::Right,
         bypass: &[],
+        counts_only: false,
         partner: None,
         ported: None,
         stage: None,

@@ -140,6 +140,14 @@ pub struct StoreInput {
 }
 
 impl ExecState {
+    /// Packets that a device receives at once, and that a task takes out of a queue, where a run takes `n`: two bursts, so
+    /// that more packets share the worker's turn. Where packets go one at a time, and where accounts bound what a run
+    /// takes, it is `n`.
+    pub fn long_burst(&self, n: usize) -> usize {
+        let is_bounded = n == 1 || self.store_inputs.is_some();
+        if is_bounded { n } else { (2 * n).min(MAX_BURST) }
+    }
+
     /// State for that many elements.
     pub fn new(elements: usize, frames: Frames, burst: usize, random: RandomNumbers) -> ExecState {
         ExecState {

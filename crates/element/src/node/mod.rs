@@ -1,5 +1,6 @@
 //! Elements as one worker runs them, whatever trait they implement.
 
+mod bypass;
 pub mod fused;
 mod per_batch;
 mod per_packet;

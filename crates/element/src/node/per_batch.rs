@@ -11,7 +11,7 @@ use crate::error::ArgError;
 use crate::exec::Next;
 use crate::handler::{ReadRequest, Value};
 use crate::on::View;
-use castanet_packet::Batch;
+use castanet_packet::{Batch, PacketTotals};
 
 /// A `PerBatch` element of one worker.
 #[repr(align(128))]
@@ -55,6 +55,12 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
     fn native(&self) -> Option<String> {
         self.body.config.native()
     }
+    fn counts_only(&self) -> bool {
+        self.body.config.counts_only()
+    }
+    fn count(&mut self, totals: PacketTotals, cx: &mut Cx) {
+        self.body.lend(|config, local| config.count(local, totals, cx));
+    }
 }
 
 impl<E: PerBatch> Node for PerBatchNode<E> {
@@ -82,29 +88,5 @@ impl<E: PerBatch> Node for PerBatchNode<E> {
     fn merged_config(&self, before: &AnyConfig) -> Option<AnyConfig> {
         let prepared = self.body.config.merged_config(before.downcast_ref::<E>()?)?;
         Some(std::sync::Arc::new(prepared))
-    }
-}
-
-impl Cx<'_> {
-    /// Lends a source the element to which its packets go next, so that it can hand over packets that
-    /// no element has to look at. `pass` answers how many packets went from one to the other, and has
-    /// the `Cx` of the receiving element. `None` unless the graph allows it
-    /// ([`Class::with_bypass`](crate::class::Class::with_bypass)), or while cycles are counted for each element.
-    pub fn bypass<E: PerBatch>(
-        &mut self,
-        pass: impl FnOnce(&E, &mut E::Local, &mut Cx) -> usize,
-    ) -> Option<usize> {
-        if self.exec.cycles.is_some() {
-            return None;
-        }
-        let (to, node) = self.peers.as_deref_mut()?.bypass(self.me)?;
-        let node = node.downcast_mut::<PerBatchNode<E>>()?;
-        let count = node.body.lend(|config, local| {
-            pass(config, local, &mut Cx { exec: self.exec, me: to, peers: None })
-        });
-        self.exec.counters[self.me].made += count as u64;
-        self.exec.counters[self.me].output += count as u64;
-        self.exec.counters[to].input += count as u64;
-        Some(count)
     }
 }

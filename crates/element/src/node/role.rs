@@ -4,7 +4,7 @@ use super::Node;
 use crate::cx::Cx;
 use crate::element::NextRun;
 use crate::exec::Next;
-use castanet_packet::Batch;
+use castanet_packet::{Batch, PacketTotals};
 
 /// An element into which packets are pushed. It is the first supertrait of all roles that have inputs,
 /// so that a node of any of them is one by the same virtual table.
@@ -30,6 +30,12 @@ pub trait ThroughRole: PushRole {
     fn packets_a_turn(&self) -> usize {
         1
     }
+    /// Whether packets may be handed past it now ([`PerBatch::counts_only`](crate::element::PerBatch::counts_only)).
+    fn counts_only(&self) -> bool {
+        false
+    }
+    /// Counts packets that were handed past it.
+    fn count(&mut self, _totals: PacketTotals, _cx: &mut Cx) {}
     /// The Rust expression for the element as a stage of a fused chain
     /// ([`PerPacket::native`](crate::element::PerPacket::native)).
     fn native(&self) -> Option<String> {

@@ -168,13 +168,18 @@ impl PerBatch for AverageCounter {
     type Fate = ();
     // From the first packet on any worker to the last on any.
     const SHARED: bool = true;
+    const COUNTS_ONLY: bool = true;
 
     fn batch(&self, state: &mut AverageCounterState, _: usize, batch: Batch, cx: &mut Cx) {
+        self.count(state, batch.totals(), cx);
+        cx.emit_batch((), batch);
+    }
+
+    fn count(&self, state: &mut AverageCounterState, totals: PacketTotals, cx: &mut Cx) {
         state.ignore = (self.ignore * SECOND as f64) as u64;
         state.fcs = self.link_fcs;
-        let bytes = batch.iter().map(|packet| packet.len() as u64).sum();
         let max = (self.max > 0).then(|| u64::from(self.max) * SECOND);
-        let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
+        let (PacketTotals { packets, bytes }, now) = (totals, cx.now().0.unsigned_abs());
         state.average.update(packets, bytes, now, state.ignore, max);
         if self.threshold > 0
             && !state.is_above
@@ -183,6 +188,5 @@ impl PerBatch for AverageCounter {
             cx.report(&format!("starting compute (rate {rate} pps)"));
             (state.average, state.is_above) = (Average::default(), true);
         }
-        cx.emit_batch((), batch);
     }
 }

@@ -117,21 +117,30 @@ impl PerBatch for Counter {
     type On = on::Any;
     type Local = CounterState;
     type Fate = ();
+    const COUNTS_ONLY: bool = true;
 
     fn batch(&self, state: &mut CounterState, _: usize, batch: Batch, cx: &mut Cx) {
-        let (packets, now) = (batch.len() as u64, cx.now().0.unsigned_abs());
-        let bytes = batch.byte_count();
+        let totals = batch.totals();
         let batch = match self.is_shared() {
             true => self.call_handlers(state, batch, cx),
             false => batch,
         };
-        state.count += packets;
-        state.byte_count += bytes;
-        if !self.no_rate {
-            state.packets.update(packets, now);
-            state.bytes.update(bytes, now);
-        }
+        self.count(state, totals, cx);
         cx.emit_batch((), batch);
+    }
+
+    fn counts_only(&self) -> bool {
+        !self.is_shared()
+    }
+
+    fn count(&self, state: &mut CounterState, totals: PacketTotals, cx: &mut Cx) {
+        state.count += totals.packets;
+        state.byte_count += totals.bytes;
+        if !self.no_rate {
+            let now = cx.now().0.unsigned_abs();
+            state.packets.update(totals.packets, now);
+            state.bytes.update(totals.bytes, now);
+        }
     }
 
     fn is_shared(&self) -> bool {

@@ -5,7 +5,8 @@ use castanet_element::prelude::*;
 
 /// Pulls packets as fast as they come and pushes them on.
 ///
-/// The default of BURST is 1 in Click, and a burst of the engine here.
+/// The default of BURST is 1 in Click, and two bursts of the engine here: as many packets as a device gives at once, so
+/// that a queue between the two does not overflow.
 ///
 /// ```click
 /// in -> q :: Queue -> u :: Unqueue(BURST 2, LIMIT 3) -> out
@@ -35,9 +36,9 @@ use castanet_element::prelude::*;
 #[derive(Clone, Args, Element)]
 #[element(room = "queue", args = Unqueue, ports = "1/1", processing = "l/h")]
 pub struct Unqueue {
-    /// Maximum number of packets per pull, at most the burst size of the engine; as many as a batch
+    /// Maximum number of packets per pull, at most two bursts of the engine; as many as a batch
     /// holds if negative, which reads 2147483647. With 0 no packets are pulled.
-    #[arg(live, default = DEFAULT_BURST, shown = "64")]
+    #[arg(live, default = DEFAULT_BURST, shown = "128")]
     burst: i64,
     /// Whether to pull at all.
     #[arg(keyword, live, default = true)]
@@ -51,8 +52,8 @@ pub struct Unqueue {
     signal: bool,
 }
 
-/// The burst without an argument: as many packets as a turn has.
-const DEFAULT_BURST: i64 = 64;
+/// The burst without an argument: as many packets as a turn may take out of a queue.
+const DEFAULT_BURST: i64 = 128;
 
 /// The burst that a negative argument means.
 const NO_LIMIT: i64 = i32::MAX as i64;
@@ -99,8 +100,10 @@ impl Source for Unqueue {
     fn produce(&self, state: &mut UnqueueState, n: usize, cx: &mut Cx) -> NextRun {
         let left = u64::try_from(self.limit).map_or(u64::MAX, |l| l.saturating_sub(state.count));
         let burst = match self.packets() {
-            None => n,
-            Some(burst) if (0..NO_LIMIT).contains(&self.burst) => burst.min(cx.burst()),
+            None => cx.long_burst(n),
+            Some(burst) if (0..NO_LIMIT).contains(&self.burst) => {
+                burst.min(cx.long_burst(cx.burst()))
+            }
             Some(burst) => burst,
         };
         let n = burst.min(usize::try_from(left).unwrap_or(burst));

@@ -10,7 +10,7 @@ use crate::sys::netlink::LinkMonitor;
 use crate::sys::packet_socket::PacketSocket;
 use crate::sys::xsk::{AttachMode, Program, Socket};
 use crate::sys::{EpollSet, ethtool};
-use castanet_packet::{Batch, Packet};
+use castanet_packet::{Batch, Packet, PacketTotals};
 use castanet_wire::{Ethernet, MacAddr};
 use std::io;
 use std::ops::{Range, RangeInclusive};
@@ -182,7 +182,7 @@ impl Receiver {
         tx_lengths: &RangeInclusive<usize>,
         max: usize,
         link: LinkType,
-    ) -> (usize, u64, io::Result<bool>) {
+    ) -> (PacketTotals, io::Result<bool>) {
         let sockets = &self.port.sockets[self.queues.clone()];
         let all = sockets.iter().enumerate().cycle().skip(self.next_queue).take(sockets.len());
         let mut ready = all.filter_map(|(queue, socket)| {
@@ -194,7 +194,7 @@ impl Receiver {
         });
         let Some((queue, socket, mut rx)) = ready.next() else {
             self.just_polled = self.busy_poll;
-            return (0, 0, Ok(true));
+            return (PacketTotals::default(), Ok(true));
         };
         let mut tx = tx_socket.tx();
         if tx.reclaim_for(&mut rx, self.target) {
@@ -205,8 +205,9 @@ impl Receiver {
                 offload::finish_if_partial(packet, link);
             }
         });
+        let totals = PacketTotals { packets: count as u64, bytes };
         if count == 0 {
-            return (0, 0, Ok(true)); // `receive` is to take these
+            return (totals, Ok(true)); // `receive` is to take these
         }
         let kicked = tx_socket.kick_tx_with(&mut tx, |tx| {
             if tx.reclaim_for(&mut rx, self.target) {
@@ -218,7 +219,7 @@ impl Receiver {
         }
         drop((rx, tx));
         self.next_queue = (queue + 1) % self.queues.len();
-        (count, bytes, kicked)
+        (totals, kicked)
     }
 
     /// Sets whether other receivers may claim the same queues, because this one ends before they

@@ -21,7 +21,7 @@ use crate::sys::dpdk::{
     self as sys, CopyResult, LinkStatus, Mbufs, Port, PortStats, RxMetadata, TsoRequest, TxCaps,
     TxResult,
 };
-use castanet_packet::{Batch, Pool};
+use castanet_packet::{Batch, PacketTotals, Pool};
 use claims::Claim;
 use interrupts::Interrupts;
 use port_clock::PortClock;
@@ -346,24 +346,30 @@ impl Dpdk {
     }
 
     /// Receives up to `max` packets and sends them unchanged by another port, where
-    /// [`Dpdk::can_forward`] allows it; returns their number. Packets that need the slow path or find
+    /// [`Dpdk::can_forward`] allows it; says how many. Packets that need the slow path or find
     /// no room in the transmit ring are added to `batch`, and are to be sent after these. If nothing
     /// was received, the caller must still call [`Device::receive`], which revives ports.
-    pub fn forward(&mut self, to: &mut Dpdk, pool: &Pool, batch: &mut Batch, max: usize) -> usize {
+    pub fn forward(
+        &mut self,
+        to: &mut Dpdk,
+        pool: &Pool,
+        batch: &mut Batch,
+        max: usize,
+    ) -> PacketTotals {
         let Some(to_queue) = to.tx_queue.filter(|_| to.segments.is_empty()) else {
-            return 0;
+            return PacketTotals::default();
         };
         let Claim { port, rx, mbufs, .. } = &self.claim;
         let queues = rx.end - rx.start;
-        let mut count = 0;
+        let (mut count, mut bytes) = (0, 0);
         for _ in 0..queues {
             let queue = rx.start + next_round_robin(&mut self.next, queues);
             let onto = (&*to.claim.port, to_queue);
             let (tx_result, rx_result) =
                 port.forward(queue, onto, (mbufs, pool), batch, max - count);
             count += tx_result.packets;
-            to.stats.sent_bytes += tx_result.bytes;
-            self.stats.received_bytes += tx_result.bytes + rx_result.bytes;
+            bytes += tx_result.bytes;
+            self.stats.received_bytes += rx_result.bytes;
             self.stats.received += rx_result.packets as u64;
             self.stats.no_frame += rx_result.lost as u64;
             self.stats.malformed += rx_result.malformed as u64;
@@ -371,9 +377,12 @@ impl Dpdk {
                 break;
             }
         }
-        self.stats.received += count as u64;
-        to.stats.sent += count as u64;
-        count
+        let totals = PacketTotals { packets: count as u64, bytes };
+        self.stats.received += totals.packets;
+        self.stats.received_bytes += bytes;
+        to.stats.sent += totals.packets;
+        to.stats.sent_bytes += bytes;
+        totals
     }
 
     /// Revives a port without traffic, if its next attempt is due.

@@ -6,7 +6,7 @@ use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
 use crate::links::{self, Attachment, DeviceCommand};
 use castanet_element::prelude::*;
-use castanet_packet::Pool;
+use castanet_packet::{PacketTotals, Pool};
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -92,10 +92,10 @@ impl AttachedDevice {
 
     /// Forwards up to `max` received packets to `to`, as [`SelectedDevice::pass`].
     #[inline]
-    pub(super) fn pass(&mut self, to: &mut AttachedDevice, max: usize) -> usize {
+    pub(super) fn pass(&mut self, to: &mut AttachedDevice, max: usize) -> PacketTotals {
         match (&mut self.device, &mut to.device) {
             (Some(from), Some(to)) => from.pass(to, max),
-            _ => 0,
+            _ => PacketTotals::default(),
         }
     }
 }

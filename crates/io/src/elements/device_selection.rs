@@ -8,7 +8,7 @@ use crate::device::{Device, DeviceStats};
 use crate::interface::Interface;
 use crate::links;
 use castanet_element::prelude::*;
-use castanet_packet::Pool;
+use castanet_packet::{PacketTotals, Pool};
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
@@ -358,11 +358,11 @@ impl SelectedDevice {
     }
 
     /// Forwards up to `max` received packets to `to` without inspection, if both are AF_XDP, and
-    /// returns their number. Packets that need more wait for [`Device::receive`].
-    pub(crate) fn pass(&mut self, to: &mut SelectedDevice, max: usize) -> usize {
+    /// says how many. Packets that need more wait for [`Device::receive`].
+    pub(crate) fn pass(&mut self, to: &mut SelectedDevice, max: usize) -> PacketTotals {
         match (&mut self.backend, &mut to.backend) {
             (Backend::Xdp(from), Backend::Xdp(to)) => from.forward(to, max),
-            _ => 0,
+            _ => PacketTotals::default(),
         }
     }
 }

@@ -55,8 +55,8 @@ use std::sync::Arc;
 /// socket of its own, over which the kernel spreads flows. `castanet explain`
 /// shows the queues of each worker.
 ///
-/// If the next element is a `ToDevice` without outputs and both use AF_XDP, the element forwards
-/// frames without inspection, unless SNAPLEN, FORCE_IP or PROTOCOL require it; `castanet explain`
+/// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDevice` without outputs
+/// and both use AF_XDP, the element forwards frames without inspection, unless SNAPLEN, FORCE_IP or PROTOCOL require it; `castanet explain`
 /// shows where.
 ///
 /// ```text
@@ -351,7 +351,7 @@ impl Source for FromDevice {
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if self.is_plain() {
             let passed = cx.bypass(|to: &ToDevice, tx, cx| to.pass(tx, device, n, cx));
-            if passed.is_some_and(|passed| passed > 0) {
+            if passed.is_some_and(|passed| passed.packets > 0) {
                 local.backoff.reset();
                 return NextRun::Again;
             }

@@ -39,8 +39,8 @@ use castanet_kit::flow_rules::FlowRule;
 /// million packets a second. With RX_INTR the worker sleeps until the port's
 /// interrupt, if the port's driver supports interrupts.
 ///
-/// If the next element is a `ToDPDKDevice`, the element forwards bursts without inspection of
-/// the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it; `castanet explain`
+/// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDPDKDevice`, the element
+/// forwards bursts without inspection of the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it; `castanet explain`
 /// shows where.
 ///
 /// The element checks the lengths that a peer states against the buffers, and counts packets with
@@ -79,7 +79,7 @@ pub struct FromDPDKDevice {
     reserved: (u16, u16),
 }
 
-/// Number of bursts that the element forwards at once to a `ToDPDKDevice` next to it: no element
+/// Number of bursts that the element forwards at once to a `ToDPDKDevice`: no element
 /// between them has to hold the packets, and the cost of a call is shared by more packets.
 const FORWARDED_BURSTS: usize = 8;
 
@@ -549,7 +549,7 @@ impl Source for FromDPDKDevice {
         if device.can_forward() {
             let passed = cx
                 .bypass(|to: &ToDPDKDevice, tx, cx| to.pass(tx, device, FORWARDED_BURSTS * n, cx));
-            if passed.is_some_and(|passed| passed > 0) {
+            if passed.is_some_and(|passed| passed.packets > 0) {
                 local.backoff.reset();
                 return NextRun::Again;
             }

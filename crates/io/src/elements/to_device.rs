@@ -268,7 +268,7 @@ impl ToDevice {
         }
     }
 
-    /// Forwards up to `max` packets from the interface `from` without inspection; their number.
+    /// Forwards up to `max` packets from the interface `from` without inspection; how many.
     /// Forwards none while packets wait, which would be overtaken.
     pub(super) fn pass(
         &self,
@@ -276,12 +276,12 @@ impl ToDevice {
         from: &mut AttachedDevice,
         max: usize,
         cx: &mut Cx,
-    ) -> usize {
+    ) -> PacketTotals {
         let to = local.device.get_mut().filter(|_| local.waiting.len() == 0);
-        let Some(to) = to else { return 0 };
+        let Some(to) = to else { return PacketTotals::default() };
         let passed = from.pass(to, max);
-        if passed > 0 {
-            cx.count_consumed(passed);
+        if passed.packets > 0 {
+            cx.count_consumed(passed.packets as usize);
             local.waiting.schedule_retry(to, cx);
         }
         passed

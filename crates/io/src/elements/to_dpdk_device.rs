@@ -307,7 +307,7 @@ impl ToDPDKDevice {
         }
     }
 
-    /// Forwards up to `max` packets from the port `from` without inspection; the number received.
+    /// Forwards up to `max` packets from the port `from` without inspection; how many were received.
     /// Receives none while packets wait, which would be overtaken.
     pub(super) fn pass(
         &self,
@@ -315,16 +315,18 @@ impl ToDPDKDevice {
         from: &mut Dpdk,
         max: usize,
         cx: &mut Cx,
-    ) -> usize {
+    ) -> PacketTotals {
         let mut batch = Batch::new();
         let device = local.device.get_mut().filter(|_| local.waiting.len() == 0);
-        let passed = device.map_or(0, |to| from.forward(to, cx.pool(), &mut batch, max));
-        cx.count_consumed(passed);
-        let rest = batch.len();
-        if rest > 0 {
-            self.send(local, batch, cx);
+        let sent = device.map(|to| from.forward(to, cx.pool(), &mut batch, max));
+        let sent = sent.unwrap_or_default();
+        cx.count_consumed(sent.packets as usize);
+        if batch.is_empty() {
+            return sent;
         }
-        passed + rest
+        let rest = batch.totals();
+        self.send(local, batch, cx);
+        PacketTotals { packets: sent.packets + rest.packets, bytes: sent.bytes + rest.bytes }
     }
 
     fn report(&self, what: &dyn std::fmt::Display, cx: &mut Cx) {

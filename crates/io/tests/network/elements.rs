@@ -1,7 +1,6 @@
 //! Tests of whole configurations between real hosts and files.
 
 use crate::{TOOLS, test_network};
-use castanet_element::class::Library;
 use castanet_lab::{Lab, Namespace, require};
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{Options, Router, TeardownReport};
@@ -12,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 fn build(text: &str, workers: usize) -> Result<Router, String> {
-    let mut library = Library::default();
+    let mut library = castanet_elements::library();
     castanet_io::elements::CLASSES.iter().for_each(|class| library.add(class));
     let mut options = Options::new(Arc::new(SilentConsole));
     options.workers = workers;
@@ -67,9 +66,20 @@ fn from_device_to_device_is_a_bridge() {
         let bridge = run(
             &net.middle,
             "one :: FromDevice(m0, PROMISC true) -> a :: ToDevice(m1);
-             two :: FromDevice(m1, PROMISC true) -> b :: ToDevice(m0);",
+             two :: FromDevice(m1, PROMISC true) -> c :: Counter -> b :: ToDevice(m0);",
             workers,
-            &["one.count", "a.count", "two.count", "b.count", "two.kernel_drops", "one.encap"],
+            &[
+                "one.count",
+                "a.count",
+                "two.count",
+                "b.count",
+                "two.kernel_drops",
+                "one.encap",
+                "c.count",
+                "c.byte_count",
+                "two.byte_count",
+                "b.byte_count",
+            ],
         );
         net.a.command("ping").args(["-c", "5", "-i", "0.02", "10.9.0.2"]).check().unwrap();
         let file = net.lab.random_file("random", 16).unwrap();
@@ -80,7 +90,9 @@ fn from_device_to_device_is_a_bridge() {
         let number = |i: usize| answers[i].trim().parse::<u64>().unwrap();
         assert!(number(2) > 10_000 && number(0) > 100, "{answers:?}");
         assert_eq!((number(0), number(2)), (number(1), number(3)), "{answers:?}");
-        assert_eq!(answers[4..], ["0", "ETHER"]);
+        assert_eq!((number(6), number(7)), (number(2), number(8)), "{answers:?}");
+        assert_eq!(number(8), number(9), "{answers:?}");
+        assert_eq!(answers[4..6], ["0", "ETHER"]);
     }
 }
 

@@ -133,7 +133,7 @@ fn packets_are_frames_of_the_pool_in_place_and_annotated() {
 fn forward_packets(from: &mut AfXdp, to: &mut AfXdp, expected: usize) -> usize {
     let (began, mut all, mut more) = (Instant::now(), 0, 20);
     while more > 0 && began.elapsed() < Duration::from_secs(10) {
-        let count = from.forward(to, 32);
+        let count = from.forward(to, 32).packets as usize;
         assert!(count <= 32);
         all += count;
         more -= usize::from(all >= expected);

@@ -238,9 +238,13 @@ pub fn passes(graph: &Graph, plan: &fuse::FusionPlan) -> String {
             }
         }
     }
-    for &(from, to) in &plan.bypasses {
-        let [from, to] = [from, to].map(|at| &graph.elements[at].name);
-        _ = writeln!(out, "  {from} -> {to}, without a look at the packets where devices allow it");
+    for bypass in &plan.bypasses {
+        let names: Vec<_> = std::iter::once(&bypass.from)
+            .chain(&bypass.path)
+            .map(|&at| graph.elements[at].name.as_str())
+            .collect();
+        let names = names.join(" -> ");
+        _ = writeln!(out, "  {names}, without a look at the packets where devices allow it");
     }
     if out.is_empty() {
         out += "  none: each element is visited by itself\n";

@@ -22,8 +22,14 @@ use std::collections::BinaryHeap;
 #[derive(Default)]
 pub struct FusionPlan {
     pub(crate) chains: Vec<ChainPlan>,
-    /// Sources, each with the next element that takes packets without a look at them.
-    pub(crate) bypasses: Vec<(usize, usize)>,
+    pub(crate) bypasses: Vec<Bypass>,
+}
+
+/// A source whose packets an element takes without a look at them.
+pub(crate) struct Bypass {
+    pub(crate) from: usize,
+    /// The elements between, which only count packets, and the one that takes them.
+    pub(crate) path: Vec<usize>,
 }
 
 /// A fused chain.
@@ -49,7 +55,10 @@ impl FusionPlan {
     /// Gives up chains and bypasses of elements to which packets come one at a time.
     pub(crate) fn leave_out_single(&mut self, plan: &Assignment) {
         self.chains.retain(|chain| !chain.members.iter().any(|member| plan[member.node].single));
-        self.bypasses.retain(|&(from, to)| !plan[from].single && !plan[to].single);
+        let single = |bypass: &Bypass| {
+            plan[bypass.from].single || bypass.path.iter().any(|&element| plan[element].single)
+        };
+        self.bypasses.retain(|bypass| !single(bypass));
     }
 }
 
@@ -125,15 +134,30 @@ fn chain_from(
 }
 
 /// Finds the sources whose packets go to an element that takes them without a look at them.
-fn bypasses(graph: &Graph) -> Vec<(usize, usize)> {
-    let pairs = graph.elements.iter().enumerate().filter_map(|(source, it)| {
-        let mut leaving = graph.out_edges(source).filter(|edge| edge.flow != Flow::Pull);
+fn bypasses(graph: &Graph) -> Vec<Bypass> {
+    let sources =
+        (0..graph.elements.len()).filter(|&it| !graph.elements[it].class.bypass.is_empty());
+    sources.filter_map(|from| Some(Bypass { from, path: bypass_path(graph, from)? })).collect()
+}
+
+/// The elements on the way of a source's packets up to the one that takes them without a look at them.
+fn bypass_path(graph: &Graph, source: usize) -> Option<Vec<usize>> {
+    let takers = graph.elements[source].class.bypass;
+    let (mut path, mut last) = (Vec::new(), source);
+    loop {
+        let mut leaving = graph.out_edges(last).filter(|edge| edge.flow != Flow::Pull);
         let (edge, None) = (leaving.next()?, leaving.next()) else { return None };
-        let to = &graph.elements[edge.to.node];
-        let takes = it.class.bypass.contains(&to.class.spec.class) && to.outputs.is_empty();
-        takes.then_some((source, edge.to.node))
-    });
-    pairs.collect()
+        last = edge.to.node;
+        let it = &graph.elements[last];
+        let passes = it.class.counts_only && edge.from.port == 0 && !path.contains(&last);
+        path.push(last);
+        if takers.contains(&it.class.spec.class) && it.outputs.is_empty() {
+            return Some(path);
+        }
+        if !passes {
+            return None;
+        }
+    }
 }
 
 /// A stage before the chain divides.

@@ -544,8 +544,8 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
         let chain = FusedChain::new(fused, &chain.members, &chain.branch_ports, slots);
         slots[head].chain = chain.map(Box::new);
     }
-    for &(from, to) in &plan.bypasses {
-        slots[from].bypass = Some(to);
+    for bypass in &plan.bypasses {
+        slots[bypass.from].bypass.clone_from(&bypass.path);
     }
 }
 
@@ -572,7 +572,7 @@ fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::El
         role: it.class.role,
         outputs: outputs(graph, element),
         first_output: it.class.first_output,
-        bypass: None,
+        bypass: Vec::new(),
         upstream,
         waiters: plan.waiters.clone(),
         pullers: plan.pullers.clone(),

@@ -324,7 +324,10 @@ impl Worker {
             return NextRun::Done;
         }
         let mut batch = Batch::new();
-        let n = self.packets_a_turn(node);
+        let mut n = self.packets_a_turn(node);
+        if !self.graph.slots[node].one_a_turn {
+            n = self.exec.long_burst(n);
+        }
         let before = self.exec.counters[node].input;
         transfer::pull_input::<TIMED>(&mut self.graph, &mut self.exec, node, input, n, &mut batch);
         self.exec.counters[node].input = before; // the push counts them
@@ -439,7 +442,9 @@ impl Worker {
     pub(crate) fn send_singly(&mut self, single: &[bool]) {
         for (slot, &is_single) in self.graph.slots.iter_mut().zip(single) {
             slot.single = is_single;
-            slot.bypass = slot.bypass.filter(|&to| !(is_single || single[to]));
+            if is_single || slot.bypass.iter().any(|&element| single[element]) {
+                slot.bypass.clear();
+            }
         }
     }
 

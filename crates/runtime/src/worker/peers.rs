@@ -2,11 +2,18 @@
 
 use super::slot::WorkerGraph;
 use super::transfer::pull_input;
-use castanet_element::cx::Peers;
+use castanet_element::cx::{Cx, Peers};
 use castanet_element::exec::ExecState;
 use castanet_element::node::RoleNode;
-use castanet_packet::Batch;
+use castanet_packet::{Batch, PacketTotals};
 use std::any::Any;
+
+impl WorkerGraph {
+    /// Whether packets may be handed past the element.
+    fn counts_only(&self, element: usize) -> bool {
+        matches!(&self.slots[element].node, Some(RoleNode::Through(node)) if node.counts_only())
+    }
+}
 
 impl Peers for WorkerGraph {
     fn pull(&mut self, exec: &mut ExecState, me: usize, input: usize, n: usize, into: &mut Batch) {
@@ -17,10 +24,27 @@ impl Peers for WorkerGraph {
     }
 
     fn bypass(&mut self, me: usize) -> Option<(usize, &mut dyn Any)> {
-        let to = self.slots[me].bypass.filter(|_| !self.sees_all)?;
+        if self.sees_all {
+            return None;
+        }
+        let (&to, past) = self.slots[me].bypass.split_last()?;
+        if !past.iter().all(|&element| self.counts_only(element)) {
+            return None;
+        }
         match self.slots[to].node.as_mut()? {
             RoleNode::Through(node) => Some((to, &mut **node)),
             _ => None,
+        }
+    }
+
+    fn count_past(&mut self, exec: &mut ExecState, me: usize, totals: PacketTotals) {
+        for place in 0..self.slots[me].bypass.len().saturating_sub(1) {
+            let me = self.slots[me].bypass[place];
+            exec.counters[me].input += totals.packets;
+            exec.counters[me].output += totals.packets;
+            if let Some(RoleNode::Through(node)) = &mut self.slots[me].node {
+                node.count(totals, &mut Cx { exec: &mut *exec, me, peers: None });
+            }
         }
     }
 

@@ -28,8 +28,8 @@ pub struct Slot {
     /// The output whose packets go on first.
     pub first_output: u8,
     /// The element to which it may hand packets by
-    /// [`Cx::bypass`](castanet_element::cx::Cx::bypass).
-    pub bypass: Option<usize>,
+    /// [`Cx::bypass`](castanet_element::cx::Cx::bypass), behind those past which they go; empty if there is none.
+    pub bypass: Vec<usize>,
     /// Where each pull input pulls; `None` for push inputs.
     pub upstream: Vec<Option<Target>>,
     /// Tasks to wake when packets come to rest here.

@@ -25,7 +25,7 @@ impl Source for Pour {
         let handed = cx.bypass(|_: &Drain, drained, cx| {
             drained.unseen += n as u64;
             cx.count_consumed(n);
-            n
+            PacketTotals { packets: n as u64, bytes: 10 * n as u64 }
         });
         if handed.is_none() {
             let packets: Batch = (0..n).filter_map(|_| cx.copy_in(b"some bytes")).collect();
@@ -60,8 +60,54 @@ impl PerBatch for Drain {
     }
 }
 
+/// Only counts packets, unless LOOKS.
+#[derive(Clone, Element)]
+#[element(methods)]
+struct Tally {
+    /// Whether it looks at packets.
+    #[arg]
+    looks: bool,
+}
+
+#[derive(Default, Local)]
+struct TallyState {
+    /// Packets.
+    #[read]
+    packets: u64,
+    /// Their bytes.
+    #[read]
+    bytes: u64,
+}
+
+#[handlers]
+impl Tally {
+    /// Whether it looks at packets.
+    #[write]
+    fn looks(&self, text: &str, names: &Names) -> Result<Tally, ArgError> {
+        Ok(Tally { looks: bool::from_arg(text, names)? })
+    }
+}
+
+impl PerBatch for Tally {
+    type On = on::Any;
+    type Local = TallyState;
+    type Fate = ();
+    const COUNTS_ONLY: bool = true;
+    fn batch(&self, tally: &mut TallyState, _: usize, batch: Batch, cx: &mut Cx) {
+        self.count(tally, batch.totals(), cx);
+        cx.emit_batch((), batch);
+    }
+    fn counts_only(&self) -> bool {
+        !self.looks
+    }
+    fn count(&self, tally: &mut TallyState, totals: PacketTotals, _: &mut Cx) {
+        tally.packets += totals.packets;
+        tally.bytes += totals.bytes;
+    }
+}
+
 pub(crate) static CLASSES: &[Class] =
-    &[source::<Pour>().with_bypass(&["Drain"]), per_batch::<Drain>()];
+    &[source::<Pour>().with_bypass(&["Drain"]), per_batch::<Drain>(), per_batch::<Tally>()];
 
 /// How many of 320 packets came seen and unseen, where `before` was written first.
 fn came(text: &str, before: Option<(&str, &str)>) -> [u64; 2] {
@@ -80,6 +126,25 @@ fn came(text: &str, before: Option<(&str, &str)>) -> [u64; 2] {
 #[test]
 fn neighbours_hand_over_what_nobody_looks_at() {
     assert_eq!(came("p :: Pour(320) -> d :: Drain", None), [0, 320]);
+}
+
+#[test]
+fn elements_that_only_count_do_so_for_packets_that_nobody_looks_at() {
+    let text = "p :: Pour(320) -> t :: Tally(false) -> u :: Tally(false) -> d :: Drain";
+    let mut router = build(text, 1, true);
+    router.settle(100);
+    balance(&mut router);
+    let names = ["t.packets", "t.bytes", "u.packets", "u.bytes", "d.seen", "d.unseen"];
+    let read = names.map(|handler| number(&mut router, handler));
+    assert_eq!(read, [320, 3200, 320, 3200, 0, 320]);
+    clean(router);
+}
+
+#[test]
+fn packets_are_seen_where_an_element_looks_at_them_or_does_not_only_count() {
+    assert_eq!(came("p :: Pour(320) -> Tally(false) -> Tally(true) -> d :: Drain", None), [320, 0]);
+    let looks = Some(("t.looks", "true"));
+    assert_eq!(came("p :: Pour(320) -> t :: Tally(false) -> d :: Drain", looks), [320, 0]);
 }
 
 #[test]
