@@ -30,21 +30,17 @@ fn decide<E: PerPacket>(
     fates: &mut [u8],
 ) -> (u8, u8) {
     config.lookup_burst(local, batch.iter_mut().filter_map(E::On::of));
-    if size_of::<E::Fate>() == 0 && E::On::NAME == "any" {
-        // There is one fate for all.
-        let views = batch.iter_mut().filter_map(E::On::of);
-        let fate = views.fold(0, |_, view| config.packet(local, view).index());
-        fates.fill(fate);
-        return (fate, fate);
-    }
-    for (packet, slot) in batch.iter_mut().zip(&mut *fates) {
-        *slot = match E::On::of(packet) {
+    let (mut all, mut any) = (u8::MAX, 0);
+    for (packet, slot) in batch.iter_mut().zip(fates) {
+        let fate = match E::On::of(packet) {
             Some(view) => config.packet(local, view).index(),
             None => NOT_TAKEN,
         };
+        *slot = fate;
+        all &= fate;
+        any |= fate;
     }
-    // In a loop of its own, for which vectors are enough: in the one before, registers may be scarce.
-    fates.iter().fold((u8::MAX, 0), |(all, any), &fate| (all & fate, any | fate))
+    (all, any)
 }
 
 impl<E: PerPacket> PushRole for PerPacketNode<E> {
