@@ -180,7 +180,7 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn counts_only(&self) -> bool {
         Self::COUNTS_ONLY
     }
-    /// Counts packets that were handed past the element.
+    /// Counts packets, at least one, that were handed past the element.
     fn count(&self, _local: &mut Self::Local, _totals: PacketTotals, _cx: &mut Cx) {}
     /// Called on the home worker when the time set by [`Cx::set_timer`] has come.
     fn run_timer(&self, _local: &mut Self::Local, _cx: &mut Cx) {}

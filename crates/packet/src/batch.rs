@@ -1,7 +1,7 @@
 //! Batches: arrays of packets that elements process together.
 
 use std::mem::{self, ManuallyDrop, MaybeUninit};
-use std::ops::{Index, IndexMut};
+use std::ops::{AddAssign, Index, IndexMut};
 
 use crate::heap_account::nobody_pays;
 use crate::packet::Packet;
@@ -21,6 +21,14 @@ pub struct PacketTotals {
     pub packets: u64,
     /// Bytes.
     pub bytes: u64,
+}
+
+impl AddAssign for PacketTotals {
+    #[inline]
+    fn add_assign(&mut self, other: PacketTotals) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
 }
 
 /// An array of packets that elements process together.

@@ -9,7 +9,7 @@ use castanet_element::time::Time;
 use castanet_io::control::{DeferredAnswer, InstanceRequest, InstanceSocket};
 use castanet_kit::rate::TokenBucket;
 use castanet_lang::{Diagnostic, Diagnostics};
-use castanet_tenants::{ControlQuotas, Tenant, TenantControl};
+use castanet_tenants::{ControlQuotas, Entry, Tenant, TenantControl};
 use nix::errno::Errno;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -111,13 +111,32 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
     one.canonicalize().is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
-/// The path of a new socket whose own path is that of one that is still open: as long as it, in the same folder.
-fn interim(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().as_bytes().to_vec();
-    if let Some(last) = name.last_mut() {
-        *last = if *last == b'~' { b'-' } else { b'~' };
+/// Paths for a new socket whose own path is that of one that is still open: as long as it, in the same folder.
+fn interim(path: &Path) -> impl Iterator<Item = PathBuf> {
+    let name = path.as_os_str().as_bytes();
+    let others = (b'0'..=b'9').chain(b'a'..=b'z').chain(*b"~-_");
+    others.filter(|it| name.last() != Some(it)).map(|last| {
+        let mut name = name.to_vec();
+        name.pop();
+        name.push(last);
+        PathBuf::from(OsString::from_vec(name))
+    })
+}
+
+/// Opens a socket at the first of these paths that no file has, for members of a group if there is one.
+fn open_at(
+    paths: impl IntoIterator<Item = PathBuf>,
+    members: Option<u32>,
+    waker: &ControlWaker,
+) -> io::Result<InstanceSocket> {
+    let mut opened = Err(ErrorKind::AddrInUse.into());
+    for path in paths {
+        opened = InstanceSocket::open(path, members, waker.clone());
+        if !matches!(&opened, Err(error) if error.kind() == ErrorKind::AddrInUse) {
+            break;
+        }
     }
-    PathBuf::from(OsString::from_vec(name))
+    opened
 }
 
 impl TenantSockets {
@@ -132,21 +151,30 @@ impl TenantSockets {
         found: &mut Diagnostics,
     ) -> PreparedSockets {
         let mut prepared = PreparedSockets::default();
-        for tenant in &configurations.system().tenants {
-            let Some(control) = &tenant.control else { continue };
+        let tenants = configurations.system().tenants.iter();
+        let wanted = tenants.filter_map(|it| Some((it, it.control.as_ref()?)));
+        let (kept, new): (Vec<_>, Vec<_>) = wanted.partition(|(tenant, control)| {
+            let path = configurations.path(&control.value.socket.value);
+            let group = control.value.group.as_ref().map(|it| &it.value);
+            let mut open = self.all.iter().filter(|it| it.tenant == tenant.name);
+            open.any(|it| (&it.path, it.group.as_ref()) == (&path, group))
+        });
+        let quotas = |(tenant, control): (&Tenant, &Entry<TenantControl>)| {
+            (tenant.name.clone(), control.value.quotas)
+        };
+        prepared.kept = kept.into_iter().map(quotas).collect();
+        let ends = |it: &&TenantSocket| !prepared.kept.iter().any(|(name, _)| *name == it.tenant);
+        let ending: Vec<_> = self.all.iter().filter(ends).map(|it| &it.path).collect();
+        for (tenant, control) in new {
             let path = configurations.path(&control.value.socket.value);
             let group = control.value.group.as_ref().map(|it| it.value.clone());
-            let is_same = |it: &TenantSocket| {
-                (&it.tenant, &it.path, &it.group) == (&tenant.name, &path, &group)
-            };
-            if self.all.iter().any(is_same) {
-                prepared.kept.push((tenant.name.clone(), control.value.quotas));
-                continue;
-            }
             let Some(members) = group_of(&control.value, found) else { continue };
-            let is_taken = self.all.iter().any(|it| is_same_file(&it.path, &path));
-            let place = if is_taken { interim(&path) } else { path.clone() };
-            match InstanceSocket::open(place, members, waker.clone()) {
+            let is_taken = ending.iter().any(|&it| *it == path || is_same_file(it, &path));
+            let opened = match is_taken {
+                true => open_at(interim(&path), members, waker),
+                false => open_at([path.clone()], members, waker),
+            };
+            match opened {
                 Ok(socket) => {
                     let quotas = QuotaBuckets::new(control.value.quotas, now);
                     prepared.new.push(TenantSocket {

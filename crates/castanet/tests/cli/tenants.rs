@@ -249,6 +249,33 @@ fn a_control_socket_that_cannot_be_made_is_refused_before_anything_changes() {
 }
 
 #[test]
+fn sockets_are_exchanged_whatever_their_files_are_called() {
+    let it = SystemFolder::new("socket-files", "");
+    it.write_both(&counter("red"), &counter("blue"));
+    it.write("it.toml", &with_sockets("socket = \"s1\"", "socket = \"s2\""));
+    let router = it.start();
+    let reload = |red: &str, blue: &str| {
+        it.write("it.toml", &with_sockets(red, blue));
+        it.ctl(&["reload"])
+    };
+    // Names that differ in their last letter only.
+    let reloaded = reload("socket = \"s2\"", "socket = \"s1\"");
+    assert_eq!(reloaded.status, Some(0), "{}", reloaded.err);
+    it.assert_answers(["s2", "s1"]);
+    // Another name of a file that stays another tenant's.
+    let refused = reload("socket = \"s2\"", "socket = \"./s2\"");
+    assert_eq!(refused.status, Some(1), "{}", refused.out);
+    assert!(refused.err.contains("another program listens there"), "{}", refused.err);
+    it.assert_answers(["s2", "s1"]);
+    // A file that somebody has removed.
+    std::fs::remove_file(it.0.join("s2")).unwrap();
+    let reloaded = reload("socket = \"s2\", group = \"0\"", "socket = \"s1\"");
+    assert_eq!(reloaded.status, Some(0), "{}", reloaded.err);
+    it.assert_answers(["s2", "s1"]);
+    drop(router);
+}
+
+#[test]
 fn a_socket_in_this_folder_needs_no_slash_unless_an_instance_has_its_name() {
     let it = SystemFolder::new("socket-names", "");
     it.write_both(&counter("red"), &counter("blue"));

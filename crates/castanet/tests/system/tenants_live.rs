@@ -246,7 +246,9 @@ fn the_operator_installs_and_removes_tenants() {
 
 #[test]
 fn installed_configurations_outlive_a_killed_coordinator() {
-    let kept = std::env::temp_dir().join(format!("castanet-kept-{}", std::process::id()));
+    // Before the coordinator starts, which makes the folder of all else.
+    let lab = castanet_lab::Lab::new("store").unwrap();
+    let kept = lab.directory().join("kept");
     std::fs::create_dir(&kept).unwrap();
     let text = format!("store = {kept:?}\n")
         + &system_text(&[RED, BLUE, GREEN])
@@ -276,7 +278,6 @@ fn installed_configurations_outlive_a_killed_coordinator() {
     names.sort();
     assert_eq!(names, ["blue.click", "green.click"]);
     it.stop();
-    std::fs::remove_dir_all(&kept).unwrap();
 }
 
 #[test]

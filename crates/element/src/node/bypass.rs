@@ -23,10 +23,12 @@ impl Cx<'_> {
         let totals = node.body.lend(|config, local| {
             pass(config, local, &mut Cx { exec: self.exec, me: to, peers: None })
         });
-        self.exec.counters[self.me].made += totals.packets;
-        self.exec.counters[self.me].output += totals.packets;
-        self.exec.counters[to].input += totals.packets;
-        peers.count_past(self.exec, self.me, totals);
+        if totals.packets > 0 {
+            self.exec.counters[self.me].made += totals.packets;
+            self.exec.counters[self.me].output += totals.packets;
+            self.exec.counters[to].input += totals.packets;
+            peers.count_past(self.exec, self.me, totals);
+        }
         Some(totals)
     }
 }

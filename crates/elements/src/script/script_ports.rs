@@ -26,6 +26,9 @@ impl Build for ScriptPorts {
     }
 }
 
+/// Most packets that wait for the next pull; others are dropped.
+const MOST_DECIDED: usize = 256;
+
 /// Packets of one worker.
 #[derive(Default, Local)]
 pub(super) struct ScriptPortsState {
@@ -41,7 +44,11 @@ impl PerBatch for ScriptPorts {
 
     fn batch(&self, state: &mut ScriptPortsState, port: usize, mut batch: Batch, cx: &mut Cx) {
         if port == self.inputs {
-            return state.decided.append(&mut batch);
+            cx.keep(&mut batch, || state.decided.len());
+            let room = MOST_DECIDED.saturating_sub(state.decided.len()).min(batch.len());
+            let excess = batch.split_off(room);
+            state.decided.append(&mut batch);
+            return excess.into_iter().for_each(|packet| cx.emit(Port::DROP, packet));
         }
         for packet in batch {
             cx.call_for_output("packet", &port.to_string(), packet);

@@ -78,7 +78,7 @@ pub(super) fn ip_offset(bytes: &[u8], encap: u32) -> Option<usize> {
 }
 
 /// Whether the IP header of packets of a link type can be found.
-pub(super) fn may_be_ip(encap: u32) -> bool {
+pub(super) fn finds_ip(encap: u32) -> bool {
     ip_finder(encap).is_some()
 }
 

@@ -55,9 +55,9 @@ use std::sync::Arc;
 /// socket of its own, over which the kernel spreads flows. `castanet explain`
 /// shows the queues of each worker.
 ///
-/// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDevice` without outputs
-/// and both use AF_XDP, the element forwards frames without inspection, unless SNAPLEN, FORCE_IP or PROTOCOL require it; `castanet explain`
-/// shows where.
+/// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDevice` without
+/// outputs and both use AF_XDP, frames go on without inspection, unless SNAPLEN, FORCE_IP or PROTOCOL
+/// require it; `castanet explain` shows where.
 ///
 /// ```text
 /// FromDevice(eth0, PROMISC true) -> Print(in) -> Discard;

@@ -39,9 +39,9 @@ use castanet_kit::flow_rules::FlowRule;
 /// million packets a second. With RX_INTR the worker sleeps until the port's
 /// interrupt, if the port's driver supports interrupts.
 ///
-/// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDPDKDevice`, the element
-/// forwards bursts without inspection of the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it; `castanet explain`
-/// shows where.
+/// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDPDKDevice`, bursts go
+/// on without inspection of the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it;
+/// `castanet explain` shows where.
 ///
 /// The element checks the lengths that a peer states against the buffers, and counts packets with
 /// impossible lengths as `malformed`. A memif peer with `zero-copy=yes` writes to the mbufs

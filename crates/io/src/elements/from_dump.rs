@@ -418,7 +418,7 @@ impl FromDump {
                 return Err(ArgError::new(format!("packets begin at {before}")).at("FILEPOS"));
             }
         }
-        if let Some(link) = file.link_type().filter(|&link| !encap::may_be_ip(link))
+        if let Some(link) = file.link_type().filter(|&link| !encap::finds_ip(link))
             && self.settings.force_ip
         {
             let error = format!("unknown linktype {link}; can't force IP packets");

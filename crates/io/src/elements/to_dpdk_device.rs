@@ -319,14 +319,13 @@ impl ToDPDKDevice {
         let mut batch = Batch::new();
         let device = local.device.get_mut().filter(|_| local.waiting.len() == 0);
         let sent = device.map(|to| from.forward(to, cx.pool(), &mut batch, max));
-        let sent = sent.unwrap_or_default();
-        cx.count_consumed(sent.packets as usize);
-        if batch.is_empty() {
-            return sent;
+        let mut totals = sent.unwrap_or_default();
+        cx.count_consumed(totals.packets as usize);
+        if !batch.is_empty() {
+            totals += batch.totals();
+            self.send(local, batch, cx);
         }
-        let rest = batch.totals();
-        self.send(local, batch, cx);
-        PacketTotals { packets: sent.packets + rest.packets, bytes: sent.bytes + rest.bytes }
+        totals
     }
 
     fn report(&self, what: &dyn std::fmt::Display, cx: &mut Cx) {

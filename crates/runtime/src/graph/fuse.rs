@@ -5,7 +5,7 @@
 //! packets also come from elsewhere, so no element is in two chains. Where the compiled chain divides
 //! at its last element, all outputs are followed whose classes are those of its branches.
 //!
-//! The step also finds sources that hand packets to the next element without a look at them
+//! The step also finds sources that hand packets to another element without a look at them
 //! ([`Cx::bypass`](castanet_element::cx::Cx::bypass)).
 
 use super::Graph;

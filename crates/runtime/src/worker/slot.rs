@@ -164,6 +164,7 @@ impl WorkerGraph {
             (Role::Source | Role::Duplex, Some(node)) if upstream.iter().all(Option::is_none) => {
                 node.is_active()
             }
+            (Role::Through, Some(node)) if self.slots[me].decides && node.node().held() > 0 => true,
             (Role::Through, _) => {
                 let chosen = through_at(&self.slots, me).and_then(|node| node.pull_input(port));
                 let last = upstream.len().saturating_sub(1);

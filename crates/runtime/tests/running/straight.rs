@@ -18,15 +18,15 @@ impl Source for Pour {
     type Fate = ();
     fn produce(&self, poured: &mut CountState, n: usize, cx: &mut Cx) -> NextRun {
         let n = n.min((self.limit - poured.count) as usize);
-        if n == 0 {
-            return NextRun::Done;
-        }
         poured.count += n as u64;
         let handed = cx.bypass(|_: &Drain, drained, cx| {
             drained.unseen += n as u64;
             cx.count_consumed(n);
             PacketTotals { packets: n as u64, bytes: 10 * n as u64 }
         });
+        if n == 0 {
+            return NextRun::Done;
+        }
         if handed.is_none() {
             let packets: Batch = (0..n).filter_map(|_| cx.copy_in(b"some bytes")).collect();
             cx.emit_batch((), packets);
@@ -77,6 +77,9 @@ struct TallyState {
     /// Their bytes.
     #[read]
     bytes: u64,
+    /// How often some were counted.
+    #[read]
+    counts: u64,
 }
 
 #[handlers]
@@ -103,6 +106,7 @@ impl PerBatch for Tally {
     fn count(&self, tally: &mut TallyState, totals: PacketTotals, _: &mut Cx) {
         tally.packets += totals.packets;
         tally.bytes += totals.bytes;
+        tally.counts += 1;
     }
 }
 
@@ -134,9 +138,10 @@ fn elements_that_only_count_do_so_for_packets_that_nobody_looks_at() {
     let mut router = build(text, 1, true);
     router.settle(100);
     balance(&mut router);
-    let names = ["t.packets", "t.bytes", "u.packets", "u.bytes", "d.seen", "d.unseen"];
+    // A look that finds none is not counted.
+    let names = ["t.packets", "t.bytes", "u.packets", "u.bytes", "d.seen", "d.unseen", "t.counts"];
     let read = names.map(|handler| number(&mut router, handler));
-    assert_eq!(read, [320, 3200, 320, 3200, 0, 320]);
+    assert_eq!(read, [320, 3200, 320, 3200, 0, 320, 10]);
     clean(router);
 }
 

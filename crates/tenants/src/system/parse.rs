@@ -490,19 +490,22 @@ impl Reader<'_> {
     }
 }
 
-/// The absolute path of a file, without `.`, and without `..` and links as far as its folder is there.
+/// The absolute path of a file, without `.`, `..` and, if its folder is there, links on the way to that.
 fn plain(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if let (Some(folder), Some(name)) = (path.parent(), path.file_name())
+        && let Ok(folder) = folder.canonicalize()
+    {
+        return folder.join(name);
+    }
     let mut plain = PathBuf::new();
-    for part in std::path::absolute(path).as_deref().unwrap_or(path).components() {
+    for part in path.components() {
         match part {
             Component::ParentDir => _ = plain.pop(),
             part => plain.push(part),
         }
     }
-    match (plain.parent().map(Path::canonicalize), plain.file_name()) {
-        (Some(Ok(folder)), Some(name)) => folder.join(name),
-        _ => plain,
-    }
+    plain
 }
 
 /// An address and the length of its prefix.

@@ -88,7 +88,8 @@ fn is_old(path: &Path) -> bool {
     age.is_some_and(|age| age > std::time::Duration::from_secs(5))
 }
 
-/// Connects to an instance: by its name, by the path of a control socket, or to the only one.
+/// Connects to an instance: by its name, by the path of a control socket, or to the only one. An instance comes
+/// before a socket of its name in the current folder.
 ///
 /// # Errors
 /// There is no such instance, or several and no name.

@@ -64,7 +64,7 @@ fn pull<const TIMED: bool>(
             let side =
                 behind.map_or(usize::MAX, |it| it.min(graph.slots[me].upstream.len().max(1) - 1));
             let mut batch = Batch::new();
-            let has_decided = graph.slots[me].decides && emit_decided(graph, exec, me, n);
+            let has_decided = graph.slots[me].decides && emit_decided(graph, exec, me, n, mark);
             if !has_decided && let Some(&Some(up)) = graph.slots[me].upstream.get(side) {
                 pull::<TIMED>(graph, exec, up, n, &mut batch);
             }
@@ -90,12 +90,21 @@ fn pull<const TIMED: bool>(
 /// Has an element emit packets about which its program has decided since the last pull; returns whether
 /// there were any.
 #[cold]
-fn emit_decided(graph: &mut WorkerGraph, exec: &mut ExecState, me: usize, n: usize) -> bool {
+fn emit_decided(
+    graph: &mut WorkerGraph,
+    exec: &mut ExecState,
+    me: usize,
+    n: usize,
+    mark: usize,
+) -> bool {
     let node = graph.slots[me].node.as_mut().and_then(RoleNode::through_mut);
     let Some(node) = node.filter(|node| node.held() > 0) else { return false };
     let mut cx = Cx { exec: &mut *exec, me, peers: None };
     if catch_unwind(AssertUnwindSafe(|| node.emit_decided(n, &mut cx))).is_err() {
         exec.count_panic(me);
+    }
+    if graph.sees_all {
+        inspect::acted(graph, exec, me, mark);
     }
     true
 }
