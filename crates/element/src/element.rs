@@ -399,9 +399,7 @@ pub struct Facts {
     pub interfaces: Vec<String>,
     /// By worker: the NUMA node of its core.
     pub nodes: Vec<usize>,
-    /// Whether there will be as many workers: a configuration may be checked before anybody says how many.
-    pub knows_workers: bool,
-    /// Names of elements or compounds, each with the worker of its tasks.
+    /// Names of elements or compounds, each with the thread of its tasks: a worker, or one of `contexts`.
     pub homes: Vec<(String, usize)>,
     /// Names of elements or compounds, each with the share of turns of its tasks, where 1 is the default.
     pub tickets: Vec<(String, f64)>,

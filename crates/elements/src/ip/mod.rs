@@ -5,7 +5,6 @@ pub mod check_ip_header;
 pub mod check_ip_header2;
 pub mod dec_ip_ttl;
 pub mod encap;
-pub mod erase_ip_payload;
 pub mod fix_ip_src;
 pub mod get_ip_address;
 mod header_checks;
@@ -28,11 +27,8 @@ pub mod set_ip_ecn;
 pub mod set_rand_ip_address;
 pub mod store_ip_address;
 pub mod strip_ip_header;
-pub mod strip_transport_header;
 pub mod transport;
-pub mod truncate_ip_payload;
 pub mod unstrip_ip_header;
-pub mod unstrip_transport_header;
 
 use castanet_element::class::*;
 
@@ -42,7 +38,6 @@ pub static CLASSES: &[Class] = &[
     per_packet::<check_ip_header::CheckIPHeader>(),
     per_packet::<check_ip_header2::CheckIPHeader2>(),
     per_packet::<dec_ip_ttl::DecIPTTL>(),
-    per_packet::<erase_ip_payload::EraseIPPayload>(),
     per_packet::<fix_ip_src::FixIPSrc>(),
     per_packet::<get_ip_address::GetIPAddress>(),
     per_packet::<ip_encap::IPEncap>(),
@@ -62,8 +57,5 @@ pub static CLASSES: &[Class] = &[
     per_batch::<set_rand_ip_address::SetRandIPAddress>(),
     per_packet::<store_ip_address::StoreIPAddress>(),
     per_packet::<strip_ip_header::StripIPHeader>(),
-    per_packet::<strip_transport_header::StripTransportHeader>(),
-    per_packet::<truncate_ip_payload::TruncateIPPayload>(),
     per_packet::<unstrip_ip_header::UnstripIPHeader>(),
-    per_packet::<unstrip_transport_header::UnstripTransportHeader>(),
 ];

@@ -6,7 +6,8 @@ use castanet_element::prelude::*;
 /// Assigns elements, or all elements of a compound, to workers.
 ///
 /// A worker is a number from 0, or `NODE/N`: worker N, from 0, of those on the cores of NUMA node NODE. An
-/// element with a number that no worker has belongs to worker 0, with a warning.
+/// element with a number that no worker has belongs to worker 0, with a warning; where `VStaticThreadSched` names a
+/// context for the number, workers take turns.
 ///
 /// ```click
 /// StaticThreadSched(d 0/0, c 0)
@@ -27,16 +28,12 @@ fn worker(text: &str, facts: &mut Facts) -> Result<Option<usize>, ArgError> {
     let number = |text: &str| i32::from_arg(text, &Names::default()).map_err(|e| e.at("THREAD"));
     let Some((node, place)) = text.split_once('/') else {
         let worker = number(text)?;
-        let wished = usize::try_from(worker).ok();
-        let is_there =
-            wished.is_some_and(|wished| wished < facts.nodes.len() || !facts.knows_workers);
-        if is_there || worker == -1 {
-            return Ok(wished);
+        if worker < -1 {
+            // As in Click, where it is taken as -1.
+            let warning = format!("thread preference {worker} out of range");
+            facts.notices.push(ConfigNotice::Warning(warning));
         }
-        // As in Click, where it is taken as -1 or as 0.
-        let warning = format!("thread preference {worker} out of range");
-        facts.notices.push(ConfigNotice::Warning(warning));
-        return Ok(wished.map(|_| 0));
+        return Ok(usize::try_from(worker).ok());
     };
     let (node, place) = (number(node)?, number(place)?);
     let nodes = &facts.nodes;

@@ -134,14 +134,17 @@ fn declared(
         false => Vec::new(),
     };
     let nodes = (0..cores.workers()).map(|worker| cores.of(worker).node).collect();
-    let knows_workers = !cores.are_assumed();
-    let mut facts = Facts { names, interfaces, nodes, knows_workers, ..Facts::default() };
+    let mut facts = Facts { names, interfaces, nodes, ..Facts::default() };
+    let mut absent_threads = Vec::new();
     for (i, it) in graph.elements.iter().enumerate() {
         let Some(declare) = it.class.factory.declare else { continue };
         facts.names.enter(&it.name);
         let before = (facts.homes.len(), facts.tickets.len(), facts.alignments.len());
         let declared = declare(&it.config, &Names::default(), &mut facts);
         let mut errors = declared.err().unwrap_or_default();
+        let threads = facts.homes[before.0..].iter().map(|(_, thread)| *thread);
+        let absent = threads.filter(|&it| it >= cores.workers() && !cores.are_assumed());
+        absent_threads.extend(absent.map(|thread| (i, thread)));
         let homes = facts.homes[before.0..].iter_mut().map(|(name, _)| (name, false));
         // In Click, tickets of no elements have no effect.
         let ignores = error_style == ErrorStyle::Click;
@@ -163,6 +166,12 @@ fn declared(
         if !errors.is_empty() {
             report(graph, i, "configuring", errors, error_style, found);
         }
+    }
+    absent_threads.retain(|(_, thread)| !facts.contexts.iter().any(|(it, _)| it == thread));
+    for (i, thread) in absent_threads {
+        // As in Click, where it is taken as 0.
+        let warning = format!("thread preference {thread} out of range");
+        say(graph, i, ConfigNotice::Warning(warning), error_style, found);
     }
     name_accounts(graph, &mut facts, error_style, found);
     facts

@@ -328,7 +328,7 @@ pub fn assign(
     settle_homes(graph, facts, &mut plan);
     for element in 0..graph.elements.len() {
         plan[element].tickets = said_of(graph, &facts.tickets, element).unwrap_or(1.0);
-        plan[element].wished = wished(graph, facts, element).map(|worker| worker % workers);
+        plan[element].wished = wished(graph, facts, element, workers);
         plan[element].alignment = said_of(graph, &facts.alignments, element);
     }
     accounts::find(graph, facts, &mut plan);
@@ -355,10 +355,8 @@ fn rx_workers(
 ) -> Vec<Option<(Vec<usize>, String)>> {
     let mut assigned = Vec::new();
     for kind in kinds {
-        let worker = wished(graph, facts, kind.element());
-        assigned.push(
-            worker.map(|it| (vec![it % cores.workers()], "StaticThreadSched says so".into())),
-        );
+        let worker = wished(graph, facts, kind.element(), cores.workers());
+        assigned.push(worker.map(|it| (vec![it], "StaticThreadSched says so".into())));
     }
     let taken: Vec<usize> =
         assigned.iter().flatten().flat_map(|(workers_of_job, _)| workers_of_job.clone()).collect();
@@ -463,9 +461,11 @@ fn kinds(graph: &Graph) -> Vec<TaskKind> {
     kinds
 }
 
-/// The worker that `StaticThreadSched` sets for an element.
-fn wished(graph: &Graph, facts: &Facts, element: usize) -> Option<usize> {
-    said_of(graph, &facts.homes, element)
+/// The worker, of so many, that `StaticThreadSched` sets for an element.
+fn wished(graph: &Graph, facts: &Facts, element: usize, workers: usize) -> Option<usize> {
+    let thread = said_of(graph, &facts.homes, element)?;
+    let is_context = facts.contexts.iter().any(|(context, _)| *context == thread);
+    Some(if thread < workers || is_context { thread % workers } else { 0 })
 }
 
 /// The declaration about an element: about its own name first, then about the compounds around it.
@@ -554,8 +554,8 @@ fn settle_homes(graph: &Graph, facts: &Facts, plan: &mut Assignment) {
         if plan.has_task(node) {
             continue;
         }
-        if let Some(worker) = wished(graph, facts, node) {
-            plan[node].home = worker % plan.workers;
+        if let Some(worker) = wished(graph, facts, node, plan.workers) {
+            plan[node].home = worker;
             plan[node].reason = "StaticThreadSched says so".into();
             // Its timers run there, and the packets that it emits go on from there.
             if !graph.elements[node].outputs.is_empty() {

@@ -4,7 +4,7 @@
 //! come from the tasks of one element alone moves with them, and its state with it. All other
 //! elements have a state on each worker to which such a task may come.
 
-use super::{Assignment, wished};
+use super::{Assignment, said_of};
 use crate::graph::Graph;
 use castanet_element::class::Role;
 use castanet_element::device::Device;
@@ -36,7 +36,7 @@ pub(super) fn find(
         let class = graph.elements[element].class;
         let one_state = matches!(class.role, Role::Store | Role::Source)
             || origins[element] == Origin::One(element);
-        let why = match wished(graph, facts, element) {
+        let why = match said_of(graph, &facts.homes, element) {
             Some(_) => Some("StaticThreadSched says so"),
             None if devices[element].is_some() || class.per_worker => {
                 Some("it has queues of a device")
@@ -80,7 +80,8 @@ fn origins(graph: &Graph, facts: &Facts, tasks: &[bool]) -> Vec<Origin> {
     }
     // An element without a task may emit packets by a timer where it stands.
     for element in 0..tasks.len() {
-        let stays = origins[element] == Origin::None || wished(graph, facts, element).is_some();
+        let stays =
+            origins[element] == Origin::None || said_of(graph, &facts.homes, element).is_some();
         if !tasks[element] && stays {
             let touched = touched(graph, element).into_iter();
             origins

@@ -22,7 +22,7 @@ use castanet_element::wire::{Tcp, Udp, ip_proto};
 /// = e.drops.other_protocol 1
 /// ```
 #[derive(Element)]
-#[element(room = "ip")]
+#[element(room = "edit")]
 pub struct EraseIPPayload;
 
 #[derive(Fate)]

@@ -1,6 +1,6 @@
 //! `UnstripTransportHeader`: restores a stripped transport header.
 
-use super::transport::unstrip;
+use crate::ip::transport::unstrip;
 use castanet_element::prelude::*;
 
 /// Restores the stripped transport header of each packet.
@@ -21,7 +21,7 @@ use castanet_element::prelude::*;
 /// < out hex 61
 /// ```
 #[derive(Element)]
-#[element(room = "ip", headers = Unknown)]
+#[element(room = "edit", headers = Unknown)]
 pub struct UnstripTransportHeader;
 
 impl PerPacket for UnstripTransportHeader {

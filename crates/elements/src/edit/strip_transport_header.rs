@@ -1,6 +1,6 @@
 //! `StripTransportHeader`: removes the headers up to the transport payload.
 
-use super::transport::strip_to;
+use crate::ip::transport::strip_to;
 use castanet_element::prelude::*;
 use castanet_element::wire::{Icmp, Tcp, Udp, ip_proto};
 
@@ -24,7 +24,7 @@ use castanet_element::wire::{Icmp, Tcp, Udp, ip_proto};
 /// < out hex 61 62 63 ; network -20
 /// ```
 #[derive(Element)]
-#[element(room = "ip", alias = "StripUDPHeader", headers = Unknown)]
+#[element(room = "edit", alias = "StripUDPHeader", headers = Unknown)]
 pub struct StripTransportHeader;
 
 impl PerPacket for StripTransportHeader {

@@ -1,6 +1,6 @@
 //! `TruncateIPPayload`: shortens the payload of IPv4 packets.
 
-use crate::edit::truncate::shorten;
+use super::truncate::shorten;
 use castanet_element::prelude::*;
 use castanet_element::wire::{Icmp, Ipv4Header, Tcp, Udp, icmp, ip_proto};
 
@@ -25,7 +25,7 @@ use castanet_element::wire::{Icmp, Ipv4Header, Tcp, Udp, icmp, ip_proto};
 /// < z hex 01 02
 /// ```
 #[derive(Element)]
-#[element(room = "ip", headers = Pass)]
+#[element(room = "edit", headers = Pass)]
 pub struct TruncateIPPayload {
     /// The maximum length of the payload, in bytes.
     #[arg(default = 0)]
