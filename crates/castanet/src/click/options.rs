@@ -3,7 +3,7 @@
 use crate::cli::{Frames, as_setting, told};
 use crate::load::{Origin, OriginAndVariables};
 use crate::terminal::complain;
-use castanet_element::args::{FromArg, Names, TcpPort};
+use castanet_element::args::{FromArg, ListenPort, Names};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Parser};
 use std::ffi::OsString;
@@ -114,12 +114,12 @@ impl Click {
             Err(e) => return Err(refuse(&said(&e, &words))),
         };
         for port in &mut click.port {
-            let Some(number) = port_number(port) else {
+            let Ok(number) = ListenPort::from_arg(port, &Names::default()) else {
                 let option = as_given("--port", &words);
                 let message = format!("click: '{option}' expects a TCP port number, not '{port}'");
                 return Err(refuse(&message));
             };
-            *port = number;
+            *port = number.to_string();
         }
         Ok(click)
     }
@@ -181,17 +181,6 @@ fn spelled_out(word: OsString) -> OsString {
         Some(value) => format!("--affinity={value}").into(),
         None => word,
     }
-}
-
-/// The number of a port, or of the service that a text names; with `+` behind it, the first of several that
-/// would do.
-fn port_number(text: &str) -> Option<String> {
-    let number = |text: &str| TcpPort::from_arg(text, &Names::default()).ok().map(|port| port.0);
-    let first = || {
-        let port: u16 = text.strip_suffix('+')?.parse().ok()?;
-        (port > 0).then(|| format!("{port}+"))
-    };
-    number(text).map(|port| port.to_string()).or_else(first)
 }
 
 /// An option as the user has written it.

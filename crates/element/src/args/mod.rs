@@ -16,7 +16,7 @@ pub use call::Call;
 pub use castanet_lang::io_error_text;
 pub use memory::affordable;
 pub use names::{ANNO, AddressKind, Names, PATTERN, SPINLOCK, TCP_PORT, UDP_PORT};
-pub use ports::{TcpPort, UdpPort};
+pub use ports::{ListenPort, TcpPort, UdpPort};
 pub use scoped_names::{DeclaredNames, ScopedNames};
 pub use values::{Bandwidth, Data, FromArg, Net, Net6, Words, within};
 

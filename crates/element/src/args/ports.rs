@@ -12,6 +12,15 @@ pub struct UdpPort(pub u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpPort(pub u16);
 
+/// A TCP port at which a server listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenPort {
+    /// The number; any free port if it is 0.
+    pub port: u16,
+    /// Whether the first free port from there on will do.
+    pub or_next: bool,
+}
+
 /// The port of a number or of a name: a declared one, a well-known one, or a service of the machine.
 fn port(text: &str, kind: AddressKind, names: &Names) -> Result<u16, ArgError> {
     if text.starts_with(|c: char| c.is_ascii_digit()) {
@@ -35,6 +44,24 @@ impl FromArg for TcpPort {
     const SYNTAX: &'static str = UdpPort::SYNTAX;
     fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
         port(text, AddressKind::TcpPort, names).map(TcpPort)
+    }
+}
+
+impl FromArg for ListenPort {
+    const SYNTAX: &'static str = "a number, or the name of a service; 0 is any free port, and `7777+` the \
+                                  first free one from 7777 on";
+    fn from_arg(text: &str, names: &Names) -> Result<Self, ArgError> {
+        let first = text.strip_suffix('+').and_then(|number| u16::from_arg(number, names).ok());
+        match first.filter(|&port| port > 0) {
+            Some(port) => Ok(ListenPort { port, or_next: true }),
+            None => Ok(ListenPort { port: TcpPort::from_arg(text, names)?.0, or_next: false }),
+        }
+    }
+}
+
+impl fmt::Display for ListenPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.port, if self.or_next { "+" } else { "" })
     }
 }
 

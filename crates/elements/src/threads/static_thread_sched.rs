@@ -7,7 +7,7 @@ use castanet_element::prelude::*;
 ///
 /// A worker is a number from 0, or `NODE/N`: worker N, from 0, of those on the cores of NUMA node NODE. An
 /// element with a number that no worker has belongs to worker 0, with a warning; where `VStaticThreadSched` names a
-/// context for the number, workers take turns.
+/// context for the number, it belongs to the worker with the remainder of a division by the number of workers.
 ///
 /// ```click
 /// StaticThreadSched(d 0/0, c 0)

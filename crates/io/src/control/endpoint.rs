@@ -1,6 +1,6 @@
 //! Addresses at which sockets for other programs listen, as arguments write them.
 
-use castanet_element::args::{FromArg, Names, TcpPort};
+use castanet_element::args::{FromArg, ListenPort, Names};
 use castanet_element::error::ArgError;
 use castanet_element::resource::{Resource, ResourceKind};
 use std::fmt;
@@ -116,19 +116,9 @@ impl Endpoint {
     }
 }
 
-/// The endpoint of a port, or with `+` behind its number of the first free one from there on.
 fn tcp(text: &str, local: bool, names: &Names) -> Result<Endpoint, ArgError> {
-    let one = || TcpPort::from_arg(text, names).ok().map(|port| (port.0, false));
-    let first = || {
-        let port = u16::from_arg(text.strip_suffix('+')?, names).ok()?;
-        (port > 0).then_some((port, true))
-    };
-    let (port, or_next) = one().or_else(first).ok_or_else(|| {
-        ArgError::new("PORT requires TCP port").help(
-            "a number, or the name of a service; 0 is any free port, and `7777+` the first free \
-             one from 7777 on",
-        )
-    })?;
+    let wrong = |_| ArgError::new("PORT requires TCP port").help(ListenPort::SYNTAX);
+    let ListenPort { port, or_next } = ListenPort::from_arg(text, names).map_err(wrong)?;
     Ok(Endpoint::Tcp { port, or_next, local })
 }
 

@@ -11,8 +11,9 @@ use castanet_element::resource::from_args;
 /// Sends the messages that elements write to standard error to other programs.
 ///
 /// `TCP, PORT` listens on a TCP port: a number, or the name of a service. 0 is any free port, and
-/// a port such as `41900+` the first free one from that number. `UNIX, FILENAME` listens on a socket in the file system, which
-/// the element makes and removes again. A client that connects receives a line
+/// a port such as `41900+` the first free one from that number. `UNIX, FILENAME` listens on a
+/// socket in the file system, which the element makes and removes again.
+/// A client that connects receives a line
 /// `Click::ChatterSocket/1.0`, and then every line that elements write from then
 /// on. The element disconnects a client that is 500 000 bytes behind.
 ///

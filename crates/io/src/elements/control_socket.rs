@@ -12,8 +12,9 @@ use castanet_element::resource::from_args;
 /// Lets other programs call the router's handlers over a socket.
 ///
 /// `TCP, PORT` listens on a TCP port: a number, or the name of a service. 0 is any free port, and
-/// a port such as `41900+` the first free one from that number. `UNIX, FILENAME` listens on a socket in the file system, which
-/// the element makes and removes again. Commands are lines: `READ HANDLER
+/// a port such as `41900+` the first free one from that number. `UNIX, FILENAME` listens on a
+/// socket in the file system, which the element makes and removes again.
+/// Commands are lines: `READ HANDLER
 /// [PARAMETERS]`, `WRITE HANDLER [VALUE]`, `READDATA HANDLER N`, `WRITEDATA
 /// HANDLER N`, `READUNTIL HANDLER END`, `WRITEUNTIL HANDLER END`, `CHECKREAD
 /// HANDLER`, `LLRPC ELEMENT#NUMBER [N]`, `HELP`, `QUIT`. `SOCKET, FD` serves one

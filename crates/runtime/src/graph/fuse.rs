@@ -149,12 +149,12 @@ fn bypass_path(graph: &Graph, source: usize) -> Option<Vec<usize>> {
         let (edge, None) = (leaving.next()?, leaving.next()) else { return None };
         last = edge.to.node;
         let it = &graph.elements[last];
-        let passes = it.class.counts_only && edge.from.port == 0 && !path.contains(&last);
+        let is_met_again = path.contains(&last);
         path.push(last);
         if takers.contains(&it.class.spec.class) && it.outputs.is_empty() {
             return Some(path);
         }
-        if !passes {
+        if is_met_again || !it.class.counts_only {
             return None;
         }
     }
