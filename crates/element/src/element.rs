@@ -16,7 +16,7 @@ use crate::portable_state::StateField;
 use crate::setup::Setup;
 use crate::spec::Spec;
 use crate::time::Time;
-use castanet_packet::{Batch, BurstSummary, PacketTotals, WordTest};
+use castanet_packet::{Batch, BurstSummary, Packet, PacketTotals, WordTest};
 
 /// The element's page in the manual; written by `#[derive(Element)]`.
 pub trait Describe: Sized + 'static {
@@ -73,19 +73,24 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     /// Whether [`burst_effect`](PerPacket::burst_effect) is [`BurstEffect::Passes`] for usual bursts: a fused
     /// chain then has code in which the element does not look at packets.
     const CAN_PASS_BURST: bool = false;
+    /// Whether it may [decide about bursts](PerPacket::decide_burst).
+    const DECIDES_BURSTS: bool = false;
     /// Whether there may be a [`sufficient_test`](PerPacket::sufficient_test).
     const HAS_SUFFICIENT_TESTS: bool = false;
     /// Called before each burst, for work that is the same for all its packets.
     #[inline]
     fn begin_burst(&self, _local: &mut Self::Local, _now: Time) {}
-    /// Called before each burst with all packets that `packet` will see, in that order, for lookups that
-    /// are faster in groups. The runtime does not call it in fused chains.
+    /// Decides about all packets of a burst, where that is faster than [`packet`](PerPacket::packet) for each:
+    /// `fates` gets the index of each packet's fate, which is [`NOT_TAKEN`](crate::fate::NOT_TAKEN) without the view.
+    /// Returns `false`, and does nothing, if it is not. Elements in the middle of a fused chain are not asked.
     #[inline]
-    fn lookup_burst<'p>(
+    fn decide_burst(
         &self,
         _local: &mut Self::Local,
-        _packets: impl Iterator<Item = <Self::On as View>::Of<'p>>,
-    ) {
+        _packets: &mut [Packet],
+        _fates: &mut [u8],
+    ) -> bool {
+        false
     }
     /// Called after each burst, before its packets move on: writes the lines that `packet` has left in
     /// `local` ([`Cx::chatter`]).

@@ -54,6 +54,8 @@ pub static FUSIONS: &[Fusion] = &[
         packet CheckIPHeader = CheckAtStart, maybe GetIPAddress;
         RadixIPLookup
     ),
+    fuse!(packet Strip = StripEther, packet CheckIPHeader = CheckAtStart),
+    fuse!(packet Classifier, packet Strip = StripEther, packet CheckIPHeader = CheckAtStart),
     fuse!(maybe Classifier, maybe Paint, packet Strip, packet CheckIPHeader, maybe GetIPAddress),
     // From the routing table to a device.
     fuse!(

@@ -289,6 +289,18 @@ ipv4_view! {
     Ipv4
 }
 into_packet!(Ipv4);
+
+impl<'p> Ipv4<'p> {
+    /// The bytes from the header on to the end of the packet, at least 20.
+    #[inline(always)]
+    pub fn into_bytes(self) -> &'p [u8] {
+        let start = self.packet.network.into();
+        // SAFETY: the flag `IPV4` was set when the view was made, and no method of the view clears it. By invariant 4,
+        // the header lies in the packet, whose bytes are initialised and have no other owner that writes.
+        unsafe { std::slice::from_raw_parts(self.packet.at(start), self.packet.end() - start) }
+    }
+}
+
 ipv4_view! {
     /// A packet whose network header is IPv4 and stays so: an [`Ipv4`] view that cannot be
     /// converted back into its packet, so that its user cannot remove the header.

@@ -6,6 +6,8 @@
 pub struct OutputGroups {
     /// By output: the first of its group. Fates that are no outputs stand for themselves.
     first: [u8; 256],
+    /// Number of outputs, from 0 on, that are in the first group.
+    alike: u8,
 }
 
 impl OutputGroups {
@@ -21,12 +23,16 @@ impl OutputGroups {
                 *entry = place as u8;
             }
         }
-        has_common_inputs.then(|| Box::new(OutputGroups { first }))
+        let alike = first.iter().take_while(|&&group| group == 0).count() as u8;
+        has_common_inputs.then(|| Box::new(OutputGroups { first, alike }))
     }
 
     /// Replaces each output by the first of its group.
     #[inline]
     pub fn apply(&self, fates: &mut [u8]) {
+        if fates.iter().fold(0, |most, &fate| fate.max(most)) < self.alike {
+            return fates.fill(0);
+        }
         fates.iter_mut().for_each(|fate| *fate = self.first[usize::from(*fate)]);
     }
 }
@@ -43,5 +49,15 @@ mod tests {
         let mut fates = [5, 4, 3, 2, 1, 0, 200, DROP];
         groups.expect("there are two groups").apply(&mut fates);
         assert_eq!(fates, [2, 4, 0, 2, 1, 0, 200, DROP]);
+        let groups = OutputGroups::of(&[Some(3), Some(3), Some(3), None, Some(3)]);
+        let groups = groups.expect("there is a group");
+        for (mut fates, expected) in [
+            ([2, 1, 0, 2], [0; 4]),
+            ([2, 3, 0, 4], [0, 3, 0, 0]),
+            ([DROP, 1, 2, 0], [DROP, 0, 0, 0]),
+        ] {
+            groups.apply(&mut fates);
+            assert_eq!(fates, expected);
+        }
     }
 }

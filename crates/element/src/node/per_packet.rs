@@ -6,7 +6,7 @@ use crate::element::PerPacket;
 use crate::exec::Next;
 use crate::fate::{Fate, NOT_TAKEN};
 use crate::on::View;
-use castanet_packet::Batch;
+use castanet_packet::{Batch, Packet};
 
 /// A `PerPacket` element of one worker.
 // Two cache lines: neighbours prefetch in pairs, and no two workers may share one.
@@ -21,17 +21,20 @@ impl<E: PerPacket> PerPacketNode<E> {
     }
 }
 
-/// Fills `fates` for `batch`; answers the bits that are in all and in any.
+/// Fills `fates` for a burst; answers the bits that are in all and in any.
 #[inline]
 fn decide<E: PerPacket>(
     config: &E,
     local: &mut E::Local,
-    batch: &mut Batch,
+    packets: &mut [Packet],
     fates: &mut [u8],
 ) -> (u8, u8) {
-    config.lookup_burst(local, batch.iter_mut().filter_map(E::On::of));
+    if E::DECIDES_BURSTS && config.decide_burst(local, packets, fates) {
+        let bits = |(all, any), &fate| (all & fate, any | fate);
+        return fates.iter().fold((u8::MAX, 0), bits);
+    }
     let (mut all, mut any) = (u8::MAX, 0);
-    for (packet, slot) in batch.iter_mut().zip(fates) {
+    for (packet, slot) in packets.iter_mut().zip(fates) {
         let fate = match E::On::of(packet) {
             Some(view) => config.packet(local, view).index(),
             None => NOT_TAKEN,
@@ -55,7 +58,7 @@ impl<E: PerPacket> PushRole for PerPacketNode<E> {
         }
         let (all, any) = self.body.lend(|config, local| {
             config.begin_burst(local, now);
-            let decided = decide(config, local, batch, &mut cx.exec.fates[..count]);
+            let decided = decide(config, local, batch.as_mut_slice(), &mut cx.exec.fates[..count]);
             config.end_burst(local, cx);
             decided
         });

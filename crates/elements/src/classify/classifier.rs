@@ -117,7 +117,15 @@ impl PerPacket for Classifier {
     type On = on::Any;
     type Local = ();
     type Fate = Port;
+    const DECIDES_BURSTS: bool = true;
     const HAS_SUFFICIENT_TESTS: bool = true;
+
+    #[inline]
+    fn decide_burst(&self, _: &mut (), packets: &mut [Packet], fates: &mut [u8]) -> bool {
+        // Outputs are the indices of fates: `Port::known`.
+        self.program.outputs_of_bytes(packets.iter().map(Packet::bytes), fates);
+        true
+    }
 
     #[inline]
     fn sufficient_test(&self, output: u8) -> WordTest {

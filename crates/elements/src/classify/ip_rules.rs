@@ -1,8 +1,9 @@
 //! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
 use super::classifier::warn_of_unused;
+use castanet_element::fate::NOT_TAKEN;
 use castanet_element::prelude::*;
-use castanet_kit::classify::{ClickProgram, Lookups, Program, Rule, RuleError, TestsLeft, word};
+use castanet_kit::classify::{ClickProgram, Lookups, Program, Rule, RuleError, word};
 use std::marker::PhantomData;
 
 /// FastClick's answer to questions about the cache of an element that has none.
@@ -141,18 +142,32 @@ where
     type Local = IpRulesState;
     type Fate = Port;
 
+    const DECIDES_BURSTS: bool = true;
+
     #[inline]
-    fn lookup_burst<'p>(&self, state: &mut IpRulesState, packets: impl Iterator<Item = Ipv4<'p>>) {
-        let inputs = packets.map(|ip| self.match_input(ip.into_packet()));
-        self.program.look_up(inputs, &mut state.0);
+    fn decide_burst(
+        &self,
+        state: &mut IpRulesState,
+        packets: &mut [Packet],
+        fates: &mut [u8],
+    ) -> bool {
+        let (program, lookups) = (&self.program, &mut state.0);
+        // Outputs are the indices of fates: `Port::known`.
+        if program.needs_link() {
+            program.look_up(packets.iter_mut().filter_map(frame), lookups);
+            program.outputs_of_frames(packets.iter_mut().map(frame), NOT_TAKEN, lookups, fates);
+        } else {
+            program.look_up(packets.iter_mut().filter_map(datagram), lookups);
+            program.outputs_of_frames(packets.iter_mut().map(datagram), NOT_TAKEN, lookups, fates);
+        }
+        true
     }
 
-    #[inline(always)]
-    fn packet(&self, state: &mut IpRulesState, ip: Ipv4) -> Port {
-        match self.program.output_of_network(ip.packet().network_bytes()) {
-            Ok(output) => Port::known(output),
-            Err(rest) => self.output_of_rest(state, ip.packet(), rest),
-        }
+    #[inline]
+    fn packet(&self, _: &mut IpRulesState, ip: Ipv4) -> Port {
+        let packet = ip.packet();
+        let link = if self.program.needs_link() { packet.mac_bytes() } else { &[] };
+        Port::known(self.program.output_of_frame(link, packet.network_bytes()))
     }
 
     fn native(&self) -> Option<String> {
@@ -193,21 +208,19 @@ impl<S> IpRules<S> {
     fn short(&self, network: &[u8]) -> Port {
         Port::known(self.program.output_of_frame(&[], network))
     }
+}
 
-    /// The output of a packet about which one word does not decide.
-    #[inline(never)]
-    fn output_of_rest(&self, state: &mut IpRulesState, packet: &Packet, rest: TestsLeft) -> Port {
-        let (link, network) = self.match_input(packet);
-        Port::known(self.program.output_of_rest(rest, &mut state.0, link, network))
-    }
+/// The bytes that rules match of an IPv4 packet.
+#[inline(always)]
+fn frame(packet: &mut Packet) -> Option<(&[u8], &[u8])> {
+    let packet = packet.ipv4()?.into_packet();
+    Some((packet.mac_bytes(), packet.network_bytes()))
+}
 
-    /// The bytes that rules match: the link header, if rules refer to it and there is one, and the
-    /// bytes from the network header on.
-    #[inline]
-    fn match_input<'p>(&self, packet: &'p Packet) -> (&'p [u8], &'p [u8]) {
-        let link = if self.program.needs_link() { packet.mac_bytes() } else { &[] };
-        (link, packet.network_bytes())
-    }
+/// The same for rules that do not read the link header.
+#[inline(always)]
+fn datagram(packet: &mut Packet) -> Option<(&[u8], &[u8])> {
+    Some((&[], packet.ipv4()?.into_bytes()))
 }
 
 /// Results of the table lookups of the current burst, by worker.

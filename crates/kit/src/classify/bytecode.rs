@@ -131,10 +131,9 @@ impl Bytecode {
         self.single_test.as_ref()?.find(words)
     }
 
-    /// The target where every packet begins.
-    #[inline(always)]
-    pub(crate) fn start(&self) -> Target {
-        self.start
+    /// Whether the program is a single test.
+    pub(crate) fn is_single(&self) -> bool {
+        self.single_test.is_some()
     }
 
     /// The first instruction, if it is a lookup of a word of the network header.

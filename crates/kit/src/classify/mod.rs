@@ -37,6 +37,7 @@ mod steps;
 mod sufficient;
 mod table;
 mod terms;
+mod vector;
 
 pub use click_program::ClickProgram;
 pub use conjunctions::{Conjunction, ConjunctionsError, HeaderLength, MaskedWord};
@@ -46,7 +47,7 @@ pub(crate) use names::{ANY_TRANSPORT, PROTOCOLS, TCP_OR_UDP};
 pub use names::{Names, NoNames};
 pub use native::{NativeTests, word};
 pub use pattern::{Base, Pattern, Test};
-pub use program::{Program, Rule, TestsLeft};
+pub use program::{Program, Rule};
 pub use steps::{Branch, Step, Steps};
 pub use table::Lookups;
 
@@ -54,3 +55,5 @@ pub use table::Lookups;
 mod large_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod vector_tests;

@@ -1,16 +1,17 @@
 //! Rules, and the compiled programs that elements run.
 
-use super::bytecode::{Bytecode, NO_OUTPUT, output};
+use super::bytecode::{Bytecode, NO_OUTPUT};
 use super::error::RuleError;
 use super::estimate::{CompiledRules, Estimate, compile_cheapest, compile_tests};
 use super::first::NetworkLookup;
-use super::graph::{DROP, Graph, OUT, Target};
+use super::graph::{DROP, Graph, OUT};
 use super::header_words::{Headers, RawBytes};
 use super::lexer::tokenize;
 use super::names::{Names, NoNames};
 use super::parse::parse;
 use super::pattern::{Base, Expr, Pattern};
 use super::table::{Lookups, RuleTable};
+use super::vector::{self, VectorProgram};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
@@ -82,15 +83,13 @@ pub struct Program {
     bytecode: Bytecode,
     /// The first instruction, if it is a lookup of a word of the network header.
     network_lookup: Option<NetworkLookup>,
+    /// The program for bursts, if it is faster there.
+    vector: Option<VectorProgram>,
     /// Replaces graph and bytecode if it takes fewer instructions per packet.
     table: Option<Arc<RuleTable>>,
     estimate: Estimate,
     needs_link: bool,
 }
-
-/// The tests of a program that a packet has not come to.
-#[derive(Clone, Copy, Debug)]
-pub struct TestsLeft(Target);
 
 /// Whether any rule reads the link header.
 fn needs_link(rules: &[Rule]) -> bool {
@@ -129,7 +128,8 @@ impl Program {
 
     fn of_tests(graph: Graph, bytecode: Bytecode, estimate: Estimate, rules: &[Rule]) -> Program {
         let (network_lookup, needs_link) = (bytecode.network_lookup(), needs_link(rules));
-        Program { graph, bytecode, network_lookup, table: None, estimate, needs_link }
+        let vector = if bytecode.is_single() { None } else { VectorProgram::new(&graph) };
+        Program { graph, bytecode, network_lookup, vector, table: None, estimate, needs_link }
     }
 
     /// The tests; `None` if a table has replaced them.
@@ -154,6 +154,27 @@ impl Program {
         }
     }
 
+    /// The outputs of the packets of a burst, of which there are as many as `outputs`, each as
+    /// [`Program::output_of_bytes`] returns it.
+    #[inline(always)]
+    pub fn outputs_of_bytes<'p>(
+        &self,
+        packets: impl Iterator<Item = &'p [u8]>,
+        outputs: &mut [u8],
+    ) {
+        match &self.vector {
+            Some(vector) if outputs.len() >= vector::FEWEST => {
+                let alone =
+                    |packet: Option<_>| packet.map_or(Program::NONE, |it| self.bytecode.run(&it));
+                vector.run(packets.map(|packet| Some(RawBytes(packet))), outputs, alone);
+            }
+            _ => outputs
+                .iter_mut()
+                .zip(packets)
+                .for_each(|(output, packet)| *output = self.output_of_bytes(packet)),
+        }
+    }
+
     /// Runs a program of IP patterns on a packet from its network header on; `None` drops it.
     ///
     /// Patterns that read the link header do not match; see [`Program::output_of_frame`].
@@ -163,41 +184,21 @@ impl Program {
     }
 
     /// Runs a program of IP patterns on a packet with its link header; [`Program::NONE`] drops it.
-    #[inline(always)]
-    pub fn output_of_frame(&self, link: &[u8], network: &[u8]) -> u8 {
-        let rest = |rest| self.output_of_rest(rest, &mut Lookups::default(), link, network);
-        self.output_of_network(network).unwrap_or_else(rest)
-    }
-
-    /// The output of a packet, if a word of its network header decides, with [`Program::NONE`] for none;
-    /// else the tests that are left, for [`Program::output_of_rest`].
-    #[inline(always)]
-    pub fn output_of_network(&self, network: &[u8]) -> Result<u8, TestsLeft> {
-        let found = self.network_lookup.as_ref().and_then(|lookup| lookup.find(network));
-        let target = found.unwrap_or(self.bytecode.start());
-        if target >= OUT { Ok(output(target)) } else { Err(TestsLeft(target)) }
-    }
-
-    /// The output of a packet by the tests that are left, or by the table. Packets that were looked up
-    /// must be passed in the same order; their result is then ready.
     #[inline]
-    pub fn output_of_rest(
-        &self,
-        rest: TestsLeft,
-        lookups: &mut Lookups,
-        link: &[u8],
-        network: &[u8],
-    ) -> u8 {
+    pub fn output_of_frame(&self, link: &[u8], network: &[u8]) -> u8 {
         let words = Headers::new(link, network);
-        match &self.table {
-            None => self.bytecode.run_on(&words, rest.0),
-            Some(table) => table.next(lookups, &words).unwrap_or_else(|| table.run(&words)),
+        match (&self.table, &self.network_lookup) {
+            (Some(table), _) => table.run(&words),
+            (None, None) => self.bytecode.run(&words),
+            (None, Some(lookup)) => match lookup.find(network) {
+                Some(target) => self.bytecode.run_on(&words, target),
+                None => self.bytecode.run(&words),
+            },
         }
     }
 
     /// Looks up the packets of a burst together, each given by its link header and the bytes from
-    /// the network header on. [`Program::output_of_rest`] then returns the results one by one. Does
-    /// nothing if there is no table.
+    /// the network header on, for [`Program::outputs_of_frames`]. Does nothing if there is no table.
     #[inline]
     pub fn look_up<'a>(
         &self,
@@ -208,6 +209,46 @@ impl Program {
         lookups.clear();
         packets.for_each(|(link, network)| table.add(lookups, &Headers::new(link, network)));
         table.find_all(lookups);
+    }
+
+    /// The outputs of the packets of a burst, of which there are as many as `outputs`, each given as for
+    /// [`Program::look_up`]: the output that [`Program::output_of_frame`] returns, and `none` for `None`. If there is a
+    /// table, the packets must have been looked up.
+    #[inline(always)]
+    pub fn outputs_of_frames<'p>(
+        &self,
+        packets: impl Iterator<Item = Option<(&'p [u8], &'p [u8])>>,
+        none: u8,
+        lookups: &mut Lookups,
+        outputs: &mut [u8],
+    ) {
+        let vector = self.vector.as_ref().filter(|_| outputs.len() >= vector::FEWEST);
+        if let Some(vector) = vector.filter(|vector| vector.is_of_network()) {
+            let packets = packets.map(|it| it.map(|(_, network)| RawBytes(network)));
+            let headers = |it: RawBytes<'p>| Headers::new(&[], it.0);
+            let alone = |it: Option<_>| it.map_or(none, |it| self.bytecode.run(&headers(it)));
+            return vector.run(packets, outputs, alone);
+        }
+        if let Some(vector) = vector {
+            let headers = |(link, network)| Headers::new(link, network);
+            let alone = |it: Option<_>| it.map_or(none, |words| self.bytecode.run(&words));
+            return vector.run(packets.map(|it| it.map(headers)), outputs, alone);
+        }
+        for (output, packet) in outputs.iter_mut().zip(packets) {
+            *output = match packet {
+                Some((link, network)) => self.output_of_looked_up(lookups, link, network),
+                None => none,
+            };
+        }
+    }
+
+    /// The output of the next packet of those that have been looked up.
+    // Slices go in registers: words that lay in memory would be read before their parts are written there.
+    #[inline(never)]
+    fn output_of_looked_up(&self, lookups: &mut Lookups, link: &[u8], network: &[u8]) -> u8 {
+        let next =
+            self.table.as_ref().and_then(|it| it.next(lookups, &Headers::new(link, network)));
+        next.unwrap_or_else(|| self.output_of_frame(link, network))
     }
 
     /// Whether any rule reads the link header, so that packets need theirs.
