@@ -69,10 +69,40 @@ pub(super) fn output_count(max: Option<u32>, outputs: usize) -> Result<u8, ArgEr
     }
 }
 
+/// The bits of a hash that are the output.
+#[inline(always)]
+fn masked(sum: u32, mask: u8) -> u8 {
+    (sum ^ (sum >> 4)) as u8 & mask
+}
+
+impl HashSwitch {
+    /// Decides about packets by a hash of `N` bytes.
+    #[inline(always)]
+    fn decide_all<const N: usize>(&self, mask: u8, packets: &[Packet], fates: &mut [u8]) {
+        for (packet, fate) in packets.iter().zip(fates) {
+            let bytes = packet.bytes().get(self.start..).and_then(<[u8]>::first_chunk::<N>);
+            let output = bytes.map_or(0, |bytes| masked(bits::sum_of_bytes(bytes), mask));
+            *fate = Port::known(output).index();
+        }
+    }
+}
+
 impl PerPacket for HashSwitch {
     type On = on::Any;
     type Local = ();
     type Fate = Port;
+    const DECIDES_BURSTS: bool = true;
+
+    /// For an address, or two.
+    #[inline]
+    fn decide_burst(&self, _: &mut (), packets: &mut [Packet], fates: &mut [u8]) -> bool {
+        match (self.end - self.start, self.mask) {
+            (4, Some(mask)) => self.decide_all::<4>(mask, packets, fates),
+            (8, Some(mask)) => self.decide_all::<8>(mask, packets, fates),
+            _ => return false,
+        }
+        true
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
@@ -80,7 +110,7 @@ impl PerPacket for HashSwitch {
         let sum = bits::sum_of_bytes(bytes);
         // A division takes longer than all the rest.
         Port::nth(match self.mask {
-            Some(mask) => (sum ^ (sum >> 4)) as u8 & mask,
+            Some(mask) => masked(sum, mask),
             None => (sum % u32::from(self.outputs)) as u8,
         })
     }

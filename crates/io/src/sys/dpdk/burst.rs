@@ -2,7 +2,7 @@
 
 use super::eal::enter_thread;
 use super::pool::{Mbufs, mbuf_pool_bits};
-use super::shim::{self, BURST, ForwardedBurst, Mbuf, PacketTemplate, RxBurst, TxBurst};
+use super::shim::{self, BURST, FORWARDED, ForwardedBurst, Mbuf, PacketTemplate, RxBurst, TxBurst};
 use super::types::{RxMetadata, RxResult, TxResult};
 use castanet_packet::{Batch, Packet, Pool, RawPacket, anno};
 use std::mem::MaybeUninit;
@@ -102,10 +102,10 @@ pub(super) unsafe fn forward(
 ) -> (TxResult, RxResult) {
     let (mut tx_result, mut rx_result) = (TxResult::default(), RxResult::default());
     enter_thread();
-    let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
+    let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; FORWARDED];
     let first: *mut *mut Mbuf = burst.as_mut_ptr().cast();
     while tx_result.packets < max {
-        let wanted = (max - tx_result.packets).min(BURST);
+        let wanted = (max - tx_result.packets).min(FORWARDED);
         let ForwardedBurst { all, sent, bytes } = call(first, wanted as u32);
         tx_result.packets += sent as usize;
         tx_result.bytes += bytes;

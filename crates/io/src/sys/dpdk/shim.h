@@ -22,7 +22,7 @@
 /* Bytes of a frame's header, the private area of each mbuf. */
 #define HEADER 64
 /* Most packets of one call. */
-#define BURST 64
+#define BURST 128
 /* Most mbufs of one packet. */
 #define CHAIN 64
 /* Most pools of VMDq. */

@@ -6,7 +6,10 @@ use castanet_packet::{FrameHeader, RawPacket};
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// Most packets of one call.
-pub(super) const BURST: usize = 64;
+pub(super) const BURST: usize = 128;
+/// Most packets that are forwarded without inspection at once: of more, the first ones have left the first cache when they
+/// are sent.
+pub(super) const FORWARDED: usize = 64;
 
 /// A mempool, opaque here.
 #[repr(C)]
