@@ -14,7 +14,7 @@ _Static_assert(offsetof(struct castanet_packet, span) == 16, "its length is the 
 _Static_assert(offsetof(struct rte_mbuf, pool) % 16 == 8, "the mempool is in an upper half");
 _Static_assert(offsetof(struct rte_mbuf, pool) < 64, "the mempool is in the first cache line");
 
-/* What set_mbuf writes. */
+/* The fields that set_mbuf writes lie beside each other. */
 _Static_assert(offsetof(struct rte_mbuf, data_off) % 16 == 0, "data_off begins a vector");
 _Static_assert(offsetof(struct rte_mbuf, ol_flags) == offsetof(struct rte_mbuf, data_off) + 8,
                "ol_flags ends it");
