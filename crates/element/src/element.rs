@@ -82,7 +82,7 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     fn begin_burst(&self, _local: &mut Self::Local, _now: Time) {}
     /// Decides about all packets of a burst, where that is faster than [`packet`](PerPacket::packet) for each:
     /// `fates` gets the index of each packet's fate, which is [`NOT_TAKEN`](crate::fate::NOT_TAKEN) without the view.
-    /// Returns `false`, and does nothing, if it is not. Elements in the middle of a fused chain are not asked.
+    /// Returns `false`, and does nothing, if it is not. The runtime does not ask in fused chains.
     #[inline]
     fn decide_burst(
         &self,

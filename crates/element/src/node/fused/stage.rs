@@ -158,9 +158,6 @@ impl<E: PerPacket> Stage for PerPacketNode<E> {
         packets: &mut [Packet],
         fates: &mut [u8],
     ) {
-        if E::DECIDES_BURSTS && config.decide_burst(local, packets, fates) {
-            return;
-        }
         // A copy: what a function that is not inlined gets by reference has to lie in memory.
         let mut own = (*config, &mut **local);
         decide_each(packets, fates, move |packet| Self::decide::<C>(&mut own, packet));
