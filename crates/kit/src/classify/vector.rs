@@ -25,7 +25,7 @@ const MOST_WORDS: usize = 4;
 pub(crate) const FEWEST: usize = 4;
 /// The most values that are compared one by one; more are looked up.
 const MOST_VALUES: usize = 16;
-/// Instructions of a packet in the longest program: those of two or three tests one by one.
+/// Instructions of a packet in the longest program: about those of a test by itself, with what each packet takes.
 const MOST_COST: usize = 56;
 
 /// A state: the number of the step that a packet has come to, or [`END`] with its output, or [`DROPPED`].

@@ -7,8 +7,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 /// Most packets of one call.
 pub(super) const BURST: usize = 128;
-/// Most packets that are forwarded without inspection at once: of more, the first ones have left the first cache when they
-/// are sent.
+/// Most packets that are forwarded without inspection at once: with 128 a port forwards 7 % fewer over net_pcap.
 pub(super) const FORWARDED: usize = 64;
 
 /// A mempool, opaque here.
