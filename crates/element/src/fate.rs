@@ -121,6 +121,13 @@ impl Fate for Never {
     }
 }
 
+/// The bits that are in all and in any of the indices of these fates.
+#[inline]
+pub(crate) fn bits(fates: &[u8]) -> (u8, u8) {
+    let all = fates.iter().fold(u8::MAX, |all, fate| all & fate);
+    (all, fates.iter().fold(0, |any, fate| any | fate))
+}
+
 /// The reason to drop of packets for which the pool had no frame.
 pub const NO_FRAME: u8 = NOT_TAKEN + 1;
 /// The reason to drop of packets that went round the graph without end.

@@ -369,8 +369,7 @@ impl<S: Stages> Chain for CompiledChain<S> {
             self.run_left(packets, decided, &mut log, exec);
         }
         // All fates at once: cheaper than one by one beside the packets.
-        let all = decided.iter().fold(u8::MAX, |all, fate| all & fate);
-        let any = decided.iter().fold(0, |any, fate| any | fate);
+        let (all, any) = crate::fate::bits(decided);
         if S::ENDS {
             let before = log.exits.len();
             self.stages.run_branches(packets, decided, (all == any).then_some(all), &mut log, exec);

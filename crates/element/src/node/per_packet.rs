@@ -4,7 +4,7 @@ use super::{Instance, Node, PushRole, ThroughRole, handlers_of_body};
 use crate::cx::Cx;
 use crate::element::PerPacket;
 use crate::exec::Next;
-use crate::fate::{Fate, NOT_TAKEN};
+use crate::fate::{self, Fate, NOT_TAKEN};
 use crate::on::View;
 use castanet_packet::{Batch, Packet};
 
@@ -30,8 +30,7 @@ fn decide<E: PerPacket>(
     fates: &mut [u8],
 ) -> (u8, u8) {
     if E::DECIDES_BURSTS && config.decide_burst(local, packets, fates) {
-        let bits = |(all, any), &fate| (all & fate, any | fate);
-        return fates.iter().fold((u8::MAX, 0), bits);
+        return fate::bits(fates);
     }
     let (mut all, mut any) = (u8::MAX, 0);
     for (packet, slot) in packets.iter_mut().zip(fates) {

@@ -115,3 +115,24 @@ impl PerPacket for HashSwitch {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_go_where_their_packets_go() {
+        for (length, outputs) in [(4, 2), (4, 8), (8, 2), (8, 4), (8, 8)] {
+            let mask = Some(outputs - 1);
+            let switch = HashSwitch { start: 3, end: 3 + length, outputs, mask };
+            // Some end before the last byte to hash.
+            let bytes = |n: u8| (0..n % 15).map(|at| n.wrapping_mul(37 + at)).collect::<Vec<u8>>();
+            let mut packets: Vec<_> = (0..200).map(|n| Packet::from_bytes(&bytes(n))).collect();
+            let mut fates = vec![Port::DROP.index(); packets.len()];
+            assert!(switch.decide_burst(&mut (), &mut packets, &mut fates));
+            let single = packets.iter_mut().map(|packet| switch.packet(&mut (), packet).index());
+            assert_eq!(single.collect::<Vec<u8>>(), fates, "{length} bytes, {outputs} outputs");
+            assert!((0..outputs).all(|output| fates.contains(&output)));
+        }
+    }
+}

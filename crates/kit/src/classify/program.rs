@@ -83,7 +83,7 @@ pub struct Program {
     bytecode: Bytecode,
     /// The first instruction, if it is a lookup of a word of the network header.
     network_lookup: Option<NetworkLookup>,
-    /// The program for bursts, if it is faster there.
+    /// The program for bursts, if the tests are few.
     vector: Option<VectorProgram>,
     /// Replaces graph and bytecode if it takes fewer instructions per packet.
     table: Option<Arc<RuleTable>>,
@@ -128,7 +128,7 @@ impl Program {
 
     fn of_tests(graph: Graph, bytecode: Bytecode, estimate: Estimate, rules: &[Rule]) -> Program {
         let (network_lookup, needs_link) = (bytecode.network_lookup(), needs_link(rules));
-        let vector = if bytecode.is_single() { None } else { VectorProgram::new(&graph) };
+        let vector = VectorProgram::new(&graph);
         Program { graph, bytecode, network_lookup, vector, table: None, estimate, needs_link }
     }
 
@@ -163,7 +163,8 @@ impl Program {
         outputs: &mut [u8],
     ) {
         match &self.vector {
-            Some(vector) if outputs.len() >= vector::FEWEST => {
+            // A single test has a form of its own.
+            Some(vector) if outputs.len() >= vector::FEWEST && !self.bytecode.is_single() => {
                 let alone =
                     |packet: Option<_>| packet.map_or(Program::NONE, |it| self.bytecode.run(&it));
                 vector.run(packets.map(|packet| Some(RawBytes(packet))), outputs, alone);

@@ -21,11 +21,11 @@ const WORDS: usize = 8;
 const CHUNK: usize = 64;
 /// The most words that are loaded of a packet.
 const MOST_WORDS: usize = 4;
-/// The fewest packets for which vectors pay.
+/// Of fewer packets, each goes by the tests.
 pub(crate) const FEWEST: usize = 4;
 /// The most values that are compared one by one; more are looked up.
 const MOST_VALUES: usize = 16;
-/// Instructions of a packet in the longest program: about those of a test by itself, with what each packet takes.
+/// The most instructions of a packet, by `cost`.
 const MOST_COST: usize = 56;
 
 /// A state: the number of the step that a packet has come to, or [`END`] with its output, or [`DROPPED`].
@@ -152,7 +152,7 @@ fn choose(mask: i8x16, yes: State, no: State) -> i8x16 {
 }
 
 impl VectorProgram {
-    /// The program of a graph; `None` if it has no tests, or if tests one by one would be faster.
+    /// The program of a graph; `None` if it has no tests, or too many tests, words or outputs.
     pub(crate) fn new(graph: &Graph) -> Option<VectorProgram> {
         if graph.nodes.is_empty() {
             return None;
@@ -323,7 +323,7 @@ impl Builder<'_> {
         let (yes, no) = (state(first.yes), state(last.no));
         let (lo, hi) = (first.test.lo << shift, first.test.hi << shift);
         let form = match members.len() {
-            1 if lo == hi => Form::Equality { value: lo.to_be().cast_signed(), yes, no },
+            1 if lo == hi => Form::Equality { value: in_memory(first.test.lo), yes, no },
             1 => Form::Range { lo, span: hi - lo, yes, no },
             _ => {
                 let mut values: Vec<(i32, State)> = Vec::with_capacity(members.len());

@@ -88,7 +88,7 @@ fn every_form_of_a_step_decides_as_its_tests() {
 }
 
 #[test]
-fn programs_that_vectors_would_make_slower_have_none() {
+fn programs_without_tests_or_with_too_many_have_no_vectors() {
     let bytes = |texts: &[&str]| classifier(texts.iter().map(|text| (*text).to_owned()));
     assert!(!has_vectors(&bytes(&["-"])), "there is nothing to test");
     assert!(has_vectors(&bytes(&["12/0806 20/0001", "12/0800", "-"])));

@@ -81,13 +81,12 @@ WITH_AVX2 static inline uint64_t lengths_of(const struct castanet_packet *packet
     return len | len << 32;
 }
 
-/* Makes an mbuf of a packet whose data starts at `start`: two stores for four fields. Those beside them
- * stay, but for vlan_tci, which means nothing without its flag. */
-WITH_AVX2 static inline void set_mbuf(const struct castanet_packet *packet, uint16_t start,
-                                      struct rte_mbuf **to) {
+/* Makes an mbuf of a packet: two stores for four fields. Those beside them stay, but for vlan_tci, which
+ * means nothing without its flag. */
+WITH_AVX2 static inline void set_mbuf(const struct castanet_packet *packet, struct rte_mbuf **to) {
     struct rte_mbuf *mbuf = mbuf_of(packet->frame);
     __m128i *header = (void *)&mbuf->data_off;
-    const __m128i words = _mm_cvtsi32_si128(start);
+    const __m128i words = _mm_cvtsi32_si128((uint16_t)packet->offsets - HEADER);
     /* data_off is the first of eight words, ol_flags the last four. */
     _mm_store_si128(header, _mm_blend_epi16(_mm_load_si128(header), words, 0xf1));
     const uint64_t lengths = lengths_of(packet);
@@ -140,7 +139,7 @@ WITH_AVX2 bool castanet_dpdk_mbufs_alike(const struct castanet_packet *packets, 
     if (!starts_differ && are_unchanged(packets, n, mbufs))
         return true;
     for (uint64_t i = 0; i < n; i++)
-        set_mbuf(&packets[i], (uint16_t)packets[i].offsets - HEADER, &mbufs[i]);
+        set_mbuf(&packets[i], &mbufs[i]);
     return true;
 }
 
