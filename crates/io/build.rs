@@ -8,7 +8,7 @@ const LIBRARIES: &[&str] = &["rte_eal", "rte_ethdev", "rte_mbuf", "rte_mempool",
 
 /// The folder of the C files, and those of them to compile.
 const FOLDER: &str = "src/sys/dpdk";
-const SHIM: &[&str] = &["alike.c", "burst.c", "flow.c", "port.c", "shim.c"];
+const SHIM: &[&str] = &["alike.c", "burst.c", "flow.c", "forward.c", "port.c", "shim.c"];
 /// The files that these include.
 const HEADERS: &[&str] = &["burst.h", "shim.h"];
 

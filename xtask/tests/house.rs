@@ -38,6 +38,7 @@ const MODULES: &[(&str, &[&str])] = &[
             "memory",
             "streams",
             "on",
+            "bypass",
             "headers",
             "spec",
             "flow",

@@ -1,5 +1,6 @@
 //! The context of a call to an element: time, outputs, frames, timers.
 
+use crate::bypass::BypassTarget;
 use crate::exec::{
     AfterCall, ChannelLine, Destination, ExecState, HandlerCall, RandomNumbers, is_default_channel,
 };
@@ -7,7 +8,6 @@ use crate::fate::{Fate, NO_FRAME, NO_MEMORY};
 use crate::frames::Shortage;
 use crate::time::Time;
 use castanet_packet::{Batch, Exits, Packet, PacketTotals, Pool};
-use std::any::Any;
 use std::slice;
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ const MOMENTARY: usize = 64;
 pub trait Peers {
     /// Pulls up to `n` packets from input `input` into `into`.
     fn pull(&mut self, exec: &mut ExecState, me: usize, input: usize, n: usize, into: &mut Batch);
-    /// The element to which packets of this source may go without a look at them, and its index;
-    /// `None` where the graph does not allow it, or an element between the two does more now than to count them.
-    fn bypass(&mut self, me: usize) -> Option<(usize, &mut dyn Any)>;
+    /// Lends the element to which this source may hand packets that have no descriptors; `false` where the graph does
+    /// not allow it, or an element between the two needs descriptors now.
+    fn bypass(&mut self, me: usize, lend: &mut dyn FnMut(BypassTarget)) -> bool;
     /// Has the elements past which packets of this source have gone count them.
     fn count_past(&mut self, exec: &mut ExecState, me: usize, totals: PacketTotals);
     /// Room in the stores below: as many packets as the emptiest takes; `usize::MAX` if a path leads elsewhere.

@@ -16,7 +16,7 @@ use crate::portable_state::StateField;
 use crate::setup::Setup;
 use crate::spec::Spec;
 use crate::time::Time;
-use castanet_packet::{Batch, BurstSummary, Packet, PacketTotals, WordTest};
+use castanet_packet::{Batch, BurstBytes, BurstSummary, Packet, PacketTotals, WordTest};
 
 /// The element's page in the manual; written by `#[derive(Element)]`.
 pub trait Describe: Sized + 'static {
@@ -49,6 +49,17 @@ pub enum BurstEffect {
     Keeps,
     /// The summary may no longer be true of them.
     Unknown,
+}
+
+/// The access of an element to the bytes of packets that have no descriptors ([`PerPacket::handle_bytes`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteAccess {
+    /// Nothing: it needs descriptors.
+    None,
+    /// It reads their bytes, and decides by which output they leave; or it moves the start or the end of all.
+    Reads,
+    /// It writes to their bytes; all leave by output 0.
+    Writes,
 }
 
 /// An element that decides about one packet at a time.
@@ -92,6 +103,24 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     ) -> bool {
         false
     }
+    /// The access of [`handle_bytes`](PerPacket::handle_bytes).
+    const BYTE_ACCESS: ByteAccess = ByteAccess::None;
+    /// The number of bytes that each packet must have for [`handle_bytes`](PerPacket::handle_bytes); `None` while it
+    /// cannot be called.
+    fn byte_length(&self) -> Option<usize> {
+        None
+    }
+    /// Does to packets without descriptors what [`packet`](PerPacket::packet) does, but for their annotations and for
+    /// `local`. `fates` has a zero for each packet, and gets the index of its fate, [`NOT_TAKEN`](crate::fate::NOT_TAKEN)
+    /// where this is not known. A source calls it before it makes packets, or where it makes none ([`Cx::bypass`]); for
+    /// packets that take another way than this source knows, and for all if one is not taken, `packet` is called
+    /// then.
+    #[inline]
+    fn handle_bytes(&self, _local: &mut Self::Local, _bytes: &mut BurstBytes, _fates: &mut [u8]) {}
+    /// Does to `local` what [`packet`](PerPacket::packet) does for packets that leave by output 0, once so many
+    /// whose bytes the element has handled go on without descriptors.
+    #[inline]
+    fn count_handled(&self, _local: &mut Self::Local, _packets: usize) {}
     /// Called after each burst, before its packets move on: writes the lines that `packet` has left in
     /// `local` ([`Cx::chatter`]).
     #[inline]

@@ -7,6 +7,7 @@ extern crate self as castanet_element;
 
 pub mod account;
 pub mod args;
+pub mod bypass;
 pub mod class;
 pub mod control;
 pub mod cx;
@@ -48,8 +49,8 @@ pub mod prelude {
     pub use crate::declaration::ElementDeclarations;
     pub use crate::device::QueueShare;
     pub use crate::element::{
-        Build, BurstEffect, Control, Describe, Facts, Info, Local, NextRun, PerBatch, PerPacket,
-        Source, Store,
+        Build, BurstEffect, ByteAccess, Control, Describe, Facts, Info, Local, NextRun, PerBatch,
+        PerPacket, Source, Store,
     };
     pub use crate::error::ArgError;
     pub use crate::fate::{Fate, Never, Port};
@@ -62,8 +63,8 @@ pub mod prelude {
     pub use crate::time::Time;
     pub use castanet_macros::{Args, Element, Fate, Local, handlers};
     pub use castanet_packet::{
-        ArpPacket, Batch, BurstSummary, Ether, IcmpPacket, Ipv4, Ipv6, Packet, PacketTotals,
-        PacketType, PinnedIpv4, TcpPacket, UdpPacket,
+        ArpPacket, Batch, BurstBytes, BurstSummary, Ether, IcmpPacket, Ipv4, Ipv6, Packet,
+        PacketTotals, PacketType, PinnedIpv4, TcpPacket, UdpPacket,
     };
     pub use castanet_wire::{MacAddr, Timestamp};
     pub use std::net::{Ipv4Addr, Ipv6Addr};

@@ -11,6 +11,7 @@
 
 pub mod anno;
 mod batch;
+mod burst_bytes;
 mod burst_summary;
 mod contents;
 mod division;
@@ -26,6 +27,7 @@ mod view;
 mod word_test;
 
 pub use batch::{BURST, Batch, Clones, IntoIter, MAX_BURST, PacketTotals};
+pub use burst_bytes::BurstBytes;
 pub use burst_summary::BurstSummary;
 pub use division::Exits;
 pub use frame::{DEFAULT_HEADROOM, FrameHeader};

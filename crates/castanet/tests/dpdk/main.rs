@@ -6,6 +6,7 @@
 #[allow(dead_code)]
 mod program;
 
+mod byte_handling;
 mod direct_forwarding;
 mod flow_rules;
 mod hostile_memif;

@@ -15,7 +15,7 @@ pub use unknown::UNKNOWN;
 use crate::args::{ArgSpec, Args, Names};
 use crate::device::Device;
 use crate::element::{
-    Build, Control, Describe, Facts, Info, Local, PerBatch, PerPacket, Source, Store,
+    Build, ByteAccess, Control, Describe, Facts, Info, Local, PerBatch, PerPacket, Source, Store,
 };
 use crate::error::ArgError;
 use crate::fate::{Fate, FateSpec};
@@ -170,6 +170,10 @@ pub struct Description {
     pub bypass: &'static [&'static str],
     /// Whether its elements can be ones that only count packets, so that these can be handed past them.
     pub counts_only: bool,
+    /// The access of its elements to the bytes of packets without descriptors.
+    pub byte_access: ByteAccess,
+    /// Whether its sources lend elements the bytes of packets that they hand past them.
+    pub lends_bytes: bool,
     /// The class of the element nearest to each of its elements that it works with, and where that is.
     pub partner: Option<Partner>,
     /// The class of elements of this name that have ports.
@@ -331,6 +335,8 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             checksums: Checksums::Right,
             bypass: &[],
             counts_only: false,
+            byte_access: ByteAccess::None,
+            lends_bytes: false,
             partner: None,
             ported: None,
             stage: None,
@@ -370,6 +376,7 @@ pub const fn per_packet<E: PerPacket>() -> Class {
         nodes(text, setup, workers, |_| E::SHARED, node)
     })
     .locked_if(E::SHARED)
+    .handling_bytes(E::BYTE_ACCESS)
     .in_chains::<E>(Some(StageKind::Packet))
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::class::{
     Checksums, FindCalls, FindDevice, FindStores, Partner, StageKind, StageType, StateSharing,
 };
-use crate::element::{Control, Describe};
+use crate::element::{ByteAccess, Control, Describe};
 
 impl Class {
     /// The same class, whose elements also run a program on the control thread,
@@ -106,6 +106,18 @@ impl Class {
     /// The same class, for elements whose state is an [`RwShared`](crate::shared::RwShared).
     pub const fn with_rw_shared_state(mut self) -> Class {
         self.description.sharing = StateSharing::ReadShared;
+        self
+    }
+
+    /// The same class, for sources that also hand over packets past elements that [handle their
+    /// bytes](crate::element::PerPacket::handle_bytes).
+    pub const fn with_lent_bytes(mut self) -> Class {
+        self.description.lends_bytes = true;
+        self
+    }
+
+    pub(super) const fn handling_bytes(mut self, access: ByteAccess) -> Class {
+        self.description.byte_access = access;
         self
     }
 

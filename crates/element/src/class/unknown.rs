@@ -1,6 +1,7 @@
 //! The class of elements whose class is not known.
 
 use super::{Checksums, Class, Description, Factory, Role, StateSharing, no_nodes};
+use crate::element::ByteAccess;
 use crate::headers::HeaderEffect;
 use crate::spec::Spec;
 
@@ -44,6 +45,8 @@ pub static UNKNOWN: Class = Class {
         checksums: Checksums::Right,
         bypass: &[],
         counts_only: false,
+        byte_access: ByteAccess::None,
+        lends_bytes: false,
         partner: None,
         ported: None,
         stage: None,

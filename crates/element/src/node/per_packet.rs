@@ -6,7 +6,7 @@ use crate::element::PerPacket;
 use crate::exec::Next;
 use crate::fate::{self, Fate, NOT_TAKEN};
 use crate::on::View;
-use castanet_packet::{Batch, Packet};
+use castanet_packet::{Batch, BurstBytes, Packet};
 
 /// A `PerPacket` element of one worker.
 // Two cache lines: neighbours prefetch in pairs, and no two workers may share one.
@@ -70,6 +70,15 @@ impl<E: PerPacket> PushRole for PerPacketNode<E> {
 }
 
 impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
+    fn byte_length(&self) -> Option<usize> {
+        self.body.config.byte_length()
+    }
+    fn handle_bytes(&mut self, bytes: &mut BurstBytes, fates: &mut [u8]) {
+        self.body.lend(|config, local| config.handle_bytes(local, bytes, fates));
+    }
+    fn count_handled(&mut self, packets: usize) {
+        self.body.lend(|config, local| config.count_handled(local, packets));
+    }
     fn native(&self) -> Option<String> {
         self.body.config.native()
     }

@@ -4,7 +4,7 @@ use super::Node;
 use crate::cx::Cx;
 use crate::element::NextRun;
 use crate::exec::Next;
-use castanet_packet::{Batch, PacketTotals};
+use castanet_packet::{Batch, BurstBytes, PacketTotals};
 
 /// An element into which packets are pushed. It is the first supertrait of all roles that have inputs,
 /// so that a node of any of them is one by the same virtual table.
@@ -34,6 +34,14 @@ pub trait ThroughRole: PushRole {
     fn counts_only(&self) -> bool {
         false
     }
+    /// As [`PerPacket::byte_length`](crate::element::PerPacket::byte_length).
+    fn byte_length(&self) -> Option<usize> {
+        None
+    }
+    /// As [`PerPacket::handle_bytes`](crate::element::PerPacket::handle_bytes).
+    fn handle_bytes(&mut self, _bytes: &mut BurstBytes, _fates: &mut [u8]) {}
+    /// As [`PerPacket::count_handled`](crate::element::PerPacket::count_handled).
+    fn count_handled(&mut self, _packets: usize) {}
     /// Counts packets that were handed past it.
     fn count(&mut self, _totals: PacketTotals, _cx: &mut Cx) {}
     /// The Rust expression for the element as a stage of a fused chain

@@ -1,5 +1,6 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
+use super::warn_of_unused;
 use castanet_element::packet::WordTest;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
@@ -89,13 +90,6 @@ impl Build for Classifier {
     }
 }
 
-/// Warns of outputs that no packet can reach.
-pub(super) fn warn_of_unused(program: &Program, setup: &Setup) {
-    for output in program.unused(setup.outputs) {
-        (setup.warn)(format!("output {output} matches no packets"));
-    }
-}
-
 #[handlers]
 impl Classifier {
     /// The program that Click makes of the patterns, one test a line; `matcher` tells what packets go
@@ -119,12 +113,22 @@ impl PerPacket for Classifier {
     type Fate = Port;
     const DECIDES_BURSTS: bool = true;
     const HAS_SUFFICIENT_TESTS: bool = true;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
 
     #[inline]
     fn decide_burst(&self, _: &mut (), packets: &mut [Packet], fates: &mut [u8]) -> bool {
         // Outputs are the indices of fates: `Port::known`.
         self.program.outputs_of_bytes(packets.iter().map(Packet::bytes), fates);
         true
+    }
+
+    fn byte_length(&self) -> Option<usize> {
+        self.program.length()
+    }
+
+    #[inline]
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
+        self.program.outputs_of_bytes(bytes.iter(), fates);
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
-use super::classifier::warn_of_unused;
+use super::warn_of_unused;
 use castanet_element::fate::NOT_TAKEN;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Lookups, Program, Rule, RuleError, word};
@@ -141,8 +141,8 @@ where
     type On = on::Ipv4;
     type Local = IpRulesState;
     type Fate = Port;
-
     const DECIDES_BURSTS: bool = true;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
 
     #[inline]
     fn decide_burst(
@@ -161,6 +161,25 @@ where
             program.outputs_of_frames(packets.iter_mut().map(datagram), NOT_TAKEN, lookups, fates);
         }
         true
+    }
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn handle_bytes(&self, state: &mut IpRulesState, bytes: &mut BurstBytes, fates: &mut [u8]) {
+        let (program, lookups) = (&self.program, &mut state.0);
+        let links = program.needs_link().then_some(());
+        if let Some(packets) = links.and_then(|()| bytes.link_and_network()) {
+            bytes.link_and_network().into_iter().for_each(|all| program.look_up(all, lookups));
+            program.outputs_of_frames(packets.map(Some), NOT_TAKEN, lookups, fates);
+        } else if let Some(packets) = bytes.network() {
+            bytes.network().into_iter().for_each(|all| program.look_up(all.map(alone), lookups));
+            program.outputs_of_frames(packets.map(alone).map(Some), NOT_TAKEN, lookups, fates);
+        } else {
+            // No element has marked headers.
+            fates.fill(NOT_TAKEN);
+        }
     }
 
     #[inline]
@@ -217,10 +236,16 @@ fn frame(packet: &mut Packet) -> Option<(&[u8], &[u8])> {
     Some((packet.mac_bytes(), packet.network_bytes()))
 }
 
+/// A packet without its link header.
+#[inline(always)]
+fn alone(network: &[u8]) -> (&[u8], &[u8]) {
+    (&[], network)
+}
+
 /// The same for rules that do not read the link header.
 #[inline(always)]
 fn datagram(packet: &mut Packet) -> Option<(&[u8], &[u8])> {
-    Some((&[], packet.ipv4()?.into_bytes()))
+    Some(alone(packet.ipv4()?.into_bytes()))
 }
 
 /// Results of the table lookups of the current burst, by worker.

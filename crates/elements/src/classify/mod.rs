@@ -8,6 +8,8 @@ pub mod ip_rules;
 mod rule_file;
 
 use castanet_element::class::*;
+use castanet_element::prelude::*;
+use castanet_kit::classify::Program;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
@@ -16,3 +18,10 @@ pub static CLASSES: &[Class] = &[
     per_packet::<ip_rules::IpRules<ip_classifier::IPClassifier>>(),
     per_packet::<ip_rules::IpRules<ip_filter::IPFilter>>().with_resources(rule_file::resources),
 ];
+
+/// Warns of outputs that no packet can reach.
+fn warn_of_unused(program: &Program, setup: &Setup) {
+    for output in program.unused(setup.outputs) {
+        (setup.warn)(format!("output {output} matches no packets"));
+    }
+}

@@ -60,6 +60,16 @@ impl PerPacket for StoreData {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Writes;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(self.0.offset as usize + self.0.data.0.len())
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+        let offset = self.0.offset as usize;
+        bytes.iter_mut().for_each(|bytes| self.write(&mut bytes[offset..]));
+    }
 
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let (offset, data) = (self.0.offset as usize, &self.0.data.0);
@@ -69,7 +79,14 @@ impl PerPacket for StoreData {
         if self.0.grow && packet.len() < offset + data.len() {
             packet.put_back(offset + data.len() - packet.len());
         }
-        let targets = packet.bytes_mut()[offset..].iter_mut().zip(data);
+        self.write(&mut packet.bytes_mut()[offset..]);
+    }
+}
+
+impl StoreData {
+    /// Writes to the bytes of a packet from the offset on.
+    fn write(&self, bytes: &mut [u8]) {
+        let targets = bytes.iter_mut().zip(&self.0.data.0);
         let masks = self.0.mask.0.iter().copied().chain(std::iter::repeat(u8::MAX));
         targets
             .zip(masks)

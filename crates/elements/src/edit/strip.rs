@@ -30,6 +30,15 @@ impl PerPacket for Strip {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(self.length as usize)
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+        bytes.strip(self.length as usize);
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {

@@ -1,5 +1,6 @@
 //! `Unstrip`: restores stripped bytes at the front of packets.
 
+use castanet_element::fate::NOT_TAKEN;
 use castanet_element::prelude::*;
 
 /// Restores the bytes that `Strip` removed, or adds bytes at the front of each packet.
@@ -21,6 +22,17 @@ impl PerPacket for Unstrip {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
+        if !bytes.unstrip(self.length.into()) {
+            fates.fill(NOT_TAKEN);
+        }
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {

@@ -1,6 +1,8 @@
 //! `EtherMirror`: swaps the source and destination Ethernet addresses.
 
+use super::for_each_header;
 use castanet_element::prelude::*;
+use castanet_element::wire::Ethernet;
 
 /// Swaps the source and destination addresses in the Ethernet header of each packet.
 ///
@@ -17,6 +19,16 @@ impl PerPacket for EtherMirror {
     type On = on::Ether;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Writes;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(Ethernet::LEN)
+    }
+
+    #[inline]
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+        for_each_header(bytes, Ethernet::mirror);
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), mut frame: Ether) {

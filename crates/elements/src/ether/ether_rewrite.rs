@@ -1,6 +1,8 @@
 //! `EtherRewrite`: sets the source and destination Ethernet addresses.
 
+use super::for_each_header;
 use castanet_element::prelude::*;
+use castanet_element::wire::Ethernet;
 
 /// Sets the source and destination addresses in the Ethernet header of each packet.
 ///
@@ -31,10 +33,26 @@ impl PerPacket for EtherRewrite {
     type On = on::Ether;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Writes;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(Ethernet::LEN)
+    }
+
+    #[inline]
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+        for_each_header(bytes, |header| self.rewrite(header));
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), mut frame: Ether) {
-        let header = &mut *frame;
+        self.rewrite(&mut frame);
+    }
+}
+
+impl EtherRewrite {
+    #[inline]
+    fn rewrite(&self, header: &mut Ethernet) {
         header.set_src(self.src);
         header.set_dst(self.dst);
     }

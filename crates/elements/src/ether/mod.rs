@@ -22,6 +22,8 @@ pub mod store_ether_address;
 pub mod truncate_fcs;
 
 use castanet_element::class::*;
+use castanet_element::prelude::*;
+use castanet_element::wire::Ethernet;
 
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
@@ -41,3 +43,13 @@ pub static CLASSES: &[Class] = &[
     per_packet::<store_ether_address::StoreEtherAddress>(),
     per_packet::<truncate_fcs::TruncateFCS>(),
 ];
+
+/// Has `change` change the Ethernet headers of packets without descriptors.
+#[inline(always)]
+fn for_each_header(bytes: &mut BurstBytes, change: impl Fn(&mut Ethernet)) {
+    for bytes in bytes.iter_mut() {
+        if let Some((header, _)) = Ethernet::from_prefix_mut(bytes) {
+            change(header);
+        }
+    }
+}

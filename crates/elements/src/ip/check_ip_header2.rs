@@ -51,6 +51,19 @@ impl PerPacket for CheckIPHeader2 {
     type On = on::Any;
     type Local = CheckIPHeaderState;
     type Fate = CheckIPHeaderExit;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(self.checker.byte_length())
+    }
+
+    fn handle_bytes(&self, _: &mut CheckIPHeaderState, bytes: &mut BurstBytes, fates: &mut [u8]) {
+        self.checker.check_bytes(bytes, fates);
+    }
+
+    fn count_handled(&self, state: &mut CheckIPHeaderState, packets: usize) {
+        state.count_handled(packets);
+    }
 
     #[inline]
     fn packet(&self, state: &mut CheckIPHeaderState, packet: &mut Packet) -> CheckIPHeaderExit {

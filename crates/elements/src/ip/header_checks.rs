@@ -1,5 +1,6 @@
 //! The IPv4 header check of `CheckIPHeader`, `CheckIPHeader2` and `IPInputCombo`.
 
+use castanet_element::fate::NOT_TAKEN;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
 use castanet_kit::ip_header::{Fault, HeaderCheck, PlainCheck};
@@ -60,6 +61,11 @@ impl CheckIPHeaderState {
     fn drop_details(&self) -> Value {
         let count = |fault: &Fault| (self.faults[*fault as usize], fault.text().into());
         Value::Counts(Fault::ALL.iter().map(count).collect())
+    }
+
+    /// Counts valid packets without descriptors.
+    pub(crate) fn count_handled(&mut self, packets: usize) {
+        self.count += packets as u64;
     }
 
     /// Reports the invalid packets of a burst.
@@ -145,6 +151,34 @@ impl HeaderChecker {
         CheckIPHeaderExit::Good
     }
 
+    /// The number of bytes that [`check_bytes`](Self::check_bytes) needs.
+    pub(crate) fn byte_length(&self) -> usize {
+        usize::from(self.offset) + Ipv4Header::LEN
+    }
+
+    /// Checks packets without descriptors, and cuts off their padding; those with options are not taken.
+    #[inline(always)]
+    pub(crate) fn check_bytes(&self, bytes: &mut BurstBytes, fates: &mut [u8]) {
+        let (offset, plain) = (usize::from(self.offset), self.check.plain());
+        let mut fates = fates.iter_mut();
+        bytes.cut(|packet| {
+            let header = packet.get(offset..).unwrap_or_default();
+            let checked = plain.check(header);
+            let fate =
+                checked.map_or_else(|| self.fate(header), |_| CheckIPHeaderExit::Good.index());
+            fates.next().into_iter().for_each(|it| *it = fate);
+            checked.map_or(packet.len(), |(total_len, _)| offset + usize::from(total_len))
+        });
+        bytes.mark_network(offset);
+    }
+
+    /// The fate of a packet that is not plain.
+    #[cold]
+    #[inline(never)]
+    fn fate(&self, header: &[u8]) -> u8 {
+        self.check.check(header).map_or_else(|fault| self.exit(fault).index(), |_| NOT_TAKEN)
+    }
+
     /// The Rust expression for [`check_packet`](Self::check_packet).
     pub(crate) fn native(&self) -> Option<String> {
         let PlainCheck { checksum, filter } = self.check.plain();
@@ -177,6 +211,11 @@ impl HeaderChecker {
         }
         state.drops += 1;
         state.faults[fault as usize] += 1;
+        self.exit(fault)
+    }
+
+    /// Where packets with a fault go.
+    fn exit(&self, fault: Fault) -> CheckIPHeaderExit {
         match fault {
             _ if self.two_outputs => CheckIPHeaderExit::Bad,
             Fault::Tiny => CheckIPHeaderExit::TinyPacket,

@@ -1,6 +1,8 @@
 //! `MarkIPHeader`: sets the IPv4 header annotation.
 
+use castanet_element::fate::NOT_TAKEN;
 use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
 use castanet_element::wire::ipv4::claimed_header_len;
 
 /// Sets the network header annotation of each packet to its IPv4 header.
@@ -28,6 +30,22 @@ impl PerPacket for MarkIPHeader {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(self.offset as usize + Ipv4Header::LEN)
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
+        let offset = self.offset as usize;
+        for (bytes, fate) in bytes.iter().zip(fates) {
+            let header = bytes.get(offset..).and_then(Ipv4Header::from_prefix);
+            if !header.is_some_and(|(header, _)| header.is_plain()) {
+                *fate = NOT_TAKEN;
+            }
+        }
+        bytes.mark_network(offset);
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {

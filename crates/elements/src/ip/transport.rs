@@ -1,5 +1,6 @@
 //! Transport segments: their checks, checksums and headers, for several elements.
 
+use castanet_element::fate::NOT_TAKEN;
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
 use castanet_element::wire::ipv4::{claimed_header_len, final_destination};
@@ -168,6 +169,31 @@ where
     type On = on::Any;
     type Local = TransportCheckState<P>;
     type Fate = TransportExit;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn handle_bytes(
+        &self,
+        _: &mut TransportCheckState<P>,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8],
+    ) {
+        let Some(packets) = bytes.network() else { return fates.fill(NOT_TAKEN) };
+        for (packet, fate) in packets.zip(fates) {
+            *fate = match check_bytes::<P>(packet, self.checksum) {
+                Some(Ok(())) => TransportExit::Good.index(),
+                Some(Err(fault)) => self.exit(fault).index(),
+                None => NOT_TAKEN,
+            };
+        }
+    }
+
+    fn count_handled(&self, state: &mut TransportCheckState<P>, packets: usize) {
+        state.count += packets as u64;
+    }
 
     #[inline]
     fn packet(&self, state: &mut TransportCheckState<P>, packet: &mut Packet) -> TransportExit {
@@ -194,6 +220,11 @@ impl<P: TransportProtocol> TransportCheck<P> {
         }
         state.drops += 1;
         state.by_fault[fault as usize] += 1;
+        self.exit(fault)
+    }
+
+    /// Where packets with a fault go.
+    fn exit(&self, fault: Fault) -> TransportExit {
         match fault {
             _ if self.two_outputs => TransportExit::Bad,
             Fault::Protocol => TransportExit::BadProtocol,
@@ -214,6 +245,23 @@ fn check<P: TransportProtocol>(ip: &Ipv4, checksum: bool) -> Result<(), Fault> {
     let packet = ip.packet();
     let (ip, bytes) = packet.ipv4_segment().ok_or(Fault::Length)?;
     P::check(|| pseudo(packet, ip, bytes.len()), bytes, checksum)
+}
+
+/// Checks the segment of a packet that is given from its network header on; `None` if that has options, or if the
+/// packet is a fragment.
+#[inline(always)]
+fn check_bytes<P: TransportProtocol>(packet: &[u8], checksum: bool) -> Option<Result<(), Fault>> {
+    let (ip, _) = Ipv4Header::from_prefix(packet).filter(|(ip, _)| ip.is_plain())?;
+    if ip.protocol() != P::NUMBER {
+        return Some(Err(Fault::Protocol));
+    }
+    if ip.is_fragment() {
+        return None;
+    }
+    let Some(segment) = packet.get(Ipv4Header::LEN..usize::from(ip.total_len())) else {
+        return Some(Err(Fault::Length));
+    };
+    Some(P::check(|| ip.pseudo(segment.len()), segment, checksum))
 }
 
 /// Checks a fragment. The checksum covers all fragments of the packet.

@@ -78,24 +78,26 @@ fn masked(sum: u32, mask: u8) -> u8 {
 impl HashSwitch {
     /// Decides about packets by a hash of `N` bytes.
     #[inline(always)]
-    fn decide_all<const N: usize>(&self, mask: u8, packets: &[Packet], fates: &mut [u8]) {
-        for (packet, fate) in packets.iter().zip(fates) {
-            let bytes = packet.bytes().get(self.start..).and_then(<[u8]>::first_chunk::<N>);
+    fn decide_all<'p, const N: usize>(
+        &self,
+        mask: u8,
+        packets: impl Iterator<Item = &'p [u8]>,
+        fates: &mut [u8],
+    ) {
+        for (packet, fate) in packets.zip(fates) {
+            let bytes = packet.get(self.start..).and_then(<[u8]>::first_chunk::<N>);
             let output = bytes.map_or(0, |bytes| masked(bits::sum_of_bytes(bytes), mask));
             *fate = Port::known(output).index();
         }
     }
-}
 
-impl PerPacket for HashSwitch {
-    type On = on::Any;
-    type Local = ();
-    type Fate = Port;
-    const DECIDES_BURSTS: bool = true;
-
-    /// For an address, or two.
-    #[inline]
-    fn decide_burst(&self, _: &mut (), packets: &mut [Packet], fates: &mut [u8]) -> bool {
+    /// Decides about packets by a hash of an address or two; `false`, and nothing is done, if it is another one.
+    #[inline(always)]
+    fn decide_together<'p>(
+        &self,
+        packets: impl Iterator<Item = &'p [u8]>,
+        fates: &mut [u8],
+    ) -> bool {
         match (self.end - self.start, self.mask) {
             (4, Some(mask)) => self.decide_all::<4>(mask, packets, fates),
             (8, Some(mask)) => self.decide_all::<8>(mask, packets, fates),
@@ -104,15 +106,46 @@ impl PerPacket for HashSwitch {
         true
     }
 
+    /// The output of a packet.
     #[inline]
-    fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
-        let Some(bytes) = packet.bytes().get(self.start..self.end) else { return Port::nth(0) };
+    fn output(&self, packet: &[u8]) -> Port {
+        let Some(bytes) = packet.get(self.start..self.end) else { return Port::nth(0) };
         let sum = bits::sum_of_bytes(bytes);
         // A division takes longer than all the rest.
         Port::nth(match self.mask {
             Some(mask) => masked(sum, mask),
             None => (sum % u32::from(self.outputs)) as u8,
         })
+    }
+}
+
+impl PerPacket for HashSwitch {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+    const DECIDES_BURSTS: bool = true;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    #[inline]
+    fn decide_burst(&self, _: &mut (), packets: &mut [Packet], fates: &mut [u8]) -> bool {
+        self.decide_together(packets.iter().map(Packet::bytes), fates)
+    }
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(self.end)
+    }
+
+    #[inline]
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
+        if !self.decide_together(bytes.iter(), fates) {
+            let outputs = bytes.iter().map(|packet| self.output(packet).index());
+            fates.iter_mut().zip(outputs).for_each(|(fate, output)| *fate = output);
+        }
+    }
+
+    #[inline]
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
+        self.output(packet.bytes())
     }
 }
 

@@ -21,6 +21,7 @@ use crate::sys::dpdk::{
     self as sys, CopyResult, LinkStatus, Mbufs, Port, PortStats, RxMetadata, TsoRequest, TxCaps,
     TxResult,
 };
+use castanet_element::bypass::BytesHandler;
 use castanet_packet::{Batch, PacketTotals, Pool};
 use claims::Claim;
 use interrupts::Interrupts;
@@ -30,7 +31,7 @@ use std::os::fd::RawFd;
 use std::time::{Duration, Instant};
 use transmitter::{MbufSink, Transmitter};
 
-pub(crate) use crate::sys::dpdk::MOST_POOLS;
+pub(crate) use crate::sys::dpdk::{MOST_POOLS, OtherPackets};
 pub use claims::{MempoolConfig, configure, pools};
 pub(crate) use flow_rules::{PortRules, read as read_flow_rules};
 pub use options::{Checksums, Options, Pause, RxQueues, TxQueues, Vmdq};
@@ -345,16 +346,17 @@ impl Dpdk {
         !aggregate && !timestamps && !paint_queue && rx_checksums == Checksums::default()
     }
 
-    /// Receives up to `max` packets and sends them unchanged by another port, where
-    /// [`Dpdk::can_forward`] allows it; says how many. Packets that need the slow path or find
-    /// no room in the transmit ring are added to `batch`, and are to be sent after these. If nothing
-    /// was received, the caller must still call [`Device::receive`], which revives ports.
-    pub fn forward(
+    /// Receives up to `max` packets and sends them by another port, unchanged or as `handler` leaves their
+    /// bytes, where [`Dpdk::can_forward`] allows it; says how many. Of the other packets that were received, the
+    /// unsent ones are to be sent after these, and those that `handler` refuses are to go their usual way. If
+    /// nothing was received, the caller must still call [`Device::receive`], which revives ports.
+    pub(crate) fn forward(
         &mut self,
         to: &mut Dpdk,
         pool: &Pool,
-        batch: &mut Batch,
+        mut others: OtherPackets,
         max: usize,
+        mut handler: Option<BytesHandler>,
     ) -> PacketTotals {
         let Some(to_queue) = to.tx_queue.filter(|_| to.segments.is_empty()) else {
             return PacketTotals::default();
@@ -364,25 +366,26 @@ impl Dpdk {
         let (mut count, mut bytes) = (0, 0);
         for _ in 0..queues {
             let queue = rx.start + next_round_robin(&mut self.next, queues);
-            let onto = (&*to.claim.port, to_queue);
-            let (tx_result, rx_result) =
-                port.forward(queue, onto, (mbufs, pool), batch, max - count);
-            count += tx_result.packets;
-            bytes += tx_result.bytes;
-            self.stats.received_bytes += rx_result.bytes;
-            self.stats.received += rx_result.packets as u64;
-            self.stats.no_frame += rx_result.lost as u64;
-            self.stats.malformed += rx_result.malformed as u64;
-            if count == max || !batch.is_empty() {
+            let (onto, left) = ((&*to.claim.port, to_queue), max - count);
+            let handler = handler.as_mut().map(|it| &mut **it as _);
+            let again = others.again();
+            let result = port.forward(queue, onto, (mbufs, pool), again, left, handler);
+            count += result.sent.packets;
+            bytes += result.sent.bytes;
+            self.stats.received_bytes += result.rest.bytes + result.cut;
+            self.stats.received += result.rest.packets as u64;
+            self.stats.no_frame += result.rest.lost as u64;
+            self.stats.malformed += result.rest.malformed as u64;
+            if count == max || !others.are_none() {
                 break;
             }
         }
-        let totals = PacketTotals { packets: count as u64, bytes };
-        self.stats.received += totals.packets;
+        let sent = PacketTotals { packets: count as u64, bytes };
+        self.stats.received += sent.packets;
         self.stats.received_bytes += bytes;
-        to.stats.sent += totals.packets;
+        to.stats.sent += sent.packets;
         to.stats.sent_bytes += bytes;
-        totals
+        sent
     }
 
     /// Revives a port without traffic, if its next attempt is due.

@@ -350,7 +350,7 @@ impl Source for FromDevice {
         };
         let n = if self.settings.burst > 0 { self.settings.burst as usize } else { n };
         if self.is_plain() {
-            let passed = cx.bypass(|to: &ToDevice, tx, cx| to.pass(tx, device, n, cx));
+            let passed = cx.bypass(|to: &ToDevice, tx, _, cx| to.pass(tx, device, n, cx));
             if passed.is_some_and(|passed| passed.packets > 0) {
                 local.backoff.reset();
                 return NextRun::Again;

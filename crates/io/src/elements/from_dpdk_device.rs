@@ -7,9 +7,9 @@ use super::dpdk_flow_rules::{self, FlowRules};
 use super::emit_switch::EmitSwitch;
 use super::metrics;
 use super::poll_backoff::PollBackoff;
+use super::port_bypass::PortBypass;
 use super::rss_table;
 use super::rx_placement::{AvailableQueues, nonnegative, same_shares};
-use super::to_dpdk_device::ToDPDKDevice;
 use crate::device::Device;
 use crate::dpdk::{Dpdk, Options, RxQueues};
 use crate::error::IoError;
@@ -40,7 +40,9 @@ use castanet_kit::flow_rules::FlowRule;
 /// interrupt, if the port's driver supports interrupts.
 ///
 /// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDPDKDevice`, bursts go
-/// on without inspection of the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it;
+/// on without inspection of the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it.
+/// Elements between the two that need no annotations, such as `Classifier`, `IPFilter` and `EtherMirror`, get
+/// the bytes alone of packets that go on to the `ToDPDKDevice`.
 /// `castanet explain` shows where.
 ///
 /// The element checks the lengths that a peer states against the buffers, and counts packets with
@@ -79,10 +81,6 @@ pub struct FromDPDKDevice {
     reserved: (u16, u16),
 }
 
-/// Number of bursts that the element forwards at once to a `ToDPDKDevice`: no element
-/// between them has to hold the packets, and the cost of a call is shared by more packets.
-const FORWARDED_BURSTS: usize = 8;
-
 /// The exit of received packets.
 #[derive(Fate)]
 pub enum FromDPDKDeviceExit {
@@ -107,6 +105,7 @@ pub struct FromDPDKDeviceState {
     #[flatten]
     switch: EmitSwitch,
     backoff: PollBackoff,
+    bypass: PortBypass,
     /// Whether the port's interrupts have failed, so that the worker polls.
     interrupts_failed: bool,
     /// Number of packets lost for lack of mbufs, as last reported.
@@ -546,13 +545,9 @@ impl Source for FromDPDKDevice {
             // A driver may deliver packets a moment after its interrupt: keeps polling.
             local.backoff.reset();
         }
-        if device.can_forward() {
-            let passed = cx
-                .bypass(|to: &ToDPDKDevice, tx, cx| to.pass(tx, device, FORWARDED_BURSTS * n, cx));
-            if passed.is_some_and(|passed| passed.packets > 0) {
-                local.backoff.reset();
-                return NextRun::Again;
-            }
+        if local.bypass.run(device, n, FromDPDKDeviceExit::Packet, cx) {
+            local.backoff.reset();
+            return NextRun::Again;
         }
         let mut interrupt = None;
         loop {

@@ -41,6 +41,7 @@ mod method;
 mod metrics;
 mod patterns;
 mod poll_backoff;
+mod port_bypass;
 pub mod raw_socket;
 mod ring_args;
 mod rss_device;
@@ -83,7 +84,8 @@ pub static CLASSES: &[Class] = &[
     source::<from_dpdk_device::FromDPDKDevice>()
         .with_resources(from_dpdk_device::resources)
         .with_device(from_dpdk_device::device)
-        .with_bypass(&["ToDPDKDevice"]),
+        .with_bypass(&["ToDPDKDevice"])
+        .with_lent_bytes(),
     source::<from_dpdk_ring::FromDPDKRing>(),
     source::<from_dump::FromDump>()
         .with_resources(from_dump::resources)

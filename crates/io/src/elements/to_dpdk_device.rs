@@ -5,8 +5,9 @@ use super::dpdk::{Offloads, PortInfo, count, open, start};
 use super::metrics;
 use super::rx_placement::{nonnegative, same_shares};
 use super::tx_queue::{Room, TxQueue};
-use crate::dpdk::{Dpdk, Options, TxQueues};
+use crate::dpdk::{Dpdk, Options, OtherPackets, TxQueues};
 use crate::sys::dpdk::PortStats;
+use castanet_element::bypass::BytesHandler;
 use castanet_element::device as devices;
 use castanet_element::device::{Queues, RxThreads};
 use castanet_element::prelude::*;
@@ -307,23 +308,28 @@ impl ToDPDKDevice {
         }
     }
 
-    /// Forwards up to `max` packets from the port `from` without inspection; how many were received.
+    /// Forwards up to `max` packets from the port `from` without making packets of them, but for their bytes
+    /// that `handler` handles; how many went this way. Those that `handler` refuses are added to `refused`.
     /// Receives none while packets wait, which would be overtaken.
     pub(super) fn pass(
         &self,
         local: &mut ToDPDKDeviceState,
-        from: &mut Dpdk,
+        (from, refused): (&mut Dpdk, &mut Batch),
         max: usize,
+        handler: Option<BytesHandler>,
         cx: &mut Cx,
     ) -> PacketTotals {
-        let mut batch = Batch::new();
+        let mut unsent = Batch::new();
         let device = local.device.get_mut().filter(|_| local.waiting.len() == 0);
-        let sent = device.map(|to| from.forward(to, cx.pool(), &mut batch, max));
+        let sent = device.map(|to| {
+            let others = OtherPackets { unsent: &mut unsent, refused };
+            from.forward(to, cx.pool(), others, max, handler)
+        });
         let mut totals = sent.unwrap_or_default();
         cx.count_consumed(totals.packets as usize);
-        if !batch.is_empty() {
-            totals += batch.totals();
-            self.send(local, batch, cx);
+        if !unsent.is_empty() {
+            totals += unsent.totals();
+            self.send(local, unsent, cx);
         }
         totals
     }

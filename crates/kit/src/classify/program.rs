@@ -176,6 +176,13 @@ impl Program {
         }
     }
 
+    /// The number of bytes of a packet on which its output by [`Program::output_of_bytes`] depends, where packets have as
+    /// many; `None` if it is not known.
+    pub fn length(&self) -> Option<usize> {
+        let ends = self.test_graph()?.nodes.iter().map(|node| usize::from(node.test.offset) + 4);
+        Some(ends.max().unwrap_or(0))
+    }
+
     /// Runs a program of IP patterns on a packet from its network header on; `None` drops it.
     ///
     /// Patterns that read the link header do not match; see [`Program::output_of_frame`].

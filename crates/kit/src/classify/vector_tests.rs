@@ -133,4 +133,20 @@ proptest! {
         let (together, alone) = outputs_of_bytes(&classifier(texts), &packets);
         prop_assert_eq!(together, alone);
     }
+    #[test]
+    fn outputs_depend_on_no_bytes_behind_the_length_of_a_program(
+        texts in prop::collection::vec(
+            prop::collection::vec("!?[0-9]/([0-1?]{2}|[0-1?]{4}|[0-1]{4}%0[0-1]f?)", 1..3), 0..8,
+        ),
+        packets in prop::collection::vec(prop::collection::vec(0u8..2, 16..20), 0..40),
+    ) {
+        let texts = texts.into_iter().map(|clauses| clauses.join(" ").replace("f?", "f0"));
+        let rules = classifier(texts);
+        let length = Program::compile(&rules).length();
+        let length = length.expect("so few rules are tests");
+        prop_assert!(length <= 12);
+        let short: Vec<_> = packets.iter().map(|packet| packet[..length].to_vec()).collect();
+        let (short, whole) = (outputs_of_bytes(&rules, &short), outputs_of_bytes(&rules, &packets));
+        prop_assert_eq!(short, whole);
+    }
 }

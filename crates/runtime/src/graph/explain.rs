@@ -239,12 +239,16 @@ pub fn passes(graph: &Graph, plan: &fuse::FusionPlan) -> String {
         }
     }
     for bypass in &plan.bypasses {
-        let names: Vec<_> = std::iter::once(&bypass.from)
-            .chain(&bypass.path)
-            .map(|&at| graph.elements[at].name.as_str())
+        let names: Vec<_> = std::iter::once(bypass.from)
+            .chain(bypass.path.elements())
+            .map(|at| graph.elements[at].name.as_str())
             .collect();
         let names = names.join(" -> ");
-        _ = writeln!(out, "  {names}, without a look at the packets where devices allow it");
+        let how = match bypass.path.handles_bytes() {
+            true => "by the bytes of the packets where devices allow it",
+            false => "without a look at the packets where devices allow it",
+        };
+        _ = writeln!(out, "  {names}, {how}");
     }
     if out.is_empty() {
         out += "  none: each element is visited by itself\n";

@@ -4,12 +4,10 @@
 //! ([`castanet_element::node::fused`]), in order. It does not go on into an element to which
 //! packets also come from elsewhere, so no element is in two chains. Where the compiled chain divides
 //! at its last element, all outputs are followed whose classes are those of its branches.
-//!
-//! The step also finds sources that hand packets to another element without a look at them
-//! ([`Cx::bypass`](castanet_element::cx::Cx::bypass)).
 
 use super::Graph;
 use super::assign::Assignment;
+use super::bypass::{self, Bypass};
 use castanet_element::class::Role;
 use castanet_element::flow::Flow;
 use castanet_element::node::fused::{
@@ -18,18 +16,11 @@ use castanet_element::node::fused::{
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Elements that run as fused chains.
+/// Elements that run as fused chains, and sources that hand packets past elements.
 #[derive(Default)]
 pub struct FusionPlan {
     pub(crate) chains: Vec<ChainPlan>,
     pub(crate) bypasses: Vec<Bypass>,
-}
-
-/// A source whose packets an element takes without a look at them.
-pub(crate) struct Bypass {
-    pub(crate) from: usize,
-    /// The elements between, which only count packets, and the one that takes them.
-    pub(crate) path: Vec<usize>,
 }
 
 /// A fused chain.
@@ -56,7 +47,7 @@ impl FusionPlan {
     pub(crate) fn leave_out_single(&mut self, plan: &Assignment) {
         self.chains.retain(|chain| !chain.members.iter().any(|member| plan[member.node].single));
         let single = |bypass: &Bypass| {
-            plan[bypass.from].single || bypass.path.iter().any(|&element| plan[element].single)
+            plan[bypass.from].single || bypass.path.elements().any(|element| plan[element].single)
         };
         self.bypasses.retain(|bypass| !single(bypass));
     }
@@ -78,7 +69,7 @@ pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
         .flat_map(heads)
         .filter_map(|at| Some((search(at.0, at.1, &free)?.members.len(), Reverse(at))))
         .collect();
-    let mut plan = FusionPlan { chains: Vec::new(), bypasses: bypasses(graph) };
+    let mut plan = FusionPlan { chains: Vec::new(), bypasses: bypass::find(graph) };
     while let Some((length, Reverse((fusion, node)))) = candidates.pop() {
         // Chains taken since may have left less of it.
         let Some(mut chain) = search(fusion, node, &free) else { continue };
@@ -131,33 +122,6 @@ fn chain_from(
         }
     }
     Some(ChainPlan { fusions: vec![fusion], members, branch_ports })
-}
-
-/// Finds the sources whose packets go to an element that takes them without a look at them.
-fn bypasses(graph: &Graph) -> Vec<Bypass> {
-    let sources =
-        (0..graph.elements.len()).filter(|&it| !graph.elements[it].class.bypass.is_empty());
-    sources.filter_map(|from| Some(Bypass { from, path: bypass_path(graph, from)? })).collect()
-}
-
-/// The elements on the way of a source's packets up to the one that takes them without a look at them.
-fn bypass_path(graph: &Graph, source: usize) -> Option<Vec<usize>> {
-    let takers = graph.elements[source].class.bypass;
-    let (mut path, mut last) = (Vec::new(), source);
-    loop {
-        let mut leaving = graph.out_edges(last).filter(|edge| edge.flow != Flow::Pull);
-        let (edge, None) = (leaving.next()?, leaving.next()) else { return None };
-        last = edge.to.node;
-        let it = &graph.elements[last];
-        let is_met_again = path.contains(&last);
-        path.push(last);
-        if takers.contains(&it.class.spec.class) && it.outputs.is_empty() {
-            return Some(path);
-        }
-        if is_met_again || !it.class.counts_only {
-            return None;
-        }
-    }
 }
 
 /// A stage before the chain divides.

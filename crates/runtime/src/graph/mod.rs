@@ -13,6 +13,7 @@ use castanet_element::setup::{Configuration, PeerElement};
 use std::collections::HashMap;
 
 pub mod assign;
+pub(crate) mod bypass;
 pub mod carries;
 pub mod checksums;
 pub mod classes;

@@ -545,7 +545,7 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
         slots[head].chain = chain.map(Box::new);
     }
     for bypass in &plan.bypasses {
-        slots[bypass.from].bypass.clone_from(&bypass.path);
+        slots[bypass.from].bypass = Some(Box::new(bypass.path.clone()));
     }
 }
 
@@ -572,7 +572,7 @@ fn slot(graph: &Graph, element: usize, node: Option<RoleNode>, plan: &assign::El
         role: it.class.role,
         outputs: outputs(graph, element),
         first_output: it.class.first_output,
-        bypass: Vec::new(),
+        bypass: None,
         upstream,
         waiters: plan.waiters.clone(),
         pullers: plan.pullers.clone(),

@@ -1,19 +1,12 @@
 //! The elements of a worker, as far as one of them may reach the others.
 
+use super::bypass;
 use super::slot::WorkerGraph;
 use super::transfer::pull_input;
-use castanet_element::cx::{Cx, Peers};
+use castanet_element::bypass::BypassTarget;
+use castanet_element::cx::Peers;
 use castanet_element::exec::ExecState;
-use castanet_element::node::RoleNode;
 use castanet_packet::{Batch, PacketTotals};
-use std::any::Any;
-
-impl WorkerGraph {
-    /// Whether packets may be handed past the element.
-    fn counts_only(&self, element: usize) -> bool {
-        matches!(&self.slots[element].node, Some(RoleNode::Through(node)) if node.counts_only())
-    }
-}
 
 impl Peers for WorkerGraph {
     fn pull(&mut self, exec: &mut ExecState, me: usize, input: usize, n: usize, into: &mut Batch) {
@@ -23,29 +16,12 @@ impl Peers for WorkerGraph {
         }
     }
 
-    fn bypass(&mut self, me: usize) -> Option<(usize, &mut dyn Any)> {
-        if self.sees_all {
-            return None;
-        }
-        let (&to, past) = self.slots[me].bypass.split_last()?;
-        if !past.iter().all(|&element| self.counts_only(element)) {
-            return None;
-        }
-        match self.slots[to].node.as_mut()? {
-            RoleNode::Through(node) => Some((to, &mut **node)),
-            _ => None,
-        }
+    fn bypass(&mut self, me: usize, lend: &mut dyn FnMut(BypassTarget)) -> bool {
+        !self.sees_all && bypass::lend(&mut self.slots, me, lend)
     }
 
     fn count_past(&mut self, exec: &mut ExecState, me: usize, totals: PacketTotals) {
-        for place in 0..self.slots[me].bypass.len().saturating_sub(1) {
-            let me = self.slots[me].bypass[place];
-            exec.counters[me].input += totals.packets;
-            exec.counters[me].output += totals.packets;
-            if let Some(RoleNode::Through(node)) = &mut self.slots[me].node {
-                node.count(totals, &mut Cx { exec: &mut *exec, me, peers: None });
-            }
-        }
+        bypass::count(&mut self.slots, exec, me, totals);
     }
 
     fn room_below(&self, me: usize) -> usize {

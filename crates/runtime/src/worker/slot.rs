@@ -2,6 +2,7 @@
 
 use super::chain::FusedChain;
 use super::transfer::limits::{Deadline, MAX_HOPS};
+use crate::graph::bypass::BypassPath;
 use crate::graph::target::Target;
 use crate::graph::task::TaskRef;
 use castanet_element::class::Role;
@@ -27,9 +28,9 @@ pub struct Slot {
     pub outputs: Vec<Option<Target>>,
     /// The output whose packets go on first.
     pub first_output: u8,
-    /// The element to which it may hand packets by
-    /// [`Cx::bypass`](castanet_element::cx::Cx::bypass), behind those past which they go; empty if there is none.
-    pub bypass: Vec<usize>,
+    /// The way of packets that it may hand to another element by
+    /// [`Cx::bypass`](castanet_element::cx::Cx::bypass).
+    pub(crate) bypass: Option<Box<BypassPath>>,
     /// Where each pull input pulls; `None` for push inputs.
     pub upstream: Vec<Option<Target>>,
     /// Tasks to wake when packets come to rest here.
@@ -84,6 +85,14 @@ pub(crate) fn through_at(slots: &[Slot], me: usize) -> Option<&dyn ThroughRole> 
     match slots[me].within {
         None => slots[me].node.as_ref()?.through(),
         Some((head, place)) => slots[head].chain.as_ref()?.fused.peek(place),
+    }
+}
+
+/// The same, to run.
+pub(crate) fn through_at_mut(slots: &mut [Slot], me: usize) -> Option<&mut dyn ThroughRole> {
+    match slots[me].within {
+        None => slots[me].node.as_mut()?.through_mut(),
+        Some(within) => Some(in_chain_mut(slots, within)?),
     }
 }
 

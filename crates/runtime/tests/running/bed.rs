@@ -1,6 +1,8 @@
 //! The bed that the tests lie in: a router of small elements, and its balance.
 
-use crate::{calls, deferred, drops, elements, moving, probes, queues, replaced, straight};
+use crate::{
+    calls, deferred, drops, elements, lent_bytes, moving, probes, queues, replaced, straight,
+};
 use castanet_element::class::Library;
 use castanet_runtime::console::SilentConsole;
 use castanet_runtime::router::{HotSwapSource, Options, Router};
@@ -14,6 +16,7 @@ pub(crate) fn library() -> Library {
         deferred::CLASSES,
         drops::CLASSES,
         elements::CLASSES,
+        lent_bytes::CLASSES,
         moving::CLASSES,
         probes::CLASSES,
         queues::CLASSES,

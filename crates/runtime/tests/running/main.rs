@@ -12,6 +12,7 @@ mod drops;
 mod elements;
 mod faults;
 mod fused;
+mod lent_bytes;
 mod moving;
 mod probes;
 mod queues;

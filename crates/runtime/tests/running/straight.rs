@@ -19,7 +19,7 @@ impl Source for Pour {
     fn produce(&self, poured: &mut CountState, n: usize, cx: &mut Cx) -> NextRun {
         let n = n.min((self.limit - poured.count) as usize);
         poured.count += n as u64;
-        let handed = cx.bypass(|_: &Drain, drained, cx| {
+        let handed = cx.bypass(|_: &Drain, drained, _, cx| {
             drained.unseen += n as u64;
             cx.count_consumed(n);
             PacketTotals { packets: n as u64, bytes: 10 * n as u64 }

@@ -48,6 +48,13 @@ make_burst(struct rte_mbuf **mbufs, uint64_t all, const struct castanet_template
     return make_packets(mbufs, all, template, packets);
 }
 
+/* Makes packets of mbufs in place that were received before. */
+struct castanet_rx_burst castanet_dpdk_make(struct rte_mbuf **mbufs, unsigned n,
+                                            const struct castanet_template *template,
+                                            struct castanet_packet *packets) {
+    return make_burst(mbufs, n, template, packets);
+}
+
 /* Receives up to n packets, at most BURST. Mbufs from the first that is no packet in place are left
  * as they are. */
 struct castanet_rx_burst castanet_dpdk_receive(uint16_t port, uint16_t queue,
@@ -66,80 +73,6 @@ struct castanet_rx_burst castanet_dpdk_dequeue(struct rte_ring *ring,
     n = RTE_MIN(n, (unsigned)BURST);
     uint64_t all = rte_ring_dequeue_burst(ring, (void **)mbufs, n, NULL);
     return make_burst(mbufs, all, template, packets);
-}
-
-/* Number of mbufs from the first on that can be sent unchanged: each whole, of a length that needs
- * no slow path, and with equal pkt_len and data_len, since drivers use either. Adds up their
- * bytes, and clears ol_flags: flags of reception would mean other things to the sending port. */
-__rte_noinline uint64_t castanet_dpdk_forwardable(struct rte_mbuf **mbufs, uint64_t all,
-                                                  const struct castanet_tx_limits *limits,
-                                                  uint64_t *bytes) {
-    uint64_t sum = 0, i = 0;
-    for (; i < all; i++) {
-        struct rte_mbuf *mbuf = mbufs[i];
-        const uint64_t shape = shape_of(mbuf);
-        const uint32_t room = *(const volatile uint16_t *)&mbuf->buf_len;
-        const uint32_t len = *(const volatile uint32_t *)&mbuf->pkt_len;
-        if (!is_one(shape, room) || !is_direct(mbuf) ||
-            len != *(const volatile uint16_t *)&mbuf->data_len || len > room - start_of(shape) ||
-            len < limits->shortest || len > limits->longest)
-            break;
-        mbuf->ol_flags = 0;
-        sum += len;
-    }
-    *bytes = sum;
-    return i;
-}
-
-/* As castanet_dpdk_forwardable, for mbufs that only their driver writes to: each has equal lengths
- * then. It is faster where all have the first one's shape; they have as much room, too, since a
- * driver fills a queue from one mempool. The shapes are checked once, at the end: a branch for each
- * mbuf costs more. */
-static __rte_always_inline uint64_t forwardable_alike(struct rte_mbuf **mbufs, uint64_t all,
-                                                      const struct castanet_tx_limits *limits,
-                                                      uint64_t *bytes) {
-    if (unlikely(all == 0))
-        return 0;
-    const castanet_words first = header_words(mbufs[0]);
-    const uint32_t buffer = mbufs[0]->buf_len;
-    if (!is_one(first[0], buffer) || first[1] != 0)
-        return castanet_dpdk_forwardable(mbufs, all, limits, bytes);
-    const uint32_t room = buffer - start_of(first[0]);
-    const uint32_t shortest = limits->shortest, longest = RTE_MIN(room, limits->longest);
-    castanet_words odd = first ^ first;
-    uint64_t sum = 0, i = 0;
-#pragma GCC unroll 4
-    for (; i < all; i++) {
-        uint32_t len = mbufs[i]->pkt_len;
-        odd |= header_words(mbufs[i]) ^ first;
-        if (unlikely(len - shortest > longest - shortest))
-            break;
-        sum += len;
-    }
-    if (unlikely(i < all) || unlikely((odd[0] | odd[1]) != 0) || unlikely(longest < shortest))
-        return castanet_dpdk_forwardable(mbufs, all, limits, bytes);
-    *bytes = sum;
-    return i;
-}
-
-/* Receives up to n packets, at most BURST, and sends them unchanged, up to the first that needs
- * the slow path or finds no room; the caller owns the mbufs from that on. If shared, a peer may
- * write to the mbufs at any time. */
-struct castanet_forwarded_burst
-castanet_dpdk_forward(uint16_t from, uint16_t from_queue, bool shared, uint16_t to,
-                      uint16_t to_queue, const struct castanet_tx_limits *limits,
-                      struct rte_mbuf **mbufs, unsigned n) {
-    uint64_t all = rte_eth_rx_burst(from, from_queue, mbufs, RTE_MIN(n, (unsigned)BURST));
-    uint64_t bytes = 0, ready, sent = 0;
-    if (unlikely(shared))
-        ready = castanet_dpdk_forwardable(mbufs, all, limits, &bytes);
-    else
-        ready = forwardable_alike(mbufs, all, limits, &bytes);
-    if (likely(ready > 0))
-        sent = rte_eth_tx_burst(to, to_queue, mbufs, ready);
-    for (uint64_t i = sent; unlikely(i < ready); i++)
-        bytes -= mbufs[i]->pkt_len;
-    return (struct castanet_forwarded_burst){.all = all, .sent = sent, .bytes = bytes};
 }
 
 /* Makes a packet of one mbuf in place; false if it cannot be one. */

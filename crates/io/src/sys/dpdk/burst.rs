@@ -2,7 +2,7 @@
 
 use super::eal::enter_thread;
 use super::pool::{Mbufs, mbuf_pool_bits};
-use super::shim::{self, BURST, FORWARDED, ForwardedBurst, Mbuf, PacketTemplate, RxBurst, TxBurst};
+use super::shim::{self, BURST, Mbuf, PacketTemplate, RxBurst, TxBurst};
 use super::types::{RxMetadata, RxResult, TxResult};
 use castanet_packet::{Batch, Packet, Pool, RawPacket, anno};
 use std::mem::MaybeUninit;
@@ -87,42 +87,6 @@ pub(super) unsafe fn transmit(
     tx_result
 }
 
-/// Receives up to `max` packets and forwards them by `call`, which must do both as
-/// `castanet_dpdk_forward` does, until a burst is not forwarded whole. Returns counts of packets
-/// forwarded, and of those of the last burst that were added to `batch` instead.
-///
-/// # Safety
-/// `call` must keep this contract, and give up the mbufs that it did not send.
-#[inline]
-pub(super) unsafe fn forward(
-    (mbufs, pool): (&Mbufs, &Pool),
-    batch: &mut Batch,
-    max: usize,
-    mut call: impl FnMut(*mut *mut Mbuf, u32) -> ForwardedBurst,
-) -> (TxResult, RxResult) {
-    let (mut tx_result, mut rx_result) = (TxResult::default(), RxResult::default());
-    enter_thread();
-    let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; FORWARDED];
-    let first: *mut *mut Mbuf = burst.as_mut_ptr().cast();
-    while tx_result.packets < max {
-        let wanted = (max - tx_result.packets).min(FORWARDED);
-        let ForwardedBurst { all, sent, bytes } = call(first, wanted as u32);
-        tx_result.packets += sent as usize;
-        tx_result.bytes += bytes;
-        if all > sent {
-            // SAFETY: `call` has written `all` mbufs, and has given up those behind `sent`.
-            let rest = unsafe {
-                std::slice::from_raw_parts(first.add(sent as usize), (all - sent) as usize)
-            };
-            receive_slow_path(rest, mbufs, pool, batch, RxMetadata::default(), &mut rx_result);
-        }
-        if (sent as usize) < wanted {
-            break;
-        }
-    }
-    (tx_result, rx_result)
-}
-
 /// A port's data about a received packet beside its bytes.
 struct MbufMetadata {
     /// As `castanet_dpdk_rx_metadata` returns them.
@@ -174,7 +138,7 @@ fn apply_metadata_in_place(packet: &mut Packet, metadata: RxMetadata, rx_result:
 
 /// Slow path of reception: mbufs that cannot become packets in place are copied.
 #[cold]
-fn receive_slow_path(
+pub(super) fn receive_slow_path(
     rest: &[*mut Mbuf],
     mbufs: &Mbufs,
     pool: &Pool,
@@ -398,6 +362,57 @@ mod tests {
             (mbuf.start, mbuf.owners, mbuf.parts, mbuf.port, mbuf.pool) = (128, 1, 1, 3, 0);
             // A port's flags: there is a hash, and the checksum is right.
             (mbuf.flags, mbuf.packet, mbuf.len) = (0x82, len.into(), len);
+        }
+    }
+
+    #[test]
+    fn bursts_of_alike_mbufs_are_known_as_such() {
+        let mut all: Vec<_> = (0..BURST).map(|_| fake(100, 1)).collect();
+        let limits = TxLimits { shortest: 60, longest: 1514, tx_checksums: 0, reserved: 0 };
+        let template = PacketTemplate { pool: std::ptr::null(), marks: 0, room: ROOM as u64 };
+        let mut numbers = Numbers(4);
+        for round in 0..2000 {
+            make_alike(&mut all, &mut numbers);
+            let count = 1 + numbers.below(BURST as u64) as usize;
+            all.iter_mut().for_each(|it| it.flags = 0);
+            let odd = &mut all[numbers.below(count as u64) as usize];
+            let len = odd.packet;
+            match numbers.below(16) {
+                0 => odd.start = 130,
+                1 => odd.owners = 2,
+                2 => odd.parts = 2,
+                3 => odd.port = 4,
+                4 => odd.flags = 1,
+                5 => odd.pool = 64,
+                6 => odd.packet = 59,
+                7 => odd.packet = 1515,
+                8 => odd.packet |= 1 << 31,
+                _ => {}
+            }
+            let differs = |it: &Fake| (it.start, it.owners, it.parts, it.port, it.flags, it.pool);
+            let is_alike = all[..count]
+                .iter()
+                .all(|it| differs(it) == (128, 1, 1, 3, 0, 0) && (60..=1514).contains(&it.packet));
+            // One packet alone may have any shape.
+            let is_alone = count == 1 && (all[0].start, all[0].port) != (128, 3);
+            let mut mbufs: Vec<_> = all[..count].iter().map(|it| mbuf(it).cast_mut()).collect();
+            let mut ends = [0; BURST];
+            // SAFETY: all mbufs are live, and there is room for as many ends.
+            let burst = unsafe {
+                let (first, ends) = (mbufs.as_mut_ptr(), ends.as_mut_ptr());
+                shim::castanet_dpdk_look(first, count as u64, &template, &limits, ends)
+            };
+            assert_eq!(burst.all as usize, count);
+            assert_eq!(burst.offset != 0, is_alike || is_alone, "{round} {len}");
+            if is_alike {
+                let lengths = all[..count].iter().map(|it| u64::from(it.packet));
+                assert_eq!(burst.offset as usize, size_of::<Fake>() + 64 + 128);
+                assert_eq!(
+                    (Some(burst.shortest), burst.bytes),
+                    (lengths.clone().min(), lengths.clone().sum())
+                );
+                assert!(lengths.eq(ends[..count].iter().map(|end| u64::from(end - burst.offset))));
+            }
         }
     }
 

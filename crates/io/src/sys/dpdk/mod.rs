@@ -8,6 +8,8 @@ mod eal;
 mod flow;
 mod flow_table;
 #[cfg(dpdk)]
+mod forward;
+#[cfg(dpdk)]
 mod offloads;
 #[cfg(dpdk)]
 mod pool;
@@ -41,6 +43,6 @@ pub(crate) use stub::{
 };
 pub use types::{Checksums, Pause, Vmdq};
 pub(crate) use types::{
-    CopyResult, InterruptListener, LinkStatus, MOST_POOLS, PortConfig, PortInfo, PortStats,
-    RingConfig, RxMetadata, TsoRequest, TxCaps, TxResult,
+    CopyResult, InterruptListener, LinkStatus, MOST_POOLS, OtherPackets, PortConfig, PortInfo,
+    PortStats, RingConfig, RxMetadata, TsoRequest, TxCaps, TxResult,
 };

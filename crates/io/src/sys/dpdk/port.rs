@@ -3,12 +3,14 @@
 use super::FlowTable;
 use super::burst;
 use super::eal::{check, is_started};
+use super::forward;
 use super::pool::Mbufs;
 use super::shim::{self, PortSetup};
 use super::types::{
-    CopyResult, InterruptListener, LinkStatus, PortConfig, PortInfo, PortStats, RxMetadata,
-    RxResult, TsoRequest, TxCaps, TxResult, text,
+    CopyResult, ForwardResult, InterruptListener, LinkStatus, OtherPackets, PortConfig, PortInfo,
+    PortStats, RxMetadata, RxResult, TsoRequest, TxCaps, TxResult, text,
 };
+use castanet_element::bypass::BytesHandler;
 use castanet_packet::{Batch, Pool};
 use std::ffi::CString;
 use std::mem::MaybeUninit;
@@ -412,31 +414,52 @@ impl Port {
         }
     }
 
-    /// Receives up to `max` packets from a queue and sends them unchanged to a queue of `to`, burst by
-    /// burst, until one is not sent whole. Packets of that burst that found no room or need the slow
-    /// path are added to `batch`.
+    /// Receives up to `max` packets from a queue and sends them to a queue of `to`, burst by burst,
+    /// until one is not sent whole: unchanged, or as `handler` leaves their bytes. The other packets of that
+    /// burst are added to the batches. A peer that shares the port's memory may write to bytes while they
+    /// are handled: such a port receives none for a handler.
     pub(crate) fn forward(
         &self,
         queue: u16,
         (to, to_queue): (&Port, u16),
         pools: (&Mbufs, &Pool),
-        batch: &mut Batch,
+        others: OtherPackets,
         max: usize,
-    ) -> (TxResult, RxResult) {
+        handler: Option<BytesHandler>,
+    ) -> ForwardResult {
         // Lock order: receive queues before transmit queues.
         let rx = lock(&self.rx[usize::from(queue)]);
         let sending = lock(&to.tx[usize::from(to_queue)]);
         let (true, Some(caps)) = (rx.running, &*sending) else {
-            return Default::default();
+            return ForwardResult::default();
         };
-        // SAFETY: both queues are running and their locks are ours; the driver owns the mbufs that
-        // were sent, and gives up the others.
+        let (from, shared, to) = (self.number, self.is_memif, to.number);
+        let limits = &raw const caps.limits;
+        let Some(handler) = handler else {
+            // SAFETY: both queues are running and their locks are ours; the driver owns the mbufs that
+            // were sent, and gives up the others.
+            return unsafe {
+                forward::forward(pools, others.unsent, max, |first, n| {
+                    shim::castanet_dpdk_forward(from, queue, shared, to, to_queue, limits, first, n)
+                })
+            };
+        };
+        if shared {
+            return ForwardResult::default();
+        }
+        let template = pools.0.template();
+        // SAFETY: as above; no peer writes to the mbufs that were received.
         unsafe {
-            burst::forward(pools, batch, max, |first, n| {
-                let (limits, to) = (&raw const caps.limits, to.number);
-                let (from, shared) = (self.number, self.is_memif);
-                shim::castanet_dpdk_forward(from, queue, shared, to, to_queue, limits, first, n)
-            })
+            forward::forward_handled(
+                pools,
+                others,
+                (max, caps.limits.shortest),
+                handler,
+                |to, ends, n| {
+                    shim::castanet_dpdk_receive_alike(from, queue, template, limits, to, ends, n)
+                },
+                |first, n| shim::castanet_dpdk_send(to, to_queue, first, n),
+            )
         }
     }
 

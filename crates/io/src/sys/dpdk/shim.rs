@@ -73,6 +73,19 @@ pub(super) struct ForwardedBurst {
     pub(super) bytes: u64,
 }
 
+/// Result of receiving a burst without a look at its packets.
+#[derive(Clone, Copy, Default)]
+#[repr(C)]
+pub(super) struct ReceivedBurst {
+    pub(super) all: u32,
+    /// Offset of the data of each from its mbuf; 0 if they are not alike.
+    pub(super) offset: u32,
+    /// Length of the shortest.
+    pub(super) shortest: u64,
+    /// Their bytes.
+    pub(super) bytes: u64,
+}
+
 /// Configuration with which C sets a port up.
 #[repr(C)]
 pub(super) struct PortSetup {
@@ -145,6 +158,33 @@ unsafe extern "C" {
         mbufs: *mut *mut Mbuf,
         n: c_uint,
     ) -> ForwardedBurst;
+    pub(super) fn castanet_dpdk_make(
+        mbufs: *const *mut Mbuf,
+        n: c_uint,
+        template: *const PacketTemplate,
+        packets: *mut RawPacket,
+    ) -> RxBurst;
+    pub(super) fn castanet_dpdk_receive_alike(
+        port: u16,
+        queue: u16,
+        template: *const PacketTemplate,
+        limits: *const TxLimits,
+        mbufs: *mut *mut Mbuf,
+        ends: *mut u32,
+        n: c_uint,
+    ) -> ReceivedBurst;
+    pub(super) fn castanet_dpdk_cut(
+        mbufs: *const *mut Mbuf,
+        ends: *const u32,
+        n: c_uint,
+        offset: u32,
+    ) -> u64;
+    pub(super) fn castanet_dpdk_send(
+        port: u16,
+        queue: u16,
+        mbufs: *mut *mut Mbuf,
+        n: c_uint,
+    ) -> u32;
     pub(super) fn castanet_dpdk_place(
         mbuf: *mut Mbuf,
         template: *const PacketTemplate,
@@ -227,6 +267,14 @@ unsafe extern "C" {
         mbufs: *mut *mut Mbuf,
         needs_prepare: *mut bool,
     ) -> TxBurst;
+    #[cfg(test)]
+    pub(super) fn castanet_dpdk_look(
+        mbufs: *mut *mut Mbuf,
+        all: u64,
+        template: *const PacketTemplate,
+        limits: *const TxLimits,
+        ends: *mut u32,
+    ) -> ReceivedBurst;
     #[cfg(test)]
     pub(super) fn castanet_dpdk_forwardable(
         mbufs: *mut *mut Mbuf,

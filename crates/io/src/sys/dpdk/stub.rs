@@ -2,9 +2,10 @@
 
 use super::flow_table::FlowTable;
 use super::types::{
-    CopyResult, InterruptListener, LinkStatus, PortConfig, PortInfo, PortStats, RingConfig,
-    RxMetadata, RxResult, TsoRequest, TxCaps, TxResult,
+    CopyResult, ForwardResult, InterruptListener, LinkStatus, OtherPackets, PortConfig, PortInfo,
+    PortStats, RingConfig, RxMetadata, RxResult, TsoRequest, TxCaps, TxResult,
 };
+use castanet_element::bypass::BytesHandler;
 use castanet_kit::flow_rules::FlowRule;
 use castanet_packet::{Batch, Packet, Pool};
 use std::convert::Infallible;
@@ -113,9 +114,10 @@ impl Port {
         _: u16,
         _: (&Port, u16),
         _: (&Mbufs, &Pool),
-        _: &mut Batch,
+        _: OtherPackets,
         _: usize,
-    ) -> (TxResult, RxResult) {
+        _: Option<BytesHandler>,
+    ) -> ForwardResult {
         match self.never {}
     }
     pub(crate) fn tx_caps(&self) -> Option<TxCaps> {

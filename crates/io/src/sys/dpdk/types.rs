@@ -1,5 +1,6 @@
 //! Types that describe ports and packets; some are laid out as in `shim.h`.
 
+use castanet_packet::Batch;
 use std::ffi::{CStr, c_char};
 use std::os::fd::RawFd;
 use std::os::unix::net::UnixDatagram;
@@ -238,6 +239,37 @@ pub(crate) struct TxResult {
     pub(crate) bytes: u64,
     /// Whether there was no room for the next.
     pub(crate) full: bool,
+}
+
+/// Result of a call of `forward`.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ForwardResult {
+    /// Packets that were sent.
+    pub(crate) sent: TxResult,
+    /// Packets that were added to batches.
+    pub(crate) rest: RxResult,
+    /// Bytes that were received and cut off.
+    pub(crate) cut: u64,
+}
+
+/// Batches for packets that do not go on without descriptors.
+pub(crate) struct OtherPackets<'a> {
+    /// Those that found no room in the transmit ring, or need the slow path.
+    pub(crate) unsent: &'a mut Batch,
+    /// Those of which no element has handled the bytes, or which take another way.
+    pub(crate) refused: &'a mut Batch,
+}
+
+impl OtherPackets<'_> {
+    /// The same batches, for one call.
+    pub(crate) fn again(&mut self) -> OtherPackets<'_> {
+        OtherPackets { unsent: self.unsent, refused: self.refused }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn are_none(&self) -> bool {
+        self.unsent.is_empty() && self.refused.is_empty()
+    }
 }
 
 /// `RTE_ETH_RX_OFFLOAD_TIMESTAMP`

@@ -1,0 +1,252 @@
+//! Elements do to the bytes of packets without descriptors what they do to packets, also to hostile ones, in bursts of one
+//! packet and of several.
+
+mod common;
+
+use castanet_element::class::{Class, per_batch, source};
+use castanet_element::prelude::*;
+use castanet_element::wire::checksum::Sum;
+use castanet_element::wire::{Ipv4Header, Tcp, Udp, ip_proto};
+use castanet_elements::library;
+use castanet_runtime::console::SilentConsole;
+use castanet_runtime::router::{Options, Router};
+use common::{clean, number};
+use std::sync::Arc;
+
+/// Sends frames, or lends their bytes.
+#[derive(Element)]
+struct FrameSource {
+    /// How many.
+    #[arg]
+    limit: u64,
+    /// Whether it lends bytes.
+    #[arg]
+    lends: bool,
+}
+
+#[derive(Default, Local)]
+struct FrameSourceState {
+    /// How many were sent.
+    #[read]
+    count: u64,
+}
+
+impl Source for FrameSource {
+    type Local = FrameSourceState;
+    type Fate = ();
+    fn produce(&self, state: &mut FrameSourceState, n: usize, cx: &mut Cx) -> NextRun {
+        let end = self.limit.min(state.count + n as u64);
+        let mut frames: Vec<Vec<u8>> = (state.count..end).map(frame).collect();
+        state.count = end;
+        if frames.is_empty() {
+            return NextRun::Done;
+        }
+        if self.lends {
+            let taken = cx.bypass(|_: &FrameSink, sink, handler, cx| {
+                let count = match handler {
+                    Some(handler) => BurstBytes::lend(&mut frames, |bytes| {
+                        if handler(bytes) { bytes.packets() } else { 0 }
+                    }),
+                    None => frames.len(),
+                };
+                let taken: Vec<Vec<u8>> = frames.drain(..count).collect();
+                sink.lent += count as u64;
+                taken.iter().for_each(|frame| sink.take(frame));
+                cx.count_consumed(count);
+                let bytes = taken.iter().map(Vec::len).sum::<usize>() as u64;
+                PacketTotals { packets: count as u64, bytes }
+            });
+            assert!(taken.is_some());
+        }
+        let mut packets: Batch = frames.iter().filter_map(|frame| cx.copy_in(frame)).collect();
+        packets.iter_mut().for_each(|packet| packet.set_mac_header(0));
+        if !packets.is_empty() {
+            cx.emit_batch((), packets);
+        }
+        NextRun::Again
+    }
+}
+
+/// Takes packets, and bytes of others.
+#[derive(Element)]
+#[element(ports = "1/0")]
+struct FrameSink;
+
+#[derive(Default, Local)]
+struct FrameSinkState {
+    /// How many came without descriptors.
+    #[read]
+    lent: u64,
+    /// How many came.
+    #[read]
+    count: u64,
+    /// A hash of all.
+    #[read]
+    digest: u64,
+}
+
+impl FrameSinkState {
+    fn take(&mut self, bytes: &[u8]) {
+        self.count += 1;
+        let length = (bytes.len() as u16).to_be_bytes();
+        for byte in length.iter().chain(bytes) {
+            self.digest = (self.digest ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
+        }
+    }
+}
+
+impl PerBatch for FrameSink {
+    type On = on::Any;
+    type Local = FrameSinkState;
+    type Fate = Never;
+    fn batch(&self, sink: &mut FrameSinkState, _: usize, batch: Batch, cx: &mut Cx) {
+        batch.iter().for_each(|packet| sink.take(packet.bytes()));
+        cx.consume(batch);
+    }
+}
+
+static CLASSES: [Class; 2] = [
+    source::<FrameSource>().with_bypass(&["FrameSink"]).with_lent_bytes(),
+    per_batch::<FrameSink>(),
+];
+
+/// Frame `n`: of UDP or TCP, mostly right, padded or not, else with wrong bits or cut short.
+fn frame(n: u64) -> Vec<u8> {
+    let mut random = Random(n.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    (0..3).for_each(|_| _ = random.below(2));
+    let protocol = if random.below(4) == 0 { ip_proto::TCP } else { ip_proto::UDP };
+    let mut segment: Vec<u8> = (0..28 + random.below(40)).map(|at| (at + n) as u8).collect();
+    let total = Ipv4Header::LEN + segment.len();
+    let mut bytes = vec![0; Ipv4Header::LEN];
+    if let Some((ip, _)) = Ipv4Header::from_prefix_mut(&mut bytes) {
+        ip.set_version_ihl(0x45);
+        ip.set_total_len(total as u16);
+        ip.set_ttl(1 + random.below(4) as u8);
+        ip.set_protocol(protocol);
+        ip.set_src(Ipv4Addr::new(10, 0, 0, random.below(8) as u8));
+        ip.set_dst(Ipv4Addr::new(10, 0, 1, random.below(8) as u8));
+        ip.update_checksum(&[]);
+        let pseudo: Sum = ip.pseudo(segment.len());
+        if protocol == ip_proto::TCP {
+            segment[12] = 0x50;
+            let Some((tcp, rest)) = Tcp::from_prefix_mut(&mut segment) else { return bytes };
+            tcp.update_checksum(pseudo, rest);
+        } else {
+            let length = segment.len() as u16;
+            let Some((udp, rest)) = Udp::from_prefix_mut(&mut segment) else { return bytes };
+            udp.set_length(length);
+            udp.update_checksum(pseudo, rest);
+        }
+    }
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, random.below(3) as u8, 8, 0];
+    frame.extend(bytes);
+    frame.extend(segment);
+    frame.resize(frame.len() + random.below(3) as usize * 4, 0xee);
+    if random.below(3) == 0 {
+        let at = random.below(50) as usize;
+        frame[at] ^= 1 << random.below(8);
+    }
+    if random.below(20) == 0 {
+        frame.truncate(random.below(60) as usize);
+    }
+    frame
+}
+
+/// Numbers that look random (xorshift64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+/// Values of handlers behind a path on which bytes are lent or not, in bursts of this length; first how many were lent.
+fn values(path: &str, more: &[&str], burst: usize, lends: bool) -> (u64, Vec<String>) {
+    let text = format!(
+        "k :: FrameSink; Idle -> o :: Counter -> Discard; f :: FrameSource(4000, {lends}) -> {path}"
+    );
+    let mut options = Options::new(Arc::new(SilentConsole));
+    (options.simulated, options.burst) = (true, burst);
+    let mut library = library();
+    CLASSES.iter().for_each(|class| library.add(class));
+    let mut router =
+        Router::from_text(&text, &library, &options).unwrap_or_else(|wrong| panic!("{wrong}"));
+    router.settle(20_000);
+    let lent = number(&mut router, "k.lent");
+    let fixed = ["f.count", "k.count", "k.digest", "o.count", "drops"];
+    let read = |handler: &&str| router.read(handler).unwrap_or_else(|wrong| panic!("{wrong}"));
+    let values = fixed.iter().chain(more).map(read).collect();
+    clean(router);
+    (lent, values)
+}
+
+/// Asserts that lent bytes make no difference, and that many of single packets are lent.
+fn agree(path: &str, more: &[&str]) {
+    for burst in [1, 3, 32] {
+        let (none, packets) = values(path, more, burst, false);
+        let (lent, bytes) = values(path, more, burst, true);
+        assert_eq!(bytes, packets, "{path}: {burst}");
+        assert_eq!(none, 0);
+        assert!(lent > 300 || burst > 1, "{path}: {lent}");
+    }
+}
+
+#[test]
+fn elements_of_ethernet() {
+    agree("EtherMirror -> k", &[]);
+    agree("EtherRewrite(1:2:3:4:5:6, 7:8:9:a:b:c) -> k", &[]);
+    agree("StoreData(40, \\<abcdef>) -> EtherMirror -> k", &[]);
+    agree("StoreData(50, \\<abcdef>, MASK \\<f0>, GROW true) -> k", &[]);
+    agree(
+        "c :: Classifier(11/00, 12/0800 23/11, 30/0a000103, -); c -> k; c[1] -> k; c[2] -> o; c[3] -> k",
+        &[],
+    );
+    agree("h :: HashSwitch(26, 8) -> k; h[1] -> k; h[2] -> o; h[3] -> k", &[]);
+    agree("h :: HashSwitch(OFFSET 26, LENGTH 3) -> k; h[1] -> k; h[2] -> o", &[]);
+    agree("Strip(20) -> c :: Counter -> Unstrip(20) -> k", &["c.count", "c.byte_count"]);
+    agree(
+        "Strip(14) -> Strip(7) -> c :: Classifier(5/00, -); c -> o; c[1] -> Unstrip(21) -> k",
+        &[],
+    );
+}
+
+#[test]
+fn elements_of_ip() {
+    let counts = ["i.count", "i.drops", "i.drop_details"];
+    agree("Strip(14) -> i :: CheckIPHeader -> Unstrip(14) -> k", &counts);
+    agree("i :: CheckIPHeader(BADSRC 10.0.0.3, OFFSET 14) -> k; i[1] -> o", &counts);
+    agree(
+        "i :: CheckIPHeader2(14) -> c :: Counter -> k",
+        &[&counts[..], &["c.byte_count"]].concat(),
+    );
+    let rules = "deny src host 10.0.0.3, allow udp and ttl > 1, deny tcp and dst port > 9000, allow ip proto tcp";
+    agree(&format!("MarkIPHeader(14) -> IPFilter({rules}) -> k"), &[]);
+    agree(&format!("Strip(14) -> CheckIPHeader -> IPFilter({rules}) -> Unstrip(14) -> k"), &[]);
+    let many: String =
+        (0..60).map(|n| format!("1 dst host 10.{n}.1.{} and src port {n}, ", n % 8)).collect();
+    agree(
+        &format!(
+            "CheckIPHeader(OFFSET 14) -> p :: IPFilter({many} 1 ttl 3, 0 all) -> k; p[1] -> o"
+        ),
+        &[],
+    );
+    agree(
+        "CheckIPHeader(OFFSET 14) -> c :: IPClassifier(ether src 2:0:0:0:0:2, udp, -) -> k; c[1] -> k; c[2] -> o",
+        &[],
+    );
+    let counts = ["u.count", "u.drops", "u.drop_details"];
+    agree("MarkIPHeader(14) -> u :: CheckUDPHeader -> k", &counts);
+    agree(
+        "CheckIPHeader(OFFSET 14) -> u :: CheckUDPHeader(CHECKSUM false) -> k; u[1] -> o",
+        &counts,
+    );
+    agree(
+        "Strip(14) -> CheckIPHeader -> u :: CheckTCPHeader -> Unstrip(14) -> k; u[1] -> o",
+        &counts,
+    );
+    agree("CheckIPHeader2(14) -> CheckUDPHeader -> EtherMirror -> StoreData(30, \\<0a>) -> k", &[]);
+}

@@ -1,0 +1,51 @@
+//! Packets that a port of DPDK hands to another without descriptors.
+
+use super::to_dpdk_device::ToDPDKDevice;
+use crate::dpdk::Dpdk;
+use castanet_element::prelude::*;
+
+/// Number of bursts that go on at once: no element has to hold the packets, and the cost of a call is
+/// shared by more of them.
+const BURSTS: usize = 8;
+/// Runs of the source in which it makes packets, after one in which most packets were refused: few are looked
+/// at twice.
+const PAUSE: u32 = 16;
+
+/// State of the source.
+#[derive(Default)]
+pub(super) struct PortBypass {
+    /// Runs until the next attempt.
+    pause: u32,
+}
+
+impl PortBypass {
+    /// Receives packets from `device` and hands them on, where the graph and the device allow it. Packets
+    /// that take another way leave the source by `exit`. Returns whether anything was received.
+    pub(super) fn run(
+        &mut self,
+        device: &mut Dpdk,
+        n: usize,
+        exit: impl Fate,
+        cx: &mut Cx,
+    ) -> bool {
+        if !device.can_forward() {
+            return false;
+        }
+        if self.pause > 0 {
+            self.pause -= 1;
+            return false;
+        }
+        let mut refused = Batch::new();
+        let passed = cx.bypass(|to: &ToDPDKDevice, tx, handler, cx| {
+            to.pass(tx, (device, &mut refused), BURSTS * n, handler, cx)
+        });
+        let passed = passed.map_or(0, |passed| passed.packets as usize);
+        let count = refused.len();
+        if count > 0 {
+            self.pause = if count > passed { PAUSE } else { 0 };
+            cx.count_received(count);
+            cx.emit_batch(exit, refused);
+        }
+        passed + count > 0
+    }
+}
