@@ -174,15 +174,20 @@ impl<'a> BurstBytes<'a> {
         self.network = Some(self.start + offset.min(self.length()));
     }
 
-    /// Cuts each packet to the length that `length_of` answers; one that is as short stays as it is.
+    /// Cuts each packet to the length that `decide` answers, and sets its fate; one that is as short stays as it is.
+    /// `decide` has its first bytes, as many as the shortest packet has, and its length.
     #[inline(always)]
-    pub fn cut(&mut self, mut length_of: impl FnMut(&[u8]) -> usize) {
-        let (start, mut least, mut sum) = (self.start, u32::MAX, 0);
-        for (buffer, end) in self.buffers[..self.count].iter().zip(&mut *self.ends) {
+    pub fn cut(&mut self, fates: &mut [u8], mut decide: impl FnMut(&[u8], usize) -> (u8, usize)) {
+        let (start, first) = (self.start, self.length());
+        let (mut least, mut sum) = (u32::MAX, 0);
+        let packets = self.buffers[..self.count].iter().zip(&mut *self.ends).zip(fates);
+        for ((buffer, end), fate) in packets {
             let length = *end as usize - start;
-            // SAFETY: as in `from`; no packet ends before the start.
-            let bytes = unsafe { slice::from_raw_parts(buffer.add(start).as_ptr(), length) };
-            *end = (start + length_of(bytes).min(length)) as u32;
+            // SAFETY: as in `iter`.
+            let bytes = unsafe { slice::from_raw_parts(buffer.add(start).as_ptr(), first) };
+            let (its_fate, cut) = decide(bytes, length);
+            *fate = its_fate;
+            *end = (start + cut.min(length)) as u32;
             least = least.min(*end);
             sum += u64::from(*end);
         }
@@ -234,7 +239,7 @@ mod tests {
         });
         assert_eq!(packets[2], [0, 1, 2, 77, 4, 5]);
         BurstBytes::lend(&mut [], |bytes| {
-            bytes.cut(<[u8]>::len);
+            bytes.cut(&mut [], |_, length| (0, length));
             assert_eq!((bytes.iter().len(), bytes.length(), bytes.total()), (0, 0, 0));
         });
     }
@@ -273,25 +278,26 @@ mod tests {
 
     #[test]
     fn packets_are_cut() {
-        let mut packets = packets();
+        let (mut packets, mut fates) = (packets(), [0; 3]);
         BurstBytes::lend(&mut packets, |bytes| {
             bytes.strip(2);
-            bytes.cut(<[u8]>::len);
-            assert!(!bytes.is_cut());
+            bytes.cut(&mut fates, |first, length| (first[0] + length as u8, length));
+            assert_eq!((bytes.is_cut(), fates), (false, [2 + 7, 2 + 2, 2 + 4]));
             // The shortest cannot grow.
-            bytes.cut(|_| 3);
+            bytes.cut(&mut fates, |_, length| (length as u8, 3));
             assert_eq!((bytes.is_cut(), bytes.length(), bytes.total()), (true, 2, 3 + 2 + 3));
-            bytes.cut(|packet| usize::from(packet[0]) - 1);
-            assert_eq!((bytes.length(), bytes.total()), (1, 3));
+            bytes.cut(&mut fates, |first, length| (length as u8, usize::from(first[1]) - 2));
+            assert_eq!((bytes.length(), bytes.total(), fates), (1, 3, [3, 2, 3]));
             assert!(bytes.whole().all(|bytes| bytes == [2]));
         });
         assert_eq!(packets, [[0, 1, 2], [0, 1, 2], [0, 1, 2]]);
     }
+
     #[test]
     fn packets_leave_a_burst() {
         let mut packets = packets();
         BurstBytes::lend(&mut packets, |bytes| {
-            bytes.cut(|packet| packet.len() - 1);
+            bytes.cut(&mut [0; 3], |_, length| (0, length - 1));
             bytes.retain(|number| number != 1);
             assert_eq!((bytes.packets(), bytes.length(), bytes.total()), (2, 5, 13));
             assert!(bytes.whole().map(<[u8]>::len).eq([8, 5]));

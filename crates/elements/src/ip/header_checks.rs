@@ -160,23 +160,35 @@ impl HeaderChecker {
     #[inline(always)]
     pub(crate) fn check_bytes(&self, bytes: &mut BurstBytes, fates: &mut [u8]) {
         let (offset, plain) = (usize::from(self.offset), self.check.plain());
-        let mut fates = fates.iter_mut();
-        bytes.cut(|packet| {
-            let header = packet.get(offset..).unwrap_or_default();
-            let checked = plain.check(header);
-            let fate =
-                checked.map_or_else(|| self.fate(header), |_| CheckIPHeaderExit::Good.index());
-            fates.next().into_iter().for_each(|it| *it = fate);
-            checked.map_or(packet.len(), |(total_len, _)| offset + usize::from(total_len))
+        let mut is_plain = true;
+        bytes.cut(fates, |first, length| {
+            let header = first.get(offset..).and_then(Ipv4Header::from_prefix);
+            let check = |(header, _)| plain.check_header(header, length - offset);
+            match header.and_then(check) {
+                Some((total_len, _)) => {
+                    (CheckIPHeaderExit::Good.index(), offset + usize::from(total_len))
+                }
+                None => {
+                    is_plain = false;
+                    (NOT_TAKEN, length)
+                }
+            }
         });
+        if !is_plain {
+            self.find_faults(bytes, fates);
+        }
         bytes.mark_network(offset);
     }
 
-    /// The fate of a packet that is not plain.
+    /// Finds the fates of packets that are not plain.
     #[cold]
-    #[inline(never)]
-    fn fate(&self, header: &[u8]) -> u8 {
-        self.check.check(header).map_or_else(|fault| self.exit(fault).index(), |_| NOT_TAKEN)
+    fn find_faults(&self, bytes: &BurstBytes, fates: &mut [u8]) {
+        for (packet, fate) in bytes.whole().zip(fates).filter(|(_, fate)| **fate == NOT_TAKEN) {
+            let header = packet.get(usize::from(self.offset)..).unwrap_or_default();
+            if let Err(fault) = self.check.check(header) {
+                *fate = self.exit(fault).index();
+            }
+        }
     }
 
     /// The Rust expression for [`check_packet`](Self::check_packet).

@@ -55,8 +55,9 @@ impl PassedElement {
         let (Some(&first), Some(&last)) = (self.outputs.first(), self.outputs.last()) else {
             return false;
         };
-        let bounds = |(least, most): (u8, u8), &fate: &u8| (least.min(fate), most.max(fate));
-        let (least, most) = fates.iter().fold((u8::MAX, 0), bounds);
+        // Two loops, each of which the compiler makes one of vectors.
+        let least = fates.iter().fold(u8::MAX, |least, &fate| least.min(fate));
+        let most = fates.iter().fold(0, |most, &fate| fate.max(most));
         let has_gaps = usize::from(last - first) >= self.outputs.len();
         least >= first
             && most <= last

@@ -94,9 +94,10 @@ impl OtherSlots<'_> {
     /// on, or is to be handled like that.
     fn handle(&mut self, past: &mut [PassedElement], bytes: &mut BurstBytes) -> bool {
         let is_writer = |it: &PassedElement| it.access == ByteAccess::Writes;
+        let mut fates = [0; MAX_BURST];
         for it in past.iter_mut().filter(|it| !is_writer(it)) {
             it.pending = bytes.total();
-            if it.access == ByteAccess::Reads && !self.decide(it, bytes) {
+            if it.access == ByteAccess::Reads && !self.decide(it, bytes, &mut fates) {
                 return false;
             }
         }
@@ -118,9 +119,14 @@ impl OtherSlots<'_> {
 
     /// Has an element decide about packets, of which those leave the burst that take another way; `false` if none is
     /// left, or the element does not take one.
-    fn decide(&mut self, it: &PassedElement, bytes: &mut BurstBytes) -> bool {
-        let mut fates = [0; MAX_BURST];
-        let Some(fates) = fates.get_mut(..bytes.packets()) else { return false };
+    fn decide(
+        &mut self,
+        it: &PassedElement,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8; MAX_BURST],
+    ) -> bool {
+        let fates = &mut fates[..bytes.packets()];
+        fates.fill(0);
         let Some(node) = self.through_mut(it.element) else { return false };
         if node.byte_length().is_none_or(|length| bytes.length() < length) {
             return false;

@@ -13,6 +13,7 @@ _Static_assert(sizeof(struct castanet_packet) == 32, "a packet is one vector");
 _Static_assert(offsetof(struct castanet_packet, span) == 16, "its length is the fifth of eight");
 _Static_assert(offsetof(struct rte_mbuf, pool) % 16 == 8, "the mempool is in an upper half");
 _Static_assert(offsetof(struct rte_mbuf, pool) < 64, "the mempool is in the first cache line");
+_Static_assert(offsetof(struct rte_mbuf, pkt_len) % 16 == 4, "pkt_len is the second of four");
 
 /* The fields that set_mbuf writes lie beside each other. */
 _Static_assert(offsetof(struct rte_mbuf, data_off) % 16 == 0, "data_off begins a vector");
@@ -68,11 +69,53 @@ WITH_AVX2 bool castanet_dpdk_packets_alike(struct rte_mbuf **mbufs, uint64_t all
         _mm256_store_si256((void *)&packets[i], _mm256_add_epi64(same, own));
     }
     /* Other flags than these of the port do not matter. */
-    const uint64_t indirect = RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
     *bytes = _mm_cvtsi128_si64(_mm256_extracti128_si256(sum, 1));
-    return _mm_testz_si128(odd, _mm_set_epi64x(indirect, -1)) &&
+    return _mm_testz_si128(odd, _mm_set_epi64x(ELSEWHERE, -1)) &&
            _mm_testz_si128(others, _mm_set_epi64x(-1, 0)) &&
            length_of(longest) <= template->room - start_of(shape);
+}
+
+WITH_AVX2 struct castanet_received_burst
+castanet_dpdk_look_alike(struct rte_mbuf **mbufs, uint64_t all,
+                         const struct castanet_template *template,
+                         const struct castanet_tx_limits *limits, uint32_t *ends) {
+    struct castanet_received_burst burst = {.all = all};
+    const castanet_words first = header_words(mbufs[0]);
+    if (!is_one(first[0], template->room))
+        return burst;
+    const __m128i header = (__m128i)first;
+    const __m128i pool = _mm_set_epi64x((uintptr_t)template->pool, 0);
+    const __m128i offset = _mm_set1_epi32(data_of(first[0]));
+    __m128i odd = _mm_setzero_si128(), others = odd, longest = odd, sum = odd;
+    __m128i shortest = _mm_set1_epi32(-1);
+#pragma GCC unroll 4
+    for (uint64_t i = 0; i < all; i++) {
+        const char *mbuf = (const char *)mbufs[i];
+        const __m128i its_header =
+            _mm_load_si128((const void *)(mbuf + offsetof(struct rte_mbuf, data_off)));
+        const __m128i its_pool =
+            _mm_load_si128((const void *)(mbuf + offsetof(struct rte_mbuf, pool) - 8));
+        const __m128i lengths =
+            _mm_load_si128((const void *)(mbuf + offsetof(struct rte_mbuf, pkt_len) - 4));
+        odd = _mm_or_si128(odd, _mm_xor_si128(its_header, header));
+        others = _mm_or_si128(others, _mm_xor_si128(its_pool, pool));
+        shortest = _mm_min_epu32(shortest, lengths);
+        longest = _mm_max_epu32(longest, lengths);
+        sum = _mm_add_epi32(sum, lengths);
+        ends[i] = _mm_extract_epi32(_mm_add_epi32(lengths, offset), 1);
+    }
+    const uint32_t room = template->room - start_of(first[0]);
+    const uint32_t longest_len = _mm_extract_epi32(longest, 1);
+    /* Those of the first, and all that others have more or less. */
+    const uint64_t flags = first[1] | _mm_extract_epi64(odd, 1);
+    burst.shortest = _mm_extract_epi32(shortest, 1);
+    burst.has_flags = flags != 0;
+    burst.bytes = (uint32_t)_mm_extract_epi32(sum, 1);
+    if (_mm_cvtsi128_si64(odd) == 0 && (flags & ELSEWHERE) == 0 &&
+        _mm_testz_si128(others, _mm_set_epi64x(-1, 0)) && burst.shortest >= limits->shortest &&
+        longest_len <= RTE_MIN(room, limits->longest))
+        burst.offset = data_of(first[0]);
+    return burst;
 }
 
 /* The lengths in an mbuf of a packet. */
@@ -146,6 +189,13 @@ WITH_AVX2 bool castanet_dpdk_mbufs_alike(const struct castanet_packet *packets, 
 #else
 
 bool castanet_dpdk_has_alike(void) { return false; }
+
+struct castanet_received_burst castanet_dpdk_look_alike(struct rte_mbuf **mbufs, uint64_t all,
+                                                        const struct castanet_template *template,
+                                                        const struct castanet_tx_limits *limits,
+                                                        uint32_t *ends) {
+    return (struct castanet_received_burst){.all = all};
+}
 
 bool castanet_dpdk_packets_alike(struct rte_mbuf **mbufs, uint64_t all,
                                  const struct castanet_template *template,

@@ -34,6 +34,11 @@ static __rte_always_inline bool is_direct(const struct rte_mbuf *mbuf) {
     return likely(mbuf->ol_flags == 0) || RTE_MBUF_DIRECT(mbuf);
 }
 
+/* Offset of the data of a pool's mbufs of this shape from their own addresses. */
+static __rte_always_inline uint64_t data_of(uint64_t shape) {
+    return sizeof(struct rte_mbuf) + HEADER + start_of(shape);
+}
+
 /* A packet's offsets word for mbufs of this shape: data and link-layer header start together. */
 static __rte_always_inline uint64_t offsets_of(uint64_t shape) {
     return (start_of(shape) + HEADER) * 0x10001;
@@ -44,9 +49,31 @@ static __rte_always_inline uint32_t marks_of(const struct castanet_packet *packe
     return (uint32_t)packet->marks & (MARK_SHARED | MARK_POOL | MARK_SUMS);
 }
 
-/* Whether castanet_dpdk_packets_alike and castanet_dpdk_mbufs_alike may be called: the processor has
- * AVX2. */
+/* The offset and the lengths of the packets of a burst. */
+struct castanet_received_burst {
+    uint32_t all;
+    /* Offset of the data of each from the mbuf's own address; 0 if they are not alike: some have other shapes,
+     * lie in other memory than the mempool's own, exceed their buffers, or cannot be sent without a look at them. */
+    uint32_t offset;
+    /* The length of the shortest, and the sum of all. */
+    uint32_t shortest;
+    /* Whether one has ol_flags: those of reception, which mean other things to the sending port. */
+    uint32_t has_flags;
+    uint64_t bytes;
+};
+
+/* Flags of mbufs whose data lie in other memory. */
+#define ELSEWHERE (RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL)
+
+/* Whether castanet_dpdk_packets_alike, castanet_dpdk_mbufs_alike and castanet_dpdk_look_alike may be called: the
+ * processor has AVX2. */
 bool castanet_dpdk_has_alike(void);
+
+/* As castanet_dpdk_look. */
+struct castanet_received_burst castanet_dpdk_look_alike(struct rte_mbuf **mbufs, uint64_t all,
+                                                        const struct castanet_template *template,
+                                                        const struct castanet_tx_limits *limits,
+                                                        uint32_t *ends);
 
 /* Makes packets of all mbufs in place, of which there is at least one, and adds up their bytes; false
  * if they differ in more than their lengths, or one is in another mempool or not whole. Packets may

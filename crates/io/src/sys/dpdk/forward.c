@@ -75,30 +75,17 @@ castanet_dpdk_forward(uint16_t from, uint16_t from_queue, bool shared, uint16_t 
     return (struct castanet_forwarded_burst){.all = all, .sent = sent, .bytes = bytes};
 }
 
-/* The offset and the lengths of the packets of a burst. */
-struct castanet_received_burst {
-    uint32_t all;
-    /* Offset of the data of each from the mbuf's own address; 0 if they are not alike: some have other shapes or
-     * flags, lie in another mempool, exceed their buffers, or cannot be sent without a look at them. */
-    uint32_t offset;
-    /* The length of the shortest, and the sum of all. */
-    uint64_t shortest;
-    uint64_t bytes;
-};
-
-/* Looks at received mbufs, which only their driver writes to. Each end is the offset of the packet's end from the
- * mbuf's own address. */
+/* Looks at received mbufs, at least one, which only their driver writes to. Each end is the offset of the packet's end
+ * from the mbuf's own address. */
 struct castanet_received_burst castanet_dpdk_look(struct rte_mbuf **mbufs, uint64_t all,
                                                   const struct castanet_template *template,
                                                   const struct castanet_tx_limits *limits,
                                                   uint32_t *ends) {
     struct castanet_received_burst burst = {.all = all};
-    if (unlikely(all == 0))
-        return burst;
     const castanet_words first = header_words(mbufs[0]);
-    if (!is_one(first[0], template->room) || first[1] != 0)
+    if (!is_one(first[0], template->room))
         return burst;
-    const uint64_t offset = sizeof(struct rte_mbuf) + HEADER + start_of(first[0]);
+    const uint64_t offset = data_of(first[0]);
     castanet_words odd = first ^ first;
     uint64_t bytes = 0, others = 0, shortest = UINT32_MAX, longest = 0;
 #pragma GCC unroll 4
@@ -113,10 +100,13 @@ struct castanet_received_burst castanet_dpdk_look(struct rte_mbuf **mbufs, uint6
         ends[i] = offset + len;
     }
     const uint64_t room = template->room - start_of(first[0]);
-    if (likely((odd[0] | odd[1] | others) == 0) && likely(shortest >= limits->shortest) &&
-        likely(longest <= RTE_MIN(room, limits->longest)))
+    /* Those of the first, and all that others have more or less. */
+    const uint64_t flags = first[1] | odd[1];
+    if (likely((odd[0] | others | (flags & ELSEWHERE)) == 0) &&
+        likely(shortest >= limits->shortest) && likely(longest <= RTE_MIN(room, limits->longest)))
         burst.offset = offset;
     burst.shortest = shortest;
+    burst.has_flags = flags != 0;
     burst.bytes = bytes;
     return burst;
 }
@@ -127,6 +117,10 @@ castanet_dpdk_receive_alike(uint16_t port, uint16_t queue, const struct castanet
                             const struct castanet_tx_limits *limits, struct rte_mbuf **mbufs,
                             uint32_t *ends, unsigned n) {
     uint64_t all = rte_eth_rx_burst(port, queue, mbufs, RTE_MIN(n, (unsigned)BURST));
+    if (unlikely(all == 0))
+        return (struct castanet_received_burst){.all = 0};
+    if (likely(castanet_dpdk_has_alike()))
+        return castanet_dpdk_look_alike(mbufs, all, template, limits, ends);
     return castanet_dpdk_look(mbufs, all, template, limits, ends);
 }
 
@@ -143,7 +137,11 @@ uint64_t castanet_dpdk_cut(struct rte_mbuf **mbufs, const uint32_t *ends, unsign
     return cut;
 }
 
-/* Sends mbufs as they are; returns how many, which the driver owns. */
-uint32_t castanet_dpdk_send(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, unsigned n) {
+/* Sends mbufs as they are, but without flags if they have some; returns how many, which the driver owns. */
+uint32_t castanet_dpdk_send(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, unsigned n,
+                            bool has_flags) {
+    if (has_flags)
+        for (unsigned i = 0; i < n; i++)
+            mbufs[i]->ol_flags = 0;
     return rte_eth_tx_burst(port, queue, mbufs, n);
 }

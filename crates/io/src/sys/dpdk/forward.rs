@@ -61,7 +61,7 @@ pub(super) unsafe fn forward_handled(
     (max, shortest): (usize, u32),
     handler: BytesHandler,
     mut receive: impl FnMut(*mut *mut Mbuf, *mut u32, u32) -> ReceivedBurst,
-    mut send: impl FnMut(*mut *mut Mbuf, u32) -> u32,
+    mut send: impl FnMut(*mut *mut Mbuf, u32, bool) -> u32,
 ) -> ForwardResult {
     let mut result = ForwardResult::default();
     enter_thread();
@@ -87,7 +87,8 @@ pub(super) unsafe fn forward_handled(
         }
         let (going, refused) = all.split_at(handled.packets);
         let is_fit = !going.is_empty() && handled.shortest >= shortest as usize;
-        let sent = if is_fit { send(first, going.len() as u32) as usize } else { 0 };
+        let (count, has_flags) = (going.len() as u32, received.has_flags != 0);
+        let sent = if is_fit { send(first, count, has_flags) as usize } else { 0 };
         let (before, rest) = (result.rest.bytes, &going[sent..]);
         make_packets(rest, pools, others.unsent, &mut result.rest);
         let unsent = result.rest.bytes - before;

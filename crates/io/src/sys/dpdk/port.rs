@@ -458,7 +458,7 @@ impl Port {
                 |to, ends, n| {
                     shim::castanet_dpdk_receive_alike(from, queue, template, limits, to, ends, n)
                 },
-                |first, n| shim::castanet_dpdk_send(to, to_queue, first, n),
+                |first, n, flags| shim::castanet_dpdk_send(to, to_queue, first, n, flags),
             )
         }
     }

@@ -81,7 +81,9 @@ pub(super) struct ReceivedBurst {
     /// Offset of the data of each from its mbuf; 0 if they are not alike.
     pub(super) offset: u32,
     /// Length of the shortest.
-    pub(super) shortest: u64,
+    pub(super) shortest: u32,
+    /// Whether one has flags.
+    pub(super) has_flags: u32,
     /// Their bytes.
     pub(super) bytes: u64,
 }
@@ -184,6 +186,7 @@ unsafe extern "C" {
         queue: u16,
         mbufs: *mut *mut Mbuf,
         n: c_uint,
+        has_flags: bool,
     ) -> u32;
     pub(super) fn castanet_dpdk_place(
         mbuf: *mut Mbuf,
@@ -267,6 +270,14 @@ unsafe extern "C" {
         mbufs: *mut *mut Mbuf,
         needs_prepare: *mut bool,
     ) -> TxBurst;
+    #[cfg(test)]
+    pub(super) fn castanet_dpdk_look_alike(
+        mbufs: *mut *mut Mbuf,
+        all: u64,
+        template: *const PacketTemplate,
+        limits: *const TxLimits,
+        ends: *mut u32,
+    ) -> ReceivedBurst;
     #[cfg(test)]
     pub(super) fn castanet_dpdk_look(
         mbufs: *mut *mut Mbuf,
