@@ -143,7 +143,7 @@ impl PlainCheck {
         if self.checksum && !header.checksum_ok(&[]) {
             return None;
         }
-        let source_good = self.filter == 0 || self.filter & filter_bit(header.src()) == 0;
+        let source_good = self.filter & filter_bit(header.src()) == 0;
         source_good.then(|| (total_len, header.dst()))
     }
 }

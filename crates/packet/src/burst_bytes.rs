@@ -53,7 +53,7 @@ impl<'a> BurstBytes<'a> {
         }
     }
 
-    /// Lends the bytes of these packets, at most [`MAX_BURST`], for one call. Then those that are left in the burst
+    /// For tests: lends the bytes of these packets, at most [`MAX_BURST`], for one call. Then those that are left in the burst
     /// are the first, cut as they were there, and the others are as they were.
     pub fn lend<A>(packets: &mut [Vec<u8>], call: impl FnOnce(&mut BurstBytes) -> A) -> A {
         assert!(packets.len() <= MAX_BURST);
@@ -136,11 +136,12 @@ impl<'a> BurstBytes<'a> {
         Some(self.from(self.network?))
     }
 
-    /// The link header and the bytes from the network header on of each packet; `None` if it has none.
+    /// The bytes from the link header on, and those from the network header on, of each packet; `None` if it has none.
     #[inline(always)]
     pub fn link_and_network(&self) -> Option<impl Iterator<Item = (&[u8], &[u8])>> {
         let length = self.network?.checked_sub(self.first_start)?;
-        Some(self.from(self.first_start).map(move |bytes| bytes.split_at(length.min(bytes.len()))))
+        let packets = self.from(self.first_start);
+        Some(packets.map(move |bytes| (bytes, bytes.get(length..).unwrap_or_default())))
     }
 
     /// The bytes of each packet from an offset of its buffer on; none if it ends before.
@@ -176,8 +177,12 @@ impl<'a> BurstBytes<'a> {
 
     /// Cuts each packet to the length that `decide` answers, and sets its fate; one that is as short stays as it is.
     /// `decide` has its first bytes, as many as the shortest packet has, and its length.
+    ///
+    /// # Panics
+    /// There are not as many fates as packets.
     #[inline(always)]
     pub fn cut(&mut self, fates: &mut [u8], mut decide: impl FnMut(&[u8], usize) -> (u8, usize)) {
+        assert_eq!(fates.len(), self.count);
         let (start, first) = (self.start, self.length());
         let (mut least, mut sum) = (u32::MAX, 0);
         let packets = self.buffers[..self.count].iter().zip(&mut *self.ends).zip(fates);
@@ -198,13 +203,17 @@ impl<'a> BurstBytes<'a> {
     }
 
     /// Has packets leave the burst of which `stays` is false, by their numbers.
-    pub fn retain(&mut self, mut stays: impl FnMut(usize) -> bool) {
+    pub fn retain(&mut self, stays: impl FnMut(usize) -> bool) {
         let mut leaving = [NonNull::dangling(); MAX_BURST];
+        let mut answers = [false; MAX_BURST];
+        let answers = &mut answers[..self.count];
+        // All answers come first: nothing is moved if one panics.
+        answers.iter_mut().zip((0..).map(stays)).for_each(|(stays, answer)| *stays = answer);
         let (mut kept, mut left) = (0, 0);
         let (mut least, mut sum) = (u32::MAX, 0);
-        for number in 0..self.count {
+        for (number, &stays) in answers.iter().enumerate() {
             let (buffer, end) = (self.buffers[number], self.ends[number]);
-            if stays(number) {
+            if stays {
                 (self.buffers[kept], self.ends[kept]) = (buffer, end);
                 least = least.min(end);
                 sum += u64::from(end);
@@ -271,7 +280,10 @@ mod tests {
                 (2, 4)
             ]));
             assert!(
-                bytes.link_and_network().unwrap().all(|(link, it)| link == [0, 1] && it[0] == 2)
+                bytes
+                    .link_and_network()
+                    .unwrap()
+                    .all(|(link, it)| &link[2..] == it && link[0] == 0)
             );
         });
     }

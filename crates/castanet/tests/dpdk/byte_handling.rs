@@ -12,6 +12,7 @@ fn both_ways(
     more: &[&str],
 ) -> [(Vec<u64>, Vec<Vec<u8>>); 2] {
     let from = save(name, sent);
+    let is_refused = ["unstripped", "shortened", "unmarked"].contains(&name);
     ["", "-> Null"].map(|first| {
         let to = folder("dpdk").join(format!("{name}-there.pcap"));
         let config = format!(
@@ -22,7 +23,12 @@ fn both_ways(
         );
         let fixed = ["f.count", "f.byte_count", "t.count", "t.byte_count", "t.dropped", "o.count"];
         let handlers = [&fixed, more].concat();
-        let output = run(&pcap(&from, &to), &config, &handlers);
+        let output =
+            run(&pcap(&from, &to), &config, &[&handlers[..], &["f.direct_count"]].concat());
+        // Which way the packets have gone.
+        let direct = number(&output, "f.direct_count");
+        assert!(direct == 0 || first.is_empty(), "{name}: {direct}");
+        assert!(direct > 0 || !first.is_empty() || is_refused, "{name}: {elements}");
         (handlers.iter().map(|it| number(&output, it)).collect(), packets(&to))
     })
 }
@@ -68,6 +74,9 @@ fn frames_are_rewritten_classified_and_switched() {
     // One of 256 packets, and half of them, take another way.
     let c = "c :: Classifier(14/62, -) -> o; c[1] -> StoreData(18, \\<00112233>) -> t";
     agree("strayed", &sent, c, &[], 11_000);
+    // A counter before packets leave has bytes of these, too.
+    let c = "k :: Counter -> c :: Classifier(14/62, -) -> o; c[1] -> l :: Counter -> t";
+    agree("counted", &sent, c, &["k.count", "k.byte_count", "l.byte_count"], 11_000);
     agree(
         "halved",
         &sent,
@@ -202,9 +211,11 @@ fn bytes_are_changed_once_where_packets_find_no_room() {
          c[1] -> wrong :: Counter -> Discard;
          Script(wait 200ms, write g.active true, label again, wait 10ms,
                 goto again $(lt $(add $(right.count) $(wrong.count)) 3000), stop)";
-    let handlers = ["t.count", "t.dropped", "right.count", "wrong.count"];
+    let handlers = ["t.count", "t.dropped", "right.count", "wrong.count", "f.direct_count"];
     let output = run(&devices, config, &handlers);
-    assert_eq!(handlers.map(|it| number(&output, it)), [3000, 0, 3000, 0]);
+    let [there @ .., direct] = handlers.map(|it| number(&output, it));
+    assert_eq!(there, [3000, 0, 3000, 0]);
+    assert!(direct > 0);
 }
 
 #[test]

@@ -380,12 +380,25 @@ impl Dpdk {
                 break;
             }
         }
+        if !others.are_none() {
+            self.check_free_mbufs();
+        }
         let sent = PacketTotals { packets: count as u64, bytes };
         self.stats.received += sent.packets;
         self.stats.received_bytes += bytes;
         to.stats.sent += sent.packets;
         to.stats.sent_bytes += bytes;
         sent
+    }
+
+    /// Finds out whether few mbufs are free, at some of the calls.
+    #[inline]
+    fn check_free_mbufs(&mut self) {
+        self.polls_until_check -= 1;
+        if self.polls_until_check == 0 {
+            self.polls_until_check = LOW_CHECK_INTERVAL;
+            self.claim.mbufs.update_low_flag();
+        }
     }
 
     /// Revives a port without traffic, if its next attempt is due.
@@ -462,11 +475,7 @@ impl Device for Dpdk {
             }
         }
         self.stats.received += count as u64;
-        self.polls_until_check -= 1;
-        if self.polls_until_check == 0 {
-            self.polls_until_check = LOW_CHECK_INTERVAL;
-            mbufs.update_low_flag();
-        }
+        self.check_free_mbufs();
         if count == 0 && self.revive_at.is_some() {
             self.revive_port();
         }

@@ -105,6 +105,7 @@ pub struct FromDPDKDeviceState {
     #[flatten]
     switch: EmitSwitch,
     backoff: PollBackoff,
+    #[flatten]
     bypass: PortBypass,
     /// Whether the port's interrupts have failed, so that the worker polls.
     interrupts_failed: bool,
@@ -546,6 +547,7 @@ impl Source for FromDPDKDevice {
             local.backoff.reset();
         }
         if local.bypass.run(device, n, FromDPDKDeviceExit::Packet, cx) {
+            cx.report_missed(&mut local.no_frame, device.no_frame());
             local.backoff.reset();
             return NextRun::Again;
         }

@@ -14,8 +14,19 @@ const PAUSE: u32 = 16;
 /// State of the source.
 #[derive(Default)]
 pub(super) struct PortBypass {
+    /// Packets that were handed on.
+    direct_count: u64,
     /// Runs until the next attempt.
     pause: u32,
+}
+
+#[handlers]
+impl PortBypass {
+    /// Packets that have gone to a `ToDPDKDevice` without descriptors, and past the elements between the two.
+    #[read]
+    fn direct_count(&self) -> u64 {
+        self.direct_count
+    }
 }
 
 impl PortBypass {
@@ -36,10 +47,14 @@ impl PortBypass {
             return false;
         }
         let mut refused = Batch::new();
+        // Runs that accounts bound are no longer, where elements have work to do.
+        let is_bound = cx.long_burst(n) == n;
         let passed = cx.bypass(|to: &ToDPDKDevice, tx, handler, cx| {
-            to.pass(tx, (device, &mut refused), BURSTS * n, handler, cx)
+            let most = if is_bound && handler.is_some() { n } else { BURSTS * n };
+            to.pass(tx, (device, &mut refused), most, handler, cx)
         });
         let passed = passed.map_or(0, |passed| passed.packets as usize);
+        self.direct_count += passed as u64;
         let count = refused.len();
         if count > 0 {
             self.pause = if count > passed { PAUSE } else { 0 };

@@ -89,6 +89,8 @@ pub struct Program {
     table: Option<Arc<RuleTable>>,
     estimate: Estimate,
     needs_link: bool,
+    /// Bytes of a packet that the tests read.
+    length: usize,
 }
 
 /// Whether any rule reads the link header.
@@ -129,7 +131,18 @@ impl Program {
     fn of_tests(graph: Graph, bytecode: Bytecode, estimate: Estimate, rules: &[Rule]) -> Program {
         let (network_lookup, needs_link) = (bytecode.network_lookup(), needs_link(rules));
         let vector = VectorProgram::new(&graph);
-        Program { graph, bytecode, network_lookup, vector, table: None, estimate, needs_link }
+        let ends = graph.nodes.iter().map(|node| usize::from(node.test.offset) + 4);
+        let length = ends.max().unwrap_or(0);
+        Program {
+            graph,
+            bytecode,
+            network_lookup,
+            vector,
+            table: None,
+            estimate,
+            needs_link,
+            length,
+        }
     }
 
     /// The tests; `None` if a table has replaced them.
@@ -179,8 +192,7 @@ impl Program {
     /// The number of bytes of a packet on which its output by [`Program::output_of_bytes`] depends, where packets have as
     /// many; `None` if it is not known.
     pub fn length(&self) -> Option<usize> {
-        let ends = self.test_graph()?.nodes.iter().map(|node| usize::from(node.test.offset) + 4);
-        Some(ends.max().unwrap_or(0))
+        self.table.is_none().then_some(self.length)
     }
 
     /// Runs a program of IP patterns on a packet from its network header on; `None` drops it.

@@ -5,6 +5,7 @@ use super::Graph;
 use crate::graph::target::Target;
 use castanet_element::element::ByteAccess;
 use castanet_element::flow::Flow;
+use std::collections::HashSet;
 
 /// A source, and the way of its packets to the element that takes them without descriptors.
 pub(crate) struct Bypass {
@@ -30,6 +31,8 @@ pub(crate) struct PassedElement {
     pub(crate) access: ByteAccess,
     /// Its outputs that lead on, in order.
     pub(crate) outputs: Vec<u8>,
+    /// Whether packets of another output come to the same input, in their order among those that are handed past it.
+    pub(crate) keeps_order: bool,
     /// Bytes of the packets that have come to it since it counted them, where elements handle bytes, and of the
     /// burst that they handle.
     pub(crate) bytes: u64,
@@ -76,7 +79,7 @@ pub(super) fn find(graph: &Graph) -> Vec<Bypass> {
 fn path(graph: &Graph, source: usize) -> Option<BypassPath> {
     let mut leaving = graph.out_edges(source).filter(|edge| edge.flow != Flow::Pull);
     let (first, None) = (leaving.next()?, leaving.next()) else { return None };
-    let mut search = Search { graph, source, past: Vec::new() };
+    let mut search = Search { graph, source, past: Vec::new(), dead: HashSet::new() };
     let to = search.onward(first.to)?;
     Some(BypassPath { past: search.past, to })
 }
@@ -86,9 +89,16 @@ struct Search<'a> {
     graph: &'a Graph,
     source: usize,
     past: Vec<PassedElement>,
+    /// Elements from which no way leads on, each with whether one before it writes.
+    dead: HashSet<(usize, bool)>,
 }
 
 impl Search<'_> {
+    /// Whether an element on the way writes.
+    fn writes(&self) -> bool {
+        self.past.iter().any(|it| it.access == ByteAccess::Writes)
+    }
+
     /// The element that takes packets which come to `target`; those between are in `past` then.
     fn onward(&mut self, target: Target) -> Option<usize> {
         let source = &self.graph.elements[self.source].class;
@@ -100,17 +110,18 @@ impl Search<'_> {
         let is_fit = match access {
             ByteAccess::None => it.class.counts_only,
             // Else it would come too late where packets take another way.
-            ByteAccess::Reads => self.past.iter().all(|it| it.access != ByteAccess::Writes),
+            ByteAccess::Reads => !self.writes(),
             ByteAccess::Writes => true,
         };
-        if !is_fit || self.past.iter().any(|it| it.element == target.node) {
+        let place = (target.node, self.writes());
+        if !is_fit || !self.dead.insert(place) {
             return None;
         }
-        let decides = access == ByteAccess::Reads;
-        let edges = self.graph.out_edges(target.node);
+        // Packets of another exit than the first are not what later elements take them for.
+        let decides = access == ByteAccess::Reads && it.class.open_outputs;
+        let edges = || self.graph.out_edges(target.node).filter(|edge| edge.flow != Flow::Pull);
         let mut ways: Vec<(Target, Vec<u8>)> = Vec::new();
-        for edge in edges.filter(|edge| edge.flow != Flow::Pull && (decides || edge.from.port == 0))
-        {
+        for edge in edges().filter(|edge| decides || edge.from.port == 0) {
             let output = u8::try_from(edge.from.port).ok()?;
             match ways.iter_mut().find(|(to, _)| *to == edge.to) {
                 Some((_, outputs)) => outputs.push(output),
@@ -119,8 +130,15 @@ impl Search<'_> {
         }
         ways.into_iter().find_map(|(to, mut outputs)| {
             outputs.sort_unstable();
-            let (element, bytes, pending) = (target.node, 0, 0);
-            self.past.push(PassedElement { element, access, outputs, bytes, pending });
+            let keeps_order = edges().filter(|edge| edge.to == to).count() > outputs.len();
+            self.past.push(PassedElement {
+                element: target.node,
+                access,
+                outputs,
+                keeps_order,
+                bytes: 0,
+                pending: 0,
+            });
             let found = self.onward(to);
             if found.is_none() {
                 self.past.pop();

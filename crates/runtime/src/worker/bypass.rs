@@ -14,6 +14,7 @@ use std::mem;
 /// Lends the element to which source `me` may hand packets; `false` if an element between the two needs descriptors
 /// now.
 pub(super) fn lend(slots: &mut [Slot], me: usize, lend: &mut dyn FnMut(BypassTarget)) -> bool {
+    // An element that panics takes the way with it: then packets are made.
     let Some(mut path) = slots[me].bypass.take() else { return false };
     let is_lent = lend_along(slots, &mut path, lend);
     slots[me].bypass = Some(path);
@@ -95,10 +96,18 @@ impl OtherSlots<'_> {
     fn handle(&mut self, past: &mut [PassedElement], bytes: &mut BurstBytes) -> bool {
         let is_writer = |it: &PassedElement| it.access == ByteAccess::Writes;
         let mut fates = [0; MAX_BURST];
+        let mut counted = 0;
         for it in past.iter_mut().filter(|it| !is_writer(it)) {
             it.pending = bytes.total();
             if it.access == ByteAccess::Reads && !self.decide(it, bytes, &mut fates) {
                 return false;
+            }
+            // The bytes of packets that have left since are among those that were counted before.
+            if bytes.packets() < counted {
+                return false;
+            }
+            if it.access == ByteAccess::None {
+                counted = bytes.packets();
             }
         }
         // Writers change no lengths, and none decides behind them.
@@ -135,7 +144,7 @@ impl OtherSlots<'_> {
         if it.leads_on(fates) {
             return true;
         }
-        if fates.contains(&NOT_TAKEN) {
+        if it.keeps_order || fates.contains(&NOT_TAKEN) {
             return false;
         }
         bytes.retain(|number| it.outputs.contains(&fates[number]));

@@ -161,13 +161,20 @@ fn elements_handle_bytes_where_all_packets_go_on() {
 
 #[test]
 fn elements_that_handle_bytes_count_their_packets() {
-    let text = "l :: LentSource(64) -> p :: LentSwitch(2) -> t :: Tally(false) -> k :: LentSink; p[1] -> t";
-    let mut router = build(text, 1, true);
-    router.settle(100);
-    balance(&mut router);
-    let read = ["k.lent", "t.packets", "t.bytes"].map(|handler| number(&mut router, handler));
-    assert_eq!(read, [64, 64, 192]);
-    clean(router);
+    let counts = |text: &str| {
+        let mut router = build(text, 1, true);
+        router.settle(100);
+        balance(&mut router);
+        let names = ["k.lent", "t.packets", "t.bytes"];
+        let read = names.map(|handler| number(&mut router, handler));
+        clean(router);
+        read
+    };
+    let begin = "k :: LentSink; t :: Tally(false); p :: LentSwitch(2); l :: LentSource(64)";
+    assert_eq!(counts(&format!("{begin} -> p -> t -> k; p[1] -> t")), [64, 64, 192]);
+    assert_eq!(counts(&format!("{begin} -> p -> t -> k; p[1] -> End")), [32, 32, 96]);
+    // Behind the counter, half of the packets leave.
+    assert_eq!(counts(&format!("{begin} -> t -> p -> k; p[1] -> End")), [0, 64, 192]);
 }
 
 #[test]

@@ -124,11 +124,11 @@ unsafe fn handle(
     ends: &mut [u32],
     handler: &mut (dyn FnMut(&mut BurstBytes) -> bool + '_),
 ) -> HandledBurst {
-    let (first, offset) = (all.as_mut_ptr(), received.offset);
-    let owner = MbufOwner(all);
+    let (first, count, offset) = (all.as_mut_ptr(), all.len(), received.offset);
+    let owner = MbufOwner { first, count };
     // SAFETY: no mbuf is null or there twice; each has its bytes from `offset` on.
     let mut bytes = unsafe {
-        let buffers = slice::from_raw_parts_mut(first.cast::<NonNull<u8>>(), owner.0.len());
+        let buffers = slice::from_raw_parts_mut(first.cast::<NonNull<u8>>(), count);
         let lengths = (received.shortest as usize, received.bytes);
         BurstBytes::new(buffers, offset as usize, ends, lengths)
     };
@@ -174,13 +174,16 @@ fn make_packets(
 }
 
 /// Frees mbufs if an element panics that handles their bytes.
-struct MbufOwner<'a>(&'a mut [*mut Mbuf]);
+struct MbufOwner {
+    first: *mut *mut Mbuf,
+    count: usize,
+}
 
-impl Drop for MbufOwner<'_> {
+impl Drop for MbufOwner {
     fn drop(&mut self) {
-        for &mut mbuf in &mut *self.0 {
-            // SAFETY: the driver has given up the mbuf, and it is not used again.
-            unsafe { shim::castanet_dpdk_discard(mbuf) };
+        for place in 0..self.count {
+            // SAFETY: there are so many mbufs. The driver has given them up, and they are not used again.
+            unsafe { shim::castanet_dpdk_discard(*self.first.add(place)) };
         }
     }
 }

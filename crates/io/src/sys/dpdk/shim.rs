@@ -73,7 +73,7 @@ pub(super) struct ForwardedBurst {
     pub(super) bytes: u64,
 }
 
-/// Result of receiving a burst without a look at its packets.
+/// Result of receiving a burst and looking at its mbufs.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(super) struct ReceivedBurst {
