@@ -66,24 +66,21 @@ pub(super) unsafe fn forward_handled(
     let mut result = ForwardResult::default();
     enter_thread();
     let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; FORWARDED];
-    let mut ends = [const { MaybeUninit::<u32>::uninit() }; FORWARDED];
-    let (first, ends): (*mut *mut Mbuf, *mut u32) =
-        (burst.as_mut_ptr().cast(), ends.as_mut_ptr().cast());
+    let mut ends = [0; FORWARDED];
+    let first: *mut *mut Mbuf = burst.as_mut_ptr().cast();
     while result.sent.packets < max {
         let wanted = (max - result.sent.packets).min(FORWARDED);
-        let received = receive(first, ends, wanted as u32);
+        let received = receive(first, ends.as_mut_ptr(), wanted as u32);
         if received.all == 0 {
             break;
         }
-        // SAFETY: `receive` has written so many mbufs and as many ends, and has given up the mbufs.
-        let (all, ends) = unsafe {
-            let all = received.all as usize;
-            (slice::from_raw_parts_mut(first, all), slice::from_raw_parts_mut(ends, all))
-        };
+        let count = received.all as usize;
+        // SAFETY: `receive` has written so many mbufs, and has given them up.
+        let all = unsafe { slice::from_raw_parts_mut(first, count) };
         let mut handled = HandledBurst::default();
         if received.offset != 0 {
-            // SAFETY: the mbufs are alike, and nobody else has them.
-            handled = unsafe { handle(all, &received, ends, handler) };
+            // SAFETY: the mbufs are alike, nobody else has them, and `receive` has written as many ends.
+            handled = unsafe { handle(all, &received, &mut ends[..count], handler) };
         }
         let (going, refused) = all.split_at(handled.packets);
         let is_fit = !going.is_empty() && handled.shortest >= shortest as usize;
