@@ -112,9 +112,9 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     }
     /// Does to packets without descriptors what [`packet`](PerPacket::packet) does, but for their annotations and for
     /// `local`. `fates` has a zero for each packet, and gets the index of its fate, [`NOT_TAKEN`](crate::fate::NOT_TAKEN)
-    /// where this is not known; it is empty for an element that writes. A source calls it before it makes packets, or where it makes none ([`Cx::bypass`]); for
-    /// packets that take another way than this source knows, and for all if one is not taken, `packet` is called
-    /// then.
+    /// where this is not known; it is empty for an element that writes. A source calls it before it makes packets, or
+    /// where it makes none ([`Cx::bypass`]); for packets that take another way than this source knows, and for all if
+    /// one is not taken, `packet` is called then.
     #[inline]
     fn handle_bytes(&self, _local: &mut Self::Local, _bytes: &mut BurstBytes, _fates: &mut [u8]) {}
     /// Does to `local` what [`packet`](PerPacket::packet) does for packets that are not dropped, once so many

@@ -190,7 +190,7 @@ impl Program {
     }
 
     /// The number of bytes of a packet on which its output by [`Program::output_of_bytes`] depends, where packets have as
-    /// many; `None` if it is not known.
+    /// many; `None` if a table decides.
     pub fn length(&self) -> Option<usize> {
         self.table.is_none().then_some(self.length)
     }

@@ -1,4 +1,4 @@
-//! Step: sources that hand packets without descriptors to another element
+//! Of the step `fuse`: sources that hand packets without descriptors to another element
 //! ([`Cx::bypass`](castanet_element::cx::Cx::bypass)).
 
 use super::Graph;
@@ -14,7 +14,7 @@ pub(crate) struct Bypass {
 }
 
 /// The elements behind a source, up to one that takes packets without descriptors.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct BypassPath {
     /// Those between, in order. One that decides by bytes comes before all that write to them: so nothing is
     /// written to packets that take another way.
@@ -24,7 +24,7 @@ pub(crate) struct BypassPath {
 }
 
 /// An element past which packets may be handed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub(crate) struct PassedElement {
     pub(crate) element: usize,
     /// Its access to their bytes; none if it only counts packets.
