@@ -424,7 +424,7 @@ fn an_idle_port_costs_little_and_loses_nothing_when_packets_come() {
     );
     // A worker that polled all the time would take two seconds. One that polls each millisecond takes little beside
     // the sleeps themselves, which cost 88 ms on a machine with slow timers.
-    assert!(used < sleeps + Duration::from_millis(80), "{used:?}, of which sleeps {sleeps:?}");
+    assert!(used < sleeps + Duration::from_millis(100), "{used:?}, of which sleeps {sleeps:?}");
 }
 
 #[test]
