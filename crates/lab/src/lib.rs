@@ -17,7 +17,7 @@
 //!     Port::new(&a, "eth0").address("10.9.0.1/24"),
 //!     Port::new(&b, "eth0").address("10.9.0.2/24"),
 //! )?;
-//! a.command("ping").args(["-c", "1", "10.9.0.2"]).check()?;
+//! a.ping(&[], 1, "10.9.0.2")?;
 //! # Ok(())
 //! # }
 //! ```
@@ -31,6 +31,7 @@ mod iperf3;
 mod lab;
 mod namespace;
 mod page;
+mod ping;
 mod process;
 mod registry;
 mod three_hosts;
@@ -45,6 +46,7 @@ pub use error::{Error, Result};
 pub use lab::{Lab, Port};
 pub use namespace::Namespace;
 pub use page::{CodeBlock, ConsoleStep, code_blocks};
+pub use ping::answered_pings;
 pub use process::{Command, Output, Process};
 pub use three_hosts::{Host, NetworkOptions, Router, ThreeHosts};
 pub use tools::{is_installed, require};

@@ -70,14 +70,14 @@ fn signal(name: &str, pid: &str) {
 fn handlers_of_a_process_are_read_and_written_under_traffic() {
     let it = network("tenants-handlers");
     it.running(1);
-    let traffic = it.hosts[0].command("ping").args(["-n", "-q", "-i", "0.01", "-c", "300"]);
-    let mut traffic = traffic.arg("192.168.7.1").timeout(LATER).spawn().unwrap();
+    let traffic = it.hosts[0].command("ping").args(["-n", "-i", "0.01", "192.168.7.1"]);
+    let mut traffic = traffic.timeout(LATER).spawn().unwrap();
     until("the counter counts", || it.read("red/pings.count") >= 10);
     let before = it.read("red/pings.count");
     until("the counter goes on", || it.read("red/pings.count") > before + 10);
-    traffic.wait(LATER).unwrap();
-    assert!(traffic.stdout().contains(" 0% packet loss"), "{}", traffic.stdout());
-    assert_eq!(it.read("red/pings.count"), 300);
+    let sent = finish_pings(&mut traffic, 300) as u64;
+    until("not every ping is counted", || it.read("red/pings.count") >= sent);
+    assert_eq!(it.read("red/pings.count"), sent);
     assert_eq!(it.client(&["ctl", "read", "red/pings.class"]), "Counter");
     it.client(&["ctl", "write", "red/pings.reset"]);
     assert_eq!(it.read("red/pings.count"), 0);

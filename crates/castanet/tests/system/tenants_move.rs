@@ -10,7 +10,7 @@ use castanet_lab::{Command, Lab, Namespace, Output, Port, Process, Router, requi
 use std::path::PathBuf;
 
 use crate::tenants::HOST;
-use crate::testbed::{LATER, SOON, conf, program, until};
+use crate::testbed::{LATER, SOON, conf, finish_pings, program, until};
 
 const ENDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/system/tenants_move_ends.py");
 
@@ -176,9 +176,7 @@ impl MoveNetwork {
     }
 
     fn ping_red(&self) {
-        let ping = self.client.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "5"]);
-        let said = ping.arg("10.0.2.2").output().unwrap();
-        assert!(said.stdout.contains(" 0% packet loss"), "{}", said.printed());
+        self.client.ping(&["-i", "0.2"], 3, "10.0.2.2").unwrap();
     }
 }
 
@@ -218,8 +216,8 @@ fn a_nat_moves_with_its_mappings_and_open_downloads() {
     server.wait_for("open", LATER).unwrap();
     assert!(it.read(0, "red/flows.table_size") >= (MAPPINGS + DOWNLOADS) as u64);
     let mappings = it.ctl(0, &["read", "red/flows.table"]).stdout.lines().count();
-    let neighbour = it.server.command("ping").args(["-n", "-i", "0.01", "-c", "300", "-W", "5"]);
-    let neighbour = neighbour.arg("10.0.2.90").timeout(LATER).spawn().unwrap();
+    let neighbour = it.server.command("ping").args(["-n", "-i", "0.01", "10.0.2.90"]);
+    let mut neighbour = neighbour.timeout(LATER).spawn().unwrap();
     let moved = it.move_red(0, 1);
     println!("{}", moved.printed());
     assert!(moved.success(), "{}", moved.printed());
@@ -236,8 +234,7 @@ fn a_nat_moves_with_its_mappings_and_open_downloads() {
     client.write_line("listen").unwrap();
     server.write_line("answer").unwrap();
     client.wait_for(&format!("answers {MAPPINGS}"), LATER).unwrap();
-    let said = neighbour.finish(LATER).unwrap();
-    assert!(said.stdout.contains(" 0% packet loss"), "{}", said.printed());
+    finish_pings(&mut neighbour, 300);
 }
 
 /// The reason for which a move was refused.

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use castanet_lab::{
-    Command, Host, Lab, Namespace, NetworkOptions, Process, Router, ThreeHosts, require,
+    Command, Host, Lab, Namespace, NetworkOptions, Process, Router, ThreeHosts, answered_pings,
+    require,
 };
 
 use crate::{builds, large};
@@ -120,8 +121,7 @@ impl TestNetwork {
     /// Insists that the first host reaches the second.
     pub(crate) fn reached(&self) {
         let [h1, h2, _] = self.hosts();
-        let output = self.ping(h1, &["-c", "3"], &h2.address);
-        assert!(output.contains("3 received, 0% packet loss"), "{output}");
+        h1.namespace.ping(&["-i", "0.2"], 3, &h2.address).unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// Pings, and returns all that ping printed whatever came of it.
@@ -154,14 +154,13 @@ pub(crate) fn until_or(complaint: impl Fn() -> String, mut condition: impl FnMut
     }
 }
 
-/// Sends this many pings, all of which have to be answered. One by one, because the last of several that one command sends
-/// has little time for its answer.
+/// Sends this many pings one after another, all of which have to be answered.
 #[track_caller]
 pub(crate) fn ping_each(from: &Namespace, address: &str, count: u32) {
     for _ in 0..count {
-        let ping = from.command("ping").args(["-n", "-c", "1", "-W", "5", address]).timeout(LATER);
-        let said = ping.output().unwrap_or_else(|error| panic!("{error}"));
-        assert!(said.stdout.contains(" 1 received, 0% packet loss"), "{}", said.printed());
+        // One packet, for whose answer it waits.
+        let ping = from.command("ping").args(["-n", "-c", "1", "-W", "10", address]);
+        ping.check().unwrap_or_else(|error| panic!("{error}"));
     }
 }
 
@@ -173,8 +172,7 @@ pub(crate) fn finish_pings(ping: &mut Process, least: usize) -> usize {
     ping.interrupt();
     ping.wait(SOON).unwrap();
     let said = ping.stdout();
-    let number = |line: &str| line.split_once("icmp_seq=")?.1.split(' ').next()?.parse().ok();
-    let answered: Vec<usize> = said.lines().filter_map(number).collect();
+    let answered = answered_pings(&said);
     let sent = said.split(" packets transmitted").next().and_then(|it| it.lines().last());
     let sent: usize = sent.unwrap().parse().unwrap_or_else(|_| panic!("{said}"));
     let received = format!("{sent} packets transmitted, {} received, ", answered.len());

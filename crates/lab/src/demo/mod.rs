@@ -96,12 +96,11 @@ fn start(
 }
 
 fn ping(from: &Host, to: &str, more: &[&str], what: &str) -> DemoStep {
-    let command = from.command("ping").args(["-n", "-c", "3", "-i", "0.2", "-W", "2"]);
-    let outcome = command.args(more).arg(to).check().map(|output| {
+    let options = [&["-i", "0.2"], more].concat();
+    let outcome = from.namespace.ping(&options, 3, to).map(|output| {
         let times = output.stdout.lines().find_map(|line| line.split(" = ").nth(1));
         let average = times.and_then(|times| times.split('/').nth(1)).unwrap_or("?");
-        let lossless = output.stdout.contains(" 0% packet loss");
-        (lossless, format!("3 sent, {average} ms on average"))
+        (true, format!("3 sent, {average} ms on average"))
     });
     DemoStep::new(what, &from.address, to, outcome)
 }
