@@ -56,10 +56,26 @@ pub enum BurstEffect {
 pub enum ByteAccess {
     /// Nothing: it needs descriptors.
     None,
-    /// It reads their bytes, and decides by which output they leave; or it moves the start or the end of all.
+    /// It moves the start of all, or sets annotations; all leave by output 0.
+    Moves,
+    /// It reads their bytes, and decides by which output they leave, or cuts them.
     Reads,
-    /// It writes to their bytes; all leave by output 0.
+    /// It writes to their bytes, and may move the start of all; all leave by output 0.
     Writes,
+    /// It reads their bytes, decides by which output they leave, and writes to those that leave by output 0.
+    ReadsAndWrites,
+}
+
+impl ByteAccess {
+    /// Whether it writes.
+    pub const fn writes(self) -> bool {
+        matches!(self, ByteAccess::Writes | ByteAccess::ReadsAndWrites)
+    }
+
+    /// Whether it decides by bytes.
+    pub const fn reads(self) -> bool {
+        matches!(self, ByteAccess::Reads | ByteAccess::ReadsAndWrites)
+    }
 }
 
 /// An element that decides about one packet at a time.
@@ -110,13 +126,26 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     fn byte_length(&self) -> Option<usize> {
         None
     }
-    /// Does to packets without descriptors what [`packet`](PerPacket::packet) does, but for their annotations and for
-    /// `local`. `fates` has a zero for each packet, and gets the index of its fate, [`NOT_TAKEN`](crate::fate::NOT_TAKEN)
-    /// where this is not known; it is empty for an element that writes. A source calls it before it makes packets, or
+    /// Does to packets without descriptors what [`packet`](PerPacket::packet) does, but for `local` and for what
+    /// [`write_bytes`](PerPacket::write_bytes) does. `fates` has a zero for each packet, and gets the index of its fate,
+    /// [`NOT_TAKEN`](crate::fate::NOT_TAKEN) where this is not known. The answer has the bits that are set in any of them. A source calls it before it makes packets, or
     /// where it makes none ([`Cx::bypass`]); for packets that take another way than this source knows, and for all if
     /// one is not taken, `packet` is called then.
     #[inline]
-    fn handle_bytes(&self, _local: &mut Self::Local, _bytes: &mut BurstBytes, _fates: &mut [u8]) {}
+    fn handle_bytes(
+        &self,
+        _local: &mut Self::Local,
+        _bytes: &mut BurstBytes,
+        _fates: &mut [u8],
+    ) -> u8 {
+        0
+    }
+    /// Writes to the bytes of packets that go on without descriptors, once all elements have decided about them. They
+    /// start where they did after [`handle_bytes`](PerPacket::handle_bytes).
+    #[inline]
+    fn write_bytes(&self, _local: &mut Self::Local, _bytes: &mut BurstBytes) {}
+    /// Whether [`count_handled`](PerPacket::count_handled) does something.
+    const COUNTS_HANDLED: bool = false;
     /// Does to `local` what [`packet`](PerPacket::packet) does for packets that are not dropped, once so many
     /// whose bytes the element has handled go on without descriptors.
     #[inline]

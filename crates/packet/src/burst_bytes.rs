@@ -1,13 +1,17 @@
 //! The bytes of packets that have no descriptors.
 
-use crate::MAX_BURST;
+use crate::{BurstSummary, MAX_BURST};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::slice;
 
+/// Offset of the destination address in an IPv4 header.
+const DESTINATION: usize = 16;
+
 /// The bytes of a burst's packets that have no descriptors. A device lends them before it makes packets of what it
 /// has received, or where it makes none. All packets start at the same offset of their buffers, and have their network
-/// headers at the same one. Packets that take another way leave the burst; they stay as they were received.
+/// headers at the same one. Packets that take another way leave the burst; they stay as they were received. What is
+/// said of all packets stands for the annotations that packets with descriptors would have.
 pub struct BurstBytes<'a> {
     /// Those of the burst's packets; behind them, those of packets that have left it.
     buffers: &'a mut [NonNull<u8>],
@@ -21,6 +25,11 @@ pub struct BurstBytes<'a> {
     sum_of_ends: u64,
     /// Offset of the network headers.
     network: Option<usize>,
+    /// Whether they were checked to be those of IPv4 without options.
+    is_plain: bool,
+    /// Offset of the destination addresses, if these are the annotations of IPv4.
+    destinations: Option<usize>,
+    paint: u8,
     is_cut: bool,
     bytes: PhantomData<&'a mut [u8]>,
 }
@@ -48,6 +57,9 @@ impl<'a> BurstBytes<'a> {
             buffers,
             ends,
             network: None,
+            is_plain: false,
+            destinations: None,
+            paint: 0,
             is_cut: false,
             bytes: PhantomData,
         }
@@ -168,38 +180,128 @@ impl<'a> BurstBytes<'a> {
         start.is_some()
     }
 
+    /// The offset at which packets start now, for [`seek`](BurstBytes::seek).
+    #[inline]
+    pub fn position(&self) -> usize {
+        self.start
+    }
+
+    /// Has packets start at another offset at which they have started before. It is nearer to the first if they have
+    /// been cut since to less than was stripped.
+    #[inline]
+    pub fn seek(&mut self, position: usize) {
+        self.start = position.clamp(self.first_start, self.least_end);
+    }
+
     /// Marks the network headers, which begin with the byte `offset` of each packet, at most
     /// [`length`](BurstBytes::length).
     #[inline]
     pub fn mark_network(&mut self, offset: usize) {
         self.network = Some(self.start + offset.min(self.length()));
+        self.is_plain = false;
     }
 
-    /// Cuts each packet to the length that `decide` answers, and sets its fate; one that is as short stays as it is.
-    /// `decide` has its first bytes, as many as the shortest packet has, and its length.
-    ///
-    /// # Panics
-    /// There are not as many fates as packets.
+    /// Marks the network headers as those of IPv4 without options, which have been checked; their destination addresses
+    /// are the annotations.
+    #[inline]
+    pub fn mark_plain_ipv4(&mut self, offset: usize) {
+        self.mark_network(offset);
+        self.is_plain = true;
+        self.destinations = self.network.map(|network| network + DESTINATION);
+    }
+
+    /// Whether [all headers](BurstBytes::headers_mut) are those of IPv4 without options.
+    #[inline]
+    pub fn is_plain_ipv4(&self) -> bool {
+        self.is_plain
+    }
+
+    /// The first bytes from the network header on of each packet, as many as the shortest has; none if they have none.
     #[inline(always)]
-    pub fn cut(&mut self, fates: &mut [u8], mut decide: impl FnMut(&[u8], usize) -> (u8, usize)) {
-        assert_eq!(fates.len(), self.count);
+    pub fn headers(&self) -> impl Iterator<Item = &[u8]> {
+        let (start, length) = self.header_range();
+        // SAFETY: as in `iter`; the range ends at `least_end`.
+        self.buffers[..self.count]
+            .iter()
+            .map(move |buffer| unsafe { slice::from_raw_parts(buffer.add(start).as_ptr(), length) })
+    }
+
+    /// The same, to write to.
+    #[inline(always)]
+    pub fn headers_mut(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let (start, length) = self.header_range();
+        // SAFETY: as in `headers`; no buffer is there twice.
+        self.buffers[..self.count].iter().map(move |buffer| unsafe {
+            slice::from_raw_parts_mut(buffer.add(start).as_ptr(), length)
+        })
+    }
+
+    /// The offset of the network headers, and the number of bytes that all packets have from there on.
+    fn header_range(&self) -> (usize, usize) {
+        let start = self.network.unwrap_or(self.least_end).min(self.least_end);
+        (start, self.least_end - start)
+    }
+
+    /// The destination addresses that packets have as their annotations; `None` if this is not known.
+    #[inline(always)]
+    pub fn destinations(&self) -> Option<impl Iterator<Item = u32>> {
+        let offset =
+            self.destinations.filter(|&offset| offset + size_of::<u32>() <= self.least_end)?;
+        // SAFETY: as in `iter`; the four bytes end before `least_end`.
+        Some(self.buffers[..self.count].iter().map(move |buffer| unsafe {
+            u32::from_be(buffer.add(offset).cast::<u32>().read_unaligned())
+        }))
+    }
+
+    /// The destination annotations are no longer those of the packets.
+    #[inline]
+    pub fn forget_destinations(&mut self) {
+        self.destinations = None;
+    }
+
+    /// Sets the paint annotation of all packets.
+    #[inline]
+    pub fn set_paint(&mut self, paint: u8) {
+        self.paint = paint;
+    }
+
+    /// A summary of the burst.
+    pub fn summary(&self) -> BurstSummary {
+        let end = self.ends[..self.count].iter().fold(0, |most, &end| most.max(end)) as usize;
+        let range = (self.start, end.max(self.start));
+        BurstSummary::of_bytes(range, self.network, self.is_plain, self.paint)
+    }
+
+    /// Cuts each packet to the length that `decide` answers; one that is as short stays as it is, and one for which there is
+    /// none. `decide` has its first bytes, as many as the shortest packet has, and its length. Answers whether there was a
+    /// length for each.
+    #[inline(always)]
+    pub fn cut(&mut self, mut decide: impl FnMut(&[u8], usize) -> Option<usize>) -> bool {
         let (start, first) = (self.start, self.length());
-        let (mut least, mut sum) = (u32::MAX, 0);
-        let packets = self.buffers[..self.count].iter().zip(&mut *self.ends).zip(fates);
-        for ((buffer, end), fate) in packets {
+        let (mut all, mut odd) = (true, 0);
+        for (buffer, end) in self.buffers[..self.count].iter().zip(&mut *self.ends) {
             let length = *end as usize - start;
             // SAFETY: as in `iter`.
             let bytes = unsafe { slice::from_raw_parts(buffer.add(start).as_ptr(), first) };
-            let (its_fate, cut) = decide(bytes, length);
-            *fate = its_fate;
-            *end = (start + cut.min(length)) as u32;
-            least = least.min(*end);
-            sum += u64::from(*end);
+            let cut = decide(bytes, length);
+            all &= cut.is_some();
+            let its_end = (start + cut.map_or(length, |cut| cut.min(length))) as u32;
+            odd |= its_end ^ *end;
+            *end = its_end;
         }
-        if self.count > 0 {
-            self.is_cut |= sum != self.sum_of_ends;
-            (self.least_end, self.sum_of_ends) = (least as usize, sum);
+        if odd != 0 {
+            self.is_cut = true;
+            self.measure();
         }
+        all
+    }
+
+    /// Finds the least of the ends, and their sum.
+    fn measure(&mut self) {
+        let ends = &self.ends[..self.count];
+        let least = ends.iter().fold(u32::MAX, |least, &end| least.min(end));
+        self.sum_of_ends = ends.iter().map(|&end| u64::from(end)).sum();
+        self.least_end = if self.count > 0 { least as usize } else { self.start };
     }
 
     /// Has packets leave the burst of which `stays` is false, by their numbers.
@@ -210,13 +312,10 @@ impl<'a> BurstBytes<'a> {
         // All answers come first: nothing is moved if one panics.
         answers.iter_mut().zip((0..).map(stays)).for_each(|(stays, answer)| *stays = answer);
         let (mut kept, mut left) = (0, 0);
-        let (mut least, mut sum) = (u32::MAX, 0);
         for (number, &stays) in answers.iter().enumerate() {
             let (buffer, end) = (self.buffers[number], self.ends[number]);
             if stays {
                 (self.buffers[kept], self.ends[kept]) = (buffer, end);
-                least = least.min(end);
-                sum += u64::from(end);
                 kept += 1;
             } else {
                 leaving[left] = buffer;
@@ -225,8 +324,7 @@ impl<'a> BurstBytes<'a> {
         }
         self.buffers[kept..self.count].copy_from_slice(&leaving[..left]);
         self.count = kept;
-        self.sum_of_ends = sum;
-        self.least_end = if kept > 0 { least as usize } else { self.start };
+        self.measure();
     }
 }
 
@@ -248,7 +346,7 @@ mod tests {
         });
         assert_eq!(packets[2], [0, 1, 2, 77, 4, 5]);
         BurstBytes::lend(&mut [], |bytes| {
-            bytes.cut(&mut [], |_, length| (0, length));
+            assert!(bytes.cut(|_, length| Some(length)));
             assert_eq!((bytes.iter().len(), bytes.length(), bytes.total()), (0, 0, 0));
         });
     }
@@ -290,16 +388,23 @@ mod tests {
 
     #[test]
     fn packets_are_cut() {
-        let (mut packets, mut fates) = (packets(), [0; 3]);
+        let mut packets = packets();
         BurstBytes::lend(&mut packets, |bytes| {
             bytes.strip(2);
-            bytes.cut(&mut fates, |first, length| (first[0] + length as u8, length));
-            assert_eq!((bytes.is_cut(), fates), (false, [2 + 7, 2 + 2, 2 + 4]));
+            let lengths = &mut Vec::new();
+            assert!(bytes.cut(|first, length| {
+                lengths.push((first[0], length));
+                Some(length)
+            }));
+            assert_eq!((bytes.is_cut(), &lengths[..]), (false, &[(2, 7), (2, 2), (2, 4)][..]));
+            // One without a length stays.
+            assert!(!bytes.cut(|_, length| (length != 7).then_some(9)));
+            assert!(!bytes.is_cut() && bytes.total() == 7 + 2 + 4);
             // The shortest cannot grow.
-            bytes.cut(&mut fates, |_, length| (length as u8, 3));
+            assert!(bytes.cut(|_, _| Some(3)));
             assert_eq!((bytes.is_cut(), bytes.length(), bytes.total()), (true, 2, 3 + 2 + 3));
-            bytes.cut(&mut fates, |first, length| (length as u8, usize::from(first[1]) - 2));
-            assert_eq!((bytes.length(), bytes.total(), fates), (1, 3, [3, 2, 3]));
+            assert!(bytes.cut(|first, _| Some(usize::from(first[1]) - 2)));
+            assert_eq!((bytes.length(), bytes.total()), (1, 3));
             assert!(bytes.whole().all(|bytes| bytes == [2]));
         });
         assert_eq!(packets, [[0, 1, 2], [0, 1, 2], [0, 1, 2]]);
@@ -309,7 +414,7 @@ mod tests {
     fn packets_leave_a_burst() {
         let mut packets = packets();
         BurstBytes::lend(&mut packets, |bytes| {
-            bytes.cut(&mut [0; 3], |_, length| (0, length - 1));
+            bytes.cut(|_, length| Some(length - 1));
             bytes.retain(|number| number != 1);
             assert_eq!((bytes.packets(), bytes.length(), bytes.total()), (2, 5, 13));
             assert!(bytes.whole().map(<[u8]>::len).eq([8, 5]));
@@ -326,6 +431,43 @@ mod tests {
             bytes.retain(|_| false);
             assert_eq!((bytes.packets(), bytes.length(), bytes.total()), (0, 0, 0));
             assert_eq!(bytes.whole().count() + bytes.iter().len(), 0);
+        });
+    }
+
+    #[test]
+    fn annotations_are_those_of_all_packets() {
+        let mut packets: Vec<Vec<u8>> = [30, 40].map(|length| (0..length).collect()).into();
+        BurstBytes::lend(&mut packets, |bytes| {
+            assert!(bytes.destinations().is_none() && bytes.headers().all(<[u8]>::is_empty));
+            let summary = bytes.summary();
+            assert!(!summary.is_ipv4() && !summary.may_be_to_group() && !summary.has_fix_ip_src());
+            assert_eq!((summary.paint(), summary.max_network_len()), (Some(0), None));
+            bytes.strip(2);
+            bytes.mark_plain_ipv4(3);
+            bytes.set_paint(9);
+            let expected = u32::from_be_bytes([21, 22, 23, 24]);
+            assert!(bytes.destinations().unwrap().eq([expected, expected]));
+            assert!(bytes.headers_mut().all(|header| header[0] == 5 && header.len() == 25));
+            let summary = bytes.summary();
+            assert!(summary.is_ipv4() && summary.is_ipv4_without_options());
+            assert_eq!((summary.paint(), summary.max_network_len()), (Some(9), Some(35)));
+            bytes.strip(20);
+            let position = bytes.position();
+            assert!(bytes.unstrip(22) && bytes.is_at_start());
+            bytes.seek(position);
+            assert!(bytes.iter().all(|bytes| bytes[0] == 22));
+            // Another mark says nothing about the header, but annotations stay.
+            bytes.mark_network(0);
+            assert!(!bytes.is_plain_ipv4() && !bytes.summary().is_ipv4());
+            assert!(bytes.destinations().is_some());
+            bytes.forget_destinations();
+            assert!(bytes.destinations().is_none());
+        });
+        // Addresses that have been cut off are none.
+        BurstBytes::lend(&mut packets, |bytes| {
+            bytes.mark_plain_ipv4(0);
+            bytes.cut(|_, _| Some(19));
+            assert!(bytes.destinations().is_none());
         });
     }
 }

@@ -6,7 +6,7 @@ use wide::{i16x8, u64x2};
 
 /// Facts about all packets of a burst, by their descriptors: a question about each packet can then be asked
 /// once for all. They stay true of a part of the packets, and while packets do not change.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstSummary {
     /// Bits that are set in all packets.
     all: Bits,
@@ -17,7 +17,7 @@ pub struct BurstSummary {
 }
 
 /// Words of a descriptor, as in [`RawPacket`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Bits {
     offsets: u64,
     span: u64,
@@ -64,6 +64,36 @@ impl BurstSummary {
         // The lower half of the length is the first or, on big-endian machines, the second of these.
         let max_len = max.to_array()[usize::from(cfg!(target_endian = "big"))];
         BurstSummary { all: bits(all), any: bits(any), max_len }
+    }
+
+    /// That of packets that have no descriptors, as if they had some: with this paint, to this host, from `start` of
+    /// their buffers to `end` at most, and with the network header at `network`, if they have one. `is_plain` says whether
+    /// all have been checked to be IPv4 and to have no options.
+    pub(crate) fn of_bytes(
+        (start, end): (usize, usize),
+        network: Option<usize>,
+        is_plain: bool,
+        paint: u8,
+    ) -> BurstSummary {
+        let offset = |at: usize| u16::try_from(at).unwrap_or(u16::MAX).to_ne_bytes();
+        let ([d, e], [n, o]) = (offset(start), offset(network.unwrap_or(0)));
+        let [a, b, c, l] = u32::try_from(end - start).unwrap_or(u32::MAX).to_ne_bytes();
+        let bits = Bits {
+            offsets: u64::from_ne_bytes([d, e, 0, 0, n, o, 0, 0]),
+            span: u64::from_ne_bytes([a, b, c, l, 0, 0, 0, 0]),
+            marks: u64::from_ne_bytes([
+                paint,
+                if is_plain { IPV4_FLAGS } else { 0 },
+                0,
+                0,
+                0,
+                0,
+                0,
+                0,
+            ]),
+        };
+        let max_len = i16::try_from(end - start).unwrap_or(i16::MAX);
+        BurstSummary { all: bits, any: bits, max_len }
     }
 
     /// A length in bytes that no packet exceeds; the longest packet's if that is less than 32 KiB.

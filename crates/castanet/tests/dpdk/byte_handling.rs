@@ -201,6 +201,58 @@ fn ip_packets_are_checked_and_filtered() {
     agree("unmarked", &sent, "IPFilter(allow all) -> t", &[], 0);
 }
 
+/// Frames of UDP to eight hosts, some of which have too low a TTL.
+fn routed_frames() -> Vec<Vec<u8>> {
+    let mut sent = datagrams(17);
+    for (n, frame) in sent.iter_mut().enumerate().filter(|(_, frame)| frame.len() >= 34) {
+        let header = 14..(14 + usize::from(frame[14] & 15) * 4).min(frame.len());
+        let is_right = checksum(&[&frame[header.clone()]]) == [0, 0];
+        frame[33] = n as u8 % 8;
+        frame[22] = if n % 50 == 0 { n as u8 / 50 % 2 } else { 64 };
+        frame[24..26].copy_from_slice(&[0, u8::from(!is_right)]);
+        let sum = checksum(&[&frame[header]]);
+        frame[24..26].copy_from_slice(&sum);
+    }
+    sent
+}
+
+/// A router with these routes, each way of which ends in an Ethernet header of its own.
+fn router(routes: &str, ways: u8) -> String {
+    let way = |n: u8| {
+        format!(
+            "r[{n}] -> DropBroadcasts -> p{n} :: PaintTee(2) -> g{n} :: IPGWOptions(10.0.0.1)
+               -> FixIPSrc(10.0.0.1) -> d{n} :: DecIPTTL -> m{n} :: IPFragmenter(1500) -> n{n} :: Counter
+               -> EtherEncap(0x0800, 02:00:00:00:01:02, 02:00:00:00:02:{n:02}) -> t;
+             p{n}[1] -> o; g{n}[1] -> o; d{n}[1] -> o; m{n}[1] -> o;"
+        )
+    };
+    let ways: String = (0..ways).map(way).collect();
+    format!(
+        "c :: Classifier(12/0800, -) -> Strip(14) -> i :: CheckIPHeader -> r :: StaticIPLookup({routes});
+         c[1] -> o; {ways}"
+    )
+}
+
+#[test]
+fn packets_are_routed() {
+    let sent = routed_frames();
+    let more = ["i.count", "i.drops", "d0.drops", "n0.count", "n0.byte_count"];
+    agree("routed", &sent, &router("0.0.0.0/0 0", 1), &more, 8500);
+    // Some have no route.
+    agree("unrouted", &sent, &router("2.0.0.0/30 0, 2.0.0.5/32 2.0.0.9 0", 1), &more, 5300);
+    let routes = "2.0.0.0/30 0, 2.0.0.4/31 2.0.0.9 1, 2.0.0.6/32 2";
+    let more = ["i.drops", "d1.drops", "n0.count", "n1.count", "n1.byte_count", "n2.byte_count"];
+    let [bytes, seen] = both_ways("ways", &sent, &router(routes, 3), &more);
+    assert_eq!(bytes.0, seen.0);
+    // Packets of one way keep their order.
+    for way in 0..3 {
+        let of_way = |packet: &&Vec<u8>| packet[..6] == [2, 0, 0, 0, 2, way];
+        let of = |all: &[Vec<u8>]| all.iter().filter(of_way).cloned().collect::<Vec<_>>();
+        assert!(of(&bytes.1).len() > 1000 && of(&bytes.1) == of(&seen.1), "{way}");
+    }
+    assert_eq!(bytes.1.len(), seen.1.len());
+}
+
 #[test]
 fn bytes_are_changed_once_where_packets_find_no_room() {
     let (from, _) = capture("bytes-full", (0..3000).map(|n| 60 + n % 100));
@@ -225,4 +277,10 @@ fn explain_shows_where_elements_get_bytes() {
     let explanation = castanet(&["explain", "-e", config], b"").out;
     let line = "FromDPDKDevice@1 -> c -> m -> t, by the bytes of the packets";
     assert!(explanation.contains(line), "{explanation}");
+    let config = "FromDPDKDevice(0) -> Strip(14) -> CheckIPHeader -> r :: StaticIPLookup(10.0.0.0/8 0, 0.0.0.0/0 1)
+           -> f :: FixIPSrc(1.0.0.1) -> d :: DecIPTTL -> x :: EtherEncap(0x0800, 1:2:3:4:5:6, 1:2:3:4:5:7)
+           -> t :: ToDPDKDevice(1); r[1] -> Discard";
+    let explanation = castanet(&["explain", "-e", config], b"").out;
+    let lines = "CheckIPHeader@3 -> r -> f -> d -> x -> t, by the bytes of the packets";
+    assert!(explanation.contains(lines), "{explanation}");
 }

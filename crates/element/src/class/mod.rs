@@ -170,8 +170,12 @@ pub struct Description {
     pub bypass: &'static [&'static str],
     /// Whether its elements can be ones that only count packets, so that these can be handed past them.
     pub counts_only: bool,
+    /// Whether bursts can pass its elements as they are.
+    pub passes_bursts: bool,
     /// The access of its elements to the bytes of packets without descriptors.
     pub byte_access: ByteAccess,
+    /// Whether its elements count the packets whose bytes they have handled.
+    pub counts_handled: bool,
     /// Whether its sources lend elements the bytes of packets that they hand past them.
     pub lends_bytes: bool,
     /// The class of the element nearest to each of its elements that it works with, and where that is.
@@ -335,7 +339,9 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             checksums: Checksums::Right,
             bypass: &[],
             counts_only: false,
+            passes_bursts: false,
             byte_access: ByteAccess::None,
+            counts_handled: false,
             lends_bytes: false,
             partner: None,
             ported: None,
@@ -376,7 +382,8 @@ pub const fn per_packet<E: PerPacket>() -> Class {
         nodes(text, setup, workers, |_| E::SHARED, node)
     })
     .locked_if(E::SHARED)
-    .handling_bytes(E::BYTE_ACCESS)
+    .passing_bursts(E::CAN_PASS_BURST)
+    .handling_bytes(E::BYTE_ACCESS, E::COUNTS_HANDLED)
     .in_chains::<E>(Some(StageKind::Packet))
 }
 
@@ -388,6 +395,7 @@ pub const fn per_batch<E: PerBatch>() -> Class {
     })
     .on_each(E::PER_WORKER)
     .locked_if(<E as PerBatch>::SHARED)
+    .passing_bursts(E::CAN_PASS_BURST)
     .counting_only(E::COUNTS_ONLY)
     .in_chains::<E>(if E::CAN_PASS { Some(StageKind::Batch) } else { None })
 }

@@ -116,8 +116,14 @@ impl Class {
         self
     }
 
-    pub(super) const fn handling_bytes(mut self, access: ByteAccess) -> Class {
+    pub(super) const fn handling_bytes(mut self, access: ByteAccess, counts: bool) -> Class {
         self.description.byte_access = access;
+        self.description.counts_handled = counts;
+        self
+    }
+
+    pub(super) const fn passing_bursts(mut self, passes_bursts: bool) -> Class {
+        self.description.passes_bursts = passes_bursts;
         self
     }
 

@@ -6,12 +6,12 @@ use super::{
 };
 use crate::cx::Cx;
 use crate::declaration::ElementDeclarations;
-use crate::element::PerBatch;
+use crate::element::{BurstEffect, PerBatch};
 use crate::error::ArgError;
 use crate::exec::Next;
 use crate::handler::{ReadRequest, Value};
 use crate::on::View;
-use castanet_packet::{Batch, PacketTotals};
+use castanet_packet::{Batch, BurstSummary, PacketTotals};
 
 /// A `PerBatch` element of one worker.
 #[repr(align(128))]
@@ -57,6 +57,9 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
     }
     fn counts_only(&self) -> bool {
         self.body.config.counts_only()
+    }
+    fn passes_burst(&self, burst: &BurstSummary) -> bool {
+        self.body.config.burst_effect(burst) == BurstEffect::Passes
     }
     fn count(&mut self, totals: PacketTotals, cx: &mut Cx) {
         self.body.lend(|config, local| config.count(local, totals, cx));

@@ -2,11 +2,11 @@
 
 use super::{Instance, Node, PushRole, ThroughRole, handlers_of_body};
 use crate::cx::Cx;
-use crate::element::PerPacket;
+use crate::element::{BurstEffect, PerPacket};
 use crate::exec::Next;
 use crate::fate::{self, Fate, NOT_TAKEN};
 use crate::on::View;
-use castanet_packet::{Batch, BurstBytes, Packet};
+use castanet_packet::{Batch, BurstBytes, BurstSummary, Packet};
 
 /// A `PerPacket` element of one worker.
 // Two cache lines: neighbours prefetch in pairs, and no two workers may share one.
@@ -73,8 +73,14 @@ impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
     fn byte_length(&self) -> Option<usize> {
         self.body.config.byte_length()
     }
-    fn handle_bytes(&mut self, bytes: &mut BurstBytes, fates: &mut [u8]) {
-        self.body.lend(|config, local| config.handle_bytes(local, bytes, fates));
+    fn handle_bytes(&mut self, bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        self.body.lend(|config, local| config.handle_bytes(local, bytes, fates))
+    }
+    fn write_bytes(&mut self, bytes: &mut BurstBytes) {
+        self.body.lend(|config, local| config.write_bytes(local, bytes));
+    }
+    fn passes_burst(&self, burst: &BurstSummary) -> bool {
+        self.body.config.burst_effect(burst) == BurstEffect::Passes
     }
     fn count_handled(&mut self, packets: usize) {
         self.body.lend(|config, local| config.count_handled(local, packets));

@@ -4,7 +4,7 @@ use super::Node;
 use crate::cx::Cx;
 use crate::element::NextRun;
 use crate::exec::Next;
-use castanet_packet::{Batch, BurstBytes, PacketTotals};
+use castanet_packet::{Batch, BurstBytes, BurstSummary, PacketTotals};
 
 /// An element into which packets are pushed. It is the first supertrait of all roles that have inputs,
 /// so that a node of any of them is one by the same virtual table.
@@ -39,7 +39,15 @@ pub trait ThroughRole: PushRole {
         None
     }
     /// As [`PerPacket::handle_bytes`](crate::element::PerPacket::handle_bytes).
-    fn handle_bytes(&mut self, _bytes: &mut BurstBytes, _fates: &mut [u8]) {}
+    fn handle_bytes(&mut self, _bytes: &mut BurstBytes, _fates: &mut [u8]) -> u8 {
+        0
+    }
+    /// As [`PerPacket::write_bytes`](crate::element::PerPacket::write_bytes).
+    fn write_bytes(&mut self, _bytes: &mut BurstBytes) {}
+    /// Whether packets of which this is true may be handed past it ([`BurstEffect::Passes`](crate::element::BurstEffect::Passes)).
+    fn passes_burst(&self, _burst: &BurstSummary) -> bool {
+        false
+    }
     /// As [`PerPacket::count_handled`](crate::element::PerPacket::count_handled).
     fn count_handled(&mut self, _packets: usize) {}
     /// Counts packets that were handed past it.

@@ -35,6 +35,16 @@ impl PerPacket for Paint {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Moves;
+
+    fn byte_length(&self) -> Option<usize> {
+        (self.anno.0 == anno::PAINT).then_some(0)
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) -> u8 {
+        bytes.set_paint(self.color);
+        0
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {

@@ -1,6 +1,7 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
 use super::warn_of_unused;
+use castanet_element::fate;
 use castanet_element::packet::WordTest;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
@@ -127,8 +128,14 @@ impl PerPacket for Classifier {
     }
 
     #[inline]
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        let first = self.sufficient_test(0);
+        if first != WordTest::NONE && bytes.iter().fold(true, |all, bytes| all & first.pass(bytes))
+        {
+            return 0;
+        }
         self.program.outputs_of_bytes(bytes.iter(), fates);
+        fate::bits(fates).1
     }
 
     #[inline]

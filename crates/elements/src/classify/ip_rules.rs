@@ -1,7 +1,7 @@
 //! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
 use super::warn_of_unused;
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::{self, NOT_TAKEN, none_taken};
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Lookups, Program, Rule, RuleError, word};
 use std::marker::PhantomData;
@@ -167,7 +167,12 @@ where
         Some(0)
     }
 
-    fn handle_bytes(&self, state: &mut IpRulesState, bytes: &mut BurstBytes, fates: &mut [u8]) {
+    fn handle_bytes(
+        &self,
+        state: &mut IpRulesState,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8],
+    ) -> u8 {
         let (program, lookups) = (&self.program, &mut state.0);
         let links = program.needs_link().then_some(());
         if let Some(packets) = links.and_then(|()| bytes.link_and_network()) {
@@ -178,8 +183,9 @@ where
             program.outputs_of_frames(packets.map(alone).map(Some), NOT_TAKEN, lookups, fates);
         } else {
             // No element has marked headers.
-            fates.fill(NOT_TAKEN);
+            return none_taken(fates);
         }
+        fate::bits(fates).1
     }
 
     #[inline]

@@ -66,7 +66,7 @@ impl PerPacket for StoreData {
         Some(self.0.offset as usize + self.0.data.0.len())
     }
 
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+    fn write_bytes(&self, _: &mut (), bytes: &mut BurstBytes) {
         let offset = self.0.offset as usize;
         bytes.iter_mut().for_each(|bytes| self.write(&mut bytes[offset..]));
     }

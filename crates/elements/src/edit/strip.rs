@@ -30,14 +30,15 @@ impl PerPacket for Strip {
     type On = on::Any;
     type Local = ();
     type Fate = ();
-    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Moves;
 
     fn byte_length(&self) -> Option<usize> {
         Some(self.length as usize)
     }
 
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) -> u8 {
         bytes.strip(self.length as usize);
+        0
     }
 
     #[inline]

@@ -1,6 +1,6 @@
 //! `Unstrip`: restores stripped bytes at the front of packets.
 
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::none_taken;
 use castanet_element::prelude::*;
 
 /// Restores the bytes that `Strip` removed, or adds bytes at the front of each packet.
@@ -22,16 +22,14 @@ impl PerPacket for Unstrip {
     type On = on::Any;
     type Local = ();
     type Fate = ();
-    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Moves;
 
     fn byte_length(&self) -> Option<usize> {
         Some(0)
     }
 
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
-        if !bytes.unstrip(self.length.into()) {
-            fates.fill(NOT_TAKEN);
-        }
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        if bytes.unstrip(self.length.into()) { 0 } else { none_taken(fates) }
     }
 
     #[inline]

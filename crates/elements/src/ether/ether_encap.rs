@@ -1,5 +1,6 @@
 //! `EtherEncap`: prepends an Ethernet header.
 
+use castanet_element::fate::none_taken;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ethernet;
 
@@ -57,6 +58,26 @@ impl PerPacket for EtherEncap {
     type On = on::Any;
     type Local = EtherEncapState;
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Writes;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn handle_bytes(
+        &self,
+        _: &mut EtherEncapState,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8],
+    ) -> u8 {
+        if bytes.unstrip(Ethernet::LEN) { 0 } else { none_taken(fates) }
+    }
+
+    fn write_bytes(&self, _: &mut EtherEncapState, bytes: &mut BurstBytes) {
+        let header = Ethernet::new(self.dst, self.src, self.ethertype).0;
+        let rooms = bytes.iter_mut().filter_map(|bytes| bytes.first_chunk_mut());
+        rooms.for_each(|room| *room = header);
+    }
 
     #[inline]
     fn begin_burst(&self, state: &mut EtherEncapState, _: Time) {

@@ -26,7 +26,7 @@ impl PerPacket for EtherMirror {
     }
 
     #[inline]
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+    fn write_bytes(&self, _: &mut (), bytes: &mut BurstBytes) {
         for_each_header(bytes, Ethernet::mirror);
     }
 

@@ -40,7 +40,7 @@ impl PerPacket for EtherRewrite {
     }
 
     #[inline]
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+    fn write_bytes(&self, _: &mut (), bytes: &mut BurstBytes) {
         for_each_header(bytes, |header| self.rewrite(header));
     }
 

@@ -65,13 +65,19 @@ impl PerPacket for CheckIPHeader {
     type Local = CheckIPHeaderState;
     type Fate = CheckIPHeaderExit;
     const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+    const COUNTS_HANDLED: bool = true;
 
     fn byte_length(&self) -> Option<usize> {
         Some(self.checker.byte_length())
     }
 
-    fn handle_bytes(&self, _: &mut CheckIPHeaderState, bytes: &mut BurstBytes, fates: &mut [u8]) {
-        self.checker.check_bytes(bytes, fates);
+    fn handle_bytes(
+        &self,
+        _: &mut CheckIPHeaderState,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8],
+    ) -> u8 {
+        self.checker.check_bytes(bytes, fates)
     }
 
     fn count_handled(&self, state: &mut CheckIPHeaderState, packets: usize) {

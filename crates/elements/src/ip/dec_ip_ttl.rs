@@ -1,6 +1,8 @@
 //! `DecIPTTL`: decrements the IPv4 TTL.
 
+use castanet_element::fate::none_taken;
 use castanet_element::prelude::*;
+use castanet_element::wire::Ipv4Header;
 
 /// Decrements the IPv4 TTL and updates the header checksum.
 ///
@@ -50,6 +52,7 @@ impl PerPacket for DecIPTTL {
     type On = on::PinnedIpv4;
     type Local = DecIPTTLState;
     type Fate = Hop;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::ReadsAndWrites;
 
     #[inline(always)]
     fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
@@ -70,6 +73,32 @@ impl PerPacket for DecIPTTL {
             return Hop::Onward;
         }
         DecIPTTL::decrement(state, ip)
+    }
+
+    fn byte_length(&self) -> Option<usize> {
+        self.decrements_all().then_some(0)
+    }
+
+    fn handle_bytes(&self, _: &mut DecIPTTLState, bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        if !bytes.is_plain_ipv4() {
+            return none_taken(fates);
+        }
+        let is_live = |header: &[u8]| {
+            Ipv4Header::from_prefix(header).is_some_and(|(header, _)| header.ttl() > 1)
+        };
+        if bytes.headers().fold(true, |all, header| all & is_live(header)) {
+            return Hop::Onward.index();
+        }
+        for (header, fate) in bytes.headers().zip(fates) {
+            *fate = if is_live(header) { Hop::Onward.index() } else { Hop::Expired.index() };
+        }
+        Hop::Expired.index()
+    }
+
+    fn write_bytes(&self, _: &mut DecIPTTLState, bytes: &mut BurstBytes) {
+        for (header, _) in bytes.headers_mut().filter_map(Ipv4Header::from_prefix_mut) {
+            header.decrement_ttl();
+        }
     }
 
     fn native(&self) -> Option<String> {

@@ -1,6 +1,6 @@
 //! The IPv4 header check of `CheckIPHeader`, `CheckIPHeader2` and `IPInputCombo`.
 
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::{self, NOT_TAKEN};
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
 use castanet_kit::ip_header::{Fault, HeaderCheck, PlainCheck};
@@ -158,37 +158,31 @@ impl HeaderChecker {
 
     /// Checks packets without descriptors, and cuts off their padding; those with options are not taken.
     #[inline(always)]
-    pub(crate) fn check_bytes(&self, bytes: &mut BurstBytes, fates: &mut [u8]) {
+    pub(crate) fn check_bytes(&self, bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
         let (offset, plain) = (usize::from(self.offset), self.check.plain());
-        let mut is_plain = true;
-        bytes.cut(fates, |first, length| {
-            let header = first.get(offset..).and_then(Ipv4Header::from_prefix);
-            let check = |(header, _)| plain.check_header(header, length - offset);
-            match header.and_then(check) {
-                Some((total_len, _)) => {
-                    (CheckIPHeaderExit::Good.index(), offset + usize::from(total_len))
-                }
-                None => {
-                    is_plain = false;
-                    (NOT_TAKEN, length)
-                }
-            }
+        let are_plain = bytes.cut(|first, length| {
+            let (header, _) = first.get(offset..).and_then(Ipv4Header::from_prefix)?;
+            let (total_len, _) = plain.check_header(header, length - offset)?;
+            Some(offset + usize::from(total_len))
         });
-        if !is_plain {
-            self.find_faults(bytes, fates);
-        }
-        bytes.mark_network(offset);
+        bytes.mark_plain_ipv4(offset);
+        if are_plain { CheckIPHeaderExit::Good.index() } else { self.find_fates(bytes, fates) }
     }
 
-    /// Finds the fates of packets that are not plain.
+    /// Finds the fates of packets some of which are not plain.
     #[cold]
-    fn find_faults(&self, bytes: &BurstBytes, fates: &mut [u8]) {
-        for (packet, fate) in bytes.whole().zip(fates).filter(|(_, fate)| **fate == NOT_TAKEN) {
+    fn find_fates(&self, bytes: &BurstBytes, fates: &mut [u8]) -> u8 {
+        for (packet, fate) in bytes.whole().zip(&mut *fates) {
             let header = packet.get(usize::from(self.offset)..).unwrap_or_default();
-            if let Err(fault) = self.check.check(header) {
-                *fate = self.exit(fault).index();
-            }
+            *fate = match self.check.check(header) {
+                Ok(_) if self.check.plain().check(header).is_some() => {
+                    CheckIPHeaderExit::Good.index()
+                }
+                Ok(_) => NOT_TAKEN,
+                Err(fault) => self.exit(fault).index(),
+            };
         }
+        fate::bits(fates).1
     }
 
     /// The Rust expression for [`check_packet`](Self::check_packet).

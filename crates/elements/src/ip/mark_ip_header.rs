@@ -1,6 +1,6 @@
 //! `MarkIPHeader`: sets the IPv4 header annotation.
 
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::none_taken;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
 use castanet_element::wire::ipv4::claimed_header_len;
@@ -36,15 +36,16 @@ impl PerPacket for MarkIPHeader {
         Some(self.offset as usize + Ipv4Header::LEN)
     }
 
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
         let offset = self.offset as usize;
-        for (bytes, fate) in bytes.iter().zip(fates) {
+        let is_plain = |bytes: &[u8]| {
             let header = bytes.get(offset..).and_then(Ipv4Header::from_prefix);
-            if !header.is_some_and(|(header, _)| header.is_plain()) {
-                *fate = NOT_TAKEN;
-            }
-        }
+            header.is_some_and(|(header, _)| header.is_plain())
+        };
+        let all = bytes.iter().fold(true, |all, bytes| all & is_plain(bytes));
         bytes.mark_network(offset);
+        // One that is not would keep the others.
+        if all { 0 } else { none_taken(fates) }
     }
 
     #[inline]

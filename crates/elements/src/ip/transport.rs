@@ -1,6 +1,6 @@
 //! Transport segments: their checks, checksums and headers, for several elements.
 
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::{NOT_TAKEN, none_taken};
 use castanet_element::prelude::*;
 use castanet_element::wire::checksum::Sum;
 use castanet_element::wire::ipv4::{claimed_header_len, final_destination};
@@ -170,6 +170,7 @@ where
     type Local = TransportCheckState<P>;
     type Fate = TransportExit;
     const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+    const COUNTS_HANDLED: bool = true;
 
     fn byte_length(&self) -> Option<usize> {
         Some(0)
@@ -180,15 +181,18 @@ where
         _: &mut TransportCheckState<P>,
         bytes: &mut BurstBytes,
         fates: &mut [u8],
-    ) {
-        let Some(packets) = bytes.network() else { return fates.fill(NOT_TAKEN) };
+    ) -> u8 {
+        let Some(packets) = bytes.network() else { return none_taken(fates) };
+        let mut bits = 0;
         for (packet, fate) in packets.zip(fates) {
             *fate = match check_bytes::<P>(packet, self.checksum) {
                 Some(Ok(())) => TransportExit::Good.index(),
                 Some(Err(fault)) => self.exit(fault).index(),
                 None => NOT_TAKEN,
             };
+            bits |= *fate;
         }
+        bits
     }
 
     fn count_handled(&self, state: &mut TransportCheckState<P>, packets: usize) {

@@ -1,6 +1,7 @@
 //! `RadixIPLookup`: looks up IPv4 routes by the longest prefix.
 
 use super::route_table::RouteTable;
+use castanet_element::fate::none_taken;
 use castanet_element::prelude::*;
 use castanet_kit::lpm::Route;
 
@@ -81,6 +82,26 @@ impl PerPacket for RadixIPLookup {
     type Local = ();
     type Fate = Port;
     const IS_LOOKUP: bool = true;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(0)
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        let Some(destinations) = bytes.destinations() else { return none_taken(fates) };
+        let (mut gateways, mut bits) = (0, 0);
+        for (destination, fate) in destinations.zip(fates) {
+            let hop = self.table.next_hop(destination);
+            gateways |= hop.map_or(0, |hop| hop.gateway);
+            *fate = hop.map_or(Port::DROP, |hop| Port::known(hop.port as u8)).index();
+            bits |= *fate;
+        }
+        if gateways != 0 {
+            bytes.forget_destinations();
+        }
+        bits
+    }
 
     // The lookups of a burst are not batched: they do not depend on each other,
     // so the processor overlaps their memory accesses by itself (measured: 3.6

@@ -1,5 +1,6 @@
 //! `HashSwitch`: chooses the output by a hash of bytes of the packet.
 
+use castanet_element::fate;
 use castanet_element::prelude::*;
 use castanet_element::wire::bits;
 
@@ -136,11 +137,12 @@ impl PerPacket for HashSwitch {
     }
 
     #[inline]
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
         if !self.decide_together(bytes.iter(), fates) {
             let outputs = bytes.iter().map(|packet| self.output(packet).index());
             fates.iter_mut().zip(outputs).for_each(|(fate, output)| *fate = output);
         }
+        fate::bits(fates).1
     }
 
     #[inline]

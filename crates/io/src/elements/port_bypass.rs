@@ -7,9 +7,10 @@ use castanet_element::prelude::*;
 /// Number of bursts that go on at once: no element has to hold the packets, and the cost of a call is
 /// shared by more of them.
 const BURSTS: usize = 8;
-/// Runs of the source in which it makes packets, after one in which most packets were refused: few are looked
-/// at twice.
+/// Runs of the source in which it makes packets, after one in which more than one of so many packets was refused: few
+/// are looked at twice.
 const PAUSE: u32 = 16;
+const MOST_REFUSED: usize = 5;
 
 /// State of the source.
 #[derive(Default)]
@@ -57,7 +58,7 @@ impl PortBypass {
         self.direct_count += passed as u64;
         let count = refused.len();
         if count > 0 {
-            self.pause = if count > passed { PAUSE } else { 0 };
+            self.pause = if count * MOST_REFUSED > count + passed { PAUSE } else { 0 };
             cx.count_received(count);
             cx.emit_batch(exit, refused);
         }

@@ -5,6 +5,7 @@ use super::Graph;
 use crate::graph::target::Target;
 use castanet_element::element::ByteAccess;
 use castanet_element::flow::Flow;
+use castanet_packet::BurstSummary;
 use std::collections::HashSet;
 
 /// A source, and the way of its packets to the element that takes them without descriptors.
@@ -16,8 +17,8 @@ pub(crate) struct Bypass {
 /// The elements behind a source, up to one that takes packets without descriptors.
 #[derive(Clone)]
 pub(crate) struct BypassPath {
-    /// Those between, in order. One that decides by bytes comes before all that write to them: so nothing is
-    /// written to packets that take another way.
+    /// Those between, in order. None decides by bytes behind one that writes to them: so all have decided before
+    /// anything is written, and nothing is written to packets that take another way.
     pub(crate) past: Vec<PassedElement>,
     /// The one that takes the packets.
     pub(crate) to: usize,
@@ -27,8 +28,9 @@ pub(crate) struct BypassPath {
 #[derive(Clone)]
 pub(crate) struct PassedElement {
     pub(crate) element: usize,
-    /// Its access to their bytes; none if it only counts packets.
-    pub(crate) access: ByteAccess,
+    pub(crate) passage: Passage,
+    /// Whether it counts packets whose bytes it has handled.
+    pub(crate) counts_handled: bool,
     /// Its outputs that lead on, in order.
     pub(crate) outputs: Vec<u8>,
     /// Whether packets of another output come to the same input, in their order among those that are handed past it.
@@ -37,12 +39,39 @@ pub(crate) struct PassedElement {
     /// burst that they handle.
     pub(crate) bytes: u64,
     pub(crate) pending: u64,
+    /// Where packets of that burst start behind it.
+    pub(crate) position: usize,
+    /// What was true of the last burst that has passed it, in the same loan.
+    pub(crate) passed: Option<BurstSummary>,
+}
+
+/// How packets are handed past an element.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// It counts them.
+    Counted,
+    /// As bursts that pass it as they are.
+    AsBursts,
+    /// It handles their bytes.
+    Handled(ByteAccess),
+}
+
+impl Passage {
+    /// Whether the element decides by bytes.
+    fn reads(self) -> bool {
+        matches!(self, Passage::Handled(access) if access.reads())
+    }
+
+    /// Whether the element writes to bytes.
+    pub(crate) fn writes(self) -> bool {
+        matches!(self, Passage::Handled(access) if access.writes())
+    }
 }
 
 impl BypassPath {
-    /// Whether elements between the two handle bytes.
+    /// Whether elements between the two do more than count packets.
     pub(crate) fn handles_bytes(&self) -> bool {
-        self.past.iter().any(|it| it.access != ByteAccess::None)
+        self.past.iter().any(|it| it.passage != Passage::Counted)
     }
 
     /// The elements behind the source.
@@ -52,12 +81,15 @@ impl BypassPath {
 }
 
 impl PassedElement {
-    /// Whether packets of these fates, at least one, all go on.
+    /// Whether packets of these fates, at least one, in any of which these bits are set, all go on.
     #[inline]
-    pub(crate) fn leads_on(&self, fates: &[u8]) -> bool {
+    pub(crate) fn leads_on(&self, bits: u8, fates: &[u8]) -> bool {
         let (Some(&first), Some(&last)) = (self.outputs.first(), self.outputs.last()) else {
             return false;
         };
+        if bits == 0 {
+            return first == 0;
+        }
         // Two loops, each of which the compiler makes one of vectors.
         let least = fates.iter().fold(u8::MAX, |least, &fate| least.min(fate));
         let most = fates.iter().fold(0, |most, &fate| fate.max(most));
@@ -96,7 +128,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Whether an element on the way writes.
     fn writes(&self) -> bool {
-        self.past.iter().any(|it| it.access == ByteAccess::Writes)
+        self.past.iter().any(|it| it.passage.writes())
     }
 
     /// The element that takes packets which come to `target`; those between are in `past` then.
@@ -106,19 +138,21 @@ impl Search<'_> {
         if source.bypass.contains(&it.class.spec.class) && it.outputs.is_empty() {
             return Some(target.node);
         }
-        let access = if source.lends_bytes { it.class.byte_access } else { ByteAccess::None };
-        let is_fit = match access {
-            ByteAccess::None => it.class.counts_only,
-            // Else it would come too late where packets take another way.
-            ByteAccess::Reads => !self.writes(),
-            ByteAccess::Writes => true,
+        let passage = match it.class.byte_access {
+            ByteAccess::None if it.class.counts_only => Passage::Counted,
+            _ if !source.lends_bytes => return None,
+            ByteAccess::None if it.class.passes_bursts => Passage::AsBursts,
+            ByteAccess::None => return None,
+            access => Passage::Handled(access),
         };
+        // One that decides by what others write would come too late.
+        let is_fit = !(passage.reads() && self.writes());
         let place = (target.node, self.writes());
         if !is_fit || !self.dead.insert(place) {
             return None;
         }
         // Packets of another exit than the first are not what later elements take them for.
-        let decides = access == ByteAccess::Reads && it.class.open_outputs;
+        let decides = passage.reads() && !passage.writes() && it.class.open_outputs;
         let edges = || self.graph.out_edges(target.node).filter(|edge| edge.flow != Flow::Pull);
         let mut ways: Vec<(Target, Vec<u8>)> = Vec::new();
         for edge in edges().filter(|edge| decides || edge.from.port == 0) {
@@ -133,11 +167,14 @@ impl Search<'_> {
             let keeps_order = edges().filter(|edge| edge.to == to).count() > outputs.len();
             self.past.push(PassedElement {
                 element: target.node,
-                access,
+                passage,
+                counts_handled: it.class.counts_handled,
                 outputs,
                 keeps_order,
                 bytes: 0,
                 pending: 0,
+                position: 0,
+                passed: None,
             });
             let found = self.onward(to);
             if found.is_none() {

@@ -1,14 +1,13 @@
 //! Packets without descriptors that a source hands to another element, past those between.
 
 use super::slot::{Slot, through_at_mut};
-use crate::graph::bypass::{BypassPath, PassedElement};
+use crate::graph::bypass::{BypassPath, Passage, PassedElement};
 use castanet_element::bypass::BypassTarget;
 use castanet_element::cx::Cx;
-use castanet_element::element::ByteAccess;
 use castanet_element::exec::ExecState;
 use castanet_element::fate::NOT_TAKEN;
 use castanet_element::node::{RoleNode, ThroughRole};
-use castanet_packet::{BurstBytes, MAX_BURST, PacketTotals};
+use castanet_packet::{BurstBytes, BurstSummary, MAX_BURST, PacketTotals};
 use std::mem;
 
 /// Lends the element to which source `me` may hand packets; `false` if an element between the two needs descriptors
@@ -35,6 +34,8 @@ fn lend_along(
         return false;
     }
     let past = &mut path.past;
+    // Arguments may be others than in the last loan.
+    past.iter_mut().for_each(|it| it.passed = None);
     let mut handler = |bytes: &mut BurstBytes| others.handle(past, bytes);
     let handler = handles_bytes.then_some(&mut handler as _);
     lend(BypassTarget { element: path.to, node: &mut **node, handler });
@@ -49,7 +50,7 @@ pub(super) fn count(slots: &mut [Slot], exec: &mut ExecState, me: usize, totals:
         let me = it.element;
         exec.counters[me].input += totals.packets;
         exec.counters[me].output += totals.packets;
-        if it.access == ByteAccess::None
+        if it.passage == Passage::Counted
             && let Some(node) = through_at_mut(slots, me)
         {
             // An element before this one may have stripped or cut them.
@@ -59,6 +60,14 @@ pub(super) fn count(slots: &mut [Slot], exec: &mut ExecState, me: usize, totals:
         }
     }
     slots[me].bypass = Some(path);
+}
+
+/// What elements have decided about the packets of a burst.
+struct Fates {
+    /// Their fates by number.
+    each: [u8; MAX_BURST],
+    /// The bits that are set in any.
+    bits: u8,
 }
 
 /// All slots but one.
@@ -85,77 +94,91 @@ impl OtherSlots<'_> {
 
     /// Whether packets may be handed past an element now.
     fn can_pass(&mut self, it: &PassedElement) -> bool {
-        self.through_mut(it.element).is_some_and(|node| match it.access {
-            ByteAccess::None => node.counts_only(),
-            ByteAccess::Reads | ByteAccess::Writes => node.byte_length().is_some(),
+        self.through_mut(it.element).is_some_and(|node| match it.passage {
+            Passage::Counted => node.counts_only(),
+            Passage::AsBursts => true,
+            Passage::Handled(_) => node.byte_length().is_some(),
         })
     }
 
     /// Has the elements handle the bytes of a burst; `false`, and none has written to them, if no packet of it goes
     /// on, or is to be handled like that.
     fn handle(&mut self, past: &mut [PassedElement], bytes: &mut BurstBytes) -> bool {
-        let is_writer = |it: &PassedElement| it.access == ByteAccess::Writes;
-        let mut fates = [0; MAX_BURST];
-        let mut counted = 0;
-        for it in past.iter_mut().filter(|it| !is_writer(it)) {
+        let mut fates = Fates { each: [0; MAX_BURST], bits: 0 };
+        let (mut counted, mut summary) = (0, None);
+        for it in past.iter_mut() {
             it.pending = bytes.total();
-            if it.access == ByteAccess::Reads && !self.decide(it, bytes, &mut fates) {
-                return false;
-            }
+            let goes_on = match it.passage {
+                Passage::Counted => true,
+                Passage::AsBursts => {
+                    self.passes(it, summary.get_or_insert_with(|| bytes.summary()))
+                }
+                Passage::Handled(_) => self.decide(it, bytes, &mut fates),
+            };
             // The bytes of packets that have left since are among those that were counted before.
-            if bytes.packets() < counted {
+            if !goes_on || bytes.packets() < counted {
                 return false;
             }
-            if it.access == ByteAccess::None {
-                counted = bytes.packets();
+            match it.passage {
+                Passage::Counted => counted = bytes.packets(),
+                Passage::AsBursts => {}
+                // It stays true where packets are written to, and of those that are left.
+                Passage::Handled(access) if access.writes() => {}
+                Passage::Handled(_) => summary = None,
             }
+            it.position = bytes.position();
         }
-        // Writers change no lengths, and none decides behind them.
-        let goes_on = bytes.is_at_start()
-            && past.iter().filter(|it| is_writer(it)).all(|it| self.has_bytes(it, bytes));
+        let (end, goes_on) = (bytes.position(), bytes.is_at_start());
         for it in past.iter_mut().filter(|_| goes_on) {
-            it.bytes += it.pending;
             self.conclude(it, bytes);
         }
+        bytes.seek(end);
         goes_on
     }
 
-    /// Whether packets are long enough for an element to handle their bytes.
-    fn has_bytes(&mut self, it: &PassedElement, bytes: &BurstBytes) -> bool {
-        let length = self.through_mut(it.element).and_then(|node| node.byte_length());
-        length.is_some_and(|length| bytes.length() >= length)
+    /// Whether a burst of which this is true passes an element.
+    fn passes(&mut self, it: &mut PassedElement, summary: &BurstSummary) -> bool {
+        // Bursts are mostly alike.
+        let passes = it.passed.as_ref() == Some(summary)
+            || self.through_mut(it.element).is_some_and(|node| node.passes_burst(summary));
+        if passes {
+            it.passed = Some(*summary);
+        }
+        passes
     }
 
     /// Has an element decide about packets, of which those leave the burst that take another way; `false` if none is
     /// left, or the element does not take one.
-    fn decide(
-        &mut self,
-        it: &PassedElement,
-        bytes: &mut BurstBytes,
-        fates: &mut [u8; MAX_BURST],
-    ) -> bool {
-        let fates = &mut fates[..bytes.packets()];
-        fates.fill(0);
+    fn decide(&mut self, it: &PassedElement, bytes: &mut BurstBytes, fates: &mut Fates) -> bool {
+        if fates.bits != 0 {
+            fates.each.fill(0);
+        }
         let Some(node) = self.through_mut(it.element) else { return false };
         if node.byte_length().is_none_or(|length| bytes.length() < length) {
             return false;
         }
-        node.handle_bytes(bytes, fates);
-        if it.leads_on(fates) {
+        let each = &mut fates.each[..bytes.packets()];
+        fates.bits = node.handle_bytes(bytes, each);
+        if it.leads_on(fates.bits, each) {
             return true;
         }
-        if it.keeps_order || fates.contains(&NOT_TAKEN) {
+        if it.keeps_order || each.contains(&NOT_TAKEN) {
             return false;
         }
-        bytes.retain(|number| it.outputs.contains(&fates[number]));
+        bytes.retain(|number| it.outputs.contains(&each[number]));
         bytes.packets() > 0
     }
 
     /// Has an element write to the bytes of packets, or count them, that go on.
-    fn conclude(&mut self, it: &PassedElement, bytes: &mut BurstBytes) {
+    fn conclude(&mut self, it: &mut PassedElement, bytes: &mut BurstBytes) {
+        it.bytes += it.pending;
+        if !it.passage.writes() && !it.counts_handled {
+            return;
+        }
         let Some(node) = self.through_mut(it.element) else { return };
-        if it.access == ByteAccess::Writes {
-            node.handle_bytes(bytes, &mut []);
+        if it.passage.writes() {
+            bytes.seek(it.position);
+            node.write_bytes(bytes);
         }
         node.count_handled(bytes.packets());
     }

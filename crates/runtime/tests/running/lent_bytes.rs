@@ -3,7 +3,7 @@
 use crate::bed::{balance, build, clean, number};
 use crate::elements::CountState;
 use castanet_element::class::{Class, per_batch, per_packet, source};
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::{self, NOT_TAKEN};
 use castanet_element::prelude::*;
 
 /// Makes packets of three bytes, the first of which is their number, or lends these.
@@ -96,11 +96,13 @@ impl PerPacket for LentSwitch {
     fn byte_length(&self) -> Option<usize> {
         (self.length > 0).then_some(self.length)
     }
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) {
-        for (bytes, fate) in bytes.iter().zip(fates) {
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        assert!(fates.iter().all(|fate| *fate == 0));
+        for (bytes, fate) in bytes.iter().zip(&mut *fates) {
             let is_known = u16::from(bytes[0]) != self.unknown;
             *fate = if is_known { Port::nth(bytes[0] % self.parts).index() } else { NOT_TAKEN };
         }
+        fate::bits(fates).1
     }
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
         Port::nth(packet.bytes()[0] % self.parts)
@@ -123,7 +125,7 @@ impl PerPacket for LentMark {
     fn byte_length(&self) -> Option<usize> {
         Some(2)
     }
-    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) {
+    fn write_bytes(&self, _: &mut (), bytes: &mut BurstBytes) {
         bytes.iter_mut().for_each(|bytes| bytes[1] += self.mark);
     }
     fn packet(&self, _: &mut (), packet: &mut Packet) {
@@ -131,7 +133,73 @@ impl PerPacket for LentMark {
     }
 }
 
+/// Lets bursts pass of which packets have no paint.
+#[derive(Element)]
+struct LentPasser;
+
+impl PerPacket for LentPasser {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+    const CAN_PASS_BURST: bool = true;
+    fn burst_effect(&self, burst: &BurstSummary) -> BurstEffect {
+        if burst.paint() == Some(0) { BurstEffect::Passes } else { BurstEffect::Unknown }
+    }
+    fn packet(&self, _: &mut (), packet: &mut Packet) {
+        packet.bytes_mut()[1] = packet.bytes()[1].wrapping_add(100);
+    }
+}
+
+/// Paints packets that have no descriptors.
+#[derive(Element)]
+struct LentPaint;
+
+impl PerPacket for LentPaint {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Moves;
+    fn byte_length(&self) -> Option<usize> {
+        Some(0)
+    }
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, _: &mut [u8]) -> u8 {
+        bytes.set_paint(1);
+        0
+    }
+    fn packet(&self, _: &mut (), _: &mut Packet) {}
+}
+
+/// Has packets go on whose first byte is even, and adds to the second of these.
+#[derive(Element)]
+struct LentFilter;
+
+impl PerPacket for LentFilter {
+    type On = on::Any;
+    type Local = ();
+    type Fate = Port;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::ReadsAndWrites;
+    fn byte_length(&self) -> Option<usize> {
+        Some(2)
+    }
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        let outputs = bytes.iter().map(|bytes| Port::nth(bytes[0] % 2).index());
+        fates.iter_mut().zip(outputs).for_each(|(fate, output)| *fate = output);
+        fate::bits(fates).1
+    }
+    fn write_bytes(&self, _: &mut (), bytes: &mut BurstBytes) {
+        bytes.iter_mut().for_each(|bytes| bytes[1] += 1);
+    }
+    fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
+        let port = packet.bytes()[0] % 2;
+        packet.bytes_mut()[1] += u8::from(port == 0);
+        Port::nth(port)
+    }
+}
+
 pub(crate) static CLASSES: &[Class] = &[
+    per_packet::<LentPasser>(),
+    per_packet::<LentPaint>(),
+    per_packet::<LentFilter>(),
     source::<LentSource>().with_bypass(&["LentSink"]).with_lent_bytes(),
     per_batch::<LentSink>(),
     per_packet::<LentSwitch>(),
@@ -191,6 +259,48 @@ fn packets_that_take_another_way_leave_the_burst() {
         "p :: LentSwitch(2) -> q :: LentSwitch(4) -> LentMark(1) -> k :: LentSink; p[1] -> End;
         q[1] -> End; q[2] -> End; q[3] -> End";
     assert_eq!(came(two), [0, 80, 80]);
+}
+
+#[test]
+fn the_search_for_a_way_ends() {
+    // Each of twenty switches doubles the ways, and leads to what the one before has led to.
+    let declared: String = (1..20).map(|n| format!("p{n} :: LentSwitch(2); ")).collect();
+    let ways = |n| format!("p{n} -> LentPasser -> p{0}; p{n}[1] -> LentPasser -> p{0}; ", n + 1);
+    let switches: String = (0..20).map(ways).collect();
+    let last = "p20 :: LentSwitch(3) -> k :: LentSink; p20[1] -> k; p20[2] -> End;";
+    let [packets, lent, _] = came(&format!("p0 :: LentSwitch(2); {declared} {last} {switches}"));
+    assert_eq!(packets + lent, (0..320).filter(|n| n % 256 % 3 < 2).count() as u64);
+    // No packet is in the circle.
+    let circle =
+        "p :: LentSwitch(2) -> q :: LentSwitch(2); p[1] -> k :: LentSink; q[1] -> k; q -> p";
+    let mut router = build(&format!("l :: LentSource(0) -> {circle}"), 1, true);
+    router.settle(10);
+    clean(router);
+}
+
+#[test]
+fn bursts_pass_elements_that_let_them_pass() {
+    assert_eq!(came("LentPasser -> LentMark(2) -> LentPasser -> k :: LentSink"), [0, 320, 640]);
+    assert_eq!(
+        came("LentPaint -> LentMark(2) -> LentPasser -> k :: LentSink"),
+        [320, 0, 320 * 102]
+    );
+    assert_eq!(came("LentPasser -> LentPaint -> LentPasser -> k :: LentSink"), [320, 0, 32000 * 2]);
+}
+
+#[test]
+fn an_element_that_decides_and_writes_writes_to_what_goes_on() {
+    let rest = "f[1] -> End";
+    assert_eq!(
+        came(&format!("f :: LentFilter -> LentMark(2) -> k :: LentSink; {rest}")),
+        [0, 160, 480]
+    );
+    // Others may decide before it, and none behind it.
+    let path = "p :: LentSwitch(4) -> f :: LentFilter -> k :: LentSink; p[1] -> End; p[2] -> f; p[3] -> End";
+    assert_eq!(came(&format!("{path}; {rest}")), [0, 160, 160]);
+    let path = "f :: LentFilter -> p :: LentSwitch(1) -> k :: LentSink";
+    assert_eq!(came(&format!("{path}; {rest}")), [160, 0, 160]);
+    assert_eq!(came("LentMark(1) -> f :: LentFilter -> k :: LentSink; f[1] -> End"), [160, 0, 320]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::burst::receive_slow_path;
 use super::eal::enter_thread;
 use super::pool::Mbufs;
-use super::shim::{self, FORWARDED, ForwardedBurst, Mbuf, ReceivedBurst, RxBurst};
+use super::shim::{self, BURST, FORWARDED, ForwardedBurst, Mbuf, ReceivedBurst, RxBurst};
 use super::types::{ForwardResult, OtherPackets, RxMetadata, RxResult};
 use castanet_element::bypass::BytesHandler;
 use castanet_packet::{Batch, BurstBytes, Pool};
@@ -65,11 +65,11 @@ pub(super) unsafe fn forward_handled(
 ) -> ForwardResult {
     let mut result = ForwardResult::default();
     enter_thread();
-    let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; FORWARDED];
-    let mut ends = [0; FORWARDED];
+    let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
+    let mut ends = [0; BURST];
     let first: *mut *mut Mbuf = burst.as_mut_ptr().cast();
     while result.sent.packets < max {
-        let wanted = (max - result.sent.packets).min(FORWARDED);
+        let wanted = (max - result.sent.packets).min(BURST);
         let received = receive(first, ends.as_mut_ptr(), wanted as u32);
         if received.all == 0 {
             break;
