@@ -60,9 +60,11 @@ pub enum ByteAccess {
     Moves,
     /// It reads their bytes, and decides by which output they leave, or cuts them.
     Reads,
-    /// It writes to their bytes, and may move the start of all; all leave by output 0.
+    /// It writes to their bytes, and may move the start of all; all leave by output 0. The summary of their burst may no
+    /// longer be true.
     Writes,
-    /// It reads their bytes, decides by which output they leave, and writes to those that leave by output 0.
+    /// It reads their bytes, decides by which output they leave, and writes to those that leave by output 0; the
+    /// summary of their burst stays true.
     ReadsAndWrites,
 }
 

@@ -10,8 +10,8 @@ const DESTINATION: usize = 16;
 
 /// The bytes of a burst's packets that have no descriptors. A device lends them before it makes packets of what it
 /// has received, or where it makes none. All packets start at the same offset of their buffers, and have their network
-/// headers at the same one. Packets that take another way leave the burst; they stay as they were received. What is
-/// said of all packets stands for the annotations that packets with descriptors would have.
+/// headers at the same one. Packets that take another way leave the burst; they stay as they were received. Facts
+/// about all packets stand for the annotations that packets with descriptors would have.
 pub struct BurstBytes<'a> {
     /// Those of the burst's packets; behind them, those of packets that have left it.
     buffers: &'a mut [NonNull<u8>],
@@ -296,6 +296,32 @@ impl<'a> BurstBytes<'a> {
         all
     }
 
+    /// All bytes of one packet; none if there are not so many packets.
+    #[inline]
+    pub fn packet(&self, number: usize) -> &[u8] {
+        let (Some(buffer), Some(&end)) =
+            (self.buffers[..self.count].get(number), self.ends.get(number))
+        else {
+            return &[];
+        };
+        // SAFETY: `new`'s caller answers for the bytes from the start to the end.
+        unsafe { slice::from_raw_parts(buffer.add(self.start).as_ptr(), end as usize - self.start) }
+    }
+
+    /// Cuts one packet to a length; one that is as short stays as it is.
+    #[inline]
+    pub fn cut_packet(&mut self, number: usize, length: usize) {
+        let least = self.start + length.min(self.packet(number).len());
+        if let Some(end) =
+            self.ends[..self.count].get_mut(number).filter(|end| **end as usize > least)
+        {
+            self.sum_of_ends -= u64::from(*end) - least as u64;
+            *end = least as u32;
+            self.least_end = self.least_end.min(least);
+            self.is_cut = true;
+        }
+    }
+
     /// Finds the least of the ends, and their sum.
     fn measure(&mut self) {
         let ends = &self.ends[..self.count];
@@ -408,6 +434,22 @@ mod tests {
             assert!(bytes.whole().all(|bytes| bytes == [2]));
         });
         assert_eq!(packets, [[0, 1, 2], [0, 1, 2], [0, 1, 2]]);
+    }
+
+    #[test]
+    fn one_packet_is_cut() {
+        let mut packets = packets();
+        BurstBytes::lend(&mut packets, |bytes| {
+            bytes.strip(1);
+            assert_eq!((bytes.packet(2), bytes.packet(3)), (&[1, 2, 3, 4, 5][..], &[][..]));
+            [(0, 9), (1, 3), (3, 0)]
+                .into_iter()
+                .for_each(|(at, length)| bytes.cut_packet(at, length));
+            assert!(!bytes.is_cut() && bytes.total() == 8 + 3 + 5);
+            bytes.cut_packet(0, 2);
+            assert_eq!((bytes.is_cut(), bytes.length(), bytes.total()), (true, 2, 2 + 3 + 5));
+        });
+        assert_eq!(packets[0], [0, 1, 2]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
 use super::warn_of_unused;
-use castanet_element::fate;
 use castanet_element::packet::WordTest;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
@@ -129,13 +128,8 @@ impl PerPacket for Classifier {
 
     #[inline]
     fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
-        let first = self.sufficient_test(0);
-        if first != WordTest::NONE && bytes.iter().fold(true, |all, bytes| all & first.pass(bytes))
-        {
-            return 0;
-        }
-        self.program.outputs_of_bytes(bytes.iter(), fates);
-        fate::bits(fates).1
+        let is_first = bytes.iter().all(|bytes| self.sufficient_test(0).pass(bytes));
+        if is_first { 0 } else { self.program.outputs_of_bytes(bytes.iter(), fates) }
     }
 
     #[inline]

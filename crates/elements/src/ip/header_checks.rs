@@ -1,6 +1,7 @@
 //! The IPv4 header check of `CheckIPHeader`, `CheckIPHeader2` and `IPInputCombo`.
 
-use castanet_element::fate::{self, NOT_TAKEN};
+use castanet_element::fate::NOT_TAKEN;
+use castanet_element::packet::MAX_BURST;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
 use castanet_kit::ip_header::{Fault, HeaderCheck, PlainCheck};
@@ -160,29 +161,40 @@ impl HeaderChecker {
     #[inline(always)]
     pub(crate) fn check_bytes(&self, bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
         let (offset, plain) = (usize::from(self.offset), self.check.plain());
-        let are_plain = bytes.cut(|first, length| {
-            let (header, _) = first.get(offset..).and_then(Ipv4Header::from_prefix)?;
-            let (total_len, _) = plain.check_header(header, length - offset)?;
-            Some(offset + usize::from(total_len))
+        let (mut odd, mut count, mut number) = ([0u16; MAX_BURST], 0, 0);
+        bytes.cut(|first, length| {
+            let header = first.get(offset..).and_then(Ipv4Header::from_prefix);
+            let good = header.and_then(|(it, _)| plain.check_header(it, length - offset));
+            if good.is_none() {
+                odd[count] = number;
+                count += 1;
+            }
+            number += 1;
+            good.map(|(total_len, _)| offset + usize::from(total_len))
         });
         bytes.mark_plain_ipv4(offset);
-        if are_plain { CheckIPHeaderExit::Good.index() } else { self.find_fates(bytes, fates) }
+        if count == 0 { 0 } else { self.find_fates(bytes, fates, &odd[..count]) }
     }
 
-    /// Finds the fates of packets some of which are not plain.
+    /// Finds the fates of packets that have not passed the fast check, by their numbers.
     #[cold]
-    fn find_fates(&self, bytes: &BurstBytes, fates: &mut [u8]) -> u8 {
-        for (packet, fate) in bytes.whole().zip(&mut *fates) {
-            let header = packet.get(usize::from(self.offset)..).unwrap_or_default();
-            *fate = match self.check.check(header) {
-                Ok(_) if self.check.plain().check(header).is_some() => {
+    fn find_fates(&self, bytes: &mut BurstBytes, fates: &mut [u8], odd: &[u16]) -> u8 {
+        let mut bits = 0;
+        for number in odd.iter().map(|number| usize::from(*number)) {
+            let offset = usize::from(self.offset);
+            let header = bytes.packet(number).get(offset..).unwrap_or_default();
+            let fate = match self.check.check(header) {
+                Ok(good) if good.header_len == Ipv4Header::LEN => {
+                    bytes.cut_packet(number, offset + good.total_len);
                     CheckIPHeaderExit::Good.index()
                 }
                 Ok(_) => NOT_TAKEN,
                 Err(fault) => self.exit(fault).index(),
             };
+            fates[number] = fate;
+            bits |= fate;
         }
-        fate::bits(fates).1
+        bits
     }
 
     /// The Rust expression for [`check_packet`](Self::check_packet).

@@ -41,8 +41,8 @@ use castanet_kit::flow_rules::FlowRule;
 ///
 /// If the next element, or the one behind `Counter` and `AverageCounter` alone, is a `ToDPDKDevice`, bursts go
 /// on without inspection of the packets, unless RSS_AGGREGATE, PAINT_QUEUE, TIMESTAMP or checksums require it.
-/// Elements between the two that need no annotations, such as `Classifier`, `IPFilter` and `EtherMirror`, get
-/// the bytes alone of packets that go on to the `ToDPDKDevice`.
+/// Elements between the two that need no annotations of single packets, such as `Classifier`, `IPFilter`, `RadixIPLookup`
+/// and `EtherMirror`, get the bytes alone of packets that go on to the `ToDPDKDevice`.
 /// `castanet explain` shows where.
 ///
 /// The element checks the lengths that a peer states against the buffers, and counts packets with

@@ -168,13 +168,13 @@ impl Program {
     }
 
     /// The outputs of the packets of a burst, of which there are as many as `outputs`, each as
-    /// [`Program::output_of_bytes`] returns it.
+    /// [`Program::output_of_bytes`] returns it; answers the bits that are set in any.
     #[inline(always)]
     pub fn outputs_of_bytes<'p>(
         &self,
         packets: impl Iterator<Item = &'p [u8]>,
         outputs: &mut [u8],
-    ) {
+    ) -> u8 {
         match &self.vector {
             // A single test has a form of its own.
             Some(vector) if outputs.len() >= vector::FEWEST && !self.bytecode.is_single() => {
@@ -187,6 +187,7 @@ impl Program {
                 .zip(packets)
                 .for_each(|(output, packet)| *output = self.output_of_bytes(packet)),
         }
+        outputs.iter().fold(0, |bits, output| bits | output)
     }
 
     /// The number of bytes of a packet on which its output by [`Program::output_of_bytes`] depends, where packets have as

@@ -17,8 +17,9 @@ pub(crate) struct Bypass {
 /// The elements behind a source, up to one that takes packets without descriptors.
 #[derive(Clone)]
 pub(crate) struct BypassPath {
-    /// Those between, in order. None decides by bytes behind one that writes to them: so all have decided before
-    /// anything is written, and nothing is written to packets that take another way.
+    /// Those between, in order. None decides by bytes behind one that writes to them, nor by what is known of a burst
+    /// behind one after which it may not be true: so all have decided before anything is written, and nothing is written to
+    /// packets that take another way.
     pub(crate) past: Vec<PassedElement>,
     /// The one that takes the packets.
     pub(crate) to: usize,
@@ -41,7 +42,7 @@ pub(crate) struct PassedElement {
     pub(crate) pending: u64,
     /// Where packets of that burst start behind it.
     pub(crate) position: usize,
-    /// What was true of the last burst that has passed it, in the same loan.
+    /// The summary of the last burst that has passed it, in the same loan.
     pub(crate) passed: Option<BurstSummary>,
 }
 
@@ -121,14 +122,19 @@ struct Search<'a> {
     graph: &'a Graph,
     source: usize,
     past: Vec<PassedElement>,
-    /// Elements from which no way leads on, each with whether one before it writes.
-    dead: HashSet<(usize, bool)>,
+    /// Elements from which no way leads on, each with whether one before it writes, and whether bursts are unknown then.
+    dead: HashSet<(usize, bool, bool)>,
 }
 
 impl Search<'_> {
     /// Whether an element on the way writes.
     fn writes(&self) -> bool {
         self.past.iter().any(|it| it.passage.writes())
+    }
+
+    /// Whether what is known of bursts may no longer be true once elements on the way have written.
+    fn is_unknown(&self) -> bool {
+        self.past.iter().any(|it| it.passage == Passage::Handled(ByteAccess::Writes))
     }
 
     /// The element that takes packets which come to `target`; those between are in `past` then.
@@ -146,8 +152,11 @@ impl Search<'_> {
             access => Passage::Handled(access),
         };
         // One that decides by what others write would come too late.
-        let is_fit = !(passage.reads() && self.writes());
-        let place = (target.node, self.writes());
+        let is_fit = match passage {
+            Passage::AsBursts => !self.is_unknown(),
+            _ => !(passage.reads() && self.writes()),
+        };
+        let place = (target.node, self.writes(), self.is_unknown());
         if !is_fit || !self.dead.insert(place) {
             return None;
         }

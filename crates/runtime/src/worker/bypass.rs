@@ -4,8 +4,9 @@ use super::slot::{Slot, through_at_mut};
 use crate::graph::bypass::{BypassPath, Passage, PassedElement};
 use castanet_element::bypass::BypassTarget;
 use castanet_element::cx::Cx;
+use castanet_element::element::ByteAccess;
 use castanet_element::exec::ExecState;
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::{self, NOT_TAKEN};
 use castanet_element::node::{RoleNode, ThroughRole};
 use castanet_packet::{BurstBytes, BurstSummary, MAX_BURST, PacketTotals};
 use std::mem;
@@ -62,9 +63,9 @@ pub(super) fn count(slots: &mut [Slot], exec: &mut ExecState, me: usize, totals:
     slots[me].bypass = Some(path);
 }
 
-/// What elements have decided about the packets of a burst.
+/// The fates of the packets of a burst.
 struct Fates {
-    /// Their fates by number.
+    /// By number.
     each: [u8; MAX_BURST],
     /// The bits that are set in any.
     bits: u8,
@@ -122,8 +123,7 @@ impl OtherSlots<'_> {
             match it.passage {
                 Passage::Counted => counted = bytes.packets(),
                 Passage::AsBursts => {}
-                // It stays true where packets are written to, and of those that are left.
-                Passage::Handled(access) if access.writes() => {}
+                Passage::Handled(ByteAccess::ReadsAndWrites) => {}
                 Passage::Handled(_) => summary = None,
             }
             it.position = bytes.position();
@@ -159,6 +159,7 @@ impl OtherSlots<'_> {
         }
         let each = &mut fates.each[..bytes.packets()];
         fates.bits = node.handle_bytes(bytes, each);
+        debug_assert_eq!(fates.bits, fate::bits(&each[..bytes.packets()]).1);
         if it.leads_on(fates.bits, each) {
             return true;
         }

@@ -280,7 +280,10 @@ fn the_search_for_a_way_ends() {
 
 #[test]
 fn bursts_pass_elements_that_let_them_pass() {
-    assert_eq!(came("LentPasser -> LentMark(2) -> LentPasser -> k :: LentSink"), [0, 320, 640]);
+    assert_eq!(came("LentPasser -> LentPasser -> LentMark(2) -> k :: LentSink"), [0, 320, 640]);
+    // Nothing is known of packets that others may write to, but behind one that leaves it true.
+    assert_eq!(came("LentMark(2) -> LentPasser -> k :: LentSink"), [320, 0, 320 * 102]);
+    assert_eq!(came("f :: LentFilter -> LentPasser -> k :: LentSink; f[1] -> End"), [0, 160, 160]);
     assert_eq!(
         came("LentPaint -> LentMark(2) -> LentPasser -> k :: LentSink"),
         [320, 0, 320 * 102]
