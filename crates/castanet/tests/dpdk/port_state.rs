@@ -103,11 +103,11 @@ fn a_port_takes_more_addresses_and_other_bursts() {
         "DPDKInfo(4096); f :: FromDPDKDevice(0, BURST 16) -> Discard; Idle -> ToDPDKDevice(0);
          Script(print $(f.burst), write f.add_mac 02:00:00:00:00:09, write f.burst 8,
                 write f.remove_mac 02:00:00:00:00:09, write f.reset_counts, write f.reset_count,
-                stop)",
-        &["f.burst", "f.count"],
+                print $(f.count), stop)",
+        &["f.burst"],
     );
-    assert_eq!(output.lines().next(), Some("16"), "{output}");
-    assert_eq!((number(&output, "f.burst"), number(&output, "f.count")), (8, 0), "{output}");
+    // The host may send packets of its own later.
+    assert!(output.lines().take(3).eq(["16", "0", "8"]), "{output}");
 }
 
 #[test]

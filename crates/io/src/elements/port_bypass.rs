@@ -7,9 +7,10 @@ use castanet_element::prelude::*;
 /// Number of bursts that go on at once: no element has to hold the packets, and the cost of a call is
 /// shared by more of them.
 const BURSTS: usize = 8;
-/// Runs of the source in which it makes packets, after one in which more than one of so many packets was refused: few
-/// are looked at twice.
+/// Runs of the source in which it makes packets, after one in which more than one of so many packets was refused, and
+/// at most, since each such run in a row doubles them: few are looked at twice.
 const PAUSE: u32 = 16;
+const LONGEST_PAUSE: u32 = 1024;
 const MOST_REFUSED: usize = 5;
 
 /// State of the source.
@@ -17,8 +18,9 @@ const MOST_REFUSED: usize = 5;
 pub(super) struct PortBypass {
     /// Packets that were handed on.
     direct_count: u64,
-    /// Runs until the next attempt.
+    /// Runs until the next attempt, and after the next that fails.
     pause: u32,
+    next_pause: u32,
 }
 
 #[handlers]
@@ -57,8 +59,13 @@ impl PortBypass {
         let passed = passed.map_or(0, |passed| passed.packets as usize);
         self.direct_count += passed as u64;
         let count = refused.len();
+        if count * MOST_REFUSED > count + passed {
+            self.pause = self.next_pause.max(PAUSE);
+            self.next_pause = (self.pause * 2).min(LONGEST_PAUSE);
+        } else if passed > 0 {
+            self.next_pause = 0;
+        }
         if count > 0 {
-            self.pause = if count * MOST_REFUSED > count + passed { PAUSE } else { 0 };
             cx.count_received(count);
             cx.emit_batch(exit, refused);
         }
