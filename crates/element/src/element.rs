@@ -130,9 +130,9 @@ pub trait PerPacket: Describe + Build + Send + Sync {
     }
     /// Does to packets without descriptors what [`packet`](PerPacket::packet) does, but for `local` and for what
     /// [`write_bytes`](PerPacket::write_bytes) does. `fates` has a zero for each packet, and gets the index of its fate,
-    /// [`NOT_TAKEN`](crate::fate::NOT_TAKEN) where this is not known. The answer has the bits that are set in any of them. A source calls it before it makes packets, or
-    /// where it makes none ([`Cx::bypass`]); for packets that take another way than this source knows, and for all if
-    /// one is not taken, `packet` is called then.
+    /// [`NOT_TAKEN`](crate::fate::NOT_TAKEN) where this is not known. Returns the bits that are set in any of them. A
+    /// source calls it before it makes packets, or where it makes none ([`Cx::bypass`]); for packets that take another
+    /// way than this source knows, and for all if one is not taken, `packet` is called then.
     #[inline]
     fn handle_bytes(
         &self,

@@ -17,12 +17,6 @@ pub const DROP: u8 = u8::MAX;
 pub const REASONS: usize = 16;
 /// The index of packets that the element does not take (`type On`).
 pub const NOT_TAKEN: u8 = DROP - (REASONS as u8 - 1);
-
-/// Sets all fates to [`NOT_TAKEN`], and answers the bits that are set.
-pub fn none_taken(fates: &mut [u8]) -> u8 {
-    fates.fill(NOT_TAKEN);
-    NOT_TAKEN
-}
 /// One more than the highest output number.
 pub const MAX_OUTPUTS: usize = NOT_TAKEN as usize;
 
@@ -132,6 +126,12 @@ impl Fate for Never {
 pub fn bits(fates: &[u8]) -> (u8, u8) {
     let all = fates.iter().fold(u8::MAX, |all, fate| all & fate);
     (all, fates.iter().fold(0, |any, fate| any | fate))
+}
+
+/// Sets all fates to [`NOT_TAKEN`], and answers the bits that are set.
+pub fn none_taken(fates: &mut [u8]) -> u8 {
+    fates.fill(NOT_TAKEN);
+    NOT_TAKEN
 }
 
 /// The reason to drop of packets for which the pool had no frame.

@@ -240,6 +240,12 @@ fn elements_of_ip() {
     let counts = ["i.count", "i.drops", "i.drop_details"];
     agree("Strip(14) -> i :: CheckIPHeader -> Unstrip(14) -> k", &counts);
     agree("i :: CheckIPHeader(BADSRC 10.0.0.3, OFFSET 14) -> k; i[1] -> o", &counts);
+    // Others may be bad sources by a hash of them: these are looked at once more.
+    let nets: String = (0..24).map(|n| format!("{n}.{n}.0.1/16 ")).collect();
+    let path = format!(
+        "Strip(14) -> i :: CheckIPHeader(INTERFACES {nets}) -> Unstrip(14) -> k; i[1] -> o"
+    );
+    agree(&path, &counts);
     // Bad packets come to the same input as good ones, and no element takes them for good ones.
     agree("i :: CheckIPHeader(OFFSET 14) -> k; i[1] -> k", &counts);
     agree("i :: CheckIPHeader(OFFSET 14) -> p :: IPFilter(allow all) -> k; i[1] -> p", &counts);
@@ -338,14 +344,12 @@ fn several_next_hops() {
     for burst in [1, 3, 32] {
         // Packets of different next hops change places, as they do where they are packets.
         let values = |lends| values(&path, &counts, burst, lends);
-        let ((_, packets), (lent, bytes)) = (values(false), values(true));
-        let digest = 2;
+        let ((_, mut packets), (lent, mut bytes)) = (values(false), values(true));
         assert!(lent > 200, "{burst}: {lent}");
-        for (at, (one, other)) in
-            packets.iter().zip(&bytes).enumerate().filter(|(at, _)| *at != digest)
-        {
-            assert_eq!(one, other, "{burst}: {at}");
-        }
+        // `k.digest` depends on the order.
+        packets.remove(2);
+        bytes.remove(2);
+        assert_eq!(bytes, packets, "{burst}");
     }
 }
 
@@ -380,12 +384,6 @@ fn elements_write_where_they_stand() {
     agree("EtherMirror -> Strip(14) -> EtherEncap(0x1234, 1:2:3:4:5:6, 7:8:9:a:b:c) -> k", &[]);
     let path = "Strip(14) -> CheckIPHeader -> d :: DecIPTTL -> StoreData(8, \\<40>) -> Unstrip(14) -> k; d[1] -> o";
     agree(path, &["d.drops"]);
-    // Others may be bad sources by a hash of them: these are looked at once more.
-    let nets: String = (0..24).map(|n| format!("{n}.{n}.0.1/16 ")).collect();
-    let path = format!(
-        "Strip(14) -> i :: CheckIPHeader(INTERFACES {nets}) -> Unstrip(14) -> k; i[1] -> o"
-    );
-    agree(&path, &["i.count", "i.drops", "i.drop_details"]);
     // A header that starts elsewhere than the packet did, and decisions about what was written.
     for path in [
         "Strip(20) -> EtherEncap(0x1234, 1:2:3:4:5:6, 7:8:9:a:b:c) -> k",

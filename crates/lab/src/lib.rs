@@ -46,7 +46,7 @@ pub use error::{Error, Result};
 pub use lab::{Lab, Port};
 pub use namespace::Namespace;
 pub use page::{CodeBlock, ConsoleStep, code_blocks};
-pub use ping::answered_pings;
+pub use ping::{answered_pings, are_answered};
 pub use process::{Command, Output, Process};
 pub use three_hosts::{Host, NetworkOptions, Router, ThreeHosts};
 pub use tools::{is_installed, require};

@@ -22,14 +22,19 @@ impl Namespace {
     /// once and in order.
     pub fn ping(&self, options: &[&str], count: usize, to: &str) -> Result<Output> {
         let output = self.pings(options, count, to).output()?;
-        let answered = answered_pings(&output.stdout);
-        if answered.len() >= count && answered.iter().copied().eq(1..=answered.len()) {
+        if are_answered(&output.stdout, count) {
             return Ok(output);
         }
         let command = format!("ping {} {to}", options.join(" "));
         let status = format!("other answers than one to each of {count} packets");
         Err(Error::Failed { command, status, printed: output.printed() })
     }
+}
+
+/// Whether the first `count` packets, and perhaps more, were answered, each once and in order.
+pub fn are_answered(stdout: &str, count: usize) -> bool {
+    let answered = answered_pings(stdout);
+    answered.len() >= count && answered.iter().copied().eq(1..=answered.len())
 }
 
 /// The numbers of the packets that were answered, as `ping` without `-q` prints them, in the order of the answers.
@@ -51,5 +56,9 @@ mod tests {
                     64 bytes from 10.0.1.3: icmp_seq=3 ttl=64 time=0.6 ms\n\
                     64 bytes from 10.0.1.3: icmp_seq=3 ttl=64 time=0.7 ms (DUP!)\n";
         assert_eq!(answered_pings(said), [1, 3, 3]);
+        assert!(!are_answered(said, 1));
+        let said = said.replace("icmp_seq=3 ttl=64 time=0.6", "icmp_seq=2 ttl=64 time=0.6");
+        let said = said.replace(" (DUP!)", "");
+        assert!(are_answered(&said, 3) && are_answered(&said, 2) && !are_answered(&said, 4));
     }
 }

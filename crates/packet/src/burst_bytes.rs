@@ -186,8 +186,7 @@ impl<'a> BurstBytes<'a> {
         self.start
     }
 
-    /// Has packets start at another offset at which they have started before. It is nearer to the first if they have
-    /// been cut since to less than was stripped.
+    /// Has packets start at an offset that [`position`](BurstBytes::position) has answered.
     #[inline]
     pub fn seek(&mut self, position: usize) {
         self.start = position.clamp(self.first_start, self.least_end);
@@ -273,19 +272,17 @@ impl<'a> BurstBytes<'a> {
     }
 
     /// Cuts each packet to the length that `decide` answers; one that is as short stays as it is, and one for which there is
-    /// none. `decide` has its first bytes, as many as the shortest packet has, and its length. Answers whether there was a
-    /// length for each.
+    /// none. `decide` has its first bytes, as many as the shortest packet has, and its length.
     #[inline(always)]
-    pub fn cut(&mut self, mut decide: impl FnMut(&[u8], usize) -> Option<usize>) -> bool {
+    pub fn cut(&mut self, mut decide: impl FnMut(&[u8], usize) -> Option<usize>) {
         let (start, first) = (self.start, self.length());
-        let (mut all, mut odd) = (true, 0);
+        let mut odd = 0;
         for (buffer, end) in self.buffers[..self.count].iter().zip(&mut *self.ends) {
             let length = *end as usize - start;
             // SAFETY: as in `iter`.
             let bytes = unsafe { slice::from_raw_parts(buffer.add(start).as_ptr(), first) };
-            let cut = decide(bytes, length);
-            all &= cut.is_some();
-            let its_end = (start + cut.map_or(length, |cut| cut.min(length))) as u32;
+            let cut = decide(bytes, length).map_or(length, |cut| cut.min(length));
+            let its_end = (start + cut) as u32;
             odd |= its_end ^ *end;
             *end = its_end;
         }
@@ -293,7 +290,6 @@ impl<'a> BurstBytes<'a> {
             self.is_cut = true;
             self.measure();
         }
-        all
     }
 
     /// All bytes of one packet; none if there are not so many packets.
@@ -372,7 +368,7 @@ mod tests {
         });
         assert_eq!(packets[2], [0, 1, 2, 77, 4, 5]);
         BurstBytes::lend(&mut [], |bytes| {
-            assert!(bytes.cut(|_, length| Some(length)));
+            bytes.cut(|_, length| Some(length));
             assert_eq!((bytes.iter().len(), bytes.length(), bytes.total()), (0, 0, 0));
         });
     }
@@ -418,18 +414,18 @@ mod tests {
         BurstBytes::lend(&mut packets, |bytes| {
             bytes.strip(2);
             let lengths = &mut Vec::new();
-            assert!(bytes.cut(|first, length| {
+            bytes.cut(|first, length| {
                 lengths.push((first[0], length));
                 Some(length)
-            }));
+            });
             assert_eq!((bytes.is_cut(), &lengths[..]), (false, &[(2, 7), (2, 2), (2, 4)][..]));
             // One without a length stays.
-            assert!(!bytes.cut(|_, length| (length != 7).then_some(9)));
+            bytes.cut(|_, length| (length != 7).then_some(9));
             assert!(!bytes.is_cut() && bytes.total() == 7 + 2 + 4);
             // The shortest cannot grow.
-            assert!(bytes.cut(|_, _| Some(3)));
+            bytes.cut(|_, _| Some(3));
             assert_eq!((bytes.is_cut(), bytes.length(), bytes.total()), (true, 2, 3 + 2 + 3));
-            assert!(bytes.cut(|first, _| Some(usize::from(first[1]) - 2)));
+            bytes.cut(|first, _| Some(usize::from(first[1]) - 2));
             assert_eq!((bytes.length(), bytes.total()), (1, 3));
             assert!(bytes.whole().all(|bytes| bytes == [2]));
         });

@@ -75,22 +75,13 @@ impl BurstSummary {
         is_plain: bool,
         paint: u8,
     ) -> BurstSummary {
-        let offset = |at: usize| u16::try_from(at).unwrap_or(u16::MAX).to_ne_bytes();
-        let ([d, e], [n, o]) = (offset(start), offset(network.unwrap_or(0)));
-        let [a, b, c, l] = u32::try_from(end - start).unwrap_or(u32::MAX).to_ne_bytes();
+        let offset = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
+        let length = u32::try_from(end - start).unwrap_or(u32::MAX);
+        let flags = if is_plain { IPV4_FLAGS } else { 0 };
         let bits = Bits {
-            offsets: u64::from_ne_bytes([d, e, 0, 0, n, o, 0, 0]),
-            span: u64::from_ne_bytes([a, b, c, l, 0, 0, 0, 0]),
-            marks: u64::from_ne_bytes([
-                paint,
-                if is_plain { IPV4_FLAGS } else { 0 },
-                0,
-                0,
-                0,
-                0,
-                0,
-                0,
-            ]),
+            offsets: bytemuck::cast([offset(start), 0, offset(network.unwrap_or(0)), 0]),
+            span: bytemuck::cast([length, 0]),
+            marks: bytemuck::cast([paint, flags, 0, 0, 0, 0, 0, 0]),
         };
         let max_len = i16::try_from(end - start).unwrap_or(i16::MAX);
         BurstSummary { all: bits, any: bits, max_len }

@@ -23,12 +23,12 @@ impl WordTest {
     /// Whether a packet passes.
     #[inline(always)]
     pub fn passes(&self, packet: &Packet) -> bool {
-        self.pass(packet.bytes())
+        self.passes_bytes(packet.bytes())
     }
 
     /// Whether bytes pass.
     #[inline(always)]
-    pub fn pass(&self, bytes: &[u8]) -> bool {
+    pub fn passes_bytes(&self, bytes: &[u8]) -> bool {
         let word = bytes.get(usize::from(self.offset)..).and_then(<[u8]>::first_chunk);
         word.is_some_and(|word| u32::from_ne_bytes(*word) & self.mask == self.value)
     }

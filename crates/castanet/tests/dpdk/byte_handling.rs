@@ -281,6 +281,6 @@ fn explain_shows_where_elements_get_bytes() {
            -> f :: FixIPSrc(1.0.0.1) -> d :: DecIPTTL -> x :: EtherEncap(0x0800, 1:2:3:4:5:6, 1:2:3:4:5:7)
            -> t :: ToDPDKDevice(1); r[1] -> Discard";
     let explanation = castanet(&["explain", "-e", config], b"").out;
-    let lines = "CheckIPHeader@3 -> r -> f -> d -> x -> t, by the bytes of the packets";
-    assert!(explanation.contains(lines), "{explanation}");
+    let line = "CheckIPHeader@3 -> r -> f -> d -> x -> t, by the bytes of the packets";
+    assert!(explanation.contains(line), "{explanation}");
 }

@@ -159,7 +159,7 @@ pub(crate) fn until_or(complaint: impl Fn() -> String, mut condition: impl FnMut
 pub(crate) fn ping_each(from: &Namespace, address: &str, count: u32) {
     for _ in 0..count {
         // One packet, for whose answer it waits.
-        let ping = from.command("ping").args(["-n", "-c", "1", "-W", "10", address]);
+        let ping = from.command("ping").args(["-n", "-c", "1", "-W", "5", address]);
         ping.check().unwrap_or_else(|error| panic!("{error}"));
     }
 }

@@ -128,7 +128,7 @@ impl PerPacket for Classifier {
 
     #[inline]
     fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
-        let is_first = bytes.iter().all(|bytes| self.sufficient_test(0).pass(bytes));
+        let is_first = bytes.iter().all(|bytes| self.sufficient_test(0).passes_bytes(bytes));
         if is_first { 0 } else { self.program.outputs_of_bytes(bytes.iter(), fates) }
     }
 
