@@ -371,6 +371,34 @@ fn routes_by_gateways_go_before_addresses() {
 }
 
 #[test]
+fn addresses_that_packets_are_annotated_with() {
+    let path = |begin: &str| {
+        format!(
+            "Strip(14) -> i :: CheckIPHeader(BADSRC 10.0.0.3) -> {begin}
+               -> r :: StaticIPLookup(10.0.1.0/30 0, 10.0.0.0/30 0, 10.0.1.6/32 1) -> d :: DecIPTTL
+               -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1) -> k; r[1] -> o; d[1] -> o"
+        )
+    };
+    let counts = ["i.count", "r.drops", "d.drops"];
+    agree(&path("GetIPAddress(16)"), &counts);
+    agree(&path("GetIPAddress(12)"), &counts);
+    // Nobody has checked the headers.
+    agree(
+        "Strip(14) -> GetIPAddress(16) -> r :: RadixIPLookup(10.0.1.0/30 0, 0/0 1) -> Unstrip(14) -> k; r[1] -> o",
+        &[],
+    );
+    // Behind an element that may write to the address, with another annotation, by a field, or beyond short packets.
+    for begin in [
+        "DecIPTTL -> GetIPAddress(16)",
+        "GetIPAddress(16, 4)",
+        "GetIPAddress(IP src)",
+        "GetIPAddress(90)",
+    ] {
+        assert_eq!(lent(&path(begin), &counts, 1), 0, "{begin}");
+    }
+}
+
+#[test]
 fn elements_write_where_they_stand() {
     // Each at its own offset, in the order of the path.
     agree(

@@ -27,7 +27,7 @@ pub struct BurstBytes<'a> {
     network: Option<usize>,
     /// Whether they were checked to be those of IPv4 without options.
     is_plain: bool,
-    /// Offset of the destination addresses, if these are the annotations of IPv4.
+    /// Offset of the addresses that are the destination annotations.
     destinations: Option<usize>,
     paint: u8,
     is_cut: bool,
@@ -250,6 +250,17 @@ impl<'a> BurstBytes<'a> {
         Some(self.buffers[..self.count].iter().map(move |buffer| unsafe {
             u32::from_be(buffer.add(offset).cast::<u32>().read_unaligned())
         }))
+    }
+
+    /// Sets the destination annotations to the four bytes at `offset` of each packet; `false`, and nothing is done, if
+    /// one is shorter.
+    #[inline]
+    pub fn mark_destinations(&mut self, offset: usize) -> bool {
+        let is_there = offset + size_of::<u32>() <= self.length();
+        if is_there {
+            self.destinations = Some(self.start + offset);
+        }
+        is_there
     }
 
     /// The destination annotations are no longer those of the packets.
@@ -494,6 +505,10 @@ mod tests {
             assert!(bytes.unstrip(22) && bytes.is_at_start());
             bytes.seek(position);
             assert!(bytes.iter().all(|bytes| bytes[0] == 22));
+            // Addresses may be others than those of the headers.
+            assert!(!bytes.mark_destinations(5) && bytes.mark_destinations(4));
+            let expected = u32::from_be_bytes([26, 27, 28, 29]);
+            assert!(bytes.destinations().unwrap().eq([expected, expected]));
             // Another mark says nothing about the header, but annotations stay.
             bytes.mark_network(0);
             assert!(!bytes.is_plain_ipv4() && !bytes.summary().is_ipv4());

@@ -1,6 +1,7 @@
 //! `GetIPAddress`: sets the destination annotation from an address in the packet.
 
 use super::set_ip_address::IpAnno;
+use castanet_element::fate::none_taken;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
@@ -69,11 +70,23 @@ impl PerPacket for GetIPAddress {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(self.offset_of_dst()? + size_of::<u32>())
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        match self.offset_of_dst() {
+            Some(offset) if bytes.mark_destinations(offset) => 0,
+            _ => none_taken(fates),
+        }
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {
         let address = match self.source {
-            AddressSource::Offset(offset) => address_at(packet, offset),
+            AddressSource::Offset(offset) => address_at(packet.bytes(), offset),
             AddressSource::Src => packet.ipv4_header().map(Ipv4Header::src),
             AddressSource::Dst => packet.ipv4_header().map(Ipv4Header::dst),
         };
@@ -85,20 +98,24 @@ impl PerPacket for GetIPAddress {
     }
 
     fn native(&self) -> Option<String> {
-        match self.source {
-            AddressSource::Offset(offset) if self.anno == anno::DST_IP => {
-                Some(format!("Element::set_dst_from(packet, {offset})"))
-            }
-            _ => None,
-        }
+        Some(format!("Element::set_dst_from(packet, {})", self.offset_of_dst()?))
     }
 }
 
 impl GetIPAddress {
+    /// The offset of the address, if the element sets the destination annotation to one at an offset.
+    #[inline(always)]
+    fn offset_of_dst(&self) -> Option<usize> {
+        match self.source {
+            AddressSource::Offset(offset) if self.anno == anno::DST_IP => Some(offset),
+            _ => None,
+        }
+    }
+
     /// Sets the destination annotation to the address at `offset`, if the packet has one there.
     #[inline(always)]
     pub fn set_dst_from(packet: &mut Packet, offset: usize) {
-        if let Some(address) = address_at(packet, offset) {
+        if let Some(address) = address_at(packet.bytes(), offset) {
             packet.set_dst(address);
         }
     }
@@ -106,7 +123,7 @@ impl GetIPAddress {
 
 /// The address at `offset`.
 #[inline(always)]
-fn address_at(packet: &Packet, offset: usize) -> Option<Ipv4Addr> {
-    let bytes = packet.bytes().get(offset..).and_then(<[u8]>::first_chunk::<4>);
+fn address_at(bytes: &[u8], offset: usize) -> Option<Ipv4Addr> {
+    let bytes = bytes.get(offset..).and_then(<[u8]>::first_chunk::<4>);
     bytes.map(|&octets| Ipv4Addr::from(octets))
 }
