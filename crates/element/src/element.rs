@@ -58,7 +58,7 @@ pub enum ByteAccess {
     None,
     /// It moves the start of all, or sets annotations; all leave by output 0.
     Moves,
-    /// It reads their bytes, and decides by which output they leave, or cuts them.
+    /// It reads their bytes, and decides by which output they leave, cuts them, or takes annotations from them.
     Reads,
     /// It writes to their bytes, and may move the start of all; all leave by output 0. The summary of their burst may no
     /// longer be true.

@@ -382,7 +382,7 @@ fn addresses_that_packets_are_annotated_with() {
     let counts = ["i.count", "r.drops", "d.drops"];
     agree(&path("GetIPAddress(16)"), &counts);
     agree(&path("GetIPAddress(12)"), &counts);
-    // Nobody has checked the headers.
+    // No element has checked the headers.
     agree(
         "Strip(14) -> GetIPAddress(16) -> r :: RadixIPLookup(10.0.1.0/30 0, 0/0 1) -> Unstrip(14) -> k; r[1] -> o",
         &[],

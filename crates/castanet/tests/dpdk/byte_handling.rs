@@ -240,10 +240,10 @@ fn packets_are_routed() {
     agree("routed", &sent, &router("0.0.0.0/0 0", 1), &more, 8500);
     // Some have no route.
     agree("unrouted", &sent, &router("2.0.0.0/30 0, 2.0.0.5/32 2.0.0.9 0", 1), &more, 5300);
-    // As routers of Click's users name the address.
-    let named = router("2.0.0.0/30 0, 2.0.0.4/30 2.0.0.9 0", 1)
+    // Routers of Click's users set the destination annotation by an element of its own.
+    let annotated = router("2.0.0.0/30 0, 2.0.0.4/30 2.0.0.9 0", 1)
         .replace("CheckIPHeader", "CheckIPHeader(INTERFACES 2.0.0.1/24) -> GetIPAddress(16)");
-    agree("named", &sent, &named, &more[2..], 8000);
+    agree("annotated", &sent, &annotated, &more[2..], 8000);
     let routes = "2.0.0.0/30 0, 2.0.0.4/31 2.0.0.9 1, 2.0.0.6/32 2";
     let more = ["i.drops", "d1.drops", "n0.count", "n1.count", "n1.byte_count", "n2.byte_count"];
     let [bytes, seen] = both_ways("ways", &sent, &router(routes, 3), &more);
