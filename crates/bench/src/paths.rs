@@ -59,11 +59,12 @@ use Traffic::{Arp, Plain, Tcp, Udp, Udp6};
 const FRAMES: u64 = 512;
 
 /// The paths.
-static PATHS: [Path; 32] = [
+static PATHS: [Path; 33] = [
     path_of("forward", Plain, Chain("")),
     path_of("counter", Plain, Chain("Counter ->")),
     path_of("router", Plain, Whole(|from, to| path(0, 1, from, to))),
     path_of("router-4-ways", Plain, Whole(|from, to| path(0, 4, from, to))),
+    path_of("router-arp", Plain, Whole(router_arp)),
     path_of("classifier-10", Plain, Whole(classifier)),
     path_of("ipfilter-10", Plain, Whole(|from, to| filter(10, from_host, from, to))),
     path_of("ipfilter-100", Plain, Whole(|from, to| filter(100, from_host, from, to))),
@@ -202,6 +203,19 @@ fn classifier(from: &str, to: &str) -> String {
     let nets: String = (0..8).map(|n| format!("12/0800 30/{:02x}%e0, ", n << 5)).collect();
     let exits: String = (0..10).map(|n| format!("c[{n}] -> {to}; ")).collect();
     format!("{from} -> c :: Classifier(12/0806, {nets}-); {exits}")
+}
+
+/// A router as users of Click write it: the next hop is a gateway, whose Ethernet address an `ARPQuerier` knows.
+fn router_arp(from: &str, to: &str) -> String {
+    format!(
+        "{from} -> c :: Classifier(12/0806 20/0002, 12/0800, -) -> [1] q :: ARPQuerier(10.0.0.1, 02:00:00:00:01:01,
+             POLL_TIMEOUT 0); c[2] -> Discard;
+         c[1] -> Paint(1) -> Strip(14) -> CheckIPHeader(INTERFACES 10.0.0.1/24) -> StaticIPLookup(0.0.0.0/0 10.0.0.2 0)
+           -> DropBroadcasts -> same :: PaintTee(2) -> options :: IPGWOptions(10.0.0.1) -> FixIPSrc(10.0.0.1)
+           -> ttl :: DecIPTTL -> fragments :: IPFragmenter(1500) -> q -> {to};
+         same[1] -> Discard; options[1] -> Discard; ttl[1] -> Discard; fragments[1] -> Discard; q[1] -> Discard;
+         Script(write q.insert 10.0.0.2 02:00:00:00:01:02);"
+    )
 }
 
 fn hash_switch(from: &str, to: &str) -> String {

@@ -239,6 +239,23 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn native(&self) -> Option<String> {
         None
     }
+    /// As [`PerPacket::BYTE_ACCESS`].
+    const BYTE_ACCESS: ByteAccess = ByteAccess::None;
+    /// As [`PerPacket::byte_length`]; `now` is the time of the loan.
+    fn byte_length(&self, _local: &mut Self::Local, _now: Time) -> Option<usize> {
+        None
+    }
+    /// As [`PerPacket::handle_bytes`], for packets of input 0.
+    fn handle_bytes(
+        &self,
+        _local: &mut Self::Local,
+        _bytes: &mut BurstBytes,
+        _fates: &mut [u8],
+    ) -> u8 {
+        0
+    }
+    /// As [`PerPacket::write_bytes`].
+    fn write_bytes(&self, _local: &mut Self::Local, _bytes: &mut BurstBytes) {}
     /// Whether the element does nothing to packets but to count them and their bytes, and emits them all by
     /// output 0: then a source may hand packets past it ([`Cx::bypass`]). Asked before each burst; always `false`
     /// unless [`COUNTS_ONLY`](PerBatch::COUNTS_ONLY).

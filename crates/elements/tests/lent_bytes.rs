@@ -362,12 +362,75 @@ fn routes_by_gateways_go_before_addresses() {
         )
     };
     agree(&two("0"), &[]);
-    // The second looks for the gateway, which packets without descriptors do not have.
-    assert_eq!(lent(&two("10.0.1.1 0"), &[], 1), 0);
+    // The second looks for the gateway.
+    agree(&two("10.0.1.1 0"), &["r.drops"]);
+    assert_eq!(lent(&two("10.0.1.5 0"), &["r.drops"], 1), 0);
     agree(
         "Strip(14) -> CheckIPHeader -> StaticIPLookup(10.0.1.0/24 10.0.1.1 0) -> Unstrip(14) -> k",
         &[],
     );
+}
+
+/// An `ARPQuerier` that has the Ethernet addresses of these hosts, behind elements of a router.
+fn querier(routes: &str, hosts: &[&str]) -> String {
+    let known = hosts.iter().enumerate();
+    let known: Vec<_> =
+        known.map(|(n, host)| format!("write q.insert {host} 2:0:0:0:2:{n}")).collect();
+    format!(
+        "a :: Classifier(12/0806, -) -> [1] q :: ARPQuerier(10.0.0.1, 2:0:0:0:1:1); Script({});
+         a[1] -> Strip(14) -> i :: CheckIPHeader -> r :: StaticIPLookup({routes}) -> d :: DecIPTTL
+           -> q -> n :: Counter -> k; q[1] -> o; r[1] -> o; d[1] -> o",
+        known.join(", ")
+    )
+}
+
+#[test]
+fn next_hops_get_their_ethernet_addresses() {
+    const COUNTS: [&str; 6] =
+        ["d.drops", "n.count", "n.byte_count", "q.table", "q.drops", "q.length"];
+    let hosts: Vec<_> = (0..8).map(|n| format!("10.0.1.{n}")).collect();
+    let hosts: Vec<_> = hosts.iter().map(String::as_str).collect();
+    agree(&querier("10.0.1.0/24 0", &hosts), &COUNTS);
+    // By gateways, some of them.
+    let routes = "10.0.1.0/30 0, 10.0.1.4/31 10.0.0.9 0, 10.0.1.6/32 10.0.0.8 0, 10.0.1.7/32 1";
+    let gateways = [&hosts[..4], &["10.0.0.8", "10.0.0.9"]].concat();
+    agree(&querier(routes, &gateways), &COUNTS);
+    // Packets to groups need no address.
+    let groups = "10.0.1.0/30 224.0.0.5 0, 10.0.1.4/31 255.255.255.255 0, 10.0.1.6/31 10.0.1.0 0";
+    agree(&querier(groups, &hosts[..1]), &COUNTS);
+    // One is queried for: its packets wait.
+    let queries = [&COUNTS[..], &["q.queries"]].concat();
+    assert!(lent(&querier("10.0.1.0/24 0", &hosts[1..]), &queries, 1) > 200);
+    assert_eq!(lent(&querier("10.0.1.0/24 0", &hosts[1..]), &queries, 32), 0);
+    // Without an address of its own, and without room for the header.
+    let stopped =
+        querier("10.0.1.0/24 0", &hosts).replacen("Script(", "Script(write q.ipaddr 0.0.0.0, ", 1);
+    assert_eq!(lent(&stopped, &COUNTS, 1), 0);
+    let unstripped = querier("10.0.1.0/24 0", &hosts)
+        .replace("Strip(14) -> i :: CheckIPHeader", "i :: CheckIPHeader(OFFSET 14)");
+    assert_eq!(lent(&unstripped, &COUNTS, 1), 0);
+}
+
+#[test]
+fn elements_that_combine_those_of_routers() {
+    const COUNTS: [&str; 5] = ["i.count", "i.drops", "i.drop_details", "n.count", "n.byte_count"];
+    let path = |paint: u8, mtu: u16| {
+        format!(
+            "c :: Classifier(12/0800, -) -> i :: IPInputCombo(3, 10.0.0.3) -> r :: StaticIPLookup(10.0.1.0/24 0)
+               -> p :: IPOutputCombo({paint}, 10.0.0.1, {mtu}) -> EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1)
+               -> n :: Counter -> k; c[1] -> o; i[1] -> o; p[1] -> o; p[2] -> o; p[3] -> o; p[4] -> o"
+        )
+    };
+    agree(&path(2, 1500), &COUNTS);
+    // Packets of the paint are copied, and long ones leave by an output of their own.
+    assert_eq!(lent(&path(3, 1500), &COUNTS, 1), 0);
+    assert!(lent(&path(2, 70), &COUNTS, 1) > 200);
+    assert_eq!(lent(&path(2, 60), &COUNTS, 32), 0);
+    // No element has checked the headers.
+    let unchecked =
+        "Strip(14) -> MarkIPHeader -> p :: IPOutputCombo(2, 10.0.0.1, 1500) -> Unstrip(14) -> k;
+        p[1] -> o; p[2] -> o; p[3] -> o; p[4] -> o";
+    assert_eq!(lent(unchecked, &[], 1), 0);
 }
 
 #[test]

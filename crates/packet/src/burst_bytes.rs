@@ -1,9 +1,12 @@
 //! The bytes of packets that have no descriptors.
 
 use crate::{BurstSummary, MAX_BURST};
+use std::array;
+use std::iter;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::slice;
+use wide::{CmpGt, i32x4};
 
 /// Offset of the destination address in an IPv4 header.
 const DESTINATION: usize = 16;
@@ -27,25 +30,37 @@ pub struct BurstBytes<'a> {
     network: Option<usize>,
     /// Whether they were checked to be those of IPv4 without options.
     is_plain: bool,
-    /// Offset of the addresses that are the destination annotations.
-    destinations: Option<usize>,
+    destinations: Destinations,
+    /// A word for each packet, for the element that decides about it last.
+    words: &'a mut [u64],
     paint: u8,
     is_cut: bool,
     bytes: PhantomData<&'a mut [u8]>,
 }
 
+/// Where the destination annotations of packets are.
+#[derive(Clone, Copy)]
+enum Destinations {
+    /// Nobody knows them.
+    Unknown,
+    /// The addresses at this offset of the buffers.
+    InPackets(usize),
+    /// The words; where they are 0, the addresses at this offset.
+    InWords(usize),
+}
+
 impl<'a> BurstBytes<'a> {
     /// Packets from `start` of their buffers to their `ends`, where `shortest` is the length of the shortest, and
-    /// `total` the number of their bytes.
+    /// `total` the number of their bytes. The words may be any.
     ///
     /// # Safety
     /// Each buffer has these bytes, nobody else reads or writes them for `'a`, and none is twice in `buffers`. There
-    /// are as many ends, at most [`MAX_BURST`], and the two numbers are right.
+    /// are as many ends, at most [`MAX_BURST`], and as many words, and the two numbers are right.
     #[inline]
     pub unsafe fn new(
         buffers: &'a mut [NonNull<u8>],
         start: usize,
-        ends: &'a mut [u32],
+        (ends, words): (&'a mut [u32], &'a mut [u64]),
         (shortest, total): (usize, u64),
     ) -> BurstBytes<'a> {
         BurstBytes {
@@ -58,7 +73,8 @@ impl<'a> BurstBytes<'a> {
             ends,
             network: None,
             is_plain: false,
-            destinations: None,
+            destinations: Destinations::Unknown,
+            words,
             paint: 0,
             is_cut: false,
             bytes: PhantomData,
@@ -75,9 +91,11 @@ impl<'a> BurstBytes<'a> {
         let mut ends: Vec<u32> = lengths.map(|length| length as u32).collect();
         let first = |packet: &mut Vec<u8>| NonNull::from(packet.as_mut_slice()).cast();
         let mut buffers: Vec<NonNull<u8>> = packets.iter_mut().map(first).collect();
+        let mut words = vec![0; buffers.len()];
+        let notes = (&mut ends[..], &mut words[..]);
         // SAFETY: each packet has these bytes, and is borrowed as long as they are lent; none overlaps another.
         let mut bytes =
-            unsafe { BurstBytes::new(&mut buffers, 0, &mut ends, (shortest, total as u64)) };
+            unsafe { BurstBytes::new(&mut buffers, 0, notes, (shortest, total as u64)) };
         let answer = call(&mut bytes);
         let count = bytes.packets();
         packets.sort_by_key(|packet| {
@@ -98,6 +116,13 @@ impl<'a> BurstBytes<'a> {
     #[inline]
     pub fn length(&self) -> usize {
         self.least_end - self.start
+    }
+
+    /// Length of the longest packet.
+    #[inline]
+    pub fn longest(&self) -> usize {
+        let most = self.ends[..self.count].iter().fold(0, |most, &end| most.max(end));
+        (most as usize).saturating_sub(self.start)
     }
 
     /// Number of bytes of all packets.
@@ -206,7 +231,10 @@ impl<'a> BurstBytes<'a> {
     pub fn mark_plain_ipv4(&mut self, offset: usize) {
         self.mark_network(offset);
         self.is_plain = true;
-        self.destinations = self.network.map(|network| network + DESTINATION);
+        self.destinations = match self.network {
+            Some(network) => Destinations::InPackets(network + DESTINATION),
+            None => Destinations::Unknown,
+        };
     }
 
     /// Whether [all headers](BurstBytes::headers_mut) are those of IPv4 without options.
@@ -241,15 +269,85 @@ impl<'a> BurstBytes<'a> {
         (start, self.least_end - start)
     }
 
-    /// The destination addresses that packets have as their annotations; `None` if this is not known.
+    /// Gives packets the destination annotations that `next_hop` answers for those that they have, and for the items of
+    /// `with`, one for each packet: 0 where they stay. `false`, and nothing is done, if it is not known which they have.
     #[inline(always)]
-    pub fn destinations(&self) -> Option<impl Iterator<Item = u32>> {
-        let offset =
-            self.destinations.filter(|&offset| offset + size_of::<u32>() <= self.least_end)?;
-        // SAFETY: as in `iter`; the four bytes end before `least_end`.
-        Some(self.buffers[..self.count].iter().map(move |buffer| unsafe {
-            u32::from_be(buffer.add(offset).cast::<u32>().read_unaligned())
-        }))
+    pub fn change_destinations<A>(
+        &mut self,
+        with: impl IntoIterator<Item = A>,
+        mut next_hop: impl FnMut(u32, A) -> u32,
+    ) -> bool {
+        let mut any = 0;
+        let is_known = match self.destinations {
+            Destinations::InPackets(_) => self.for_each_destination(with, |to, item, word| {
+                let changed = next_hop(to, item);
+                any |= changed;
+                *word = changed.into();
+            }),
+            _ => self.for_each_destination(with, |to, item, word| match next_hop(to, item) {
+                0 => {}
+                changed => *word = changed.into(),
+            }),
+        };
+        if let Destinations::InPackets(offset) = self.destinations
+            && any != 0
+        {
+            self.destinations = Destinations::InWords(offset);
+        }
+        is_known
+    }
+
+    /// Keeps the words that `answer` has for the destination annotations of packets, which nobody knows then; `false` if
+    /// nobody knows them now, or if there is none for one.
+    #[inline(always)]
+    pub fn keep_words(&mut self, mut answer: impl FnMut(u32) -> Option<u64>) -> bool {
+        let mut are_all = true;
+        let nothing = iter::repeat(());
+        let is_known =
+            self.for_each_destination(nothing, |address, (), word| match answer(address) {
+                Some(answer) => *word = answer,
+                None => are_all = false,
+            });
+        self.destinations = Destinations::Unknown;
+        is_known && are_all
+    }
+
+    /// Calls `each` for all destination annotations, with the words of their packets; `false` if they are not known.
+    #[inline(always)]
+    fn for_each_destination<A>(
+        &mut self,
+        with: impl IntoIterator<Item = A>,
+        mut each: impl FnMut(u32, A, &mut u64),
+    ) -> bool {
+        let (offset, in_words) = match self.destinations {
+            Destinations::InPackets(offset) => (offset, false),
+            Destinations::InWords(offset) => (offset, true),
+            Destinations::Unknown => return false,
+        };
+        if offset + size_of::<u32>() > self.least_end {
+            return false;
+        }
+        let words = self.words[..self.count].iter_mut().zip(with);
+        for (buffer, (word, item)) in self.buffers.iter().zip(words) {
+            let address = match *word as u32 {
+                changed if in_words && changed != 0 => changed,
+                // SAFETY: as in `iter`; the four bytes end before `least_end`.
+                _ => u32::from_be(unsafe { buffer.add(offset).cast::<u32>().read_unaligned() }),
+            };
+            each(address, item, word);
+        }
+        true
+    }
+
+    /// The first bytes of each packet, to write to, and the word that was kept for it.
+    #[inline(always)]
+    pub fn with_words(&mut self) -> impl Iterator<Item = (&mut [u8], u64)> {
+        let (start, length) = (self.start, self.length());
+        // SAFETY: as in `iter_mut`.
+        let bytes = self.buffers[..self.count].iter().map(move |buffer| unsafe {
+            slice::from_raw_parts_mut(buffer.add(start).as_ptr(), length)
+        });
+        bytes.zip(self.words.iter().copied())
     }
 
     /// Sets the destination annotations to the four bytes at `offset` of each packet; `false`, and nothing is done, if
@@ -258,15 +356,9 @@ impl<'a> BurstBytes<'a> {
     pub fn mark_destinations(&mut self, offset: usize) -> bool {
         let is_there = offset + size_of::<u32>() <= self.length();
         if is_there {
-            self.destinations = Some(self.start + offset);
+            self.destinations = Destinations::InPackets(self.start + offset);
         }
         is_there
-    }
-
-    /// The destination annotations are no longer those of the packets.
-    #[inline]
-    pub fn forget_destinations(&mut self) {
-        self.destinations = None;
     }
 
     /// Sets the paint annotation of all packets.
@@ -277,30 +369,50 @@ impl<'a> BurstBytes<'a> {
 
     /// A summary of the burst.
     pub fn summary(&self) -> BurstSummary {
-        let end = self.ends[..self.count].iter().fold(0, |most, &end| most.max(end)) as usize;
-        let range = (self.start, end.max(self.start));
+        let range = (self.start, self.start + self.longest());
         BurstSummary::of_bytes(range, self.network, self.is_plain, self.paint)
     }
 
-    /// Cuts each packet to the length that `decide` answers; one that is as short stays as it is, and one for which there is
-    /// none. `decide` has its first bytes, as many as the shortest packet has, and its length.
+    /// Cuts packets to the lengths that `decide` answers for four at a time: numbers of bytes from `offset` on. One that is
+    /// as short stays as it is. `decide` has the number of the first, the first bytes from there on of each, and their
+    /// lengths. Those of the last four that are beyond the burst are its last packet once more. `false`, and nothing is
+    /// done, if one has fewer of these bytes.
     #[inline(always)]
-    pub fn cut(&mut self, mut decide: impl FnMut(&[u8], usize) -> Option<usize>) {
-        let (start, first) = (self.start, self.length());
-        let mut odd = 0;
-        for (buffer, end) in self.buffers[..self.count].iter().zip(&mut *self.ends) {
-            let length = *end as usize - start;
-            // SAFETY: as in `iter`.
-            let bytes = unsafe { slice::from_raw_parts(buffer.add(start).as_ptr(), first) };
-            let cut = decide(bytes, length).map_or(length, |cut| cut.min(length));
-            let its_end = (start + cut) as u32;
-            odd |= its_end ^ *end;
-            *end = its_end;
+    pub fn cut<const N: usize>(
+        &mut self,
+        offset: usize,
+        mut decide: impl FnMut(usize, [&[u8; N]; 4], i32x4) -> i32x4,
+    ) -> bool {
+        let at = self.start + offset;
+        if at + N > self.least_end {
+            return false;
         }
-        if odd != 0 {
+        // SAFETY: `new`'s caller answers for the bytes, which end at `least_end` or later.
+        let bytes = |buffer: NonNull<u8>| unsafe { buffer.add(at).cast::<[u8; N]>().as_ref() };
+        let (first, count) = (i32x4::splat(at as i32), self.count);
+        let mut odd = i32x4::splat(0);
+        // One place where `decide` is called: it is part of this loop then.
+        for number in (0..count).step_by(4) {
+            let buffers = four(&self.buffers[number..count]);
+            let ends = i32x4::new(four(&self.ends[number..count]).map(u32::cast_signed));
+            let lengths = ends - first;
+            let answers = decide(number, buffers.map(bytes), lengths) & i32x4::splat(i32::MAX);
+            let cut = first + answers.cmp_gt(lengths).blend(lengths, answers);
+            odd |= cut ^ ends;
+            let cut = cut.to_array().map(i32::cast_unsigned);
+            match self.ends[number..count].first_chunk_mut() {
+                Some(ends) => *ends = cut,
+                None => {
+                    let last = &mut self.ends[number..count];
+                    last.iter_mut().zip(cut).for_each(|(end, cut)| *end = cut);
+                }
+            }
+        }
+        if odd != i32x4::splat(0) {
             self.is_cut = true;
             self.measure();
         }
+        true
     }
 
     /// All bytes of one packet; none if there are not so many packets.
@@ -349,6 +461,7 @@ impl<'a> BurstBytes<'a> {
             let (buffer, end) = (self.buffers[number], self.ends[number]);
             if stays {
                 (self.buffers[kept], self.ends[kept]) = (buffer, end);
+                self.words[kept] = self.words[number];
                 kept += 1;
             } else {
                 leaving[left] = buffer;
@@ -361,12 +474,47 @@ impl<'a> BurstBytes<'a> {
     }
 }
 
+/// The first four of these, at least one; the last once more where there are fewer.
+#[inline(always)]
+fn four<A: Copy>(all: &[A]) -> [A; 4] {
+    match all.first_chunk() {
+        Some(first) => *first,
+        None => array::from_fn(|lane| all[lane.min(all.len() - 1)]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn packets() -> Vec<Vec<u8>> {
         [9, 4, 6].map(|length| (0..length).collect()).into()
+    }
+
+    /// Cuts each packet to the length that `decide` answers for its first byte and its length, if it does.
+    fn cut(bytes: &mut BurstBytes, mut decide: impl FnMut(u8, usize) -> Option<usize>) {
+        let count = bytes.packets();
+        let is_done = bytes.cut(0, |number, first: [&[u8; 1]; 4], lengths| {
+            let lengths = lengths.to_array();
+            i32x4::new(array::from_fn(|lane| {
+                let length = lengths[lane];
+                let is_there = number + lane < count;
+                assert!(is_there || (first[lane], length) == (first[lane - 1], lengths[lane - 1]));
+                let answer = is_there.then(|| decide(first[lane][0], length as usize)).flatten();
+                answer.map_or(length, |answer| answer as i32)
+            }))
+        });
+        assert!(is_done || bytes.length() == 0);
+    }
+
+    /// The destination annotations, if they are known.
+    fn destinations(bytes: &mut BurstBytes) -> Option<Vec<u32>> {
+        let mut all = Vec::new();
+        let mut note = |address, ()| {
+            all.push(address);
+            0
+        };
+        bytes.change_destinations(iter::repeat(()), &mut note).then_some(all)
     }
 
     #[test]
@@ -379,7 +527,7 @@ mod tests {
         });
         assert_eq!(packets[2], [0, 1, 2, 77, 4, 5]);
         BurstBytes::lend(&mut [], |bytes| {
-            bytes.cut(|_, length| Some(length));
+            cut(bytes, |_, length| Some(length));
             assert_eq!((bytes.iter().len(), bytes.length(), bytes.total()), (0, 0, 0));
         });
     }
@@ -425,18 +573,18 @@ mod tests {
         BurstBytes::lend(&mut packets, |bytes| {
             bytes.strip(2);
             let lengths = &mut Vec::new();
-            bytes.cut(|first, length| {
-                lengths.push((first[0], length));
+            cut(bytes, |first, length| {
+                lengths.push((first, length));
                 Some(length)
             });
             assert_eq!((bytes.is_cut(), &lengths[..]), (false, &[(2, 7), (2, 2), (2, 4)][..]));
             // One without a length stays.
-            bytes.cut(|_, length| (length != 7).then_some(9));
+            cut(bytes, |_, length| (length != 7).then_some(9));
             assert!(!bytes.is_cut() && bytes.total() == 7 + 2 + 4);
             // The shortest cannot grow.
-            bytes.cut(|_, _| Some(3));
+            cut(bytes, |_, _| Some(3));
             assert_eq!((bytes.is_cut(), bytes.length(), bytes.total()), (true, 2, 3 + 2 + 3));
-            bytes.cut(|first, _| Some(usize::from(first[1]) - 2));
+            cut(bytes, |first, _| Some(usize::from(first) - 1));
             assert_eq!((bytes.length(), bytes.total()), (1, 3));
             assert!(bytes.whole().all(|bytes| bytes == [2]));
         });
@@ -463,7 +611,7 @@ mod tests {
     fn packets_leave_a_burst() {
         let mut packets = packets();
         BurstBytes::lend(&mut packets, |bytes| {
-            bytes.cut(|_, length| Some(length - 1));
+            cut(bytes, |_, length| Some(length - 1));
             bytes.retain(|number| number != 1);
             assert_eq!((bytes.packets(), bytes.length(), bytes.total()), (2, 5, 13));
             assert!(bytes.whole().map(<[u8]>::len).eq([8, 5]));
@@ -487,7 +635,7 @@ mod tests {
     fn annotations_are_those_of_all_packets() {
         let mut packets: Vec<Vec<u8>> = [30, 40].map(|length| (0..length).collect()).into();
         BurstBytes::lend(&mut packets, |bytes| {
-            assert!(bytes.destinations().is_none() && bytes.headers().all(<[u8]>::is_empty));
+            assert!(destinations(bytes).is_none() && bytes.headers().all(<[u8]>::is_empty));
             let summary = bytes.summary();
             assert!(!summary.is_ipv4() && !summary.may_be_to_group() && !summary.has_fix_ip_src());
             assert_eq!((summary.paint(), summary.max_network_len()), (Some(0), None));
@@ -495,7 +643,7 @@ mod tests {
             bytes.mark_plain_ipv4(3);
             bytes.set_paint(9);
             let expected = u32::from_be_bytes([21, 22, 23, 24]);
-            assert!(bytes.destinations().unwrap().eq([expected, expected]));
+            assert_eq!(destinations(bytes), Some(vec![expected, expected]));
             assert!(bytes.headers_mut().all(|header| header[0] == 5 && header.len() == 25));
             let summary = bytes.summary();
             assert!(summary.is_ipv4() && summary.is_ipv4_without_options());
@@ -508,19 +656,52 @@ mod tests {
             // Addresses may be others than those of the headers.
             assert!(!bytes.mark_destinations(5) && bytes.mark_destinations(4));
             let expected = u32::from_be_bytes([26, 27, 28, 29]);
-            assert!(bytes.destinations().unwrap().eq([expected, expected]));
+            assert_eq!(destinations(bytes), Some(vec![expected, expected]));
             // Another mark says nothing about the header, but annotations stay.
             bytes.mark_network(0);
             assert!(!bytes.is_plain_ipv4() && !bytes.summary().is_ipv4());
-            assert!(bytes.destinations().is_some());
-            bytes.forget_destinations();
-            assert!(bytes.destinations().is_none());
+            assert_eq!(destinations(bytes), Some(vec![expected, expected]));
+            // Other annotations are in words, and go where their packets go.
+            assert!(bytes.change_destinations([7, 0], |_, item| item));
+            assert_eq!(destinations(bytes), Some(vec![7, expected]));
+            assert!(bytes.change_destinations([0, 8], |_, item| item));
+            assert_eq!(destinations(bytes), Some(vec![7, 8]));
+            assert!(bytes.change_destinations([(); 2], |address, ()| address + 1));
+            bytes.retain(|number| number == 1);
+            assert_eq!(destinations(bytes), Some(vec![9]));
+            // Kept words are no annotations.
+            assert!(bytes.keep_words(|address| Some(u64::from(address) << 9)));
+            assert!(bytes.with_words().map(|it| it.1).eq([9 << 9]));
+            assert!(destinations(bytes).is_none() && !bytes.keep_words(|_| Some(1)));
+            assert!(bytes.mark_destinations(4) && !bytes.keep_words(|_| None));
         });
         // Addresses that have been cut off are none.
         BurstBytes::lend(&mut packets, |bytes| {
             bytes.mark_plain_ipv4(0);
-            bytes.cut(|_, _| Some(19));
-            assert!(bytes.destinations().is_none());
+            cut(bytes, |_, _| Some(19));
+            assert!(destinations(bytes).is_none());
         });
+    }
+
+    #[test]
+    fn packets_are_cut_four_at_a_time() {
+        for count in 0..10 {
+            let mut packets: Vec<Vec<u8>> = (0..count).map(|n| vec![n as u8; 20 + n]).collect();
+            BurstBytes::lend(&mut packets, |bytes| {
+                cut(bytes, |first, length| (first % 2 == 0).then_some(length - 2));
+                assert_eq!(bytes.is_cut(), count > 0);
+                let lengths: Vec<usize> = (0..count).map(|n| 20 + n - 2 * ((n + 1) % 2)).collect();
+                // No packet grows, nor does one whose answer is no length.
+                for answer in [9, i32::MIN, -1] {
+                    let grown =
+                        |_, _: [&[u8; 5]; 4], lengths: i32x4| lengths | i32x4::splat(answer);
+                    assert!(bytes.cut(2, grown) || count == 0);
+                }
+                assert!(!bytes.cut(14, |_, _: [&[u8; 5]; 4], lengths| lengths));
+                assert!(bytes.whole().map(<[u8]>::len).eq(lengths.iter().copied()));
+                assert_eq!(bytes.longest(), lengths.iter().copied().max().unwrap_or(0));
+                assert_eq!(bytes.total(), lengths.iter().sum::<usize>() as u64);
+            });
+        }
     }
 }

@@ -23,12 +23,13 @@ pub const DEVICES: [&str; 7] =
     ["net_null", "net_pcap", "net_memif", "vhost", "kernel", "af_packet", "af_xdp"];
 
 /// Paths of the packets: those of `castanet bench paths`, and the router path while clients look.
-pub const CASES: [&str; 16] = [
+pub const CASES: [&str; 17] = [
     FORWARD,
     COUNTER,
     ROUTER,
     CLIENTS,
     "router-4-ways",
+    "router-arp",
     "classifier-10",
     "ipfilter-10",
     "ipfilter-100",

@@ -257,6 +257,77 @@ fn packets_are_routed() {
     assert_eq!(bytes.1.len(), seen.1.len());
 }
 
+/// The packets that three ports send of those that the first receives, where `begin` stands at its input, and how many go
+/// without descriptors. `@` in the elements of each port's way is its number; `first` are commands before the packets.
+fn routed_over_ports(
+    name: &str,
+    begin: &str,
+    [output, querier]: [&str; 2],
+    first: &str,
+) -> (Vec<Vec<Vec<u8>>>, u64) {
+    // Long runs to each port, and then a mixture.
+    let host = |n: usize| match n {
+        0..24_000 => (n / 8000) as u8,
+        _ => (n % 4) as u8,
+    };
+    let mut sent: Vec<_> = (0..26_000).map(|n| ipv4(n, 17, &[], 10 + n * 31 % 70)).collect();
+    for (n, frame) in sent.iter_mut().enumerate() {
+        frame[33] = host(n);
+        frame[24..26].fill(0);
+        let sum = checksum(&[&frame[14..34]]);
+        frame[24..26].copy_from_slice(&sum);
+    }
+    let from = save(name, &sent);
+    let to = [0, 1, 2].map(|port| folder("dpdk").join(format!("{name}-{port}.pcap")));
+    let devices = format!(
+        "{} --vdev net_pcap1,tx_pcap={} --vdev net_pcap2,tx_pcap={}",
+        pcap(&from, &to[0]),
+        to[1].display(),
+        to[2].display()
+    );
+    let way = |n: u8| {
+        let way = format!("t@ :: ToDPDKDevice(@); q@ :: {querier} -> t@; r[@] -> {output} -> q@;");
+        way.replace('@', &n.to_string())
+    };
+    let ways: String = (0..3).map(way).collect();
+    let config = format!(
+        "DPDKInfo(4096); o :: Counter -> Discard; f :: FromDPDKDevice(0, ACTIVE false) {begin} -> c :: Classifier(12/0806, 12/0800, -);
+         c[0] -> o; c[2] -> o;
+         c[1] -> Paint(9) -> Strip(14) -> CheckIPHeader
+           -> r :: StaticIPLookup(2.0.0.0/32 0, 2.0.0.1/32 10.0.1.9 1, 2.0.0.2/32 2); {ways}
+         Script(TYPE ACTIVE, {first} write f.active true, label again, wait 10ms, goto again $(lt $(f.count) 26000), wait 20ms, stop)",
+    );
+    let output = run(&devices, &config, &["f.count", "f.direct_count", "drops"]);
+    assert_eq!(number(&output, "f.count"), 26_000, "{name}");
+    (to.iter().map(|path| packets(path)).collect(), number(&output, "f.direct_count"))
+}
+
+#[test]
+fn packets_are_routed_to_several_ports() {
+    let combination = "e@ :: IPOutputCombo(3, 10.0.0.1, 1500); e@[1] -> o; e@[2] -> o; e@[3] -> o; e@[4] -> o; e@";
+    let elements =
+        "DropBroadcasts -> p@ :: PaintTee(3) -> g@ :: IPGWOptions(10.0.0.1) -> FixIPSrc(10.0.0.1)
+        -> d@ :: DecIPTTL -> IPFragmenter(1500) -> q@; p@[1] -> o; g@[1] -> o; d@[1] -> o; Idle";
+    let header = "EtherEncap(0x0800, 2:0:0:0:1:@, 2:0:0:0:9:9)";
+    let querier = "ARPQuerier(10.0.0.1, 2:0:0:0:9:9); Idle -> [1] q@; q@";
+    let addresses = "write q0.insert 2.0.0.0 2:0:0:0:1:0, write q1.insert 10.0.1.9 2:0:0:0:1:1,
+        write q2.insert 2.0.0.2 2:0:0:0:1:2,";
+    for (name, way, first) in [
+        ("ports-combo", [combination, header], ""),
+        ("ports-elements", [elements, header], ""),
+        ("ports-arp", [elements, querier], addresses),
+    ] {
+        let [(bytes, direct), (seen, none)] =
+            ["", "-> Null"].map(|begin| routed_over_ports(name, begin, way, first));
+        assert_eq!(none, 0, "{name}");
+        // Where the way changes, and in a mixture, the source makes packets for some runs.
+        assert!(direct > 14_000, "{name}: {direct}");
+        for (port, (bytes, seen)) in bytes.iter().zip(&seen).enumerate() {
+            assert!(bytes == seen && bytes.len() > 8000, "{name}: {port}: {}", bytes.len());
+        }
+    }
+}
+
 #[test]
 fn bytes_are_changed_once_where_packets_find_no_room() {
     let (from, _) = capture("bytes-full", (0..3000).map(|n| 60 + n % 100));
@@ -287,4 +358,12 @@ fn explain_shows_where_elements_get_bytes() {
     let explanation = castanet(&["explain", "-e", config], b"").out;
     let line = "CheckIPHeader@3 -> r -> f -> d -> x -> t, by the bytes of the packets";
     assert!(explanation.contains(line), "{explanation}");
+    // Each of several ways.
+    let config = "FromDPDKDevice(0) -> c :: Classifier(12/0806, 12/0800, -) -> [1] q :: ARPQuerier(1.0.0.1, 1:1:1:1:1:1)
+             -> t :: ToDPDKDevice(1); c[1] -> s :: Strip(14) -> q; c[2] -> u :: ToDPDKDevice(2)";
+    let explanation = castanet(&["explain", "-e", config], b"").out;
+    for line in ["-> c -> s -> q -> t, by the bytes", "-> c -> u, by the bytes"] {
+        assert!(explanation.contains(line), "{line}: {explanation}");
+    }
+    assert!(!explanation.contains("-> c -> q -> t, by"), "{explanation}");
 }

@@ -396,6 +396,7 @@ pub const fn per_batch<E: PerBatch>() -> Class {
     .on_each(E::PER_WORKER)
     .locked_if(<E as PerBatch>::SHARED)
     .passing_bursts(E::CAN_PASS_BURST)
+    .handling_bytes(E::BYTE_ACCESS, false)
     .counting_only(E::COUNTS_ONLY)
     .in_chains::<E>(if E::CAN_PASS { Some(StageKind::Batch) } else { None })
 }

@@ -23,7 +23,7 @@ impl Cx<'_> {
         let peers = self.peers.as_deref_mut()?;
         let (mut pass, mut passed) = (Some(pass), None);
         let exec = &mut *self.exec;
-        peers.bypass(self.me, &mut |target| {
+        peers.bypass(self.me, exec.now, &mut |target| {
             let BypassTarget { element: me, node, handler } = target;
             let (Some(node), Some(pass)) = (node.downcast_mut::<PerBatchNode<E>>(), pass.take())
             else {

@@ -11,7 +11,8 @@ use crate::error::ArgError;
 use crate::exec::Next;
 use crate::handler::{ReadRequest, Value};
 use crate::on::View;
-use castanet_packet::{Batch, BurstSummary, PacketTotals};
+use crate::time::Time;
+use castanet_packet::{Batch, BurstBytes, BurstSummary, PacketTotals};
 
 /// A `PerBatch` element of one worker.
 #[repr(align(128))]
@@ -60,6 +61,15 @@ impl<E: PerBatch> ThroughRole for PerBatchNode<E> {
     }
     fn passes_burst(&self, burst: &BurstSummary) -> bool {
         self.body.config.burst_effect(burst) == BurstEffect::Passes
+    }
+    fn byte_length(&mut self, now: Time) -> Option<usize> {
+        self.body.lend(|config, local| config.byte_length(local, now))
+    }
+    fn handle_bytes(&mut self, bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        self.body.lend(|config, local| config.handle_bytes(local, bytes, fates))
+    }
+    fn write_bytes(&mut self, bytes: &mut BurstBytes) {
+        self.body.lend(|config, local| config.write_bytes(local, bytes));
     }
     fn count(&mut self, totals: PacketTotals, cx: &mut Cx) {
         self.body.lend(|config, local| config.count(local, totals, cx));

@@ -6,6 +6,7 @@ use crate::element::{BurstEffect, PerPacket};
 use crate::exec::Next;
 use crate::fate::{self, Fate, NOT_TAKEN};
 use crate::on::View;
+use crate::time::Time;
 use castanet_packet::{Batch, BurstBytes, BurstSummary, Packet};
 
 /// A `PerPacket` element of one worker.
@@ -70,7 +71,7 @@ impl<E: PerPacket> PushRole for PerPacketNode<E> {
 }
 
 impl<E: PerPacket> ThroughRole for PerPacketNode<E> {
-    fn byte_length(&self) -> Option<usize> {
+    fn byte_length(&mut self, _now: Time) -> Option<usize> {
         self.body.config.byte_length()
     }
     fn handle_bytes(&mut self, bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {

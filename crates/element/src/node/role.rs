@@ -4,6 +4,7 @@ use super::Node;
 use crate::cx::Cx;
 use crate::element::NextRun;
 use crate::exec::Next;
+use crate::time::Time;
 use castanet_packet::{Batch, BurstBytes, BurstSummary, PacketTotals};
 
 /// An element into which packets are pushed. It is the first supertrait of all roles that have inputs,
@@ -34,8 +35,8 @@ pub trait ThroughRole: PushRole {
     fn counts_only(&self) -> bool {
         false
     }
-    /// As [`PerPacket::byte_length`](crate::element::PerPacket::byte_length).
-    fn byte_length(&self) -> Option<usize> {
+    /// As [`PerBatch::byte_length`](crate::element::PerBatch::byte_length).
+    fn byte_length(&mut self, _now: Time) -> Option<usize> {
         None
     }
     /// As [`PerPacket::handle_bytes`](crate::element::PerPacket::handle_bytes).

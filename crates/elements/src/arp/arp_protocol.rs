@@ -16,6 +16,11 @@ impl ResolverProtocol for ARPQuerier {
     const NO_DESTINATION: ARPQuerierExit = ARPQuerierExit::NoDestination;
     const NO_REPLY: ARPQuerierExit = ARPQuerierExit::NoReply;
     const ETHER_TYPE: u16 = ether_type::IPV4;
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Writes;
+
+    fn next_hop_of(destination: u32) -> Option<u32> {
+        Some(destination)
+    }
 
     #[inline]
     fn next_hop(packet: &Packet) -> u32 {

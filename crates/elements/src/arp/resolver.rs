@@ -3,6 +3,7 @@
 
 use super::neighbour_cache::NeighbourCache;
 use super::neighbour_state::{NeighbourAddress, NeighbourState, QueryState};
+use castanet_element::fate::none_taken;
 use castanet_element::packet::anno;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ethernet;
@@ -27,6 +28,13 @@ pub(crate) trait ResolverProtocol: Clone + Send + Sync + 'static {
     const NO_REPLY: Self::Exit;
     /// The Ethernet type of the packets.
     const ETHER_TYPE: u16;
+    /// The access to bytes of packets without descriptors: none where destination annotations are no next hops.
+    const BYTE_ACCESS: ByteAccess = ByteAccess::None;
+
+    /// Returns the next hop of packets with a destination annotation.
+    fn next_hop_of(_destination: u32) -> Option<Self::Address> {
+        None
+    }
 
     /// Returns the next hop of a packet.
     fn next_hop(packet: &Packet) -> Self::Address;
@@ -136,6 +144,50 @@ where
         cx.set_timer(cx.now() + TICK);
     }
 
+    const BYTE_ACCESS: ByteAccess = P::BYTE_ACCESS;
+
+    fn byte_length(&self, state: &mut NeighbourState<P::Address>, now: Time) -> Option<usize> {
+        let is_fit = self.with_cache(state, |cache, _| {
+            cache.tick(now);
+            cache.released.is_empty()
+        });
+        (is_fit && self.protocol.unconfigured().is_none()).then_some(0)
+    }
+
+    /// Keeps the first eight bytes of each packet's header as its word.
+    fn handle_bytes(
+        &self,
+        state: &mut NeighbourState<P::Address>,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8],
+    ) -> u8 {
+        let mut previous = None;
+        let is_known = bytes.unstrip(Ethernet::LEN)
+            && self.with_cache(state, |cache, _| {
+                bytes.keep_words(|destination| match previous {
+                    Some((same, word)) if same == destination => Some(word),
+                    _ => {
+                        let mac = self.known(cache, P::next_hop_of(destination)?)?;
+                        let header = Ethernet::new(mac, self.eth, P::ETHER_TYPE);
+                        let word =
+                            header.0.first_chunk().map(|first| u64::from_ne_bytes(*first))?;
+                        previous = Some((destination, word));
+                        Some(word)
+                    }
+                })
+            });
+        if is_known { P::FRAME.index() } else { none_taken(fates) }
+    }
+
+    fn write_bytes(&self, _: &mut NeighbourState<P::Address>, bytes: &mut BurstBytes) {
+        let mut header = Ethernet::new(MacAddr::BROADCAST, self.eth, P::ETHER_TYPE).0;
+        for (bytes, word) in bytes.with_words() {
+            let Some(room) = bytes.first_chunk_mut() else { continue };
+            header[..size_of::<u64>()].copy_from_slice(&word.to_ne_bytes());
+            *room = header;
+        }
+    }
+
     fn held(&self, state: &NeighbourState<P::Address>) -> usize {
         state.held()
     }
@@ -143,11 +195,11 @@ where
 
 impl<P: ResolverProtocol> Resolver<P> {
     /// Calls `f` with the selected cache: the shared one, or the element's own.
-    fn with_cache(
+    fn with_cache<A>(
         &self,
         state: &mut NeighbourState<P::Address>,
-        f: impl FnOnce(&mut NeighbourCache<P::Address>, &mut QueryState),
-    ) {
+        f: impl FnOnce(&mut NeighbourCache<P::Address>, &mut QueryState) -> A,
+    ) -> A {
         match &self.table {
             Some(link) => link.with(|cache| f(cache, &mut state.query_state)),
             None => f(&mut state.own, &mut state.query_state),
@@ -213,6 +265,16 @@ impl<P: ResolverProtocol> Resolver<P> {
                 group.map_or(Lookup::Unknown, |mac| Lookup::Known(mac.octets()))
             }
             lookup => lookup,
+        }
+    }
+
+    /// The Ethernet address of a next hop, where a lookup would find it and change nothing.
+    #[inline]
+    fn known(&self, cache: &NeighbourCache<P::Address>, next_hop: P::Address) -> Option<MacAddr> {
+        match cache.table.peek(next_hop, cache.now, self.poll) {
+            Some(mac) => Some(MacAddr(mac)),
+            None if cache.table.contains(next_hop) => None,
+            None => self.protocol.group(next_hop),
         }
     }
 

@@ -83,26 +83,43 @@ impl PerPacket for DecIPTTL {
         if !bytes.is_plain_ipv4() {
             return none_taken(fates);
         }
-        let is_live = |header: &[u8]| {
-            Ipv4Header::from_prefix(header).is_some_and(|(header, _)| header.ttl() > 1)
-        };
-        if bytes.headers().fold(true, |all, header| all & is_live(header)) {
-            return Hop::Onward.index();
-        }
-        for (header, fate) in bytes.headers().zip(fates) {
-            *fate = if is_live(header) { Hop::Onward.index() } else { Hop::Expired.index() };
-        }
-        Hop::Expired.index()
+        find_expired(bytes, fates, (Hop::Onward, Hop::Expired))
     }
 
     fn write_bytes(&self, _: &mut DecIPTTLState, bytes: &mut BurstBytes) {
-        for (header, _) in bytes.headers_mut().filter_map(Ipv4Header::from_prefix_mut) {
-            header.decrement_ttl();
-        }
+        decrement_all(bytes);
     }
 
     fn native(&self) -> Option<String> {
         self.decrements_all().then(|| "Element::decrement(local, packet)".to_owned())
+    }
+}
+
+/// Finds the fates of packets without descriptors that have IPv4 headers: `live`, or `expired`.
+#[inline(always)]
+pub(crate) fn find_expired<F: Fate>(
+    bytes: &BurstBytes,
+    fates: &mut [u8],
+    (live, expired): (F, F),
+) -> u8 {
+    let is_live =
+        |header: &[u8]| Ipv4Header::from_prefix(header).is_some_and(|(header, _)| header.ttl() > 1);
+    let (live, expired) = (live.index(), expired.index());
+    if bytes.headers().fold(true, |all, header| all & is_live(header)) {
+        fates.fill(live);
+        return live;
+    }
+    for (header, fate) in bytes.headers().zip(fates) {
+        *fate = if is_live(header) { live } else { expired };
+    }
+    live | expired
+}
+
+/// Decrements the TTL of all packets without descriptors, which have IPv4 headers.
+#[inline(always)]
+pub(crate) fn decrement_all(bytes: &mut BurstBytes) {
+    for (header, _) in bytes.headers_mut().filter_map(Ipv4Header::from_prefix_mut) {
+        header.decrement_ttl();
     }
 }
 

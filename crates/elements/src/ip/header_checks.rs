@@ -1,6 +1,6 @@
 //! The IPv4 header check of `CheckIPHeader`, `CheckIPHeader2` and `IPInputCombo`.
 
-use castanet_element::fate::NOT_TAKEN;
+use castanet_element::fate::{NOT_TAKEN, none_taken};
 use castanet_element::packet::MAX_BURST;
 use castanet_element::prelude::*;
 use castanet_element::wire::Ipv4Header;
@@ -113,6 +113,33 @@ pub(crate) fn complete_header(ip: &Ipv4) -> Option<Ipv4Header> {
     (length >= Ipv4Header::LEN && ip.header().len() == length).then_some(header)
 }
 
+/// Packets of a burst that have not passed the fast check.
+#[derive(Default)]
+struct OddPackets {
+    /// A bit for each.
+    bits: [u64; MAX_BURST / u64::BITS as usize],
+}
+
+impl OddPackets {
+    /// Adds those of four packets, of which `number` is the first, that have bits in `mask`.
+    #[cold]
+    fn add(&mut self, number: usize, mask: i32) {
+        let bits = u64::from(mask.cast_unsigned() & 0xf) << (number % u64::BITS as usize);
+        if let Some(word) = self.bits.get_mut(number / u64::BITS as usize) {
+            *word |= bits;
+        }
+    }
+
+    fn contains(&self, number: usize) -> bool {
+        let word = self.bits.get(number / u64::BITS as usize);
+        word.is_some_and(|word| word >> (number % u64::BITS as usize) & 1 != 0)
+    }
+
+    fn are_none(&self) -> bool {
+        self.bits == [0; MAX_BURST / u64::BITS as usize]
+    }
+}
+
 /// Checks IPv4 headers and marks the valid ones.
 pub(crate) struct HeaderChecker {
     pub(crate) check: HeaderCheck,
@@ -158,29 +185,31 @@ impl HeaderChecker {
     }
 
     /// Checks packets without descriptors, and cuts off their padding; those with options are not taken.
-    #[inline(always)]
+    // Not part of its callers: what it calls is part of it then.
+    #[inline(never)]
     pub(crate) fn check_bytes(&self, bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
-        let (offset, plain) = (usize::from(self.offset), self.check.plain());
-        let (mut odd, mut count, mut number) = ([0u16; MAX_BURST], 0, 0);
-        bytes.cut(|first, length| {
-            let header = first.get(offset..).and_then(Ipv4Header::from_prefix);
-            let good = header.and_then(|(it, _)| plain.check_header(it, length - offset));
-            if good.is_none() {
-                odd[count] = number;
-                count += 1;
+        let offset = usize::from(self.offset);
+        let mut odd = OddPackets::default();
+        let is_checked = bytes.cut(offset, |number, headers, lengths| {
+            let (total_len, good) = self.check.check_four(headers, lengths);
+            if !good.all() {
+                odd.add(number, !good.move_mask());
+                return lengths + (good & (total_len - lengths));
             }
-            number += 1;
-            good.map(|(total_len, _)| offset + usize::from(total_len))
+            total_len
         });
+        if !is_checked {
+            return none_taken(fates);
+        }
         bytes.mark_plain_ipv4(offset);
-        if count == 0 { 0 } else { self.find_fates(bytes, fates, &odd[..count]) }
+        if odd.are_none() { 0 } else { self.find_fates(bytes, fates, &odd) }
     }
 
     /// Finds the fates of packets that have not passed the fast check, by their numbers.
     #[cold]
-    fn find_fates(&self, bytes: &mut BurstBytes, fates: &mut [u8], odd: &[u16]) -> u8 {
+    fn find_fates(&self, bytes: &mut BurstBytes, fates: &mut [u8], odd: &OddPackets) -> u8 {
         let mut bits = 0;
-        for number in odd.iter().map(|number| usize::from(*number)) {
+        for number in (0..fates.len()).filter(|&number| odd.contains(number)) {
             let offset = usize::from(self.offset);
             let header = bytes.packet(number).get(offset..).unwrap_or_default();
             let fate = match self.check.check(header) {

@@ -80,6 +80,28 @@ impl PerPacket for IPInputCombo {
     type Local = CheckIPHeaderState;
     type Fate = CheckIPHeaderExit;
 
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Reads;
+    const COUNTS_HANDLED: bool = true;
+
+    fn byte_length(&self) -> Option<usize> {
+        Some(Ethernet::LEN + self.checker.byte_length())
+    }
+
+    fn handle_bytes(
+        &self,
+        _: &mut CheckIPHeaderState,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8],
+    ) -> u8 {
+        bytes.set_paint(self.color);
+        bytes.strip(Ethernet::LEN);
+        self.checker.check_bytes(bytes, fates)
+    }
+
+    fn count_handled(&self, state: &mut CheckIPHeaderState, packets: usize) {
+        state.count_handled(packets);
+    }
+
     #[inline]
     fn packet(&self, state: &mut CheckIPHeaderState, packet: &mut Packet) -> CheckIPHeaderExit {
         packet.set_paint(self.color);

@@ -1,7 +1,9 @@
 //! `IPOutputCombo`: combines the elements of a router's output path.
 
+use super::dec_ip_ttl::{decrement_all, find_expired};
 use super::fix_ip_src::fix_source;
 use super::ip_gw_options::{gateway_addresses, process_options};
+use castanet_element::fate::none_taken;
 use castanet_element::prelude::*;
 use castanet_kit::options::GatewayAddresses;
 
@@ -88,6 +90,14 @@ impl Build for IPOutputCombo {
 }
 
 impl IPOutputCombo {
+    /// Whether only the TTL of these packets, and their length, decide about them.
+    fn passes(&self, burst: &BurstSummary) -> bool {
+        burst.is_ipv4_without_options()
+            && !burst.may_be_to_group()
+            && !burst.has_fix_ip_src()
+            && burst.paint().is_some_and(|paint| paint != self.color)
+    }
+
     /// Processes a packet and returns its exit.
     #[inline]
     fn process(&self, packet: &mut Packet, cx: &mut Cx) -> IPOutputComboExit {
@@ -116,6 +126,28 @@ impl PerBatch for IPOutputCombo {
     type On = on::Ipv4;
     type Local = IPOutputComboState;
     type Fate = IPOutputComboExit;
+
+    const BYTE_ACCESS: ByteAccess = ByteAccess::ReadsAndWrites;
+
+    fn byte_length(&self, _: &mut IPOutputComboState, _: Time) -> Option<usize> {
+        Some(0)
+    }
+
+    fn handle_bytes(
+        &self,
+        _: &mut IPOutputComboState,
+        bytes: &mut BurstBytes,
+        fates: &mut [u8],
+    ) -> u8 {
+        if !self.passes(&bytes.summary()) || bytes.longest() > self.mtu {
+            return none_taken(fates);
+        }
+        find_expired(bytes, fates, (IPOutputComboExit::Out, IPOutputComboExit::Expired))
+    }
+
+    fn write_bytes(&self, _: &mut IPOutputComboState, bytes: &mut BurstBytes) {
+        decrement_all(bytes);
+    }
 
     fn batch(&self, state: &mut IPOutputComboState, _: usize, mut batch: Batch, cx: &mut Cx) {
         state.fates.clear();

@@ -89,18 +89,14 @@ impl PerPacket for RadixIPLookup {
     }
 
     fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
-        let Some(destinations) = bytes.destinations() else { return none_taken(fates) };
-        let (mut gateways, mut bits) = (0, 0);
-        for (destination, fate) in destinations.zip(fates) {
+        let mut bits = 0;
+        let is_known = bytes.change_destinations(&mut *fates, |destination, fate| {
             let hop = self.table.next_hop(destination);
-            gateways |= hop.map_or(0, |hop| hop.gateway);
             *fate = hop.map_or(Port::DROP, |hop| Port::known(hop.port as u8)).index();
             bits |= *fate;
-        }
-        if gateways != 0 {
-            bytes.forget_destinations();
-        }
-        bits
+            hop.map_or(0, |hop| hop.gateway)
+        });
+        if is_known { bits } else { none_taken(fates) }
     }
 
     // The lookups of a burst are not batched: they do not depend on each other,

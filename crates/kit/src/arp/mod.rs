@@ -3,6 +3,7 @@
 //!
 //! The table has no clock: callers pass the time in nanoseconds.
 
+mod entry;
 #[cfg(test)]
 mod tests;
 
@@ -14,14 +15,9 @@ use std::time::Duration;
 use rapidhash::fast::RandomState;
 
 use crate::address::Address;
+use entry::{Entry, Links, List, NIL, NONE};
 
 const SECOND: u64 = 1_000_000_000;
-/// The minimum gap between two queries for one address, and the gap after ten queries without
-/// reply.
-const POLL_GAP: u64 = SECOND / 10;
-const POLL_GAP_SLOW: u64 = 2 * SECOND;
-const FAST_POLLS: u8 = 10;
-
 /// How many entries one part of a listing covers: about 200 µs.
 const ENTRIES_PER_PART: usize = 256;
 
@@ -105,56 +101,6 @@ pub enum EnqueueResult<P> {
     Full(P),
 }
 
-#[derive(Debug)]
-struct Entry<P, A> {
-    ip: A,
-    ether: [u8; 6],
-    known: bool,
-    /// Queries since the last reply.
-    polls: u8,
-    live_at: u64,
-    polled_at: Option<u64>,
-    queued: VecDeque<P>,
-    /// The time at which the first of the queued packets came.
-    queued_since: u64,
-    /// The links in the list by age, and in the list of entries with queued packets.
-    links: [Links; 2],
-}
-
-/// The previous and the next entry, or the last and the first of a list.
-#[derive(Clone, Copy, Debug)]
-struct Links {
-    previous: u32,
-    next: u32,
-}
-
-/// No entry.
-const NIL: u32 = u32::MAX;
-const NONE: Links = Links { previous: NIL, next: NIL };
-
-/// The lists of entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum List {
-    /// Entries whose address is known or has expired, by `live_at`.
-    Known,
-    /// Entries without an address, by `live_at`.
-    Unknown,
-    /// Entries with queued packets, by `queued_since`.
-    Queued,
-}
-
-impl List {
-    /// The list by age that an entry is in.
-    fn of_age(known: bool) -> List {
-        if known { List::Known } else { List::Unknown }
-    }
-
-    /// The index of the list's links in an entry.
-    fn links(self) -> usize {
-        usize::from(self == List::Queued)
-    }
-}
-
 /// Ethernet addresses by IPv4 address (IPv6 with `u128`), in host byte order, and queued packets of
 /// type `P`. Packets that the table drops are counted.
 ///
@@ -224,17 +170,28 @@ impl<P, A: Address> ArpTable<P, A> {
     /// result is `Stale`, at most every tenth of a second.
     #[inline]
     pub fn lookup(&mut self, ip: A, now: u64, poll: u64) -> Lookup {
-        let Some(&at) = self.index.get(&ip) else { return Lookup::Unknown };
-        let timeout = self.limits.timeout;
-        let entry = &mut self.entries[at as usize];
-        if !entry.known || entry.expired(now, timeout) {
-            return Lookup::Unknown;
-        }
-        if poll != 0 && now >= entry.live_at.saturating_add(poll) && entry.may_poll(now) {
+        let Some(at) = self.known(ip, now) else { return Lookup::Unknown };
+        let entry = &mut self.entries[at];
+        if entry.is_to_poll(now, poll) {
             entry.mark_poll(now);
             return Lookup::Stale(entry.ether);
         }
         Lookup::Known(entry.ether)
+    }
+
+    /// The Ethernet address of `ip` where [`lookup`](ArpTable::lookup) would find it `Known`; changes nothing.
+    #[inline]
+    pub fn peek(&self, ip: A, now: u64, poll: u64) -> Option<[u8; 6]> {
+        let entry = &self.entries[self.known(ip, now)?];
+        (!entry.is_to_poll(now, poll)).then_some(entry.ether)
+    }
+
+    /// The place of the entry for `ip`, if it has an address.
+    #[inline]
+    fn known(&self, ip: A, now: u64) -> Option<usize> {
+        let at = *self.index.get(&ip)? as usize;
+        let entry = &self.entries[at];
+        (entry.known && !entry.expired(now, self.limits.timeout)).then_some(at)
     }
 
     /// Whether there is an entry for `ip`, with or without an address.
@@ -567,22 +524,6 @@ impl<P, A: Address> ArpTable<P, A> {
         {
             self.visits += 1;
         }
-    }
-}
-
-impl<P, A> Entry<P, A> {
-    fn expired(&self, now: u64, timeout: u64) -> bool {
-        timeout != 0 && now > self.live_at.saturating_add(timeout)
-    }
-
-    fn may_poll(&self, now: u64) -> bool {
-        let gap = if self.polls >= FAST_POLLS { POLL_GAP_SLOW } else { POLL_GAP };
-        self.polled_at.is_none_or(|polled| now >= polled.saturating_add(gap))
-    }
-
-    fn mark_poll(&mut self, now: u64) {
-        self.polled_at = Some(now);
-        self.polls = self.polls.saturating_add(1);
     }
 }
 

@@ -1,17 +1,20 @@
 //! Of the step `fuse`: sources that hand packets without descriptors to another element
 //! ([`Cx::bypass`](castanet_element::cx::Cx::bypass)).
 
-use super::Graph;
+use super::{Edge, Graph};
 use crate::graph::target::Target;
 use castanet_element::element::ByteAccess;
 use castanet_element::flow::Flow;
 use castanet_packet::BurstSummary;
 use std::collections::HashSet;
 
-/// A source, and the way of its packets to the element that takes them without descriptors.
+/// The most ways of a source's packets that are known.
+const MOST_WAYS: usize = 64;
+
+/// A source, and the ways of its packets to elements that take them without descriptors, at least one.
 pub(crate) struct Bypass {
     pub(crate) from: usize,
-    pub(crate) path: BypassPath,
+    pub(crate) ways: Vec<BypassPath>,
 }
 
 /// The elements behind a source, up to one that takes packets without descriptors.
@@ -34,6 +37,8 @@ pub(crate) struct PassedElement {
     pub(crate) counts_handled: bool,
     /// Its outputs that lead on, in order.
     pub(crate) outputs: Vec<u8>,
+    /// The number of bytes that packets must have for it to handle them, in this loan.
+    pub(crate) length: usize,
     /// Whether packets of another output come to the same input, in their order among those that are handed past it.
     pub(crate) keeps_order: bool,
     /// Bytes of the packets that have come to it since it counted them, where elements handle bytes, and of the
@@ -105,25 +110,30 @@ impl PassedElement {
 pub(super) fn find(graph: &Graph) -> Vec<Bypass> {
     let sources =
         (0..graph.elements.len()).filter(|&it| !graph.elements[it].class.bypass.is_empty());
-    sources.filter_map(|from| Some(Bypass { from, path: path(graph, from)? })).collect()
+    let bypasses = sources.map(|from| Bypass { from, ways: ways(graph, from) });
+    bypasses.filter(|bypass| !bypass.ways.is_empty()).collect()
 }
 
-/// The way of a source's packets.
-fn path(graph: &Graph, source: usize) -> Option<BypassPath> {
+/// The ways of a source's packets.
+fn ways(graph: &Graph, source: usize) -> Vec<BypassPath> {
     let mut leaving = graph.out_edges(source).filter(|edge| edge.flow != Flow::Pull);
-    let (first, None) = (leaving.next()?, leaving.next()) else { return None };
-    let mut search = Search { graph, source, past: Vec::new(), dead: HashSet::new() };
-    let to = search.onward(first.to)?;
-    Some(BypassPath { past: search.past, to })
+    let (Some(first), None) = (leaving.next(), leaving.next()) else { return Vec::new() };
+    let (past, ways) = (Vec::new(), Vec::new());
+    let mut search = Search { graph, source, past, dead: HashSet::new(), ways };
+    search.onward(first.to);
+    search.ways
 }
 
-/// A search for the way of a source's packets.
+/// A search for the ways of a source's packets.
 struct Search<'a> {
     graph: &'a Graph,
     source: usize,
     past: Vec<PassedElement>,
-    /// Elements from which no way leads on, each with whether one before it writes, and whether bursts are unknown then.
+    /// Elements from which no way leads on, or on the way that is followed now, each with whether one before it writes,
+    /// and whether bursts are unknown then.
     dead: HashSet<(usize, bool, bool)>,
+    /// Those that were found.
+    ways: Vec<BypassPath>,
 }
 
 impl Search<'_> {
@@ -137,59 +147,81 @@ impl Search<'_> {
         self.past.iter().any(|it| it.passage == Passage::Handled(ByteAccess::Writes))
     }
 
-    /// The element that takes packets which come to `target`; those between are in `past` then.
-    fn onward(&mut self, target: Target) -> Option<usize> {
-        let source = &self.graph.elements[self.source].class;
-        let it = &self.graph.elements[target.node];
+    /// Adds the ways of packets that come to `target`, behind those in `past`; `false` if there is none.
+    fn onward(&mut self, target: Target) -> bool {
+        let graph = self.graph;
+        let (source, it) = (&graph.elements[self.source].class, &graph.elements[target.node]);
         if source.bypass.contains(&it.class.spec.class) && it.outputs.is_empty() {
-            return Some(target.node);
+            self.ways.push(BypassPath { past: self.past.clone(), to: target.node });
+            return true;
         }
-        let passage = match it.class.byte_access {
-            ByteAccess::None if it.class.counts_only => Passage::Counted,
-            _ if !source.lends_bytes => return None,
-            ByteAccess::None if it.class.passes_bursts => Passage::AsBursts,
-            ByteAccess::None => return None,
-            access => Passage::Handled(access),
-        };
-        // One that decides by what others write would come too late.
-        let is_fit = match passage {
-            Passage::AsBursts => !self.is_unknown(),
-            _ => !(passage.reads() && self.writes()),
-        };
+        let Some(passage) = self.passage(target) else { return false };
         let place = (target.node, self.writes(), self.is_unknown());
-        if !is_fit || !self.dead.insert(place) {
-            return None;
+        if !self.dead.insert(place) {
+            return false;
         }
-        // Packets of another exit than the first are not what later elements take them for.
-        let decides = passage.reads() && !passage.writes() && it.class.open_outputs;
-        let edges = || self.graph.out_edges(target.node).filter(|edge| edge.flow != Flow::Pull);
-        let mut ways: Vec<(Target, Vec<u8>)> = Vec::new();
-        for edge in edges().filter(|edge| decides || edge.from.port == 0) {
-            let output = u8::try_from(edge.from.port).ok()?;
-            match ways.iter_mut().find(|(to, _)| *to == edge.to) {
-                Some((_, outputs)) => outputs.push(output),
-                None => ways.push((edge.to, vec![output])),
-            }
-        }
-        ways.into_iter().find_map(|(to, mut outputs)| {
-            outputs.sort_unstable();
-            let keeps_order = edges().filter(|edge| edge.to == to).count() > outputs.len();
+        let mut leads_on = false;
+        for (to, outputs) in self.branches(target.node, passage) {
+            let same = self.pushed(target.node).filter(|edge| edge.to == to).count();
             self.past.push(PassedElement {
                 element: target.node,
                 passage,
                 counts_handled: it.class.counts_handled,
+                keeps_order: same > outputs.len(),
                 outputs,
-                keeps_order,
+                length: 0,
                 bytes: 0,
                 pending: 0,
                 position: 0,
                 passed: None,
             });
-            let found = self.onward(to);
-            if found.is_none() {
-                self.past.pop();
+            leads_on |= self.ways.len() < MOST_WAYS && self.onward(to);
+            self.past.pop();
+        }
+        if leads_on {
+            self.dead.remove(&place);
+        }
+        leads_on
+    }
+
+    /// How packets that come to `target` are handed past it; `None` if they are not.
+    fn passage(&self, target: Target) -> Option<Passage> {
+        let source = &self.graph.elements[self.source].class;
+        let class = &self.graph.elements[target.node].class;
+        let passage = match class.byte_access {
+            ByteAccess::None if class.counts_only => Passage::Counted,
+            _ if !source.lends_bytes => return None,
+            ByteAccess::None if class.passes_bursts => Passage::AsBursts,
+            ByteAccess::None => return None,
+            access => Passage::Handled(access),
+        };
+        // One that decides by what others write would come too late. What comes in by other inputs is handled otherwise.
+        let is_fit = match passage {
+            Passage::AsBursts => !self.is_unknown(),
+            _ => !(passage.reads() && self.writes()),
+        };
+        (is_fit && target.port == 0).then_some(passage)
+    }
+
+    /// Where packets may go on behind an element, each with the outputs that lead there, in order.
+    fn branches(&self, element: usize, passage: Passage) -> Vec<(Target, Vec<u8>)> {
+        // Packets of another exit than the first are not what later elements take them for.
+        let has_many = self.graph.elements[element].class.open_outputs;
+        let decides = passage.reads() && !passage.writes() && has_many;
+        let mut branches: Vec<(Target, Vec<u8>)> = Vec::new();
+        for edge in self.pushed(element).filter(|edge| decides || edge.from.port == 0) {
+            let Ok(output) = u8::try_from(edge.from.port) else { return Vec::new() };
+            match branches.iter_mut().find(|(to, _)| *to == edge.to) {
+                Some((_, outputs)) => outputs.push(output),
+                None => branches.push((edge.to, vec![output])),
             }
-            found
-        })
+        }
+        branches.iter_mut().for_each(|(_, outputs)| outputs.sort_unstable());
+        branches
+    }
+
+    /// The edges by which an element pushes packets.
+    fn pushed(&self, element: usize) -> impl Iterator<Item = &Edge> {
+        self.graph.out_edges(element).filter(|edge| edge.flow != Flow::Pull)
     }
 }

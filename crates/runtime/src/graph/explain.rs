@@ -238,13 +238,15 @@ pub fn passes(graph: &Graph, plan: &fuse::FusionPlan) -> String {
             }
         }
     }
-    for bypass in &plan.bypasses {
+    for (bypass, path) in
+        plan.bypasses.iter().flat_map(|it| it.ways.iter().map(move |path| (it, path)))
+    {
         let names: Vec<_> = std::iter::once(bypass.from)
-            .chain(bypass.path.elements())
+            .chain(path.elements())
             .map(|at| graph.elements[at].name.as_str())
             .collect();
         let names = names.join(" -> ");
-        let how = match bypass.path.handles_bytes() {
+        let how = match path.handles_bytes() {
             true => "by the bytes of the packets where devices allow it",
             false => "without a look at the packets where devices allow it",
         };

@@ -12,6 +12,7 @@ use crate::cores::Cores;
 use crate::graph::assign::AccountPlan;
 use crate::graph::target::Target;
 use crate::graph::{Graph, assign, fuse};
+use crate::worker::bypass::BypassWays;
 use crate::worker::chain::FusedChain;
 use crate::worker::driver::{DriverEvent, ProgramId};
 use crate::worker::slot::{Slot, WorkerGraph};
@@ -545,7 +546,7 @@ fn fuse(slots: &mut [Slot], plan: &fuse::FusionPlan) {
         slots[head].chain = chain.map(Box::new);
     }
     for bypass in &plan.bypasses {
-        slots[bypass.from].bypass = Some(Box::new(bypass.path.clone()));
+        slots[bypass.from].bypass = Some(Box::new(BypassWays::new(bypass.ways.clone())));
     }
 }
 

@@ -8,22 +8,100 @@ use castanet_element::element::ByteAccess;
 use castanet_element::exec::ExecState;
 use castanet_element::fate::{self, NOT_TAKEN};
 use castanet_element::node::{RoleNode, ThroughRole};
+use castanet_element::time::Time;
 use castanet_packet::{BurstBytes, BurstSummary, MAX_BURST, PacketTotals};
 use std::mem;
 
+/// The ways of a source's packets. Those of a loan take one: another where most of the last loan would have taken that.
+pub(crate) struct BypassWays {
+    /// At least one.
+    paths: Vec<BypassPath>,
+    /// That of the last loan.
+    current: usize,
+    strays: Strays,
+}
+
+/// Packets of a loan that take another way than its own.
+#[derive(Default)]
+struct Strays {
+    packets: usize,
+    /// All packets of the loan.
+    all: usize,
+    /// The element behind which the last of them leave, and the output that the first of these takes.
+    exit: Option<(usize, u8)>,
+}
+
+impl Strays {
+    /// Those of these fates that do not go on behind an element, at least one.
+    fn add(&mut self, it: &PassedElement, fates: &[u8]) {
+        let mut left = fates.iter().filter(|fate| !it.outputs.contains(fate));
+        self.exit = left.next().map(|&first| (it.element, first));
+        self.packets += 1 + left.count();
+    }
+}
+
+impl BypassWays {
+    /// These, at least one.
+    pub(crate) fn new(paths: Vec<BypassPath>) -> BypassWays {
+        BypassWays { paths, current: 0, strays: Strays::default() }
+    }
+
+    /// Forgets the ways past elements of which `is_fit` is not true; `false` if none is left.
+    pub(super) fn retain(&mut self, is_fit: impl Fn(usize) -> bool) -> bool {
+        self.paths.retain(|path| path.elements().all(&is_fit));
+        self.current = 0;
+        !self.paths.is_empty()
+    }
+
+    /// Begins a loan.
+    fn begin(&mut self) -> (&mut BypassPath, &mut Strays) {
+        let strays = mem::take(&mut self.strays);
+        if 2 * strays.packets > strays.all
+            && let Some(exit) = strays.exit
+        {
+            self.turn_to(exit);
+        }
+        (&mut self.paths[self.current], &mut self.strays)
+    }
+
+    /// Takes a way of packets that leave this element by this output, if there is one.
+    #[cold]
+    fn turn_to(&mut self, (element, output): (usize, u8)) {
+        let leads = |path: &BypassPath| {
+            path.past.iter().any(|it| it.element == element && it.outputs.contains(&output))
+        };
+        self.current = self.paths.iter().position(leads).unwrap_or(self.current);
+    }
+
+    /// Takes the next way, since the current one is closed now.
+    #[cold]
+    fn turn(&mut self) {
+        self.current = (self.current + 1) % self.paths.len();
+    }
+}
+
 /// Lends the element to which source `me` may hand packets; `false` if an element between the two needs descriptors
-/// now.
-pub(super) fn lend(slots: &mut [Slot], me: usize, lend: &mut dyn FnMut(BypassTarget)) -> bool {
-    // An element that panics takes the way with it: then packets are made.
-    let Some(mut path) = slots[me].bypass.take() else { return false };
-    let is_lent = lend_along(slots, &mut path, lend);
-    slots[me].bypass = Some(path);
+/// `now`.
+pub(super) fn lend(
+    slots: &mut [Slot],
+    me: usize,
+    now: Time,
+    lend: &mut dyn FnMut(BypassTarget),
+) -> bool {
+    // An element that panics takes the ways with it: then packets are made.
+    let Some(mut ways) = slots[me].bypass.take() else { return false };
+    let is_lent = lend_along(slots, ways.begin(), now, lend);
+    if !is_lent {
+        ways.turn();
+    }
+    slots[me].bypass = Some(ways);
     is_lent
 }
 
 fn lend_along(
     slots: &mut [Slot],
-    path: &mut BypassPath,
+    (path, strays): (&mut BypassPath, &mut Strays),
+    now: Time,
     lend: &mut dyn FnMut(BypassTarget),
 ) -> bool {
     let handles_bytes = path.handles_bytes();
@@ -31,13 +109,11 @@ fn lend_along(
     let Some((to, after)) = rest.split_first_mut() else { return false };
     let Some(RoleNode::Through(node)) = &mut to.node else { return false };
     let mut others = OtherSlots { before, after };
-    if !path.past.iter().all(|it| others.can_pass(it)) {
+    let past = &mut path.past;
+    if !past.iter_mut().all(|it| others.begin(it, now)) {
         return false;
     }
-    let past = &mut path.past;
-    // Arguments may be others than in the last loan.
-    past.iter_mut().for_each(|it| it.passed = None);
-    let mut handler = |bytes: &mut BurstBytes| others.handle(past, bytes);
+    let mut handler = |bytes: &mut BurstBytes| others.handle(past, bytes, strays);
     let handler = handles_bytes.then_some(&mut handler as _);
     lend(BypassTarget { element: path.to, node: &mut **node, handler });
     true
@@ -45,7 +121,8 @@ fn lend_along(
 
 /// Has the elements past which packets of source `me` have gone count them.
 pub(super) fn count(slots: &mut [Slot], exec: &mut ExecState, me: usize, totals: PacketTotals) {
-    let Some(mut path) = slots[me].bypass.take() else { return };
+    let Some(mut ways) = slots[me].bypass.take() else { return };
+    let path = &mut ways.paths[ways.current];
     let handles_bytes = path.handles_bytes();
     for it in &mut path.past {
         let me = it.element;
@@ -60,7 +137,7 @@ pub(super) fn count(slots: &mut [Slot], exec: &mut ExecState, me: usize, totals:
             node.count(totals, &mut Cx { exec: &mut *exec, me, peers: None });
         }
     }
-    slots[me].bypass = Some(path);
+    slots[me].bypass = Some(ways);
 }
 
 /// The fates of the packets of a burst.
@@ -93,20 +170,35 @@ impl OtherSlots<'_> {
         }
     }
 
-    /// Whether packets may be handed past an element now.
-    fn can_pass(&mut self, it: &PassedElement) -> bool {
-        self.through_mut(it.element).is_some_and(|node| match it.passage {
+    /// Begins a loan for an element; `false` if packets may not be handed past it now.
+    fn begin(&mut self, it: &mut PassedElement, now: Time) -> bool {
+        // Arguments may be others than in the last loan.
+        it.passed = None;
+        let Some(node) = self.through_mut(it.element) else { return false };
+        match it.passage {
             Passage::Counted => node.counts_only(),
             Passage::AsBursts => true,
-            Passage::Handled(_) => node.byte_length().is_some(),
-        })
+            Passage::Handled(_) => match node.byte_length(now) {
+                Some(length) => {
+                    it.length = length;
+                    true
+                }
+                None => false,
+            },
+        }
     }
 
     /// Has the elements handle the bytes of a burst; `false`, and none has written to them, if no packet of it goes
     /// on, or is to be handled like that.
-    fn handle(&mut self, past: &mut [PassedElement], bytes: &mut BurstBytes) -> bool {
+    fn handle(
+        &mut self,
+        past: &mut [PassedElement],
+        bytes: &mut BurstBytes,
+        strays: &mut Strays,
+    ) -> bool {
         let mut fates = Fates { each: [0; MAX_BURST], bits: 0 };
         let (mut counted, mut summary) = (0, None);
+        strays.all += bytes.packets();
         for it in past.iter_mut() {
             it.pending = bytes.total();
             let goes_on = match it.passage {
@@ -114,7 +206,7 @@ impl OtherSlots<'_> {
                 Passage::AsBursts => {
                     self.passes(it, summary.get_or_insert_with(|| bytes.summary()))
                 }
-                Passage::Handled(_) => self.decide(it, bytes, &mut fates),
+                Passage::Handled(_) => self.decide(it, bytes, &mut fates, strays),
             };
             // The bytes of packets that have left since are among those that were counted before.
             if !goes_on || bytes.packets() < counted {
@@ -149,12 +241,18 @@ impl OtherSlots<'_> {
 
     /// Has an element decide about packets, of which those leave the burst that take another way; `false` if none is
     /// left, or the element does not take one.
-    fn decide(&mut self, it: &PassedElement, bytes: &mut BurstBytes, fates: &mut Fates) -> bool {
+    fn decide(
+        &mut self,
+        it: &PassedElement,
+        bytes: &mut BurstBytes,
+        fates: &mut Fates,
+        strays: &mut Strays,
+    ) -> bool {
         if fates.bits != 0 {
             fates.each.fill(0);
         }
         let Some(node) = self.through_mut(it.element) else { return false };
-        if node.byte_length().is_none_or(|length| bytes.length() < length) {
+        if bytes.length() < it.length {
             return false;
         }
         let each = &mut fates.each[..bytes.packets()];
@@ -163,7 +261,11 @@ impl OtherSlots<'_> {
         if it.leads_on(fates.bits, each) {
             return true;
         }
-        if it.keeps_order || each.contains(&NOT_TAKEN) {
+        if each.contains(&NOT_TAKEN) {
+            return false;
+        }
+        strays.add(it, each);
+        if it.keeps_order {
             return false;
         }
         bytes.retain(|number| it.outputs.contains(&each[number]));

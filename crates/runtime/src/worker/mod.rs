@@ -11,7 +11,7 @@ use crate::worker::slot::{PendingBatch, WorkerGraph};
 use castanet_element::exec::{ChannelLine, ExecState, RunKind};
 
 mod accounts;
-mod bypass;
+pub(crate) mod bypass;
 pub(crate) mod calls;
 pub(crate) mod chain;
 pub mod driver;
@@ -443,9 +443,7 @@ impl Worker {
     pub(crate) fn send_singly(&mut self, single: &[bool]) {
         for (slot, &is_single) in self.graph.slots.iter_mut().zip(single) {
             slot.single = is_single;
-            if is_single || slot.bypass.iter().any(|path| path.elements().any(|it| single[it])) {
-                slot.bypass = None;
-            }
+            slot.bypass.take_if(|ways| is_single || !ways.retain(|it| !single[it]));
         }
     }
 

@@ -6,6 +6,7 @@ use super::transfer::pull_input;
 use castanet_element::bypass::BypassTarget;
 use castanet_element::cx::Peers;
 use castanet_element::exec::ExecState;
+use castanet_element::time::Time;
 use castanet_packet::{Batch, PacketTotals};
 
 impl Peers for WorkerGraph {
@@ -16,8 +17,8 @@ impl Peers for WorkerGraph {
         }
     }
 
-    fn bypass(&mut self, me: usize, lend: &mut dyn FnMut(BypassTarget)) -> bool {
-        !self.sees_all && bypass::lend(&mut self.slots, me, lend)
+    fn bypass(&mut self, me: usize, now: Time, lend: &mut dyn FnMut(BypassTarget)) -> bool {
+        !self.sees_all && bypass::lend(&mut self.slots, me, now, lend)
     }
 
     fn count_past(&mut self, exec: &mut ExecState, me: usize, totals: PacketTotals) {

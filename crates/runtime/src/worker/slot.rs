@@ -1,8 +1,8 @@
 //! The elements of one worker.
 
+use super::bypass::BypassWays;
 use super::chain::FusedChain;
 use super::transfer::limits::{Deadline, MAX_HOPS};
-use crate::graph::bypass::BypassPath;
 use crate::graph::target::Target;
 use crate::graph::task::TaskRef;
 use castanet_element::class::Role;
@@ -30,7 +30,7 @@ pub struct Slot {
     pub first_output: u8,
     /// The way of packets that it may hand to another element by
     /// [`Cx::bypass`](castanet_element::cx::Cx::bypass).
-    pub(crate) bypass: Option<Box<BypassPath>>,
+    pub(crate) bypass: Option<Box<BypassWays>>,
     /// Where each pull input pulls; `None` for push inputs.
     pub upstream: Vec<Option<Target>>,
     /// Tasks to wake when packets come to rest here.

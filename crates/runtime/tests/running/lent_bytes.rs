@@ -73,9 +73,10 @@ impl PerBatch for LentSink {
     }
 }
 
-/// Sends packets to the output that is the part of their first byte behind the point, of so many parts.
+/// Sends packets to the output that is the part of their first byte behind the point, of so many parts; or runs of them,
+/// by the number of their run.
 #[derive(Element)]
-#[element(ports = "1/-")]
+#[element(ports = "1-2/-")]
 struct LentSwitch {
     /// The number of parts.
     #[arg]
@@ -86,6 +87,15 @@ struct LentSwitch {
     /// The first byte of packets of which it handles no bytes.
     #[arg(default = 256)]
     unknown: u16,
+    /// The length of a run.
+    #[arg(keyword, default = 1)]
+    run: u8,
+}
+
+impl LentSwitch {
+    fn output(&self, bytes: &[u8]) -> Port {
+        Port::nth(bytes[0] / self.run % self.parts)
+    }
 }
 
 impl PerPacket for LentSwitch {
@@ -100,12 +110,12 @@ impl PerPacket for LentSwitch {
         assert!(fates.iter().all(|fate| *fate == 0));
         for (bytes, fate) in bytes.iter().zip(&mut *fates) {
             let is_known = u16::from(bytes[0]) != self.unknown;
-            *fate = if is_known { Port::nth(bytes[0] % self.parts).index() } else { NOT_TAKEN };
+            *fate = if is_known { self.output(bytes).index() } else { NOT_TAKEN };
         }
         fate::bits(fates).1
     }
     fn packet(&self, _: &mut (), packet: &mut Packet) -> Port {
-        Port::nth(packet.bytes()[0] % self.parts)
+        self.output(packet.bytes())
     }
 }
 
@@ -196,6 +206,44 @@ impl PerPacket for LentFilter {
     }
 }
 
+/// Adds the number of a batch's packets to the second byte of each.
+#[derive(Element)]
+#[element(ports = "2/1")]
+struct LentBatch;
+
+/// Whether packets come, at all.
+#[derive(Default, Local)]
+struct LentBatchState {
+    /// The time of the last loan, in nanoseconds.
+    time: u64,
+    /// How many packets of input 1 came.
+    #[read]
+    seconds: u64,
+}
+
+impl PerBatch for LentBatch {
+    type On = on::Any;
+    type Local = LentBatchState;
+    type Fate = ();
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Writes;
+    fn byte_length(&self, state: &mut LentBatchState, now: Time) -> Option<usize> {
+        state.time = now.since(Time::default());
+        Some(2)
+    }
+    fn handle_bytes(&self, state: &mut LentBatchState, bytes: &mut BurstBytes, _: &mut [u8]) -> u8 {
+        assert!(state.time > 0 && bytes.packets() > 0);
+        0
+    }
+    fn write_bytes(&self, _: &mut LentBatchState, bytes: &mut BurstBytes) {
+        bytes.iter_mut().for_each(|bytes| bytes[1] += 1);
+    }
+    fn batch(&self, state: &mut LentBatchState, port: usize, mut batch: Batch, cx: &mut Cx) {
+        state.seconds += if port == 1 { batch.len() as u64 } else { 0 };
+        batch.iter_mut().for_each(|packet| packet.bytes_mut()[1] += 1);
+        cx.emit_batch((), batch);
+    }
+}
+
 pub(crate) static CLASSES: &[Class] = &[
     per_packet::<LentPasser>(),
     per_packet::<LentPaint>(),
@@ -204,6 +252,7 @@ pub(crate) static CLASSES: &[Class] = &[
     per_batch::<LentSink>(),
     per_packet::<LentSwitch>(),
     per_packet::<LentMark>(),
+    per_batch::<LentBatch>(),
 ];
 
 /// Of 320 packets: how many the last element got as packets, how many without descriptors, and the sum of
@@ -259,6 +308,64 @@ fn packets_that_take_another_way_leave_the_burst() {
         "p :: LentSwitch(2) -> q :: LentSwitch(4) -> LentMark(1) -> k :: LentSink; p[1] -> End;
         q[1] -> End; q[2] -> End; q[3] -> End";
     assert_eq!(came(two), [0, 80, 80]);
+}
+
+#[test]
+fn the_way_is_that_of_most_packets() {
+    let came = |text: &str| {
+        let mut router = build(&format!("l :: LentSource(320) -> {text}"), 1, true);
+        router.settle(100);
+        balance(&mut router);
+        let read = ["k.packets", "k.lent", "k.marks", "m.packets", "m.lent", "m.marks"]
+            .map(|handler| number(&mut router, handler));
+        clean(router);
+        read
+    };
+    let ends = "LentMark(1) -> k :: LentSink; p[1] -> LentMark(2) -> m :: LentSink";
+    // Runs of two bursts: of each but the first, the first burst finds the way of those before.
+    let runs = came(&format!("p :: LentSwitch(2, RUN 64) -> {ends}"));
+    assert_eq!(runs, [64, 128, 192, 64, 64, 256]);
+    // Half of each burst takes either way: the way stays.
+    let halves = came(&format!("p :: LentSwitch(2) -> {ends}"));
+    assert_eq!(halves, [0, 160, 160, 160, 0, 320]);
+    // Most packets take a way that none without descriptors can take.
+    let most =
+        "p :: LentSwitch(4) -> k :: LentSink; p[1] -> End; p[2] -> End; p[3] -> m :: LentSink";
+    assert_eq!(came(most), [0, 80, 0, 80, 0, 0]);
+    // Both ways end at one element, behind others that differ.
+    let joined =
+        "p :: LentSwitch(2, RUN 64) -> LentMark(1) -> k :: LentSink; p[1] -> LentMark(2) -> k;
+        m :: LentSink; LentSource(0) -> m";
+    assert_eq!(came(joined), [128, 192, 448, 0, 0, 0]);
+}
+
+#[test]
+fn a_way_that_is_closed_gives_way_to_another() {
+    // The first element of the first way handles no bytes with these arguments.
+    let closed =
+        "p :: LentSwitch(2, RUN 128) -> LentSwitch(1, 0) -> k :: LentSink; p[1] -> m :: LentSink";
+    let mut router = build(&format!("l :: LentSource(256) -> {closed}"), 1, true);
+    router.settle(100);
+    balance(&mut router);
+    let read = ["k.packets", "k.lent", "m.packets", "m.lent"];
+    let read = read.map(|handler| number(&mut router, handler));
+    clean(router);
+    // The first of the latter come while the closed way is that of most.
+    assert_eq!(read, [128, 0, 32, 96]);
+}
+
+#[test]
+fn elements_that_own_batches_handle_bytes_of_their_first_input() {
+    assert_eq!(came("b :: LentBatch -> k :: LentSink; LentSource(0) -> [1] b"), [0, 320, 320]);
+    // The first way of all would be by the second input.
+    let text = "p :: LentSwitch(2) -> [1] b :: LentBatch -> k :: LentSink; p[1] -> b";
+    let mut router = build(&format!("l :: LentSource(320) -> {text}"), 1, true);
+    router.settle(100);
+    balance(&mut router);
+    let read = ["k.packets", "k.lent", "k.marks", "b.seconds"];
+    let read = read.map(|handler| number(&mut router, handler));
+    clean(router);
+    assert_eq!(read, [160, 160, 320, 160]);
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(super) unsafe fn forward_handled(
     let mut result = ForwardResult::default();
     enter_thread();
     let mut burst = [const { MaybeUninit::<*mut Mbuf>::uninit() }; BURST];
-    let mut ends = [0; BURST];
+    let (mut ends, mut words) = ([0; BURST], [0; BURST]);
     let first: *mut *mut Mbuf = burst.as_mut_ptr().cast();
     while result.sent.packets < max {
         let wanted = (max - result.sent.packets).min(BURST);
@@ -79,8 +79,9 @@ pub(super) unsafe fn forward_handled(
         let all = unsafe { slice::from_raw_parts_mut(first, count) };
         let mut handled = HandledBurst::default();
         if received.offset != 0 {
+            let notes = (&mut ends[..count], &mut words[..count]);
             // SAFETY: the mbufs are alike, nobody else has them, and `receive` has written as many ends.
-            handled = unsafe { handle(all, &received, &mut ends[..count], handler) };
+            handled = unsafe { handle(all, &received, notes, handler) };
         }
         let (going, refused) = all.split_at(handled.packets);
         let is_fit = !going.is_empty() && handled.shortest >= shortest as usize;
@@ -114,11 +115,11 @@ struct HandledBurst {
 /// Has `handler` handle the bytes of a burst. The mbufs of packets that go on are the first then.
 ///
 /// # Safety
-/// The mbufs are alike as `castanet_dpdk_receive_alike` says, and nobody else has them; there are as many ends.
+/// The mbufs are alike as `castanet_dpdk_receive_alike` says, and nobody else has them; there are as many ends, and words.
 unsafe fn handle(
     all: &mut [*mut Mbuf],
     received: &ReceivedBurst,
-    ends: &mut [u32],
+    (ends, words): (&mut [u32], &mut [u64]),
     handler: &mut (dyn FnMut(&mut BurstBytes) -> bool + '_),
 ) -> HandledBurst {
     let (first, count, offset) = (all.as_mut_ptr(), all.len(), received.offset);
@@ -127,7 +128,7 @@ unsafe fn handle(
     let mut bytes = unsafe {
         let buffers = slice::from_raw_parts_mut(first.cast::<NonNull<u8>>(), count);
         let lengths = (received.shortest as usize, received.bytes);
-        BurstBytes::new(buffers, offset as usize, ends, lengths)
+        BurstBytes::new(buffers, offset as usize, (ends, words), lengths)
     };
     let is_handled = handler(&mut bytes);
     let (packets, is_cut) = (bytes.packets(), bytes.is_cut());
