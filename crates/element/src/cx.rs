@@ -26,9 +26,9 @@ const MOMENTARY: usize = 64;
 pub trait Peers {
     /// Pulls up to `n` packets from input `input` into `into`.
     fn pull(&mut self, exec: &mut ExecState, me: usize, input: usize, n: usize, into: &mut Batch);
-    /// Lends the element to which this source may hand packets that have no descriptors; `false` where the graph does
-    /// not allow it, or an element between the two needs descriptors `now`.
-    fn bypass(&mut self, me: usize, now: Time, lend: &mut dyn FnMut(BypassTarget)) -> bool;
+    /// Lends the element to which this source may hand packets that have no descriptors; `lend` says whether this takes any.
+    /// `false` where it does not, the graph does not allow it, or an element between the two needs descriptors `now`.
+    fn bypass(&mut self, me: usize, now: Time, lend: &mut dyn FnMut(BypassTarget) -> bool) -> bool;
     /// Has the elements past which packets of this source have gone count them.
     fn count_past(&mut self, exec: &mut ExecState, me: usize, totals: PacketTotals);
     /// Room in the stores below: as many packets as the emptiest takes; `usize::MAX` if a path leads elsewhere.

@@ -60,8 +60,8 @@ pub enum ByteAccess {
     Moves,
     /// It reads their bytes, and decides by which output they leave, cuts them, or takes annotations from them.
     Reads,
-    /// It writes to their bytes, and may move the start of all; all leave by output 0. The summary of their burst may no
-    /// longer be true.
+    /// It writes to their bytes, and may move the start of all; all leave by output 0. It may refuse packets by their
+    /// annotations, which those before it have set. The summary of their burst may no longer be true.
     Writes,
     /// It reads their bytes, decides by which output they leave, and writes to those that leave by output 0; the
     /// summary of their burst stays true.
@@ -245,7 +245,9 @@ pub trait PerBatch: Describe + Build + Send + Sync {
     fn byte_length(&self, _local: &mut Self::Local, _now: Time) -> Option<usize> {
         None
     }
-    /// As [`PerPacket::handle_bytes`], for packets of input 0.
+    /// As [`PerPacket::handle_bytes`], for packets of input 0. Where workers share `local`, it is locked for this call, and
+    /// for that of [`write_bytes`](PerBatch::write_bytes), but not between the two: what is to be known then belongs to the
+    /// packets ([`BurstBytes::keep_words`]).
     fn handle_bytes(
         &self,
         _local: &mut Self::Local,

@@ -54,7 +54,7 @@ impl Source for FrameSource {
                 taken.iter().for_each(|frame| sink.take(frame));
                 cx.count_consumed(count);
                 let bytes = taken.iter().map(Vec::len).sum::<usize>() as u64;
-                PacketTotals { packets: count as u64, bytes }
+                Some(PacketTotals { packets: count as u64, bytes })
             });
         }
         let mut packets: Batch = frames.iter().filter_map(|frame| cx.copy_in(frame)).collect();

@@ -354,7 +354,8 @@ impl<'a> BurstBytes<'a> {
     /// one is shorter.
     #[inline]
     pub fn mark_destinations(&mut self, offset: usize) -> bool {
-        let is_there = offset + size_of::<u32>() <= self.length();
+        let is_there =
+            self.length().checked_sub(size_of::<u32>()).is_some_and(|last| offset <= last);
         if is_there {
             self.destinations = Destinations::InPackets(self.start + offset);
         }
@@ -383,10 +384,10 @@ impl<'a> BurstBytes<'a> {
         offset: usize,
         mut decide: impl FnMut(usize, [&[u8; N]; 4], i32x4) -> i32x4,
     ) -> bool {
-        let at = self.start + offset;
-        if at + N > self.least_end {
+        if self.length().checked_sub(N).is_none_or(|last| offset > last) {
             return false;
         }
+        let at = self.start + offset;
         // SAFETY: `new`'s caller answers for the bytes, which end at `least_end` or later.
         let bytes = |buffer: NonNull<u8>| unsafe { buffer.add(at).cast::<[u8; N]>().as_ref() };
         let (first, count) = (i32x4::splat(at as i32), self.count);

@@ -15,6 +15,7 @@ mod jumbo;
 mod offload;
 mod port_state;
 mod refused_swap;
+mod router;
 mod soak;
 mod virtual_devices;
 

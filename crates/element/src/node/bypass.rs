@@ -10,12 +10,12 @@ impl Cx<'_> {
     /// Lends a source the element to which its packets go, so that it can hand over packets that have no
     /// descriptors. `pass` has the `Cx` of the receiving element, and the elements between the two that handle bytes,
     /// if there are any: it must call these for each burst. It answers how many packets went from one to the other,
-    /// which the elements between the two count. `None` unless the graph allows it
+    /// which the elements between the two count; `None` if the receiving element takes none now. `None` then, and unless the graph allows it
     /// ([`Class::with_bypass`](crate::class::Class::with_bypass),
     /// [`Class::with_lent_bytes`](crate::class::Class::with_lent_bytes)), or while cycles are counted for each element.
     pub fn bypass<E: PerBatch>(
         &mut self,
-        pass: impl FnOnce(&E, &mut E::Local, Option<BytesHandler>, &mut Cx) -> PacketTotals,
+        pass: impl FnOnce(&E, &mut E::Local, Option<BytesHandler>, &mut Cx) -> Option<PacketTotals>,
     ) -> Option<PacketTotals> {
         if self.exec.cycles.is_some() {
             return None;
@@ -27,11 +27,12 @@ impl Cx<'_> {
             let BypassTarget { element: me, node, handler } = target;
             let (Some(node), Some(pass)) = (node.downcast_mut::<PerBatchNode<E>>(), pass.take())
             else {
-                return;
+                return false;
             };
             let mut cx = Cx { exec: &mut *exec, me, peers: None };
             let totals = node.body.lend(|config, local| pass(config, local, handler, &mut cx));
-            passed = Some((me, totals));
+            passed = totals.map(|totals| (me, totals));
+            passed.is_some()
         });
         let (to, totals) = passed?;
         if totals.packets > 0 {

@@ -269,22 +269,21 @@ impl ToDevice {
     }
 
     /// Forwards up to `max` packets from the interface `from` without inspection; how many.
-    /// Forwards none while packets wait, which would be overtaken.
+    /// Forwards none while packets wait, which would be overtaken, or while the interface is missing: `None`.
     pub(super) fn pass(
         &self,
         local: &mut ToDeviceState,
         from: &mut AttachedDevice,
         max: usize,
         cx: &mut Cx,
-    ) -> PacketTotals {
-        let to = local.device.get_mut().filter(|_| local.waiting.len() == 0);
-        let Some(to) = to else { return PacketTotals::default() };
+    ) -> Option<PacketTotals> {
+        let to = local.device.get_mut().filter(|_| local.waiting.len() == 0)?;
         let passed = from.pass(to, max);
         if passed.packets > 0 {
             cx.count_consumed(passed.packets as usize);
             local.waiting.schedule_retry(to, cx);
         }
-        passed
+        Some(passed)
     }
 
     /// Sends packets one by one, so that each leaves by the output of its own result.

@@ -310,7 +310,7 @@ impl ToDPDKDevice {
 
     /// Forwards up to `max` packets from the port `from` without making packets of them, but for their bytes
     /// that `handler` handles; how many went this way. Those that `handler` refuses are added to `refused`.
-    /// Receives none while packets wait, which would be overtaken.
+    /// Receives none while packets wait, which would be overtaken, or while the device is missing: `None`.
     pub(super) fn pass(
         &self,
         local: &mut ToDPDKDeviceState,
@@ -318,20 +318,17 @@ impl ToDPDKDevice {
         max: usize,
         handler: Option<BytesHandler>,
         cx: &mut Cx,
-    ) -> PacketTotals {
+    ) -> Option<PacketTotals> {
         let mut unsent = Batch::new();
-        let device = local.device.get_mut().filter(|_| local.waiting.len() == 0);
-        let sent = device.map(|to| {
-            let others = OtherPackets { unsent: &mut unsent, refused };
-            from.forward(to, cx.pool(), others, max, handler)
-        });
-        let mut totals = sent.unwrap_or_default();
+        let to = local.device.get_mut().filter(|_| local.waiting.len() == 0)?;
+        let others = OtherPackets { unsent: &mut unsent, refused };
+        let mut totals = from.forward(to, cx.pool(), others, max, handler);
         cx.count_consumed(totals.packets as usize);
         if !unsent.is_empty() {
             totals += unsent.totals();
             self.send(local, unsent, cx);
         }
-        totals
+        Some(totals)
     }
 
     fn report(&self, what: &dyn std::fmt::Display, cx: &mut Cx) {

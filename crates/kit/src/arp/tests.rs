@@ -35,6 +35,25 @@ fn queries_slow_down_without_answers() {
 }
 
 #[test]
+fn a_peek_finds_what_a_lookup_would_find_and_changes_nothing() {
+    let mut t = table(Limits { timeout: 10 * SECOND, ..Limits::default() });
+    t.insert(1, MAC, 0);
+    t.enqueue(2, 7, 0);
+    let mut stale = 0;
+    for at in (0..12 * SECOND).step_by((50 * MS) as usize) {
+        for (ip, poll) in [(1, 0), (1, 2 * SECOND), (2, 0), (3, 0)] {
+            let peeks = [t.peek(ip, at, poll), t.peek(ip, at, poll)];
+            let lookup = t.lookup(ip, at, poll);
+            let expected = if lookup == Lookup::Known(MAC) { Some(MAC) } else { None };
+            assert_eq!(peeks, [expected; 2], "{ip} at {at}");
+            stale += usize::from(lookup == Lookup::Stale(MAC));
+        }
+    }
+    // Of those that are to be confirmed, the first ten are a tenth of a second apart, the others two seconds.
+    assert_eq!(stale, 10 + 3);
+}
+
+#[test]
 fn entries_get_stale_and_expire() {
     let mut t = table(Limits { timeout: 10 * SECOND, ..Limits::default() });
     t.insert(1, MAC, 0);

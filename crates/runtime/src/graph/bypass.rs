@@ -20,7 +20,7 @@ pub(crate) struct Bypass {
 /// The elements behind a source, up to one that takes packets without descriptors.
 #[derive(Clone)]
 pub(crate) struct BypassPath {
-    /// Those between, in order. None decides by bytes behind one that writes to them, nor by what is known of a burst
+    /// Those between, in order. None decides by bytes that one before it writes, nor by what is known of a burst
     /// behind one after which it may not be true: so all have decided before anything is written, and nothing is written to
     /// packets that take another way.
     pub(crate) past: Vec<PassedElement>,

@@ -1,6 +1,7 @@
 //! Packets without descriptors that a source hands to another element, past those between.
 
 use super::slot::{Slot, through_at_mut};
+use super::ways::Strays;
 use crate::graph::bypass::{BypassPath, Passage, PassedElement};
 use castanet_element::bypass::BypassTarget;
 use castanet_element::cx::Cx;
@@ -12,88 +13,18 @@ use castanet_element::time::Time;
 use castanet_packet::{BurstBytes, BurstSummary, MAX_BURST, PacketTotals};
 use std::mem;
 
-/// The ways of a source's packets. Those of a loan take one: another where most of the last loan would have taken that.
-pub(crate) struct BypassWays {
-    /// At least one.
-    paths: Vec<BypassPath>,
-    /// That of the last loan.
-    current: usize,
-    strays: Strays,
-}
-
-/// Packets of a loan that take another way than its own.
-#[derive(Default)]
-struct Strays {
-    packets: usize,
-    /// All packets of the loan.
-    all: usize,
-    /// The element behind which the last of them leave, and the output that the first of these takes.
-    exit: Option<(usize, u8)>,
-}
-
-impl Strays {
-    /// Those of these fates that do not go on behind an element, at least one.
-    fn add(&mut self, it: &PassedElement, fates: &[u8]) {
-        let mut left = fates.iter().filter(|fate| !it.outputs.contains(fate));
-        self.exit = left.next().map(|&first| (it.element, first));
-        self.packets += 1 + left.count();
-    }
-}
-
-impl BypassWays {
-    /// These, at least one.
-    pub(crate) fn new(paths: Vec<BypassPath>) -> BypassWays {
-        BypassWays { paths, current: 0, strays: Strays::default() }
-    }
-
-    /// Forgets the ways past elements of which `is_fit` is not true; `false` if none is left.
-    pub(super) fn retain(&mut self, is_fit: impl Fn(usize) -> bool) -> bool {
-        self.paths.retain(|path| path.elements().all(&is_fit));
-        self.current = 0;
-        !self.paths.is_empty()
-    }
-
-    /// Begins a loan.
-    fn begin(&mut self) -> (&mut BypassPath, &mut Strays) {
-        let strays = mem::take(&mut self.strays);
-        if 2 * strays.packets > strays.all
-            && let Some(exit) = strays.exit
-        {
-            self.turn_to(exit);
-        }
-        (&mut self.paths[self.current], &mut self.strays)
-    }
-
-    /// Takes a way of packets that leave this element by this output, if there is one.
-    #[cold]
-    fn turn_to(&mut self, (element, output): (usize, u8)) {
-        let leads = |path: &BypassPath| {
-            path.past.iter().any(|it| it.element == element && it.outputs.contains(&output))
-        };
-        self.current = self.paths.iter().position(leads).unwrap_or(self.current);
-    }
-
-    /// Takes the next way, since the current one is closed now.
-    #[cold]
-    fn turn(&mut self) {
-        self.current = (self.current + 1) % self.paths.len();
-    }
-}
-
-/// Lends the element to which source `me` may hand packets; `false` if an element between the two needs descriptors
-/// `now`.
+/// Lends the element to which source `me` may hand packets; `false` if it takes none, or an element between the two needs
+/// descriptors `now`.
 pub(super) fn lend(
     slots: &mut [Slot],
     me: usize,
     now: Time,
-    lend: &mut dyn FnMut(BypassTarget),
+    lend: &mut dyn FnMut(BypassTarget) -> bool,
 ) -> bool {
     // An element that panics takes the ways with it: then packets are made.
     let Some(mut ways) = slots[me].bypass.take() else { return false };
     let is_lent = lend_along(slots, ways.begin(), now, lend);
-    if !is_lent {
-        ways.turn();
-    }
+    ways.end(is_lent);
     slots[me].bypass = Some(ways);
     is_lent
 }
@@ -102,7 +33,7 @@ fn lend_along(
     slots: &mut [Slot],
     (path, strays): (&mut BypassPath, &mut Strays),
     now: Time,
-    lend: &mut dyn FnMut(BypassTarget),
+    lend: &mut dyn FnMut(BypassTarget) -> bool,
 ) -> bool {
     let handles_bytes = path.handles_bytes();
     let (before, rest) = slots.split_at_mut(path.to);
@@ -115,14 +46,13 @@ fn lend_along(
     }
     let mut handler = |bytes: &mut BurstBytes| others.handle(past, bytes, strays);
     let handler = handles_bytes.then_some(&mut handler as _);
-    lend(BypassTarget { element: path.to, node: &mut **node, handler });
-    true
+    lend(BypassTarget { element: path.to, node: &mut **node, handler })
 }
 
 /// Has the elements past which packets of source `me` have gone count them.
 pub(super) fn count(slots: &mut [Slot], exec: &mut ExecState, me: usize, totals: PacketTotals) {
     let Some(mut ways) = slots[me].bypass.take() else { return };
-    let path = &mut ways.paths[ways.current];
+    let path = ways.current();
     let handles_bytes = path.handles_bytes();
     for it in &mut path.past {
         let me = it.element;
@@ -198,15 +128,15 @@ impl OtherSlots<'_> {
     ) -> bool {
         let mut fates = Fates { each: [0; MAX_BURST], bits: 0 };
         let (mut counted, mut summary) = (0, None);
-        strays.all += bytes.packets();
-        for it in past.iter_mut() {
+        strays.count(bytes.packets());
+        for (place, it) in past.iter_mut().enumerate() {
             it.pending = bytes.total();
             let goes_on = match it.passage {
                 Passage::Counted => true,
                 Passage::AsBursts => {
                     self.passes(it, summary.get_or_insert_with(|| bytes.summary()))
                 }
-                Passage::Handled(_) => self.decide(it, bytes, &mut fates, strays),
+                Passage::Handled(_) => self.decide(it, bytes, &mut fates, (strays, place)),
             };
             // The bytes of packets that have left since are among those that were counted before.
             if !goes_on || bytes.packets() < counted {
@@ -246,7 +176,7 @@ impl OtherSlots<'_> {
         it: &PassedElement,
         bytes: &mut BurstBytes,
         fates: &mut Fates,
-        strays: &mut Strays,
+        (strays, place): (&mut Strays, usize),
     ) -> bool {
         if fates.bits != 0 {
             fates.each.fill(0);
@@ -264,7 +194,7 @@ impl OtherSlots<'_> {
         if each.contains(&NOT_TAKEN) {
             return false;
         }
-        strays.add(it, each);
+        strays.add(place, it, each);
         if it.keeps_order {
             return false;
         }

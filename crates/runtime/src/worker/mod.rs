@@ -11,7 +11,7 @@ use crate::worker::slot::{PendingBatch, WorkerGraph};
 use castanet_element::exec::{ChannelLine, ExecState, RunKind};
 
 mod accounts;
-pub(crate) mod bypass;
+mod bypass;
 pub(crate) mod calls;
 pub(crate) mod chain;
 pub mod driver;
@@ -26,6 +26,7 @@ mod state_transfer;
 mod task;
 mod thread;
 pub(crate) mod transfer;
+pub(crate) mod ways;
 
 pub use accounts::AccountReport;
 pub(crate) use accounts::Accounts;

@@ -17,7 +17,7 @@ impl Peers for WorkerGraph {
         }
     }
 
-    fn bypass(&mut self, me: usize, now: Time, lend: &mut dyn FnMut(BypassTarget)) -> bool {
+    fn bypass(&mut self, me: usize, now: Time, lend: &mut dyn FnMut(BypassTarget) -> bool) -> bool {
         !self.sees_all && bypass::lend(&mut self.slots, me, now, lend)
     }
 

@@ -1,8 +1,8 @@
 //! The elements of one worker.
 
-use super::bypass::BypassWays;
 use super::chain::FusedChain;
 use super::transfer::limits::{Deadline, MAX_HOPS};
+use super::ways::BypassWays;
 use crate::graph::target::Target;
 use crate::graph::task::TaskRef;
 use castanet_element::class::Role;
@@ -28,7 +28,7 @@ pub struct Slot {
     pub outputs: Vec<Option<Target>>,
     /// The output whose packets go on first.
     pub first_output: u8,
-    /// The way of packets that it may hand to another element by
+    /// The ways of packets that it may hand to other elements by
     /// [`Cx::bypass`](castanet_element::cx::Cx::bypass).
     pub(crate) bypass: Option<Box<BypassWays>>,
     /// Where each pull input pulls; `None` for push inputs.

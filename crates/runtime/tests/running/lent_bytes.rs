@@ -6,7 +6,7 @@ use castanet_element::class::{Class, per_batch, per_packet, source};
 use castanet_element::fate::{self, NOT_TAKEN};
 use castanet_element::prelude::*;
 
-/// Makes packets of three bytes, the first of which is their number, or lends these.
+/// Makes packets of three bytes, the first and the last of which are their number, or lends these.
 #[derive(Element)]
 struct LentSource {
     /// How many packets.
@@ -20,7 +20,8 @@ impl Source for LentSource {
     fn produce(&self, lent: &mut CountState, n: usize, cx: &mut Cx) -> NextRun {
         let n = n.min((self.limit - lent.count) as usize);
         let numbers = lent.count..lent.count + n as u64;
-        let mut packets: Vec<Vec<u8>> = numbers.map(|number| vec![number as u8, 0, 0]).collect();
+        let mut packets: Vec<Vec<u8>> =
+            numbers.map(|number| vec![number as u8, 0, (number >> 8) as u8]).collect();
         if packets.is_empty() {
             return NextRun::Done;
         }
@@ -32,7 +33,7 @@ impl Source for LentSource {
             kept.lent += count as u64;
             kept.marks += packets.drain(..count).map(|packet| u64::from(packet[1])).sum::<u64>();
             cx.count_consumed(count);
-            PacketTotals { packets: count as u64, bytes: 3 * count as u64 }
+            Some(PacketTotals { packets: count as u64, bytes: 3 * count as u64 })
         });
         // Nothing was written to packets that take another way.
         assert!(packets.iter().all(|packet| packet[1] == 0));
@@ -73,8 +74,8 @@ impl PerBatch for LentSink {
     }
 }
 
-/// Sends packets to the output that is the part of their first byte behind the point, of so many parts; or runs of them,
-/// by the number of their run.
+/// Sends packets to the output that is the rest of their first byte, divided by so many parts; or runs of them, by the
+/// number of their run.
 #[derive(Element)]
 #[element(ports = "1-2/-")]
 struct LentSwitch {
@@ -87,14 +88,15 @@ struct LentSwitch {
     /// The first byte of packets of which it handles no bytes.
     #[arg(default = 256)]
     unknown: u16,
-    /// The length of a run.
-    #[arg(keyword, default = 1)]
-    run: u8,
+    /// The length of a run; 0 for none.
+    #[arg(keyword, default = 0)]
+    run: u16,
 }
 
 impl LentSwitch {
     fn output(&self, bytes: &[u8]) -> Port {
-        Port::nth(bytes[0] / self.run % self.parts)
+        let run = u16::from_le_bytes([bytes[0], bytes[2]]).checked_div(self.run);
+        Port::nth(run.map_or(bytes[0], |run| run as u8) % self.parts)
     }
 }
 
@@ -211,7 +213,7 @@ impl PerPacket for LentFilter {
 #[element(ports = "2/1")]
 struct LentBatch;
 
-/// Whether packets come, at all.
+/// What has come.
 #[derive(Default, Local)]
 struct LentBatchState {
     /// The time of the last loan, in nanoseconds.
@@ -310,48 +312,59 @@ fn packets_that_take_another_way_leave_the_burst() {
     assert_eq!(came(two), [0, 80, 80]);
 }
 
+/// Of so many packets: how many the elements `k` and `m` got as packets, how many without descriptors, and the sum of their
+/// marks.
+fn both_came(count: u64, text: &str) -> [u64; 6] {
+    let mut router = build(&format!("l :: LentSource({count}) -> {text}"), 1, true);
+    router.settle(1000);
+    balance(&mut router);
+    let read = ["k.packets", "k.lent", "k.marks", "m.packets", "m.lent", "m.marks"]
+        .map(|handler| number(&mut router, handler));
+    clean(router);
+    read
+}
+
 #[test]
 fn the_way_is_that_of_most_packets() {
-    let came = |text: &str| {
-        let mut router = build(&format!("l :: LentSource(320) -> {text}"), 1, true);
-        router.settle(100);
-        balance(&mut router);
-        let read = ["k.packets", "k.lent", "k.marks", "m.packets", "m.lent", "m.marks"]
-            .map(|handler| number(&mut router, handler));
-        clean(router);
-        read
-    };
     let ends = "LentMark(1) -> k :: LentSink; p[1] -> LentMark(2) -> m :: LentSink";
-    // Runs of two bursts: of each but the first, the first burst finds the way of those before.
-    let runs = came(&format!("p :: LentSwitch(2, RUN 64) -> {ends}"));
-    assert_eq!(runs, [64, 128, 192, 64, 64, 256]);
+    // Runs of 128: of each but the first, the first burst finds the way of those before.
+    let runs = both_came(640, &format!("p :: LentSwitch(2, RUN 128) -> {ends}"));
+    assert_eq!(runs, [64, 320, 384, 64, 192, 512]);
     // Half of each burst takes either way: the way stays.
-    let halves = came(&format!("p :: LentSwitch(2) -> {ends}"));
+    let halves = both_came(320, &format!("p :: LentSwitch(2) -> {ends}"));
     assert_eq!(halves, [0, 160, 160, 160, 0, 320]);
-    // Most packets take a way that none without descriptors can take.
-    let most =
-        "p :: LentSwitch(4) -> k :: LentSink; p[1] -> End; p[2] -> End; p[3] -> m :: LentSink";
-    assert_eq!(came(most), [0, 80, 0, 80, 0, 0]);
+    // Most packets take ways that none without descriptors can take.
+    for [none, other] in [[1, 3], [3, 1]] {
+        let most = format!(
+            "p :: LentSwitch(4) -> k :: LentSink; p[{none}] -> End; p[2] -> End; p[{other}] -> m :: LentSink"
+        );
+        assert_eq!(both_came(320, &most), [0, 80, 0, 80, 0, 0]);
+    }
     // Both ways end at one element, behind others that differ.
     let joined =
-        "p :: LentSwitch(2, RUN 64) -> LentMark(1) -> k :: LentSink; p[1] -> LentMark(2) -> k;
+        "p :: LentSwitch(2, RUN 128) -> LentMark(1) -> k :: LentSink; p[1] -> LentMark(2) -> k;
         m :: LentSink; LentSource(0) -> m";
-    assert_eq!(came(joined), [128, 192, 448, 0, 0, 0]);
+    assert_eq!(both_came(640, joined), [128, 512, 896, 0, 0, 0]);
+}
+
+#[test]
+fn ways_differ_where_their_packets_part() {
+    // The way behind `r` is that of packets which have come there past `u` or `v`, as before.
+    let shared = "c :: LentSwitch(2, RUN 512) -> u :: LentSwitch(1) -> r :: LentSwitch(2, RUN 256) -> k :: LentSink;
+        c[1] -> v :: LentSwitch(1) -> r; r[1] -> m :: LentSink";
+    assert_eq!(both_came(1024, shared), [32, 480, 0, 64, 448, 0]);
+    // Packets part at two elements: five of eight go to `m`, by several outputs.
+    let parted = "c :: LentSwitch(8) -> r :: LentSwitch(2) -> k :: LentSink; r[1] -> End; c[1] -> r; c[2] -> r;
+        c[3] -> m :: LentSink; c[4] -> m; c[5] -> m; c[6] -> m; c[7] -> m";
+    assert_eq!(both_came(640, parted), [152, 8, 0, 20, 380, 0]);
 }
 
 #[test]
 fn a_way_that_is_closed_gives_way_to_another() {
-    // The first element of the first way handles no bytes with these arguments.
+    // The second element of the way that is found first handles no bytes with these arguments: so 64 bursts are packets.
     let closed =
-        "p :: LentSwitch(2, RUN 128) -> LentSwitch(1, 0) -> k :: LentSink; p[1] -> m :: LentSink";
-    let mut router = build(&format!("l :: LentSource(256) -> {closed}"), 1, true);
-    router.settle(100);
-    balance(&mut router);
-    let read = ["k.packets", "k.lent", "m.packets", "m.lent"];
-    let read = read.map(|handler| number(&mut router, handler));
-    clean(router);
-    // The first of the latter come while the closed way is that of most.
-    assert_eq!(read, [128, 0, 32, 96]);
+        "p :: LentSwitch(1); p[1] -> LentSwitch(1, 0) -> k :: LentSink; p -> m :: LentSink";
+    assert_eq!(both_came(3200, closed), [0, 0, 0, 2048, 1152, 0]);
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Source for Pour {
         let handed = cx.bypass(|_: &Drain, drained, _, cx| {
             drained.unseen += n as u64;
             cx.count_consumed(n);
-            PacketTotals { packets: n as u64, bytes: 10 * n as u64 }
+            Some(PacketTotals { packets: n as u64, bytes: 10 * n as u64 })
         });
         if n == 0 {
             return NextRun::Done;
