@@ -8,7 +8,8 @@
 //! go there. Where a path ends at such an element, outputs with the same classes behind them become the
 //! branches of its chain.
 
-use super::{Edge, Graph};
+use super::Graph;
+use super::entries::main_entries;
 use castanet_element::class::{Class, Role, StageKind, StateSharing};
 use castanet_element::flow::Flow;
 use castanet_element::node::fused::{MAX_BRANCHES, MAX_STAGES};
@@ -109,7 +110,8 @@ pub fn reason_against(class: &Class) -> Option<&'static str> {
 /// have code for their arguments: one with several outputs gains by that alone.
 pub fn find(graph: &Graph, has_code: impl Fn(usize) -> bool) -> Vec<CompilableChain> {
     let decides = |node: usize| graph.elements[node].class.open_outputs && has_code(node);
-    let mut search = Search { graph, free: vec![true; graph.elements.len()] };
+    let (free, entries) = (vec![true; graph.elements.len()], main_entries(graph));
+    let mut search = Search { graph, free, entries };
     let mut chains = Vec::new();
     loop {
         let paths = (0..graph.elements.len()).map(|node| search.path(node));
@@ -171,6 +173,8 @@ struct Search<'a> {
     graph: &'a Graph,
     /// By element: whether it is in no chain yet.
     free: Vec<bool>,
+    /// By element: the edge by which most packets come.
+    entries: Vec<Option<usize>>,
 }
 
 impl Search<'_> {
@@ -198,7 +202,7 @@ impl Search<'_> {
 
     /// The element behind `node` on the longest path, whether it is in a chain already or not.
     fn onward(&self, node: usize) -> Option<usize> {
-        let depth = |edge: &Edge| (self.depth(edge.to.node, MAX_STAGES), edge.to.node);
+        let depth = |edge| (self.depth(edge, MAX_STAGES), self.graph.edges[edge].to.node);
         let mut depths: Vec<(usize, usize)> = self.leaving(node).map(depth).collect();
         depths.sort_unstable_by(|a, b| b.cmp(a));
         match depths[..] {
@@ -211,10 +215,9 @@ impl Search<'_> {
     /// The branches behind an element with several outputs: those of the classes that most of them have
     /// in common; none if no two have the same.
     fn branches(&self, node: usize, path: &[usize]) -> Vec<Vec<usize>> {
-        let edges = self.graph.out_edges(node).filter(|edge| edge.flow != Flow::Pull);
-        let mut edges: Vec<_> = edges.collect();
-        edges.sort_by_key(|edge| edge.from.port);
-        let branches = edges.iter().map(|edge| self.branch(edge.to.node));
+        let mut edges: Vec<usize> = self.leaving(node).collect();
+        edges.sort_by_key(|&edge| self.graph.edges[edge].from.port);
+        let branches = edges.iter().map(|&edge| self.branch(edge));
         let is_apart = |branch: &Vec<usize>| !branch.iter().any(|member| path.contains(member));
         let branches: Vec<Vec<usize>> =
             branches.filter(|branch| !branch.is_empty() && is_apart(branch)).collect();
@@ -232,34 +235,39 @@ impl Search<'_> {
             .unwrap_or_default()
     }
 
-    /// The elements from `node` on that packets go through one after the other by their first outputs.
-    fn branch(&self, node: usize) -> Vec<usize> {
+    /// The elements behind an edge that packets go through one after the other by their first outputs.
+    fn branch(&self, edge: usize) -> Vec<usize> {
         let mut branch = Vec::new();
-        let mut next = Some(node);
-        while let Some(node) = next.filter(|&node| self.depth(node, 1) > 0 && self.free[node])
+        let mut next = Some(edge);
+        while let Some(edge) = next.filter(|&edge| self.depth(edge, 1) > 0)
+            && let node = self.graph.edges[edge].to.node
+            && self.free[node]
             && !self.graph.elements[node].class.open_outputs
             && branch.len() < MAX_STAGES
             && !branch.contains(&node)
         {
             branch.push(node);
-            next = self.leaving(node).next().map(|edge| edge.to.node);
+            next = self.leaving(node).next();
         }
         branch
     }
 
     /// The edges by which packets may go on in a chain.
-    fn leaving(&self, node: usize) -> impl Iterator<Item = &Edge> {
-        let open = self.graph.elements[node].class.open_outputs;
-        let edges = self.graph.out_edges(node);
-        edges.filter(move |edge| edge.flow != Flow::Pull && (open || edge.from.port == 0))
+    fn leaving(&self, node: usize) -> impl Iterator<Item = usize> {
+        let (graph, open) = (self.graph, self.graph.elements[node].class.open_outputs);
+        graph.leaving[node].iter().copied().filter(move |&edge| {
+            let edge = &graph.edges[edge];
+            edge.flow != Flow::Pull && (open || edge.from.port == 0)
+        })
     }
 
-    /// The length of the longest path behind an edge to `node`, as far as `most`: a circle has no end.
-    fn depth(&self, node: usize, most: usize) -> usize {
-        if most == 0 || !self.is_stage(node) || self.graph.in_edges(node).count() != 1 {
+    /// The length of the longest path behind an edge, as far as `most`: a circle has no end.
+    fn depth(&self, edge: usize, most: usize) -> usize {
+        let node = self.graph.edges[edge].to.node;
+        if most == 0 || !self.is_stage(node) || self.entries[node] != Some(edge) {
             return 0;
         }
-        let behind = self.leaving(node).map(|edge| self.depth(edge.to.node, most - 1));
+        let behind = self.leaving(node).map(|edge| self.depth(edge, most - 1));
         1 + behind.max().unwrap_or(0)
     }
 

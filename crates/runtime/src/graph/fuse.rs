@@ -8,6 +8,7 @@
 use super::Graph;
 use super::assign::Assignment;
 use super::bypass::{self, Bypass};
+use super::entries::main_entries;
 use castanet_element::class::Role;
 use castanet_element::flow::Flow;
 use castanet_element::node::fused::{
@@ -59,10 +60,12 @@ impl FusionPlan {
 pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
     let compiled: Vec<_> = fusions.iter().map(|fusion| (*fusion, (fusion.spec)())).collect();
     let mut free = vec![true; graph.elements.len()];
+    let entries = main_entries(graph);
     let search = |fusion: usize, node: usize, free: &[bool]| {
         let (fusion, spec): &(_, ChainSpec) = &compiled[fusion];
         // One that was compiled for a single element is for certain arguments of it.
         let least = if spec.stages.len() == 1 && spec.branch.is_empty() { 1 } else { 2 };
+        let graph = (graph, &entries[..]);
         chain_from(node, graph, (fusion, spec), free).filter(|chain| chain.members.len() >= least)
     };
     let heads = |fusion| (0..free.len()).map(move |node| (fusion, node));
@@ -88,25 +91,27 @@ pub fn find(graph: &Graph, fusions: &[&'static Fusion]) -> FusionPlan {
     plan
 }
 
-/// The chain of a fusion that begins with element `node`; `free` says which elements are in none yet.
+/// The chain of a fusion that begins with element `node`; `free` says which elements are in none yet, and `entries` by
+/// which edge most packets come to each.
 fn chain_from(
     node: usize,
-    graph: &Graph,
+    (graph, entries): (&Graph, &[Option<usize>]),
     (fusion, spec): (&'static Fusion, &ChainSpec),
     free: &[bool],
 ) -> Option<ChainPlan> {
     let first = |node, port| ChainMember { place: StagePlace::default(), node, port, next_port: 0 };
-    let trunk = Search { graph, stages: &spec.stages, free };
-    let mut members = trunk.longest(first(node, 0), true)?;
+    let trunk = Search { graph, stages: &spec.stages, free, entries };
+    let mut members = trunk.longest(first(node, 0), None)?;
     let mut branch_ports = Vec::new();
     if !spec.branch.is_empty() {
-        let search = Search { graph, stages: &spec.branch, free };
+        let search = Search { graph, stages: &spec.branch, free, entries };
         let fork = members.last()?.node;
-        let mut edges: Vec<_> =
-            graph.out_edges(fork).filter(|edge| edge.flow != Flow::Pull).collect();
-        edges.sort_by_key(|edge| edge.from.port);
-        for edge in edges {
-            let Some(found) = search.longest(first(edge.to.node, edge.to.port), false) else {
+        let mut edges = graph.leaving[fork].clone();
+        edges.retain(|&edge| graph.edges[edge].flow != Flow::Pull);
+        edges.sort_by_key(|&edge| graph.edges[edge].from.port);
+        for via in edges {
+            let edge = &graph.edges[via];
+            let Some(found) = search.longest(first(edge.to.node, edge.to.port), Some(via)) else {
                 continue;
             };
             if branch_ports.len() == MAX_BRANCHES {
@@ -136,18 +141,20 @@ struct Search<'a> {
     stages: &'a [StageSpec],
     /// By element: whether it is in no chain yet.
     free: &'a [bool],
+    /// By element: the edge by which most packets come.
+    entries: &'a [Option<usize>],
 }
 
 impl Search<'_> {
     /// The longest chain from `member` on, as its stage or a later one if those between may be
-    /// absent.
-    fn longest(&self, member: ChainMember, head: bool) -> Option<Vec<ChainMember>> {
+    /// absent; `via` is the edge from the member before it, if there is one.
+    fn longest(&self, member: ChainMember, via: Option<usize>) -> Option<Vec<ChainMember>> {
         let class = self.graph.elements[member.node].class.spec.class;
         for stage in usize::from(member.place.stage)..self.stages.len().min(MAX_STAGES) {
             if self.stages[stage].class == class {
                 let member = ChainMember { place: at(stage), ..member };
                 let open = self.stages[stage].open;
-                return self.fits(member.node, head).then(|| self.onward(member, open)).flatten();
+                return self.fits(member.node, via).then(|| self.onward(member, open)).flatten();
             }
             if !self.stages[stage].optional {
                 return None;
@@ -159,13 +166,14 @@ impl Search<'_> {
     /// The longest chain that begins with `member`, which fits its stage.
     fn onward(&self, member: ChainMember, open: bool) -> Option<Vec<ChainMember>> {
         let mut best: Option<Vec<ChainMember>> = None;
-        for edge in self.graph.out_edges(member.node) {
+        for &via in &self.graph.leaving[member.node] {
+            let edge = &self.graph.edges[via];
             if edge.flow == Flow::Pull || !(edge.from.port == 0 || open) {
                 continue;
             }
             let place = at(usize::from(member.place.stage) + 1);
             let next = ChainMember { place, node: edge.to.node, port: edge.to.port, next_port: 0 };
-            let Some(rest) = self.longest(next, false) else { continue };
+            let Some(rest) = self.longest(next, Some(via)) else { continue };
             if rest.len() >= best.as_ref().map_or(1, Vec::len) {
                 let first = ChainMember { next_port: edge.from.port as u8, ..member };
                 best = Some(std::iter::once(first).chain(rest).collect());
@@ -177,11 +185,10 @@ impl Search<'_> {
     }
 
     /// Whether the element can be in a chain, as its first or a later one.
-    fn fits(&self, node: usize, head: bool) -> bool {
+    fn fits(&self, node: usize, via: Option<usize>) -> bool {
         let through = self.graph.elements[node].class.role == Role::Through;
-        let mut entering = self.graph.in_edges(node);
         let pushed = self.graph.in_edges(node).all(|edge| edge.flow != Flow::Pull);
-        let alone = head || (entering.next().is_some() && entering.next().is_none());
-        self.free[node] && through && pushed && alone
+        let is_main = via.is_none() || self.entries[node] == via;
+        self.free[node] && through && pushed && is_main
     }
 }

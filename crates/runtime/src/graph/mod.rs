@@ -20,6 +20,7 @@ pub mod classes;
 pub mod compilable;
 pub mod dataflow;
 pub mod devices;
+mod entries;
 pub mod explain;
 pub mod fuse;
 pub mod headers;

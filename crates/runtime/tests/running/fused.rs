@@ -91,6 +91,28 @@ fn an_element_that_packets_come_to_from_two_sides_begins_a_row() {
 }
 
 #[test]
+fn packets_of_rare_exits_come_back_into_a_row() {
+    for back in ["p[1] -> w", "p[1] -> k :: Count -> w"] {
+        let mut router = same(&format!(
+            "Make(3200) -> Order(false) -> p :: Part(7) -> w :: Weigh(1000000) -> c :: Count -> d :: Deal -> End;
+             d[1] -> End; {back}"
+        ));
+        let unlucky = number(&mut router, "p.drops.unlucky");
+        // Those that came back were visited by each element, and the others were not.
+        assert_eq!(number(&mut router, "w.batched"), 3200 / 7, "{back}");
+        assert_eq!(number(&mut router, "c.count"), 3200 - unlucky, "{back}");
+        clean(router);
+    }
+    // A ring of rare exits has no beginning, and what comes by it is rare, too.
+    let mut router = same(
+        "Make(3200) -> Order(false) -> p :: Part(7) -> w :: Weigh(1000000) -> c :: Count -> d :: Deal -> End;
+         d[1] -> End; p[1] -> End; r :: Part(3) -> End; r[1] -> s :: Part(3) -> w; s[1] -> r",
+    );
+    assert_eq!(number(&mut router, "w.batched"), 0);
+    clean(router);
+}
+
+#[test]
 fn every_worker_has_passes_of_its_own() {
     let text = "Make(3200) -> p :: Part(10) -> c :: Count -> e :: End; Make(3200) -> p;
                 p[1] -> End";
