@@ -62,6 +62,22 @@ const IP4: Case = Case {
 ",
 };
 
+/// The same, whose errors come back into the routing table.
+const ERRORS: Case = Case {
+    name: "errors",
+    exits: &["out", "same", "options", "large", "bad", "arp", "other", "here"],
+    elements: "from -> types :: Classifier(12/0806, 12/0800, -);
+         types[0] -> arp; types[2] -> other;
+         types[1] -> paint :: Paint(2) -> strip :: Strip(14) -> check :: CheckIPHeader(BADSRC 10.255.255.255)
+            -> dst :: GetIPAddress(16) -> routes :: StaticIPLookup(10.0.0.0/16 0, 10.1.0.0/16 1, 10.2.0.0/16 1);
+         check[1] -> bad; routes[0] -> here;
+         routes[1] -> b :: DropBroadcasts -> p :: PaintTee(2) -> o :: IPGWOptions(10.0.0.1)
+            -> fix :: FixIPSrc(10.0.0.1) -> t :: DecIPTTL -> f :: IPFragmenter(300)
+            -> encap :: EtherEncap(0x0800, 2:0:0:0:1:2, 2:0:0:0:1:1) -> out;
+         p[1] -> same; o[1] -> options; t[1] -> ICMPError(10.0.0.1, timeexceeded) -> routes; f[1] -> large;",
+    ..IP4
+};
+
 /// With branches behind the routing table.
 const IP6: Case = Case {
     name: "ip6",
@@ -246,6 +262,11 @@ fn compare(case: &Case) {
 #[test]
 fn fused_passes_act_as_their_elements() {
     compare(&IP4);
+}
+
+#[test]
+fn fused_passes_act_as_their_elements_where_errors_come_back() {
+    compare(&ERRORS);
 }
 
 #[test]

@@ -236,6 +236,25 @@ fn elements_of_ethernet() {
 }
 
 #[test]
+fn elements_that_do_nothing_now_and_marks() {
+    agree("Print(a, ACTIVE false) -> IPPrint(b, ACTIVE false) -> EtherMirror -> k", &[]);
+    let printed =
+        "Strip(14) -> i :: CheckIPHeader -> Print(a, ACTIVE true, MAXLENGTH 0) -> Unstrip(14) -> k";
+    assert_eq!(lent(printed, &["i.count"], 1), 0);
+    agree("MarkMACHeader -> EtherMirror -> k", &[]);
+    let marked = |mark: &str| {
+        format!(
+            "{mark} -> c :: IPClassifier(udp, ether src 2:0:0:0:0:1, -) -> k; c[1] -> k; c[2] -> o"
+        )
+    };
+    agree(&marked("MarkMACHeader(0, 14)"), &[]);
+    agree(&marked("MarkMACHeader -> MarkIPHeader(14)"), &[]);
+    // A header that begins elsewhere than the packet did.
+    assert_eq!(lent(&marked("MarkMACHeader(2, 12)"), &[], 1), 0);
+    assert_eq!(lent("Strip(4) -> MarkMACHeader(0, 10) -> Unstrip(4) -> k", &[], 1), 0);
+}
+
+#[test]
 fn elements_of_ip() {
     let counts = ["i.count", "i.drops", "i.drop_details"];
     agree("Strip(14) -> i :: CheckIPHeader -> Unstrip(14) -> k", &counts);

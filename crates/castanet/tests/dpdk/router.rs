@@ -86,6 +86,6 @@ fn hosts_of_three_networks_reach_each_other() {
     let [ways @ .., queries, lost, more] = shown.map(|handler| number(&output.stdout, handler));
     assert!(ways.iter().all(|direct| *direct > 100), "{ways:?}");
     // The address of the second host was confirmed again and again, though packets had no descriptors.
-    assert!(queries >= 2, "{queries}");
+    assert!(queries >= 4, "{queries}");
     assert_eq!((lost, more), (0, 0));
 }

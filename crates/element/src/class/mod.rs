@@ -178,6 +178,8 @@ pub struct Description {
     pub counts_handled: bool,
     /// Whether its sources lend elements the bytes of packets that they hand past them.
     pub lends_bytes: bool,
+    /// Whether few of a router's packets leave its elements.
+    pub emits_few: bool,
     /// The class of the element nearest to each of its elements that it works with, and where that is.
     pub partner: Option<Partner>,
     /// The class of elements of this name that have ports.
@@ -343,6 +345,7 @@ const fn class<E: Build + Describe + Send + Sync, L: Local, F: Fate>(
             byte_access: ByteAccess::None,
             counts_handled: false,
             lends_bytes: false,
+            emits_few: false,
             partner: None,
             ported: None,
             stage: None,

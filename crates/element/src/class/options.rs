@@ -116,6 +116,13 @@ impl Class {
         self
     }
 
+    /// The same class, for elements that few of a router's packets leave, such as errors and answers: where these come back
+    /// into its path, a fused chain goes on.
+    pub const fn with_few_packets(mut self) -> Class {
+        self.description.emits_few = true;
+        self
+    }
+
     pub(super) const fn handling_bytes(mut self, access: ByteAccess, counts: bool) -> Class {
         self.description.byte_access = access;
         self.description.counts_handled = counts;

@@ -49,6 +49,7 @@ pub static UNKNOWN: Class = Class {
         byte_access: ByteAccess::None,
         counts_handled: false,
         lends_bytes: false,
+        emits_few: false,
         partner: None,
         ported: None,
         stage: None,

@@ -18,7 +18,7 @@ use castanet_element::class::*;
 pub static CLASSES: &[Class] = &[
     // The query that polls a stale entry leaves before the packet that uses the entry.
     per_batch::<resolver::Resolver<arp_querier::ARPQuerier>>().with_first_output(1),
-    per_packet::<arp_responder::ARPResponder>(),
+    per_packet::<arp_responder::ARPResponder>().with_few_packets(),
     per_batch::<arp_table::ARPTable>(),
     per_packet::<check_arp_header::CheckARPHeader>(),
 ];

@@ -1,5 +1,6 @@
 //! `MarkMACHeader`: sets the link-layer header annotation.
 
+use castanet_element::fate::none_taken;
 use castanet_element::prelude::*;
 
 /// Sets the link-layer header annotation of each packet.
@@ -33,6 +34,23 @@ impl PerPacket for MarkMACHeader {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+
+    const BYTE_ACCESS: ByteAccess = ByteAccess::Moves;
+
+    fn byte_length(&self) -> Option<usize> {
+        (self.offset == 0).then_some(self.length as usize)
+    }
+
+    fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
+        // The link header of packets without descriptors is where they were received.
+        if !bytes.is_at_start() {
+            return none_taken(fates);
+        }
+        if self.length > 0 {
+            bytes.mark_network(self.length as usize);
+        }
+        0
+    }
 
     #[inline]
     fn packet(&self, _: &mut (), packet: &mut Packet) {

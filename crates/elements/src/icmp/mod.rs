@@ -15,9 +15,9 @@ use castanet_element::class::*;
 /// The classes of this room.
 pub static CLASSES: &[Class] = &[
     per_packet::<TransportCheck<check_icmp_header::CheckICMPHeader>>().acts_on("ip"),
-    per_packet::<icmp_error::ICMPError>(),
+    per_packet::<icmp_error::ICMPError>().with_few_packets(),
     per_packet::<icmp_ip_encap::ICMPIPEncap>(),
     per_packet::<icmp_ping_encap::ICMPPingEncap>(),
-    per_packet::<icmp_ping_responder::ICMPPingResponder>(),
+    per_packet::<icmp_ping_responder::ICMPPingResponder>().with_few_packets(),
     duplex::<icmp_ping_source::ICMPPingSource>(),
 ];

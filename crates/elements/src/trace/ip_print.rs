@@ -136,6 +136,11 @@ impl PerBatch for IPPrint {
     type Local = LineWriter;
     type Fate = ();
     const SHARED: bool = true;
+    const CAN_PASS_BURST: bool = true;
+
+    fn burst_effect(&self, _: &BurstSummary) -> BurstEffect {
+        if self.active { BurstEffect::Keeps } else { BurstEffect::Passes }
+    }
 
     fn can_take_state(&self, before: &IPPrint) -> bool {
         self.outfile == before.outfile

@@ -93,6 +93,11 @@ impl PerBatch for Print {
     type On = on::Any;
     type Local = ();
     type Fate = ();
+    const CAN_PASS_BURST: bool = true;
+
+    fn burst_effect(&self, _: &BurstSummary) -> BurstEffect {
+        if self.active { BurstEffect::Keeps } else { BurstEffect::Passes }
+    }
 
     fn batch(&self, _: &mut (), _: usize, batch: Batch, cx: &mut Cx) {
         let packets = if self.active { batch.as_slice() } else { &[] };

@@ -269,7 +269,7 @@ impl ToDevice {
     }
 
     /// Forwards up to `max` packets from the interface `from` without inspection; how many.
-    /// Forwards none while packets wait, which would be overtaken, or while the interface is missing: `None`.
+    /// Forwards none while packets wait, which would be overtaken. `None` while the interface is missing.
     pub(super) fn pass(
         &self,
         local: &mut ToDeviceState,
@@ -277,7 +277,10 @@ impl ToDevice {
         max: usize,
         cx: &mut Cx,
     ) -> Option<PacketTotals> {
-        let to = local.device.get_mut().filter(|_| local.waiting.len() == 0)?;
+        let to = local.device.get_mut()?;
+        if local.waiting.len() > 0 {
+            return Some(PacketTotals::default());
+        }
         let passed = from.pass(to, max);
         if passed.packets > 0 {
             cx.count_consumed(passed.packets as usize);

@@ -310,7 +310,7 @@ impl ToDPDKDevice {
 
     /// Forwards up to `max` packets from the port `from` without making packets of them, but for their bytes
     /// that `handler` handles; how many went this way. Those that `handler` refuses are added to `refused`.
-    /// Receives none while packets wait, which would be overtaken, or while the device is missing: `None`.
+    /// Receives none while packets wait, which would be overtaken. `None` while the device is missing.
     pub(super) fn pass(
         &self,
         local: &mut ToDPDKDeviceState,
@@ -320,7 +320,10 @@ impl ToDPDKDevice {
         cx: &mut Cx,
     ) -> Option<PacketTotals> {
         let mut unsent = Batch::new();
-        let to = local.device.get_mut().filter(|_| local.waiting.len() == 0)?;
+        let to = local.device.get_mut()?;
+        if local.waiting.len() > 0 {
+            return Some(PacketTotals::default());
+        }
         let others = OtherPackets { unsent: &mut unsent, refused };
         let mut totals = from.forward(to, cx.pool(), others, max, handler);
         cx.count_consumed(totals.packets as usize);

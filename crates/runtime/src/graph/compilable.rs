@@ -5,7 +5,8 @@
 //! of its own. Of the paths in the graph the longest is taken first, as [`fuse::find`](super::fuse::find)
 //! does with chains that are compiled. A path goes on behind an element with several outputs only
 //! where one of them has a longer path behind it than all others: most packets may then be taken to
-//! go there. Where a path ends at such an element, outputs with the same classes behind them become the
+//! go there. No path goes on into an element to which more than few packets come from elsewhere, too
+//! ([`entries`](super::entries)). Where a path ends at such an element, outputs with the same classes behind them become the
 //! branches of its chain.
 
 use super::Graph;

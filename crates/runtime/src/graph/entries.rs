@@ -1,8 +1,7 @@
 //! The edges by which most packets come to an element.
 //!
-//! Packets that leave an element by another exit than its first are few, where its class says what its exits are:
-//! `DecIPTTL` sends packets whose time is over to an `ICMPError`, and this sends errors back into the routing table. So a
-//! chain may go on past an input to which such packets come, too: they visit its elements one by one.
+//! Classes say of which elements few of a router's packets come: `ICMPError` sends errors about some packets back into the
+//! routing table. A chain may go on past an input to which such packets come, too: they visit its elements one by one.
 
 use super::Graph;
 use castanet_element::class::Role;
@@ -10,7 +9,7 @@ use castanet_element::class::Role;
 /// By element: the index of the edge by which most packets come to it; `None` if that is none or several.
 pub(super) fn main_entries(graph: &Graph) -> Vec<Option<usize>> {
     let is_common = common_elements(graph);
-    let is_main = |edge: &usize| is_common[graph.edges[*edge].from.node] && !is_rare(graph, *edge);
+    let is_main = |&edge: &usize| is_common[graph.edges[edge].from.node];
     let main = |entering: &Vec<usize>| {
         let all = entering.iter().copied();
         only(all.clone()).or_else(|| only(all.filter(is_main)))
@@ -23,7 +22,7 @@ fn only(mut edges: impl Iterator<Item = usize>) -> Option<usize> {
     edges.next().filter(|_| edges.next().is_none())
 }
 
-/// By element: whether packets come to it by other ways than by rare exits.
+/// By element: whether many packets may leave it: they come to it by others than elements which few leave.
 fn common_elements(graph: &Graph) -> Vec<bool> {
     let mut is_common = vec![false; graph.elements.len()];
     let makes = |&element: &usize| {
@@ -32,17 +31,10 @@ fn common_elements(graph: &Graph) -> Vec<bool> {
     };
     let mut reached: Vec<usize> = (0..graph.elements.len()).filter(makes).collect();
     while let Some(element) = reached.pop() {
-        if std::mem::replace(&mut is_common[element], true) {
-            continue;
+        let emits_few = graph.elements[element].class.emits_few;
+        if !emits_few && !std::mem::replace(&mut is_common[element], true) {
+            reached.extend(graph.out_edges(element).map(|edge| edge.to.node));
         }
-        let leaving = graph.leaving[element].iter().filter(|&&edge| !is_rare(graph, edge));
-        reached.extend(leaving.map(|&edge| graph.edges[edge].to.node));
     }
     is_common
-}
-
-/// Whether few packets leave by an edge, by what the class says about its exit.
-fn is_rare(graph: &Graph, edge: usize) -> bool {
-    let from = graph.edges[edge].from;
-    from.port != 0 && !graph.elements[from.node].class.open_outputs
 }

@@ -2,7 +2,7 @@
 //!
 //! A chain is the longest path through the graph whose classes are those of a compiled chain
 //! ([`castanet_element::node::fused`]), in order. It does not go on into an element to which
-//! packets also come from elsewhere, so no element is in two chains. Where the compiled chain divides
+//! more than few packets ([`entries`](super::entries)) also come from elsewhere; no element is in two chains. Where the compiled chain divides
 //! at its last element, all outputs are followed whose classes are those of its branches.
 
 use super::Graph;

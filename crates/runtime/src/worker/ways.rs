@@ -15,7 +15,9 @@ pub(crate) struct BypassWays {
     /// That of the last loan.
     current: usize,
     strays: Strays,
-    /// Loans in a row that it has not taken.
+    /// By way: the strays that could take it.
+    candidates: Vec<usize>,
+    /// Loans in a row that the current one has not taken.
     refusals: u32,
 }
 
@@ -65,12 +67,14 @@ impl Strays {
 impl BypassWays {
     /// These, at least one.
     pub(crate) fn new(paths: Vec<BypassPath>) -> BypassWays {
-        BypassWays { paths, current: 0, strays: Strays::default(), refusals: 0 }
+        let candidates = vec![0; paths.len()];
+        BypassWays { paths, current: 0, strays: Strays::default(), candidates, refusals: 0 }
     }
 
     /// Forgets the ways past elements of which `is_fit` is not true; `false` if none is left.
     pub(super) fn retain(&mut self, is_fit: impl Fn(usize) -> bool) -> bool {
         self.paths.retain(|path| path.elements().all(&is_fit));
+        self.candidates.truncate(self.paths.len());
         self.turn_to(0);
         !self.paths.is_empty()
     }
@@ -84,8 +88,9 @@ impl BypassWays {
     #[inline]
     pub(super) fn begin(&mut self) -> (&mut BypassPath, &mut Strays) {
         if self.strays.all >= PACKETS {
-            if self.strays.packets > 0 {
-                self.choose();
+            let stay = self.strays.all - self.strays.packets;
+            if self.strays.packets > stay {
+                self.choose(stay);
             }
             self.strays.clear();
         }
@@ -101,17 +106,16 @@ impl BypassWays {
         }
     }
 
-    /// Turns to the way of most strays, if those are more than the packets that stay.
+    /// Turns to the way of most strays, if those are more than the packets that `stay`.
     #[cold]
-    fn choose(&mut self) {
-        let stay = self.strays.all - self.strays.packets;
-        let mut packets = vec![0; self.paths.len()];
+    fn choose(&mut self, stay: usize) {
+        self.candidates.fill(0);
         for group in &self.strays.groups {
             if let Some(way) = self.way_of(group) {
-                packets[way] += group.packets;
+                self.candidates[way] += group.packets;
             }
         }
-        let most = packets.iter().zip(0..).max_by_key(|(packets, _)| **packets);
+        let most = self.candidates.iter().zip(0..).max_by_key(|(packets, _)| **packets);
         if let Some((_, way)) = most.filter(|(packets, _)| **packets > stay) {
             self.turn_to(way);
         }

@@ -218,6 +218,17 @@ impl PerPacket for Count {
     }
 }
 
+/// Passes packets on, of which its class says that they are few.
+#[derive(Element)]
+struct Few;
+
+impl PerPacket for Few {
+    type On = on::Any;
+    type Local = ();
+    type Fate = ();
+    fn packet(&self, _: &mut (), _: &mut Packet) {}
+}
+
 /// Panics at every so many packets.
 #[derive(Element)]
 struct Trip {
@@ -520,6 +531,7 @@ pub(crate) static CLASSES: &[Class] = &[
     source::<First>(),
     source::<Fumble>(),
     per_packet::<Count>(),
+    per_packet::<Few>().with_few_packets(),
     per_packet::<Trip>(),
     per_packet::<Part>(),
     per_packet::<Deal>(),

@@ -91,8 +91,8 @@ fn an_element_that_packets_come_to_from_two_sides_begins_a_row() {
 }
 
 #[test]
-fn packets_of_rare_exits_come_back_into_a_row() {
-    for back in ["p[1] -> w", "p[1] -> k :: Count -> w"] {
+fn few_packets_that_come_back_do_not_end_a_row() {
+    for back in ["p[1] -> Few -> w", "p[1] -> Few -> Count -> w"] {
         let mut router = same(&format!(
             "Make(3200) -> Order(false) -> p :: Part(7) -> w :: Weigh(1000000) -> c :: Count -> d :: Deal -> End;
              d[1] -> End; {back}"
@@ -103,12 +103,23 @@ fn packets_of_rare_exits_come_back_into_a_row() {
         assert_eq!(number(&mut router, "c.count"), 3200 - unlucky, "{back}");
         clean(router);
     }
-    // A ring of rare exits has no beginning, and what comes by it is rare, too.
+    // To the element that divides, and into a branch: before packets of other branches or behind them.
+    for place in ["s", "w1", "c1"] {
+        let text = branching(3, 3, |_| 1_000_000).replace("p0[1] -> End;", "");
+        let text = format!("{text} p0[1] -> Few -> {place}");
+        let mut router = build_fused(&text, 1);
+        router.settle(2000);
+        balance(&mut router);
+        assert_eq!(total(&mut router, "w", "batched", 3) > 0, place != "c1", "{place}");
+        assert!(total(&mut router, "c", "count", 3) > 2500, "{place}");
+        clean(router);
+    }
+    // Where others come back, too, each element is visited by itself behind them.
     let mut router = same(
         "Make(3200) -> Order(false) -> p :: Part(7) -> w :: Weigh(1000000) -> c :: Count -> d :: Deal -> End;
-         d[1] -> End; p[1] -> End; r :: Part(3) -> End; r[1] -> s :: Part(3) -> w; s[1] -> r",
+         d[1] -> End; p[1] -> Count -> w",
     );
-    assert_eq!(number(&mut router, "w.batched"), 0);
+    assert_eq!(number(&mut router, "w.batched"), 3200 - number(&mut router, "p.drops.unlucky"));
     clean(router);
 }
 
