@@ -205,7 +205,8 @@ fn classifier(from: &str, to: &str) -> String {
     format!("{from} -> c :: Classifier(12/0806, {nets}-); {exits}")
 }
 
-/// A router as users of Click write it: the next hop is a gateway, whose Ethernet address an `ARPQuerier` knows.
+/// A router as users of Click write it: the next hop is a gateway, whose Ethernet address an `ARPQuerier` knows. The timer of
+/// this element would keep simulated time running for ever.
 fn router_arp(from: &str, to: &str) -> String {
     format!(
         "{from} -> c :: Classifier(12/0806 20/0002, 12/0800, -) -> [1] q :: ARPQuerier(10.0.0.1, 02:00:00:00:01:01,
@@ -214,7 +215,7 @@ fn router_arp(from: &str, to: &str) -> String {
            -> DropBroadcasts -> same :: PaintTee(2) -> options :: IPGWOptions(10.0.0.1) -> FixIPSrc(10.0.0.1)
            -> ttl :: DecIPTTL -> fragments :: IPFragmenter(1500) -> q -> {to};
          same[1] -> Discard; options[1] -> Discard; ttl[1] -> Discard; fragments[1] -> Discard; q[1] -> Discard;
-         Script(write q.insert 10.0.0.2 02:00:00:00:01:02);"
+         Script(write q.insert 10.0.0.2 02:00:00:00:01:02, wait 10m, stop);"
     )
 }
 
