@@ -247,11 +247,11 @@ fn elements_that_do_nothing_now_and_marks() {
             "{mark} -> c :: IPClassifier(udp, ether src 2:0:0:0:0:1, -) -> k; c[1] -> k; c[2] -> o"
         )
     };
-    agree(&marked("MarkMACHeader(0, 14)"), &[]);
     agree(&marked("MarkMACHeader -> MarkIPHeader(14)"), &[]);
-    // A header that begins elsewhere than the packet did.
-    assert_eq!(lent(&marked("MarkMACHeader(2, 12)"), &[], 1), 0);
-    assert_eq!(lent("Strip(4) -> MarkMACHeader(0, 10) -> Unstrip(4) -> k", &[], 1), 0);
+    // With a network header behind it, and where the header begins elsewhere than the packet did.
+    assert_eq!(lent(&marked("MarkMACHeader(0, 14)"), &[], 1), 0);
+    assert_eq!(lent(&marked("MarkMACHeader(2)"), &[], 1), 0);
+    assert_eq!(lent("Strip(4) -> MarkMACHeader -> Unstrip(4) -> k", &[], 1), 0);
 }
 
 #[test]
@@ -420,7 +420,9 @@ fn next_hops_get_their_ethernet_addresses() {
     // One is queried for: its packets wait.
     let queries = [&COUNTS[..], &["q.queries"]].concat();
     assert!(lent(&querier("10.0.1.0/24 0", &hosts[1..]), &queries, 1) > 200);
-    assert_eq!(lent(&querier("10.0.1.0/24 0", &hosts[1..]), &queries, 32), 0);
+    // Few long bursts have no packet to it.
+    let long = lent(&querier("10.0.1.0/24 0", &hosts[1..]), &queries, 32);
+    assert!(long < 400, "{long}");
     // Without an address of its own, and without room for the header.
     let stopped =
         querier("10.0.1.0/24 0", &hosts).replacen("Script(", "Script(write q.ipaddr 0.0.0.0, ", 1);

@@ -38,18 +38,12 @@ impl PerPacket for MarkMACHeader {
     const BYTE_ACCESS: ByteAccess = ByteAccess::Moves;
 
     fn byte_length(&self) -> Option<usize> {
-        (self.offset == 0).then_some(self.length as usize)
+        (self.offset == 0 && self.length == 0).then_some(0)
     }
 
     fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
         // The link header of packets without descriptors is where they were received.
-        if !bytes.is_at_start() {
-            return none_taken(fates);
-        }
-        if self.length > 0 {
-            bytes.mark_network(self.length as usize);
-        }
-        0
+        if bytes.is_at_start() { 0 } else { none_taken(fates) }
     }
 
     #[inline]
