@@ -37,7 +37,7 @@ fn config() -> String {
     rest.to_owned() + &ports
 }
 
-/// What was done, which must have succeeded.
+/// The result of a step that must succeed.
 fn check<T>(done: castanet_lab::Result<T>) -> T {
     done.unwrap_or_else(|error| panic!("{error}"))
 }

@@ -195,7 +195,7 @@ impl Search<'_> {
             ByteAccess::None => return None,
             access => Passage::Handled(access),
         };
-        // One that decides by what others write would come too late. What comes in by other inputs is handled otherwise.
+        // One that decides by what others write would come too late. Packets of other inputs are handled otherwise.
         let is_fit = match passage {
             Passage::AsBursts => !self.is_unknown(),
             _ => !(passage.reads() && self.writes()),

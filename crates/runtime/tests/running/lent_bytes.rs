@@ -213,7 +213,7 @@ impl PerPacket for LentFilter {
 #[element(ports = "2/1")]
 struct LentBatch;
 
-/// What has come.
+/// Counts of packets and loans.
 #[derive(Default, Local)]
 struct LentBatchState {
     /// The time of the last loan, in nanoseconds.
