@@ -205,8 +205,8 @@ fn classifier(from: &str, to: &str) -> String {
     format!("{from} -> c :: Classifier(12/0806, {nets}-); {exits}")
 }
 
-/// A router as users of Click write it: the next hop is a gateway, whose Ethernet address an `ARPQuerier` knows. The timer of
-/// this element would keep simulated time running for ever.
+/// A router as users of Click write it: the next hop is a gateway, whose Ethernet address an `ARPQuerier` knows. The
+/// script ends simulated time, in which the timer of that element never ends.
 fn router_arp(from: &str, to: &str) -> String {
     format!(
         "{from} -> c :: Classifier(12/0806 20/0002, 12/0800, -) -> [1] q :: ARPQuerier(10.0.0.1, 02:00:00:00:01:01,

@@ -167,14 +167,8 @@ impl PlainCheck {
     #[inline(always)]
     pub fn check(self, bytes: &[u8]) -> Option<(u16, Ipv4Addr)> {
         let (header, _) = Ipv4Header::from_prefix(bytes)?;
-        self.check_header(header, bytes.len())
-    }
-
-    /// The same for the header of a packet that has so many bytes from there on.
-    #[inline(always)]
-    pub fn check_header(self, header: &Ipv4Header, length: usize) -> Option<(u16, Ipv4Addr)> {
         let total_len = header.total_len();
-        let fits = usize::from(total_len) <= length;
+        let fits = usize::from(total_len) <= bytes.len();
         if !header.is_plain() || total_len < Ipv4Header::LEN as u16 || !fits {
             return None;
         }

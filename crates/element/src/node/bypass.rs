@@ -10,8 +10,10 @@ impl Cx<'_> {
     /// Lends a source the element to which its packets go, so that it can hand over packets that have no
     /// descriptors. `pass` has the `Cx` of the receiving element, and the elements between the two that handle bytes,
     /// if there are any: it must call these for each burst. It answers how many packets went from one to the other,
-    /// which the elements between the two count; `None` if the receiving element takes none now. `None` then, and unless the graph allows it
-    /// ([`Class::with_bypass`](crate::class::Class::with_bypass),
+    /// which the elements between the two count, or `None` if the receiving element takes none now.
+    ///
+    /// The method answers the same; also `None` where an element between the two needs descriptors now, the graph does not
+    /// allow it ([`Class::with_bypass`](crate::class::Class::with_bypass),
     /// [`Class::with_lent_bytes`](crate::class::Class::with_lent_bytes)), or while cycles are counted for each element.
     pub fn bypass<E: PerBatch>(
         &mut self,

@@ -1,9 +1,9 @@
 //! Step: elements that run as fused chains.
 //!
 //! A chain is the longest path through the graph whose classes are those of a compiled chain
-//! ([`castanet_element::node::fused`]), in order. It does not go on into an element to which
-//! more than few packets ([`entries`](super::entries)) also come from elsewhere; no element is in two chains. Where the compiled chain divides
-//! at its last element, all outputs are followed whose classes are those of its branches.
+//! ([`castanet_element::node::fused`]), in order. It does not go on into an element to which more than
+//! few packets also come from elsewhere ([`entries`](super::entries)); no element is in two chains. Where
+//! the compiled chain divides at its last element, all outputs are followed whose classes are those of its branches.
 
 use super::Graph;
 use super::assign::Assignment;
