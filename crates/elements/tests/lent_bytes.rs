@@ -128,6 +128,8 @@ fn frame(n: u64) -> Vec<u8> {
         ip.set_protocol(protocol);
         ip.set_src(Ipv4Addr::new(10, 0, 0, random.below(8) as u8));
         ip.set_dst(Ipv4Addr::new(10, 0, 1, random.below(8) as u8));
+        // Some are fragments, which have no ports.
+        ip.set_fragment_offset(if n.is_multiple_of(19) { 8 * (n % 37) as usize } else { 0 });
         ip.update_checksum(&[]);
         let pseudo: Sum = ip.pseudo(segment.len());
         if protocol == ip_proto::TCP {
@@ -219,6 +221,9 @@ fn elements_of_ethernet() {
         &[],
     );
     agree("h :: HashSwitch(26, 8) -> k; h[1] -> k; h[2] -> o; h[3] -> k", &[]);
+    agree("h :: HashSwitch(30, 4) -> k; h[1] -> o", &[]);
+    // Not all packets have these bytes.
+    agree("h :: HashSwitch(56, 8) -> k; h[1] -> o", &[]);
     agree("h :: HashSwitch(OFFSET 26, LENGTH 3) -> k; h[1] -> k; h[2] -> o", &[]);
     // Packets leave behind a counter: then the burst is not lent, but each of single packets.
     let path = "a :: Counter -> c :: Classifier(11/00, -) -> o; c[1] -> b :: Counter -> k";
@@ -278,6 +283,11 @@ fn elements_of_ip() {
     let rules = "deny src host 10.0.0.3, allow udp and ttl > 1, deny tcp and dst port > 9000, allow ip proto tcp";
     agree(&format!("MarkIPHeader(14) -> IPFilter({rules}) -> k"), &[]);
     agree(&format!("Strip(14) -> CheckIPHeader -> IPFilter({rules}) -> Unstrip(14) -> k"), &[]);
+    let ports =
+        "deny src port < 32, 1 dst port > 9000 or ip frag, 0 icmp type 4, 1 tcp opt syn, 0 all";
+    for check in ["CheckIPHeader(OFFSET 14)", "MarkIPHeader(14)"] {
+        agree(&format!("{check} -> p :: IPFilter({ports}) -> k; p[1] -> o"), &[]);
+    }
     let many: String =
         (0..60).map(|n| format!("1 dst host 10.{n}.1.{} and src port {n}, ", n % 8)).collect();
     agree(

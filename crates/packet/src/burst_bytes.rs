@@ -269,6 +269,34 @@ impl<'a> BurstBytes<'a> {
         (start, self.least_end - start)
     }
 
+    /// Writes the four bytes at `offset` of each packet, as they are in memory, into `words`: of as many packets as there are
+    /// words, from number `first` on. `false`, and nothing is done, if the shortest packet ends before, or there are fewer packets.
+    #[inline(always)]
+    pub fn load_words(&self, offset: usize, first: usize, words: &mut [u32]) -> bool {
+        self.load_words_at(self.start + offset, first, words)
+    }
+
+    /// The same, with `offset` from the network header on; `false` if packets have none.
+    #[inline(always)]
+    pub fn load_network_words(&self, offset: usize, first: usize, words: &mut [u32]) -> bool {
+        self.network.is_some_and(|network| self.load_words_at(network + offset, first, words))
+    }
+
+    /// The same, with an offset in the buffers, at or behind the start of the packets.
+    #[inline(always)]
+    fn load_words_at(&self, at: usize, first: usize, words: &mut [u32]) -> bool {
+        let buffers = self.buffers[..self.count].get(first..);
+        let Some(buffers) = buffers.and_then(|it| it.get(..words.len())) else { return false };
+        if at + size_of::<u32>() > self.least_end {
+            return false;
+        }
+        for (word, buffer) in words.iter_mut().zip(buffers) {
+            // SAFETY: as in `iter`; the four bytes end before `least_end`.
+            *word = unsafe { buffer.add(at).cast::<u32>().read_unaligned() };
+        }
+        true
+    }
+
     /// Gives packets the destination annotations that `next_hop` answers for those that they have, and for the items of
     /// `with`, one for each packet: 0 where they stay. `false`, and nothing is done, if it is not known which they have.
     #[inline(always)]
@@ -388,8 +416,6 @@ impl<'a> BurstBytes<'a> {
             return false;
         }
         let at = self.start + offset;
-        // SAFETY: `new`'s caller answers for the bytes, which end at `least_end` or later.
-        let bytes = |buffer: NonNull<u8>| unsafe { buffer.add(at).cast::<[u8; N]>().as_ref() };
         let (first, count) = (i32x4::splat(at as i32), self.count);
         let mut odd = i32x4::splat(0);
         // One place where `decide` is called: it is part of this loop then.
@@ -397,7 +423,9 @@ impl<'a> BurstBytes<'a> {
             let buffers = four(&self.buffers[number..count]);
             let ends = i32x4::new(four(&self.ends[number..count]).map(u32::cast_signed));
             let lengths = ends - first;
-            let answers = decide(number, buffers.map(bytes), lengths) & i32x4::splat(i32::MAX);
+            // SAFETY: `new`'s caller answers for the bytes, which end at `least_end` or later.
+            let bytes = unsafe { bytes_of_four(buffers, at) };
+            let answers = decide(number, bytes, lengths) & i32x4::splat(i32::MAX);
             let cut = first + answers.cmp_gt(lengths).blend(lengths, answers);
             odd |= cut ^ ends;
             let cut = cut.to_array().map(i32::cast_unsigned);
@@ -472,6 +500,26 @@ impl<'a> BurstBytes<'a> {
         self.buffers[kept..self.count].copy_from_slice(&leaving[..left]);
         self.count = kept;
         self.measure();
+    }
+}
+
+/// The bytes at an offset of four buffers. No closure, which would stay a function of its own where it has several callers.
+///
+/// # Safety
+/// Each buffer has these bytes, and nobody writes to them for `'b`.
+#[inline(always)]
+unsafe fn bytes_of_four<'b, const N: usize>(
+    [a, b, c, d]: [NonNull<u8>; 4],
+    at: usize,
+) -> [&'b [u8; N]; 4] {
+    // SAFETY: the caller answers for the bytes.
+    unsafe {
+        [
+            a.add(at).cast().as_ref(),
+            b.add(at).cast().as_ref(),
+            c.add(at).cast().as_ref(),
+            d.add(at).cast().as_ref(),
+        ]
     }
 }
 
@@ -565,6 +613,29 @@ mod tests {
                     .unwrap()
                     .all(|(link, it)| &link[2..] == it && link[0] == 0)
             );
+        });
+    }
+
+    #[test]
+    fn words_are_loaded_where_all_packets_have_them() {
+        BurstBytes::lend(&mut packets(), |bytes| {
+            let word = |at: u8| u32::from_ne_bytes([at, at + 1, at + 2, at + 3]);
+            let mut words = [0; 3];
+            assert!(bytes.load_words(0, 0, &mut words) && words == [word(0); 3]);
+            let before = words;
+            assert!(!bytes.load_words(1, 0, &mut words), "the shortest has four bytes");
+            assert!(!bytes.load_words(0, 1, &mut words), "the last is missing");
+            assert!(!bytes.load_words(0, 4, &mut words[..0]), "there is no fifth");
+            assert!(!bytes.load_network_words(0, 0, &mut words), "nothing is marked");
+            assert_eq!(words, before);
+            bytes.retain(|number| number != 1);
+            bytes.strip(1);
+            bytes.mark_network(1);
+            assert!(
+                bytes.load_words(0, 1, &mut words[..1]) && words == [word(1), before[1], before[2]]
+            );
+            assert!(bytes.load_network_words(0, 0, &mut words[..2]) && words[..2] == [word(2); 2]);
+            assert!(!bytes.load_network_words(1, 0, &mut words[..2]));
         });
     }
 

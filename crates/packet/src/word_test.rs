@@ -1,6 +1,10 @@
 //! A test of four bytes of a packet.
 
+use crate::BurstBytes;
 use crate::packet::Packet;
+
+/// Packets of a burst whose words are loaded before any is compared.
+const WORDS: usize = 32;
 
 /// A comparison of four bytes of a packet with a value under a mask. Shorter packets do not pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +36,19 @@ impl WordTest {
         let word = bytes.get(usize::from(self.offset)..).and_then(<[u8]>::first_chunk);
         word.is_some_and(|word| u32::from_ne_bytes(*word) & self.mask == self.value)
     }
+
+    /// Whether all packets of a burst pass.
+    #[inline]
+    pub fn passes_burst(&self, bytes: &BurstBytes) -> bool {
+        let mut words = [0; WORDS];
+        (0..bytes.packets()).step_by(WORDS).all(|first| {
+            let words = &mut words[..WORDS.min(bytes.packets() - first)];
+            let are_loaded = bytes.load_words(self.offset.into(), first, words);
+            // Without a branch for each: several words are looked at together.
+            let odd = words.iter().fold(0, |odd, word| odd | (word & self.mask ^ self.value));
+            are_loaded && odd == 0
+        })
+    }
 }
 
 #[cfg(test)]
@@ -46,6 +63,24 @@ mod tests {
         assert!(!passes(&[1, 2, 8, 1, 5, 6]));
         assert!(!passes(&[1, 2, 8, 0, 5]));
         assert!(!passes(&[]));
+    }
+
+    #[test]
+    fn a_burst_passes_if_all_its_packets_do() {
+        let test = WordTest::new(2, 0xffff_0000, 0x0800_0000);
+        for count in [0, 1, WORDS - 1, WORDS, WORDS + 1, 3 * WORDS + 2] {
+            let mut packets = vec![vec![1, 2, 8, 0, 5, 6]; count];
+            assert!(BurstBytes::lend(&mut packets, |bytes| test.passes_burst(bytes)));
+            for odd in [&[1, 2, 8, 1, 5, 6][..], &[1, 2, 8, 0, 5]] {
+                for place in (0..count).rev().step_by(7) {
+                    let mut packets = packets.clone();
+                    packets[place] = odd.to_vec();
+                    assert!(!BurstBytes::lend(&mut packets, |bytes| test.passes_burst(bytes)));
+                }
+            }
+        }
+        let mut packets = vec![vec![0; 9]];
+        assert!(!BurstBytes::lend(&mut packets, |bytes| WordTest::NONE.passes_burst(bytes)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ flags="--edition 2021 --target wasm32-unknown-unknown -C opt-level=3 -C panic=ab
 $rustc $flags --crate-type rlib --crate-name castanet_wasm_sdk ../rust/src/lib.rs \
     --out-dir "$folder"
 for source in *.rs; do
-    $rustc $flags --crate-type cdylib -C strip=symbols -C link-arg=-zstack-size=16384 \
+    $rustc $flags --crate-type cdylib -C strip=symbols -C link-arg=-zstack-size=65536 \
         --extern castanet_wasm_sdk="$folder/libcastanet_wasm_sdk.rlib" \
         "$source" -o "$folder/${source%.rs}.wasm"
 done

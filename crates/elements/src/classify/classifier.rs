@@ -1,6 +1,6 @@
 //! `Classifier`: chooses the output by patterns of bytes.
 
-use super::warn_of_unused;
+use super::{lent_words, warn_of_unused};
 use castanet_element::packet::WordTest;
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Pattern, Program, Rule, word};
@@ -128,8 +128,7 @@ impl PerPacket for Classifier {
 
     #[inline]
     fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
-        let is_first = bytes.iter().all(|bytes| self.sufficient_test(0).passes_bytes(bytes));
-        if is_first { 0 } else { self.program.outputs_of_bytes(bytes.iter(), fates) }
+        lent_words::outputs(&self.program, self.sufficient_test(0), bytes, fates)
     }
 
     #[inline]

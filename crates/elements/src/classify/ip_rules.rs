@@ -1,6 +1,6 @@
 //! The elements of `IPFilter` and `IPClassifier`: rules, and the program compiled from them.
 
-use super::warn_of_unused;
+use super::{lent_words, warn_of_unused};
 use castanet_element::fate::{self, NOT_TAKEN, none_taken};
 use castanet_element::prelude::*;
 use castanet_kit::classify::{ClickProgram, Lookups, Program, Rule, RuleError, word};
@@ -174,6 +174,9 @@ where
         fates: &mut [u8],
     ) -> u8 {
         let (program, lookups) = (&self.program, &mut state.0);
+        if let Some(bits) = lent_words::outputs_of_headers(program, bytes, fates) {
+            return bits;
+        }
         let links = program.needs_link().then_some(());
         if let Some(packets) = links.and_then(|()| bytes.link_and_network()) {
             bytes.link_and_network().into_iter().for_each(|all| program.look_up(all, lookups));

@@ -5,6 +5,7 @@ pub mod classifier;
 pub mod ip_classifier;
 pub mod ip_filter;
 pub mod ip_rules;
+mod lent_words;
 mod rule_file;
 
 use castanet_element::class::*;

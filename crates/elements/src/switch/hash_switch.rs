@@ -1,5 +1,6 @@
 //! `HashSwitch`: chooses the output by a hash of bytes of the packet.
 
+use super::hash_words;
 use castanet_element::fate;
 use castanet_element::prelude::*;
 use castanet_element::wire::bits;
@@ -72,7 +73,7 @@ pub(super) fn output_count(max: Option<u32>, outputs: usize) -> Result<u8, ArgEr
 
 /// The bits of a hash that are the output.
 #[inline(always)]
-fn masked(sum: u32, mask: u8) -> u8 {
+pub(super) fn masked(sum: u32, mask: u8) -> u8 {
     (sum ^ (sum >> 4)) as u8 & mask
 }
 
@@ -138,7 +139,8 @@ impl PerPacket for HashSwitch {
 
     #[inline]
     fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
-        if !self.decide_together(bytes.iter(), fates) {
+        let (range, mask) = (self.start..self.end, self.mask);
+        if !mask.is_some_and(|mask| hash_words::decide(range, mask, bytes, fates)) {
             let outputs = bytes.iter().map(|packet| self.output(packet).index());
             fates.iter_mut().zip(outputs).for_each(|(fate, output)| *fate = output);
         }
@@ -168,6 +170,22 @@ mod tests {
             let single = packets.iter_mut().map(|packet| switch.packet(&mut (), packet).index());
             assert_eq!(single.collect::<Vec<u8>>(), fates, "{length} bytes, {outputs} outputs");
             assert!((0..outputs).all(|output| fates.contains(&output)));
+            // Those of bytes alone have all that is asked for.
+            let mut whole: Vec<_> = (0..=u8::MAX).map(bytes).collect();
+            whole.retain(|bytes| bytes.len() >= switch.end);
+            let expected: Vec<u8> = whole
+                .iter()
+                .map(|bytes| switch.packet(&mut (), &mut Packet::from_bytes(bytes)).index())
+                .collect();
+            for count in [1, 3, 63, 64, 65, whole.len()] {
+                let mut fates = vec![Port::DROP.index(); count];
+                let bits = BurstBytes::lend(&mut whole[..count], |bytes| {
+                    assert!(hash_words::decide(3..switch.end, outputs - 1, bytes, &mut fates));
+                    switch.handle_bytes(&mut (), bytes, &mut fates)
+                });
+                assert_eq!(fates, expected[..count], "{length} bytes, {outputs} outputs");
+                assert_eq!(bits, fates.iter().fold(0, |bits, fate| bits | fate));
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod bypass;
 pub mod hash_switch;
+mod hash_words;
 pub mod hub;
 pub mod input_switch;
 pub mod ip_rr_switch;

@@ -105,6 +105,12 @@ fn to_option(output: u8) -> Option<u8> {
     (output != NO_OUTPUT).then_some(output)
 }
 
+/// The bits that are set in any.
+#[inline(always)]
+fn bits(outputs: &[u8]) -> u8 {
+    outputs.iter().fold(0, |bits, output| bits | output)
+}
+
 impl Program {
     /// No output: the packet is dropped. Output 255 cannot be distinguished from it.
     pub const NONE: u8 = NO_OUTPUT;
@@ -187,7 +193,21 @@ impl Program {
                 .zip(packets)
                 .for_each(|(output, packet)| *output = self.output_of_bytes(packet)),
         }
-        outputs.iter().fold(0, |bits, output| bits | output)
+        bits(outputs)
+    }
+
+    /// The outputs of the packets of a burst, of which there are as many as `outputs`, and the bits that are set in any. `load`
+    /// writes the words at an offset of a header, as they are in memory, of as many packets as it has room for, from a number on;
+    /// it answers `false` if a packet of the burst lacks that word. `None`, and nothing is done, for such a burst, one of few packets, and a
+    /// program that has no form for bursts.
+    #[inline(always)]
+    pub fn outputs_of_words(
+        &self,
+        outputs: &mut [u8],
+        load: impl Fn(Base, usize, usize, &mut [u32]) -> bool,
+    ) -> Option<u8> {
+        let vector = self.vector.as_ref().filter(|_| outputs.len() >= vector::FEWEST)?;
+        vector.run_words(outputs, load).then(|| bits(outputs))
     }
 
     /// The number of bytes of a packet on which its output by [`Program::output_of_bytes`] depends, where packets have as

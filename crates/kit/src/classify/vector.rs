@@ -225,6 +225,43 @@ impl VectorProgram {
         }
     }
 
+    /// The outputs of packets, of which there are as many as `outputs`, by words that `load` writes as
+    /// [`Program::outputs_of_words`](super::Program::outputs_of_words) has it; `false`, and nothing is done, if it has none.
+    #[inline(always)]
+    pub(crate) fn run_words(
+        &self,
+        outputs: &mut [u8],
+        load: impl Fn(Base, usize, usize, &mut [u32]) -> bool,
+    ) -> bool {
+        match self.words.len() {
+            0 | 1 => self.run_words_on::<1>(outputs, load),
+            2 => self.run_words_on::<2>(outputs, load),
+            _ => self.run_words_on::<MOST_WORDS>(outputs, load),
+        }
+    }
+
+    /// The same with `N` columns for words, or fewer.
+    #[inline(always)]
+    fn run_words_on<const N: usize>(
+        &self,
+        outputs: &mut [u8],
+        load: impl Fn(Base, usize, usize, &mut [u32]) -> bool,
+    ) -> bool {
+        let mut first = 0;
+        for outputs in outputs.chunks_mut(CHUNK) {
+            let mut columns = [[0; CHUNK]; N];
+            for (column, (base, offset)) in columns.iter_mut().zip(&self.words) {
+                let words = bytemuck::cast_slice_mut(&mut column[..outputs.len()]);
+                if !load(*base, usize::from(*offset), first, words) {
+                    return false;
+                }
+            }
+            self.run_columns(&columns, outputs);
+            first += outputs.len();
+        }
+        true
+    }
+
     /// The outputs of packets by their words, which lie in a column each.
     #[inline(never)]
     fn run_columns<const N: usize>(&self, columns: &[[i32; CHUNK]; N], outputs: &mut [u8]) {

@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use super::graph::Graph;
 use super::table::Lookups;
 use super::tests::{any_packet, expression, headers, ip, linear_search, packet};
-use super::vector::VectorProgram;
-use super::{Pattern, Program, Rule};
+use super::vector::{FEWEST, VectorProgram};
+use super::{Base, Pattern, Program, Rule};
 
 /// The output of packets that are none.
 const NONE: u8 = 77;
@@ -17,6 +17,28 @@ fn outputs(program: &Program, frames: &[Option<(&[u8], &[u8])>]) -> Vec<u8> {
     program.look_up(frames.iter().flatten().copied(), &mut lookups);
     program.outputs_of_frames(frames.iter().copied(), NONE, &mut lookups, &mut outputs);
     outputs
+}
+
+/// The outputs of a burst of packets whose words are loaded for all, where their network headers have no options.
+fn outputs_of_words(program: &Program, packets: &[&[u8]]) -> Option<Vec<u8>> {
+    let load = |base, offset, first: usize, words: &mut [u32]| {
+        let offset = match base {
+            Base::Network | Base::Packet => offset,
+            Base::Transport => 20 + offset,
+            Base::Link => return false,
+        };
+        let has_word = |packet: &&[u8]| packet.len() >= offset + 4;
+        let all = words.iter_mut().zip(&packets[first..]);
+        all.for_each(|(word, packet)| {
+            let bytes = packet.get(offset..).and_then(<[u8]>::first_chunk);
+            *word = bytes.map_or(0, |bytes| u32::from_ne_bytes(*bytes));
+        });
+        packets.iter().all(has_word)
+    };
+    let mut outputs = vec![NONE; packets.len()];
+    let bits = program.outputs_of_words(&mut outputs, load)?;
+    assert_eq!(bits, outputs.iter().fold(0, |bits, output| bits | output));
+    Some(outputs)
 }
 
 /// Rules of these patterns, with their numbers as outputs.
@@ -83,6 +105,19 @@ fn every_form_of_a_step_decides_as_its_tests() {
                     frame.map_or(Some(NONE), |(_, it)| linear_search(rules, headers(&[], it)));
                 assert_eq!(output, expected.unwrap_or(Program::NONE), "{program}\n{frame:?}");
             }
+            let whole: Vec<&[u8]> =
+                packets.iter().map(Vec::as_slice).filter(|it| it.len() == 40).take(count).collect();
+            let expected = whole.iter().map(|it| linear_search(rules, headers(&[], it)));
+            let expected = expected.map(|output| output.unwrap_or(Program::NONE)).collect();
+            let is_burst = whole.len() >= FEWEST;
+            assert_eq!(
+                outputs_of_words(&program, &whole),
+                is_burst.then_some(expected),
+                "{program}"
+            );
+            // One of them lacks a word.
+            let short = [&whole[..], &[&packets[0][..]]].concat();
+            assert_eq!(outputs_of_words(&program, &short), None, "{program}");
         }
     }
 }
@@ -130,9 +165,15 @@ proptest! {
         packets in prop::collection::vec(prop::collection::vec(0u8..2, 0..16), 0..90),
     ) {
         let texts = texts.into_iter().map(|clauses| clauses.join(" ").replace("f?", "f0"));
-        let (together, alone) = outputs_of_bytes(&classifier(texts), &packets);
-        prop_assert_eq!(together, alone);
+        let rules = classifier(texts);
+        let (together, alone) = outputs_of_bytes(&rules, &packets);
+        prop_assert_eq!(&together, &alone);
+        let packets: Vec<&[u8]> = packets.iter().map(Vec::as_slice).collect();
+        if let Some(of_words) = outputs_of_words(&Program::compile(&rules), &packets) {
+            prop_assert_eq!(of_words, alone);
+        }
     }
+
     #[test]
     fn outputs_depend_on_no_bytes_behind_the_length_of_a_program(
         texts in prop::collection::vec(
