@@ -199,6 +199,8 @@ fn agree(path: &str, more: &[&str]) {
         let lent = lent(path, more, burst);
         assert!(lent > 200, "{path}: {burst}: {lent}");
     }
+    // Of so many packets, one is mostly odd: with some elements none are lent.
+    lent(path, more, 150);
 }
 
 /// Asserts that lent bytes make no difference with bursts of this length; how many were lent.
@@ -222,7 +224,7 @@ fn elements_of_ethernet() {
     );
     agree("h :: HashSwitch(26, 8) -> k; h[1] -> k; h[2] -> o; h[3] -> k", &[]);
     agree("h :: HashSwitch(30, 4) -> k; h[1] -> o", &[]);
-    // Not all packets have these bytes.
+    // A burst with a packet that lacks these bytes is not lent.
     agree("h :: HashSwitch(56, 8) -> k; h[1] -> o", &[]);
     agree("h :: HashSwitch(OFFSET 26, LENGTH 3) -> k; h[1] -> k; h[2] -> o", &[]);
     // Packets leave behind a counter: then the burst is not lent, but each of single packets.
@@ -283,8 +285,7 @@ fn elements_of_ip() {
     let rules = "deny src host 10.0.0.3, allow udp and ttl > 1, deny tcp and dst port > 9000, allow ip proto tcp";
     agree(&format!("MarkIPHeader(14) -> IPFilter({rules}) -> k"), &[]);
     agree(&format!("Strip(14) -> CheckIPHeader -> IPFilter({rules}) -> Unstrip(14) -> k"), &[]);
-    let ports =
-        "deny src port < 32, 1 dst port > 9000 or ip frag, 0 icmp type 4, 1 tcp opt syn, 0 all";
+    let ports = "deny src port < 32, 1 dst port > 9000 or ip frag, 1 icmp type 4, 0 all";
     for check in ["CheckIPHeader(OFFSET 14)", "MarkIPHeader(14)"] {
         agree(&format!("{check} -> p :: IPFilter({ports}) -> k; p[1] -> o"), &[]);
     }

@@ -269,30 +269,40 @@ impl<'a> BurstBytes<'a> {
         (start, self.least_end - start)
     }
 
-    /// Writes the four bytes at `offset` of each packet, as they are in memory, into `words`: of as many packets as there are
-    /// words, from number `first` on. `false`, and nothing is done, if the shortest packet ends before, or there are fewer packets.
+    /// Writes the four bytes at `offset` of each packet, as they are in memory, into `words`: of as many packets as
+    /// there are words, from number `first` on. `false`, and nothing is done, if the shortest packet ends before, or
+    /// there are fewer packets.
     #[inline(always)]
     pub fn load_words(&self, offset: usize, first: usize, words: &mut [u32]) -> bool {
-        self.load_words_at(self.start + offset, first, words)
+        self.load_words_behind(self.start, offset, first, words)
     }
 
     /// The same, with `offset` from the network header on; `false` if packets have none.
     #[inline(always)]
     pub fn load_network_words(&self, offset: usize, first: usize, words: &mut [u32]) -> bool {
-        self.network.is_some_and(|network| self.load_words_at(network + offset, first, words))
+        let network = self.network;
+        network.is_some_and(|network| self.load_words_behind(network, offset, first, words))
     }
 
-    /// The same, with an offset in the buffers, at or behind the start of the packets.
+    /// The same, with `offset` from one of the buffers on that lies at or behind the first byte that was lent.
     #[inline(always)]
-    fn load_words_at(&self, at: usize, first: usize, words: &mut [u32]) -> bool {
+    fn load_words_behind(
+        &self,
+        from: usize,
+        offset: usize,
+        first: usize,
+        words: &mut [u32],
+    ) -> bool {
         let buffers = self.buffers[..self.count].get(first..);
         let Some(buffers) = buffers.and_then(|it| it.get(..words.len())) else { return false };
-        if at + size_of::<u32>() > self.least_end {
+        let last = self.least_end.checked_sub(from + size_of::<u32>());
+        if last.is_none_or(|last| offset > last) {
             return false;
         }
         for (word, buffer) in words.iter_mut().zip(buffers) {
-            // SAFETY: as in `iter`; the four bytes end before `least_end`.
-            *word = unsafe { buffer.add(at).cast::<u32>().read_unaligned() };
+            // SAFETY: `new`'s caller answers for the bytes: these four begin at or behind the first one that was lent, and
+            // end at or before `least_end`.
+            *word = unsafe { buffer.add(from + offset).cast::<u32>().read_unaligned() };
         }
         true
     }
@@ -618,24 +628,35 @@ mod tests {
 
     #[test]
     fn words_are_loaded_where_all_packets_have_them() {
-        BurstBytes::lend(&mut packets(), |bytes| {
+        let mut packets: Vec<Vec<u8>> =
+            [(0, 9), (50, 54), (90, 96)].map(|(from, to)| (from..to).collect()).into();
+        BurstBytes::lend(&mut packets, |bytes| {
             let word = |at: u8| u32::from_ne_bytes([at, at + 1, at + 2, at + 3]);
             let mut words = [0; 3];
-            assert!(bytes.load_words(0, 0, &mut words) && words == [word(0); 3]);
+            assert!(bytes.load_words(0, 0, &mut words) && words == [0, 50, 90].map(word));
             let before = words;
-            assert!(!bytes.load_words(1, 0, &mut words), "the shortest has four bytes");
+            for offset in [1, 3, 9, usize::MAX - 4, usize::MAX - 3, usize::MAX] {
+                assert!(!bytes.load_words(offset, 0, &mut words), "the shortest has four bytes");
+                assert!(!bytes.load_network_words(offset, 0, &mut words), "nothing is marked");
+            }
             assert!(!bytes.load_words(0, 1, &mut words), "the last is missing");
             assert!(!bytes.load_words(0, 4, &mut words[..0]), "there is no fifth");
             assert!(!bytes.load_network_words(0, 0, &mut words), "nothing is marked");
             assert_eq!(words, before);
+            assert!(bytes.load_words(0, 1, &mut words[..2]) && words[..2] == [50, 90].map(word));
             bytes.retain(|number| number != 1);
             bytes.strip(1);
             bytes.mark_network(1);
-            assert!(
-                bytes.load_words(0, 1, &mut words[..1]) && words == [word(1), before[1], before[2]]
-            );
-            assert!(bytes.load_network_words(0, 0, &mut words[..2]) && words[..2] == [word(2); 2]);
-            assert!(!bytes.load_network_words(1, 0, &mut words[..2]));
+            assert!(bytes.load_words(0, 1, &mut words[..1]) && words[0] == word(91));
+            let words = &mut words[..2];
+            assert!(bytes.load_network_words(0, 0, words) && words == [2, 92].map(word));
+            // A header is where it was marked.
+            bytes.strip(3);
+            assert!(bytes.load_network_words(0, 0, words) && words == [2, 92].map(word));
+            for offset in [1, 3, usize::MAX - 5, usize::MAX - 3] {
+                assert!(!bytes.load_network_words(offset, 0, words));
+                assert!(!bytes.load_words(offset, 0, words));
+            }
         });
     }
 

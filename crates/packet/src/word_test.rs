@@ -39,14 +39,13 @@ impl WordTest {
 
     /// Whether all packets of a burst pass.
     #[inline]
-    pub fn passes_burst(&self, bytes: &BurstBytes) -> bool {
+    pub fn passes_all(&self, bytes: &BurstBytes) -> bool {
         let mut words = [0; WORDS];
         (0..bytes.packets()).step_by(WORDS).all(|first| {
             let words = &mut words[..WORDS.min(bytes.packets() - first)];
-            let are_loaded = bytes.load_words(self.offset.into(), first, words);
             // Without a branch for each: several words are looked at together.
-            let odd = words.iter().fold(0, |odd, word| odd | (word & self.mask ^ self.value));
-            are_loaded && odd == 0
+            bytes.load_words(self.offset.into(), first, words)
+                && words.iter().fold(0, |odd, word| odd | (word & self.mask ^ self.value)) == 0
         })
     }
 }
@@ -70,17 +69,17 @@ mod tests {
         let test = WordTest::new(2, 0xffff_0000, 0x0800_0000);
         for count in [0, 1, WORDS - 1, WORDS, WORDS + 1, 3 * WORDS + 2] {
             let mut packets = vec![vec![1, 2, 8, 0, 5, 6]; count];
-            assert!(BurstBytes::lend(&mut packets, |bytes| test.passes_burst(bytes)));
+            assert!(BurstBytes::lend(&mut packets, |bytes| test.passes_all(bytes)));
             for odd in [&[1, 2, 8, 1, 5, 6][..], &[1, 2, 8, 0, 5]] {
                 for place in (0..count).rev().step_by(7) {
                     let mut packets = packets.clone();
                     packets[place] = odd.to_vec();
-                    assert!(!BurstBytes::lend(&mut packets, |bytes| test.passes_burst(bytes)));
+                    assert!(!BurstBytes::lend(&mut packets, |bytes| test.passes_all(bytes)));
                 }
             }
         }
         let mut packets = vec![vec![0; 9]];
-        assert!(!BurstBytes::lend(&mut packets, |bytes| WordTest::NONE.passes_burst(bytes)));
+        assert!(!BurstBytes::lend(&mut packets, |bytes| WordTest::NONE.passes_all(bytes)));
     }
 
     #[test]

@@ -40,6 +40,16 @@ pub fn sum_of_bytes(bytes: &[u8]) -> u32 {
     rest.iter().fold(of_words, |sum, &byte| sum.wrapping_add(byte.into()))
 }
 
+/// The sum of the bytes of two words.
+#[inline]
+pub fn sum_of_words(a: u32, b: u32) -> u32 {
+    /// Every other byte of a word.
+    const HALF: u32 = 0x00ff_00ff;
+    // Two sums of four bytes in 16 bits each, and their sum.
+    let pairs = (a & HALF) + (a >> 8 & HALF) + (b & HALF) + (b >> 8 & HALF);
+    (pairs + (pairs >> 16)) & 0xffff
+}
+
 /// Reads the eight bytes from offset `at` on as a number; bytes behind the end read as 0.
 #[inline]
 pub fn word(bytes: &[u8], at: usize) -> u64 {
@@ -88,6 +98,10 @@ mod tests {
         #[test]
         fn bytes_add_up(bytes in proptest::collection::vec(prop_oneof![Just(0xff), any::<u8>()], 0..99)) {
             prop_assert_eq!(sum_of_bytes(&bytes), bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>());
+            for words in bytes.as_chunks::<8>().0 {
+                let [a, b] = [0, 4].map(|at| words[at..].first_chunk().map_or(0, |it| u32::from_ne_bytes(*it)));
+                prop_assert_eq!(sum_of_words(a, b), sum_of_bytes(words));
+            }
         }
 
         #[test]

@@ -3,7 +3,7 @@
 
 #define PORTS 64
 
-/* The list as it is read, and a bit for each port, which a packet costs the same for any list. */
+/* The ports, for the handler denied_ports, and a bit for each: its lookup takes the same time for a list of any length. */
 static uint16_t ports[PORTS];
 static uint32_t port_count;
 static uint8_t port_bits[65536 / 8];

@@ -7,10 +7,10 @@ use castanet_wasm_sdk::{count, module, reset_count, Access, Element, Packet, Tex
 const MOST_PORTS: usize = 64;
 
 struct Firewall {
-    /// The list as it is read.
+    /// The ports, for the handler `denied_ports`.
     ports: [u16; MOST_PORTS],
     count: usize,
-    /// A bit for each port, which a packet costs the same for any list.
+    /// A bit for each port: its lookup takes the same time for a list of any length.
     bits: [u8; 65536 / 8],
 }
 

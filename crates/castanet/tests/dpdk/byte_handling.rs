@@ -366,4 +366,18 @@ fn explain_shows_where_elements_get_bytes() {
         assert!(explanation.contains(line), "{line}: {explanation}");
     }
     assert!(!explanation.contains("-> c -> q -> t, by"), "{explanation}");
+    // More of them than are looked for.
+    for outputs in [64, 65] {
+        let patterns: Vec<String> = (1..outputs).map(|n| format!("0/{n:02x}")).collect();
+        let paints = (0..outputs).map(|n| format!("c[{n}] -> Paint({n}) -> t;"));
+        let paints: String = paints.collect();
+        let config = format!(
+            "FromDPDKDevice(0) -> c :: Classifier({}, -); t :: ToDPDKDevice(1); {paints}",
+            patterns.join(", ")
+        );
+        let explanation = castanet(&["explain", "-e", &config], b"").out;
+        assert_eq!(explanation.matches("-> t, by the bytes").count(), 64, "{explanation}");
+        let line = "FromDPDKDevice@1: no more than these 64 ways are known";
+        assert_eq!(explanation.contains(line), outputs > 64, "{explanation}");
+    }
 }

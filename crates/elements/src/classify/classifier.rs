@@ -128,7 +128,7 @@ impl PerPacket for Classifier {
 
     #[inline]
     fn handle_bytes(&self, _: &mut (), bytes: &mut BurstBytes, fates: &mut [u8]) -> u8 {
-        lent_words::outputs(&self.program, self.sufficient_test(0), bytes, fates)
+        lent_words::outputs_of_bytes(&self.program, self.sufficient_test(0), bytes, fates)
     }
 
     #[inline]

@@ -186,6 +186,13 @@ mod tests {
                 assert_eq!(fates, expected[..count], "{length} bytes, {outputs} outputs");
                 assert_eq!(bits, fates.iter().fold(0, |bits, fate| bits | fate));
             }
+            // One packet lacks the last byte.
+            whole[65].truncate(switch.end - 1);
+            let mut fates = vec![Port::DROP.index(); whole.len()];
+            BurstBytes::lend(&mut whole, |bytes| {
+                assert!(!hash_words::decide(3..switch.end, outputs - 1, bytes, &mut fates));
+            });
+            assert!(fates.iter().all(|fate| *fate == Port::DROP.index()));
         }
     }
 }

@@ -105,7 +105,7 @@ fn to_option(output: u8) -> Option<u8> {
     (output != NO_OUTPUT).then_some(output)
 }
 
-/// The bits that are set in any.
+/// The bits that are set in any of the outputs.
 #[inline(always)]
 fn bits(outputs: &[u8]) -> u8 {
     outputs.iter().fold(0, |bits, output| bits | output)
@@ -196,10 +196,10 @@ impl Program {
         bits(outputs)
     }
 
-    /// The outputs of the packets of a burst, of which there are as many as `outputs`, and the bits that are set in any. `load`
-    /// writes the words at an offset of a header, as they are in memory, of as many packets as it has room for, from a number on;
-    /// it answers `false` if a packet of the burst lacks that word. `None`, and nothing is done, for such a burst, one of few packets, and a
-    /// program that has no form for bursts.
+    /// The outputs of the packets of a burst, of which there are as many as `outputs`, and the bits that are set in
+    /// any. `load` writes the words at an offset of a header, as they are in memory, of as many packets as there are
+    /// places for, maybe none, from a number on; it answers `false` if a packet of the burst lacks that word. `None`, and
+    /// nothing is done, for such a burst, for one of few packets, and for a program that has no form for bursts.
     #[inline(always)]
     pub fn outputs_of_words(
         &self,

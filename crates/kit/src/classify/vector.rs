@@ -226,7 +226,8 @@ impl VectorProgram {
     }
 
     /// The outputs of packets, of which there are as many as `outputs`, by words that `load` writes as
-    /// [`Program::outputs_of_words`](super::Program::outputs_of_words) has it; `false`, and nothing is done, if it has none.
+    /// [`Program::outputs_of_words`](super::Program::outputs_of_words) has it; `false`, and nothing is done, if it
+    /// answers `false`.
     #[inline(always)]
     pub(crate) fn run_words(
         &self,
@@ -247,6 +248,11 @@ impl VectorProgram {
         outputs: &mut [u8],
         load: impl Fn(Base, usize, usize, &mut [u32]) -> bool,
     ) -> bool {
+        // Before any is loaded: a program may read what packets lack, or have in different places, last.
+        let has = |&(base, offset): &WordPlace| load(base, offset.into(), 0, &mut []);
+        if !self.words.iter().all(has) {
+            return false;
+        }
         let mut first = 0;
         for outputs in outputs.chunks_mut(CHUNK) {
             let mut columns = [[0; CHUNK]; N];

@@ -15,6 +15,8 @@ const MOST_WAYS: usize = 64;
 pub(crate) struct Bypass {
     pub(crate) from: usize,
     pub(crate) ways: Vec<BypassPath>,
+    /// Whether these are all.
+    pub(crate) are_all: bool,
 }
 
 /// The elements behind a source, up to one that takes packets without descriptors.
@@ -110,18 +112,18 @@ impl PassedElement {
 pub(super) fn find(graph: &Graph) -> Vec<Bypass> {
     let sources =
         (0..graph.elements.len()).filter(|&it| !graph.elements[it].class.bypass.is_empty());
-    let bypasses = sources.map(|from| Bypass { from, ways: ways(graph, from) });
-    bypasses.filter(|bypass| !bypass.ways.is_empty()).collect()
+    sources.filter_map(|from| bypass_from(graph, from)).collect()
 }
 
-/// The ways of a source's packets.
-fn ways(graph: &Graph, source: usize) -> Vec<BypassPath> {
+/// The ways of a source's packets; `None` if there is none.
+fn bypass_from(graph: &Graph, source: usize) -> Option<Bypass> {
     let mut leaving = graph.out_edges(source).filter(|edge| edge.flow != Flow::Pull);
-    let (Some(first), None) = (leaving.next(), leaving.next()) else { return Vec::new() };
+    let (Some(first), None) = (leaving.next(), leaving.next()) else { return None };
     let (past, ways) = (Vec::new(), Vec::new());
-    let mut search = Search { graph, source, past, dead: HashSet::new(), ways };
+    let mut search = Search { graph, source, past, dead: HashSet::new(), ways, is_cut: false };
     search.onward(first.to);
-    search.ways
+    let Search { ways, is_cut, .. } = search;
+    (!ways.is_empty()).then_some(Bypass { from: source, ways, are_all: !is_cut })
 }
 
 /// A search for the ways of a source's packets.
@@ -134,6 +136,8 @@ struct Search<'a> {
     dead: HashSet<(usize, bool, bool)>,
     /// Those that were found.
     ways: Vec<BypassPath>,
+    /// Whether there were too many to look for others.
+    is_cut: bool,
 }
 
 impl Search<'_> {
@@ -175,7 +179,8 @@ impl Search<'_> {
                 position: 0,
                 passed: None,
             });
-            leads_on |= self.ways.len() < MOST_WAYS && self.onward(to);
+            self.is_cut |= self.ways.len() == MOST_WAYS;
+            leads_on |= !self.is_cut && self.onward(to);
             self.past.pop();
         }
         if leads_on {

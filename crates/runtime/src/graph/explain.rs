@@ -1,5 +1,6 @@
 //! Prints each step from a configuration to running workers.
 
+use super::bypass::Bypass;
 use super::{Flow, Graph, assign, carries, fuse, order};
 use crate::cores::{Cores, CpuCore};
 use castanet_element::class::{Role, StateSharing, ports};
@@ -238,19 +239,21 @@ pub fn passes(graph: &Graph, plan: &fuse::FusionPlan) -> String {
             }
         }
     }
-    for (bypass, path) in
-        plan.bypasses.iter().flat_map(|it| it.ways.iter().map(move |path| (it, path)))
-    {
-        let names: Vec<_> = std::iter::once(bypass.from)
-            .chain(path.elements())
-            .map(|at| graph.elements[at].name.as_str())
-            .collect();
-        let names = names.join(" -> ");
-        let how = match path.handles_bytes() {
-            true => "by the bytes of the packets where devices allow it",
-            false => "without a look at the packets where devices allow it",
-        };
-        _ = writeln!(out, "  {names}, {how}");
+    for Bypass { from, ways, are_all } in &plan.bypasses {
+        for path in ways {
+            let elements = std::iter::once(*from).chain(path.elements());
+            let names: Vec<_> = elements.map(|at| graph.elements[at].name.as_str()).collect();
+            let names = names.join(" -> ");
+            let how = match path.handles_bytes() {
+                true => "by the bytes of the packets where devices allow it",
+                false => "without a look at the packets where devices allow it",
+            };
+            _ = writeln!(out, "  {names}, {how}");
+        }
+        if !are_all {
+            let (name, count) = (&graph.elements[*from].name, ways.len());
+            _ = writeln!(out, "  {name}: no more than these {count} ways are known");
+        }
     }
     if out.is_empty() {
         out += "  none: each element is visited by itself\n";

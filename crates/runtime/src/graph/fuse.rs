@@ -47,7 +47,7 @@ impl FusionPlan {
     /// Gives up chains and bypasses of elements to which packets come one at a time.
     pub(crate) fn leave_out_single(&mut self, plan: &Assignment) {
         self.chains.retain(|chain| !chain.members.iter().any(|member| plan[member.node].single));
-        for Bypass { from, ways } in &mut self.bypasses {
+        for Bypass { from, ways, .. } in &mut self.bypasses {
             let is_single = |element: usize| plan[element].single;
             ways.retain(|path| !is_single(*from) && !path.elements().any(is_single));
         }
